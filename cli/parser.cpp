@@ -134,6 +134,7 @@ void add_field(CLI::App& app, Slot& slot) {
             option = app.add_option(flag, slot.texts, f.meaning)->type_name(f.form)->take_all()->expected(1);
             break;
         case FieldKind::value:
+        case FieldKind::text:
             option = app.add_option(flag, slot.text, f.meaning)->type_name(f.form);
             break;
     }

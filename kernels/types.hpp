@@ -3,8 +3,10 @@
 
 namespace rooftile {
 
-/// Element types. fp32 is an accumulator type only.
-enum class Type : unsigned char { bf16, fp16, fp32 };
+/// Element types of a matrix. fp32 is of results and sums; fp8 e4m3 has no Inf, and its NaN is all ones.
+enum class Type : unsigned char { bf16, fp16, fp32, fp8_e4m3, fp8_e5m2 };
+constexpr bool is_fp8(Type type) { return type >= Type::fp8_e4m3; }
+constexpr int bytes_of(Type type) { return is_fp8(type) ? 1 : type == Type::fp32 ? 4 : 2; }
 
 /// Of tensors in an expression. int64 holds indices (argmax), boolean what comparisons give: one byte, 0 or 1.
 enum class Element : unsigned char { boolean, int64, fp16, bf16, fp32 };

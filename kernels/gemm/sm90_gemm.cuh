@@ -52,7 +52,7 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
     Sm90Target<C> target{map_c, shared, args, warpgroup};
     [[maybe_unused]] unsigned turn = 0;
     if (pingpong && warpgroup == 1) {  // the second tile is this warpgroup's first
-        at.skip(k_blocks);
+        at.skip(k_blocks + C.operand_stages());
         scheduler.tiles.advance();
     }
     for (bool first = true; scheduler.tiles.more(); first = false) {
@@ -80,21 +80,26 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
                 pieces.add_up(sums);
                 const int share = scheduler.part * C.share_n();
                 store_finished<C>(epilogue, OwnSums<C>{sums}, target, args,
-                                  {tile.m + (C.swap_ab ? share : down), tile.n + (C.swap_ab ? right : share), tile.batch});
+                                  {tile.m + (C.swap_ab ? share : down), tile.n + (C.swap_ab ? right : share), tile.batch}, {});
             }
         } else if constexpr (C.split_k > 1) {
             publish<C>(sums, shared, turn);
             turn ^= 1;
             const int share = scheduler.part * C.share_n();
             store_finished<C>(epilogue, SumsOfParts<C>(shared, scheduler), target, args,
-                              {tile.m + (C.swap_ab ? share : down), tile.n + (C.swap_ab ? right : share), tile.batch});
+                              {tile.m + (C.swap_ab ? share : down), tile.n + (C.swap_ab ? right : share), tile.batch}, {});
             end_exchange<C>(shared);
+        } else if constexpr (C.operand_in_ring) {
+            RingOperand<C> operand;
+            operand.wait(shared, at, tile);
+            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right, tile.batch}, operand);
+            operand.hand_back(shared);
         } else {
-            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right, tile.batch});
+            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right, tile.batch}, {});
         }
         scheduler.tiles.advance();
         if (pingpong) {  // over the other warpgroup's tile
-            at.skip(k_blocks);
+            at.skip(k_blocks + C.operand_stages());
             scheduler.tiles.advance();
         }
     }
@@ -150,7 +155,7 @@ __device__ void set_up(const Sm90Shared<C>& shared) {
 /// What every thread of a CTA does.
 template <Sm90GemmConfig C, class Epilogue>
 __device__ __forceinline__ void run_cta(const TensorMap& map_a, const TensorMap& map_b, const TensorMap& map_c,
-                                        const GemmArguments& args, const Epilogue& epilogue) {
+                                        const TensorMap& map_operand, const GemmArguments& args, const Epilogue& epilogue) {
     static_assert(obeys_the_hardware<C>());
     extern __shared__ __align__(Sm90GemmConfig::tile_alignment) unsigned char memory[];
     const Sm90Shared<C> shared{ptx::shared_address(memory)};
@@ -165,7 +170,7 @@ __device__ __forceinline__ void run_cta(const TensorMap& map_a, const TensorMap&
 
     const int role = warpgroup();
     if (role == 0) {
-        if (begin_producer<C.producer_registers>()) produce<C>(map_a, map_b, args, shared);
+        if (begin_producer<C.producer_registers>()) produce<C>(map_a, map_b, map_operand, args, shared);
     } else {
         begin_consumer<C.consumer_registers>();
         if constexpr (C.overlapped_epilogue) consume_overlapped<C>(map_c, args, shared, role - 1);
@@ -182,17 +187,17 @@ template <Sm90GemmConfig C>
 __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     sm90_gemm(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
               const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args) {
-    run_cta<C>(map_a, map_b, map_c, args, NoEpilogue{});
+    run_cta<C>(map_a, map_b, map_c, map_c, args, NoEpilogue{});
 }
 
-/// The same, and what is stored is an expression of the sums.
+/// The same, and what is stored is an expression of the sums; `map_operand` is read with operand_in_ring alone.
 template <Sm90GemmConfig C, class Epilogue>
 __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     sm90_gemm_epilogue(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
                        const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args,
-                       const __grid_constant__ Epilogue epilogue) {
+                       const __grid_constant__ TensorMap map_operand, const __grid_constant__ Epilogue epilogue) {
     static_assert(!C.overlapped_epilogue, "what waits to be stored is finished");
-    run_cta<C>(map_a, map_b, map_c, args, epilogue);
+    run_cta<C>(map_a, map_b, map_c, map_operand, args, epilogue);
 }
 
 }  // namespace rooftile

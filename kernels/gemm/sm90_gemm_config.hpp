@@ -21,7 +21,8 @@ struct Sm90GemmConfig {
     bool in_pieces = false;  ///< clusters sum pieces of K of the same tile, which meet in the workspace
     int ctas_per_sm;
     int producer_registers, consumer_registers;  ///< setmaxnreg a thread; 0: the launch value is kept
-    Type type;
+    Type type;                                     ///< of A
+    Type b_type = Type::bf16, c_type = Type::bf16;  ///< A and B are of one width; C of 16 bits or fp32
     Major a_major, b_major;
     /// C by TMA; else by predicated stores, where n or ldc is no multiple of 16 B: TMA cannot address such an
     /// ldc, and it writes whole 16-byte pieces, past column n into the padding (docs/facts.md).
@@ -35,18 +36,19 @@ struct Sm90GemmConfig {
     Ablation ablated = Ablation::nothing;
     /// Many products of one shape, by tensor maps of three axes; the batch is the outermost index of a tile.
     bool batched = false;
+    /// An epilogue's operand of 16 bits that has an element for each of C comes through the ring, behind a tile's last block of K.
+    bool operand_in_ring = false;
     /// Of a thread, beside the plain kernel's: what a caller's epilogue holds. The planner's alone; 0: there is none.
     int epilogue_registers = 0;
 
     // What the hardware fixes.
     static constexpr int warpgroup_threads = 128;
     static constexpr int wgmma_m = 64;         ///< rows of one wgmma, PTX ISA "wgmma.mma_async"
-    static constexpr int wgmma_k = 16;         ///< 32 B of a 16-bit type
+    static constexpr int wgmma_k_bytes = 32;   ///< 16 elements of 16 bits
     static constexpr int swizzle_bytes = 128;  ///< the widest TMA swizzle span
-    static constexpr int element_bytes = 2;
     static constexpr int barrier_bytes = 8;      ///< one mbarrier
     static constexpr int tile_alignment = 1024;  ///< of a 128-byte-swizzled tile: 8 rows of 128 B
-    static constexpr int sector_columns = 16;    ///< 32 B, the least that L2 writes whole
+    static constexpr int sector_bytes = 32;      ///< the least that L2 writes whole
 
     // What this kernel's code fixes.
     static constexpr int epilogue_tiles_in_flight =
@@ -54,6 +56,10 @@ struct Sm90GemmConfig {
     static constexpr int most_registers = 255;  ///< that an instruction can name: what a thread has where none are moved
     static constexpr int sums_in_flight_bytes =
         32768;  ///< at most, of other pieces' sums of a CTA: more than its SM's port brings within L2's latency
+
+    constexpr int operand_bytes() const { return bytes_of(type); }  ///< of an element
+    constexpr int result_bytes() const { return bytes_of(c_type); }
+    constexpr int sector_columns() const { return sector_bytes / result_bytes(); }
 
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
     /// hold a row's address and bounds besides. Bisected with ptxas by tests/fuse/compile/registers_test.cpp.
@@ -93,13 +99,23 @@ struct Sm90GemmConfig {
     constexpr int tile_warps() const {
         return 4 * (schedule == Schedule::pingpong ? 1 : consumer_warpgroups);
     }
-    constexpr int k_steps() const { return tile_k / wgmma_k; }  ///< of one stage
+    constexpr int wgmma_k() const { return wgmma_k_bytes / operand_bytes(); }
+    constexpr int k_steps() const { return tile_k / wgmma_k(); }  ///< of one stage
 
-    constexpr int a_bytes() const { return tile_m * tile_k * element_bytes; }
-    constexpr int b_bytes() const { return tile_n * tile_k * element_bytes; }
+    constexpr int a_bytes() const { return tile_m * tile_k * operand_bytes(); }
+    constexpr int b_bytes() const { return tile_n * tile_k * operand_bytes(); }
     constexpr int stage_bytes() const { return a_bytes() + b_bytes(); }
     /// [tile_k][64] of an mn-major tile: one TMA box.
     constexpr int mn_box_bytes() const { return tile_k * swizzle_bytes; }
+
+    // Of that operand a stage holds as many boxes of 64 columns, all rows of the tile, as fit.
+    static constexpr int operand_box_columns = swizzle_bytes / 2;
+    constexpr int operand_boxes() const { return (tile_n + operand_box_columns - 1) / operand_box_columns; }
+    constexpr int operand_box_bytes() const { return tile_m * swizzle_bytes; }
+    constexpr int operand_boxes_a_stage() const { return stage_bytes() / operand_box_bytes(); }
+    constexpr int operand_stages() const {
+        return operand_in_ring ? (operand_boxes() + operand_boxes_a_stage() - 1) / operand_boxes_a_stage() : 0;
+    }
 
     /// Of mma_n, what one CTA adds up and stores: with split_k each part of K stores its share.
     constexpr int share_n() const { return mma_n() / split_k; }
@@ -115,17 +131,19 @@ struct Sm90GemmConfig {
     // write parts of sectors, which L2 takes slowly (docs/facts.md).
 
     /// The widest swizzle span that divides `columns`.
-    static constexpr int swizzled_columns(int columns) {
-        return columns % 64 == 0 ? 64 : columns % 32 == 0 ? 32 : columns % 16 == 0 ? 16 : 8;
+    constexpr int swizzled_columns(int columns) const {
+        for (int span = swizzle_bytes / result_bytes(); span > 8; span /= 2)
+            if (columns % span == 0) return span;
+        return 8;
     }
     /// The widest divisor of `columns`, a multiple of 16, that is an odd number of sectors.
-    static constexpr int odd_columns(int columns) {
-        while (columns % (2 * sector_columns) == 0) columns /= 2;
+    constexpr int odd_columns(int columns) const {
+        while (columns % (2 * sector_columns()) == 0) columns /= 2;
         return columns;
     }
     /// Columns of one C epilogue tile.
     constexpr int epilogue_columns() const {
-        if (swap_ab) return wgmma_m;
+        if (swap_ab) return swizzle_bytes / result_bytes();
         return epilogue_tile_n > 0 ? epilogue_tile_n : swizzled_columns(share_n());
     }
     /// Whether it is of the second kind.
@@ -134,7 +152,7 @@ struct Sm90GemmConfig {
     }
     /// Of an epilogue tile's rows; 0: they lie as they are.
     constexpr int epilogue_swizzle_bytes() const {
-        return wide_epilogue_tiles() || epilogue_columns() == 8 ? 0 : epilogue_columns() * element_bytes;
+        return wide_epilogue_tiles() || epilogue_columns() * result_bytes() < sector_bytes ? 0 : epilogue_columns() * result_bytes();
     }
     /// Rows of an epilogue tile that one warp stores; half of its rows where they are wide.
     constexpr int warp_rows() const { return wide_epilogue_tiles() ? 8 : 16; }
@@ -142,7 +160,7 @@ struct Sm90GemmConfig {
     constexpr int epilogue_tiles_of_a_row() const { return share_n() / epilogue_columns(); }
 
     // With swap_ab the four warps of a warpgroup fill one epilogue tile together: the 64 columns of C of one wgmma, a
-    // whole swizzle span, by some of its rows. One box serves all of them: the last of a tile ends where the tile does, and
+    // whole swizzle span (of fp32 two, one box behind the other), by some of its rows. One box serves all of them: the last of a tile ends where the tile does, and
     // stores again what it shares with the one before.
 
     constexpr int turned_tiles() const { return (share_n() + wgmma_m - 1) / wgmma_m; }  ///< of one wgmma
@@ -166,7 +184,7 @@ struct Sm90GemmConfig {
         return wgmma_rows() * (swap_ab ? turned_tiles() : halves() * epilogue_tiles_of_a_row());
     }
     constexpr int epilogue_tile_bytes() const {
-        return (swap_ab ? 1 : 4) * epilogue_rows() * epilogue_columns() * element_bytes;
+        return (swap_ab ? epilogue_rows() * wgmma_m : 4 * epilogue_rows() * epilogue_columns()) * result_bytes();
     }
     constexpr int epilogue_bytes() const {
         return tma_store ? consumer_warpgroups * epilogue_tiles_in_flight * epilogue_tile_bytes() : 0;

@@ -6,7 +6,8 @@
 // the result does.
 #pragma once
 
-#include "kernels/gemm/sm90_gemm_store.cuh"
+#include "kernels/gemm/sm90_gemm_products.cuh"
+#include "kernels/ptx/cluster_memory.cuh"
 
 namespace rooftile {
 
@@ -22,6 +23,7 @@ struct EpiloguePair {
     int down, right;     // constants, from there to the pair's first
     int columns;         // of the result
     bool first, second;  // inside
+    unsigned first_at = 0, second_at = 0;  // in shared memory, of the operand that comes through the ring
 
     /// Of the first in the result, were it dense. In 64 bits, so that constants become part of a load's address.
     __device__ long long index() const {
@@ -54,6 +56,57 @@ __device__ inline void load_pair(T (&to)[2], const T* from, const EpiloguePair& 
     }
 }
 
+/// The same of the operand that comes through the ring, 16 bits each: outside it is zero.
+template <bool turned, class T>
+__device__ inline void load_ring_pair(T (&to)[2], const EpiloguePair& at) {
+    static_assert(sizeof(T) == 2);
+    if constexpr (turned) {
+        to[0] = __builtin_bit_cast(T, ptx::load_shared_half(at.first_at));
+        to[1] = __builtin_bit_cast(T, ptx::load_shared_half(at.second_at));
+    } else {
+        const unsigned word = ptx::load_shared_word(at.first_at);
+        to[0] = __builtin_bit_cast(T, static_cast<unsigned short>(word));
+        to[1] = __builtin_bit_cast(T, static_cast<unsigned short>(word >> 16));
+    }
+}
+
+/// Where the ring has a tile's part of that operand: [rows of the tile][64 columns], swizzled, box after box.
+template <Sm90GemmConfig C>
+struct RingOperand {
+    static constexpr int room = C.operand_stages() > 0 ? C.operand_stages() : 1;
+    TileOrigin tile{};
+    unsigned stage[room] = {};  // addresses
+    int taken[room] = {};
+
+    /// Waits for the stages behind those of K.
+    __device__ void wait(const Sm90Shared<C>& shared, RingPosition<C.stages>& at, const TileOrigin& origin) {
+        tile = origin;
+#pragma unroll
+        for (int s = 0; s < C.operand_stages(); ++s, at.advance()) {
+            shared.ring.wait(at);
+            stage[s] = shared.a(at.stage);
+            taken[s] = at.stage;
+        }
+    }
+    /// When this warp has read them: TMA may write there again.
+    __device__ void hand_back(const Sm90Shared<C>& shared) const {
+        ptx::fence_async_proxy();
+        __syncwarp();
+#pragma unroll
+        for (int s = 0; s < C.operand_stages(); ++s) release<C>(shared, taken[s], 0);
+    }
+    /// Of the element in that row and column of the tile.
+    __device__ unsigned at(int row, int column) const {
+        const int box = column / Sm90GemmConfig::operand_box_columns;
+        unsigned address = stage[0] + box * C.operand_box_bytes();
+#pragma unroll
+        for (int s = 1; s < C.operand_stages(); ++s)
+            if (box >= s * C.operand_boxes_a_stage()) address = stage[s] + (box - s * C.operand_boxes_a_stage()) * C.operand_box_bytes();
+        return address + row * Sm90GemmConfig::swizzle_bytes
+               + (column % Sm90GemmConfig::operand_box_columns * 2 ^ row % 8 << 4);
+    }
+};
+
 /// Asks L2 for a CTA's part of an operand that has an element for each of the result, long before it is read: by `threads`
 /// threads, of which this is `thread`.
 template <Sm90GemmConfig C, class T>
@@ -74,9 +127,22 @@ struct EpilogueSums {
     const Epilogue& epilogue;
     const GemmArguments& args;
     int m, n;
+    const RingOperand<C>& in_ring;
+    typename Epilogue::Once once;  // read for all of a tile
 
     template <int stride = 1, int count>
     __device__ void pairs(unsigned (&to)[count], int i, int j) const {
+        finish<stride, count>(i, j, [&to](int e, float first, float second) { to[e] = ptx::pack2<C.c_type>(first, second); });
+    }
+    template <int stride = 1, int count>
+    __device__ void take(float (&to)[count], int i, int j) const {
+        finish<stride, count / 2>(i, j, [&to](int e, float first, float second) { to[2 * e] = first, to[2 * e + 1] = second; });
+    }
+
+  private:
+    /// put(e, first, second) for each of `count` pairs.
+    template <int stride, int count, class Put>
+    __device__ void finish(int i, int j, const Put& put) const {
         const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
         const int along_m = thread / 32 * 16 + thread % 32 / 4, along_n = thread % 4 * 2;
         const int row = m + (C.swap_ab ? along_n : along_m), column = n + (C.swap_ab ? along_m : along_n);
@@ -88,7 +154,7 @@ struct EpilogueSums {
         for (int first = 0; first < count; first += in_flight) {
             const int end = min(count, first + in_flight);
 #pragma unroll
-            for (int e = first; e < end; ++e) to[e] = 0;
+            for (int e = first; e < end; ++e) put(e, 0, 0);
             // What lies outside nobody stores. And a branch is what ptxas moves nothing across: else it begins the loads and
             // the dropout of all of them at once, and registers are counted for so many.
             if (!any_inside(place(first), place(min(end, first + 2) - 1))) continue;
@@ -99,13 +165,12 @@ struct EpilogueSums {
 #pragma unroll
             for (int e = first; e < end; ++e) {
                 float x[2];
-                epilogue.template apply<C.swap_ab>(x, values[2 * e], values[2 * e + 1], operands[e - first], place(e));
-                to[e] = ptx::pack2<C.type>(x[0], x[1]);
+                epilogue.template apply<C.swap_ab>(x, values[2 * e], values[2 * e + 1], operands[e - first], once, place(e));
+                put(e, x[0], x[1]);
             }
         }
     }
 
-  private:
     /// Of pairs one after the other: the later ones lie further right (turned: down), every other one in the other of two rows
     /// (columns), so that the first two tell.
     __device__ static bool any_inside(const EpiloguePair& x, const EpiloguePair& y) { return x.first || y.first; }
@@ -117,6 +182,11 @@ struct EpilogueSums {
         const int down = args.m - row - at.down, right = args.n - column - at.right;
         at.first = down > 0 && right > 0;
         at.second = C.swap_ab ? down > 1 && right > 0 : down > 0 && right > 1;
+        if constexpr (C.operand_in_ring) {
+            const int in_tile = row + at.down - in_ring.tile.m, column_in_tile = column + at.right - in_ring.tile.n;
+            at.first_at = in_ring.at(in_tile, column_in_tile);
+            if constexpr (C.swap_ab) at.second_at = in_ring.at(in_tile + 1, column_in_tile);
+        }
         return at;
     }
 };
@@ -124,9 +194,9 @@ struct EpilogueSums {
 /// A tile's sums on their way out.
 template <Sm90GemmConfig C, class Epilogue, class Sums>
 __device__ void store_finished(const Epilogue& epilogue, const Sums& sums, Sm90Target<C>& target, const GemmArguments& args,
-                               const TileOrigin& at) {
+                               const TileOrigin& at, const RingOperand<C>& in_ring) {
     if constexpr (is_plain<Epilogue>()) store<C>(sums, target, args, at);
-    else store<C>(EpilogueSums<C, Epilogue, Sums>{sums, epilogue, args, at.m, at.n}, target, args, at);
+    else store<C>(EpilogueSums<C, Epilogue, Sums>{sums, epilogue, args, at.m, at.n, in_ring, epilogue.once()}, target, args, at);
 }
 
 /// Beside a tile's first products: what its epilogue will read.

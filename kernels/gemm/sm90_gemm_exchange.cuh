@@ -32,7 +32,7 @@ struct SumsOfParts {
         float d[2 * count];
         take(d, i, j);
 #pragma unroll
-        for (int e = 0; e < count; ++e) to[e] = ptx::pack2<C.type>(d[2 * e], d[2 * e + 1]);
+        for (int e = 0; e < count; ++e) to[e] = ptx::pack2<C.c_type>(d[2 * e], d[2 * e + 1]);
     }
     template <int stride = 1, int count>
     __device__ void take(float (&d)[count], int i, int j) const {

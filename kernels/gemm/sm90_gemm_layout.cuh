@@ -18,7 +18,7 @@ constexpr bool obeys_the_hardware() {
     static_assert(C.warpgroup_m() % Sm90GemmConfig::wgmma_m == 0, "each warpgroup owns whole wgmmas");
     static_assert(C.mma_n() % (C.swap_ab ? 8 : 16) == 0 && C.mma_n() <= 256,
                   "wgmma N, in steps that stmatrix.x4 stores; a turned tile stores by x2 what is left");
-    static_assert(C.tile_k * Sm90GemmConfig::element_bytes == Sm90GemmConfig::swizzle_bytes,
+    static_assert(C.tile_k * C.operand_bytes() == Sm90GemmConfig::swizzle_bytes,
                   "a row of a k-major tile is one 128-byte swizzle span");
     static_assert(C.a_major == Major::k || C.tile_m % (64 * C.cluster_n) == 0, "an m-major box is 64 wide");
     static_assert(C.b_major == Major::k || C.tile_n % (64 * C.cluster_m) == 0, "an n-major box is 64 wide");
@@ -35,12 +35,18 @@ constexpr bool obeys_the_hardware() {
     static_assert(!C.tma_store || C.swap_ab || C.share_n() % C.epilogue_columns() == 0,
                   "whole epilogue tiles");
     static_assert(
-        !C.tma_store || !C.wide_epilogue_tiles() || (C.epilogue_columns() % 32 == 16 && C.split_k == 1),
-        "rows of an odd number of sectors; sums of parts come row by row of both halves");
+        !C.tma_store || !C.wide_epilogue_tiles()
+            || (C.epilogue_columns() % 32 == 16 && C.split_k == 1 && C.result_bytes() == 2),
+        "rows of an odd number of sectors; sums of parts come row by row of both halves; written by matrices of 16 bits");
+    static_assert(C.operand_stages() <= C.stages, "a tile's epilogue reads them all before it hands one back");
+    static_assert(C.operand_stages() == 0 || C.split_k == 1, "sums of parts take the whole ring");
     static_assert(C.exchange_bytes() <= C.stages * C.stage_bytes(), "the ring holds a tile's fp32 sums");
     static_assert(
-        !C.overlapped_epilogue || (C.schedule == Schedule::cooperative && C.split_k == 1 && C.tma_store),
-        "an overlapped epilogue needs its warpgroup on every tile, whole sums, and TMA");
+        !C.overlapped_epilogue
+            || (C.schedule == Schedule::cooperative && C.split_k == 1 && C.tma_store && C.result_bytes() == 2),
+        "an overlapped epilogue needs its warpgroup on every tile, whole sums, TMA, and half the registers for what waits");
+    static_assert(C.operand_bytes() == bytes_of(C.b_type) && C.operand_bytes() <= 2 && C.result_bytes() >= 2,
+                  "types of this kernel");
     static_assert(C.all_barrier_bytes() == Ring<C.stages>::bytes() + (C.split_k > 1 ? Ring<1>::bytes() : 0),
                   "the planner counts the barriers of both rings");
     static_assert(C.threads() <= 1024 && C.stages >= 2, "CTA size; a ring needs two stages");

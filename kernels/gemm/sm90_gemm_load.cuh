@@ -31,7 +31,7 @@ __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned bar
         else ptx::tma_load_2d_multicast(to, map, x, y, barrier, ctas);
     };
     if constexpr (major == Major::k) {
-        load(shared + slice * slice_extent * Sm90GemmConfig::swizzle_bytes, k, mn);  // [slice_extent][64]
+        load(shared + slice * slice_extent * Sm90GemmConfig::swizzle_bytes, k, mn);  // [slice_extent][tile_k]
     } else {
 #pragma unroll
         for (int i = 0; i < slice_extent / 64; ++i)
@@ -40,10 +40,26 @@ __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned bar
     }
 }
 
+/// A tile's part of an epilogue's operand, whose first element is at `tile`: the ring's next stages.
+template <Sm90GemmConfig C>
+__device__ void load_epilogue_operand(const TensorMap& map, const Sm90Shared<C>& shared, RingPosition<C.stages>& at,
+                                      const TileOrigin& tile) {
+#pragma unroll
+    for (int first = 0; first < C.operand_boxes(); first += C.operand_boxes_a_stage(), at.advance()) {
+        const int boxes = min(C.operand_boxes_a_stage(), C.operand_boxes() - first);
+        shared.ring.acquire(at);
+        shared.ring.expect(at.stage, boxes * C.operand_box_bytes());
+#pragma unroll
+        for (int box = 0; box < boxes; ++box)
+            ptx::tma_load_2d(shared.a(at.stage) + box * C.operand_box_bytes(), map,
+                             tile.n + (first + box) * Sm90GemmConfig::operand_box_columns, tile.m, shared.ring.full(at.stage));
+    }
+}
+
 /// The producer, one thread: every stage of every tile of this CTA, as soon as the consumers hand one back.
 template <Sm90GemmConfig C>
-__device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const GemmArguments& args,
-                        const Sm90Shared<C>& shared) {
+__device__ void produce(const TensorMap& map_a, const TensorMap& map_b, [[maybe_unused]] const TensorMap& map_operand,
+                        const GemmArguments& args, const Sm90Shared<C>& shared) {
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args);
     const Sm90Blocks<C> k(args, scheduler);
@@ -69,6 +85,7 @@ __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const Ge
                                                               block * C.tile_k, at_c.batch * args.b_step, scheduler.rank, args.b_slices,
                                                               everyone, args.b_policy);
         }
+        if constexpr (C.operand_in_ring) load_epilogue_operand<C>(map_operand, shared, at, at_c);
     }
 }
 

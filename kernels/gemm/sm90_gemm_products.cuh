@@ -28,7 +28,7 @@ template <Sm90GemmConfig C>
 __device__ void multiply(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, int stage, int first_row,
                          bool fresh) {
     constexpr Major a_major = C.swap_ab ? C.b_major : C.a_major, b_major = C.swap_ab ? C.a_major : C.b_major;
-    // Bytes >> 4 from one 16-wide k-step to the next: within a swizzle span, or 16 rows of 128 B further.
+    // Bytes >> 4 from one k-step of 32 B to the next: within a swizzle span, or (of 16 bits) 16 rows of 128 B further.
     constexpr int a_step = (a_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
     constexpr int b_step = (b_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
     const unsigned long long b = descriptor<C, b_major>(C.swap_ab ? shared.a(stage) : shared.b(stage), 0);
@@ -38,8 +38,8 @@ __device__ void multiply(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared,
         for (int i = 0; i < C.wgmma_rows(); ++i) {
             const unsigned long long a = descriptor<C, a_major>(
                 C.swap_ab ? shared.b(stage) : shared.a(stage), first_row + 64 * i);
-            ptx::wgmma<C.mma_n(), C.type, a_major, b_major>(sums[i], a + step * a_step, b + step * b_step,
-                                                            step > 0 || !fresh);
+            ptx::wgmma<C.mma_n(), C.swap_ab ? C.b_type : C.type, C.swap_ab ? C.type : C.b_type, a_major, b_major>(
+                sums[i], a + step * a_step, b + step * b_step, step > 0 || !fresh);
         }
     }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/gemm/sm90_gemm_layout.cuh"
+#include "kernels/ptx/cluster_memory.cuh"
 #include "kernels/ptx/matrix_store.cuh"
 #include "kernels/ptx/tma.cuh"
 
@@ -11,6 +12,15 @@ namespace rooftile {
 /// A thread's fp32 sums of its warpgroup's part of a tile, one 64-row wgmma after the other.
 template <Sm90GemmConfig C>
 using Sm90Accumulators = float[C.wgmma_rows()][C.row_accumulators()];
+
+template <bool fp32>
+struct Sm90ElementOf {
+    using type = unsigned short;
+};
+template <>
+struct Sm90ElementOf<true> {
+    using type = float;
+};
 
 /// What a CTA stores of a tile, share_n columns of the sums: pairs() gives a thread's values of the i-th wgmma in
 /// C's type, two columns a register, from accumulator j of the share on; with a `stride` of 2 every other two,
@@ -22,7 +32,7 @@ struct OwnSums {
     __device__ void pairs(unsigned (&to)[count], int i, int j) const {
 #pragma unroll
         for (int e = 0; e < count; ++e)
-            to[e] = ptx::pack2<C.type>(sums[i][j + 2 * stride * e], sums[i][j + 2 * stride * e + 1]);
+            to[e] = ptx::pack2<C.c_type>(sums[i][j + 2 * stride * e], sums[i][j + 2 * stride * e + 1]);
     }
     /// The same in fp32.
     template <int stride = 1, int count>
@@ -59,7 +69,7 @@ struct Sm90Target {
     int epilogue_tile = 0;
     TileOrigin at{};  ///< the first element of what this warpgroup stores
 
-    /// A box of shared memory to C, `right` and `down` from there; `batch`: of the product. Committed, left out or not.
+    /// A box of shared memory to C, `right` and `down` from there.
     __device__ void store_box(unsigned from, int right, int down) const {
         const int x = at.n + right, y = at.m + down;
         if constexpr (C.ablated == Ablation::store) {
@@ -67,7 +77,6 @@ struct Sm90Target {
         else if constexpr (C.batched) ptx::tma_store_3d(map_c, from, x, y, at.batch);
         else if constexpr (C.store_policy) ptx::tma_store_2d(map_c, from, x, y, args.c_policy);
         else ptx::tma_store_2d(map_c, from, x, y);
-        ptx::tma_store_commit();
     }
 };
 
@@ -76,9 +85,19 @@ struct Sm90Target {
 template <Sm90GemmConfig C, class Sums>
 __device__ void write_epilogue_tile(unsigned to, const Sums& sums, int i, int half, int column) {
     constexpr int epilogue_columns = C.epilogue_columns();
-    constexpr int row_bytes = epilogue_columns * Sm90GemmConfig::element_bytes;
+    constexpr int row_bytes = epilogue_columns * C.result_bytes();
     const int lane = threadIdx.x % 32;
-    if constexpr (C.wide_epilogue_tiles()) {
+    if constexpr (C.c_type == Type::fp32) {
+        float values[epilogue_columns / 2];  // a thread has two neighbours of each eight, in two rows
+        sums.take(values, i, column / 2);
+        constexpr unsigned swizzle_mask = row_bytes / 16 - 1;
+#pragma unroll
+        for (int e = 0; e < epilogue_columns / 2; e += 2) {
+            const int row = lane / 4 + e / 2 % 2 * 8, x = e / 4 * 8 + lane % 4 * 2;
+            const unsigned at = to + row * row_bytes + x * 4;
+            ptx::store_shared_2(at ^ ((at >> 7 & swizzle_mask) << 4), &values[e]);
+        }
+    } else if constexpr (C.wide_epilogue_tiles()) {
         unsigned pairs[epilogue_columns / 8];  // of one half, one from each matrix
         sums.template pairs<2>(pairs, i, column / 2 + 2 * half);
         const unsigned row = to + lane % 8 * row_bytes;
@@ -116,7 +135,7 @@ __device__ void store_upright_tile(const Sums& sums, Sm90Target<C>& target, int 
               i = s / C.epilogue_tiles_of_a_row() / C.halves();
     const int warp = ptx::warp_uniform(threadIdx.x % Sm90GemmConfig::warpgroup_threads / 32);
     const unsigned from = target.shared.epilogue_tile(target.warpgroup, target.epilogue_tile)
-                          + warp * C.warp_rows() * C.epilogue_columns() * Sm90GemmConfig::element_bytes;
+                          + warp * C.warp_rows() * C.epilogue_columns() * C.result_bytes();
     // The store that last read this epilogue tile must be done with it before anyone overwrites it.
     if (ptx::elect_one()) ptx::tma_store_wait_read<Sm90GemmConfig::epilogue_tiles_in_flight - 1>();
     __syncwarp();
@@ -125,8 +144,24 @@ __device__ void store_upright_tile(const Sums& sums, Sm90Target<C>& target, int 
     __syncwarp();
     if (ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
         target.store_box(from, column, 64 * i + 16 * warp + 8 * half);
+        ptx::tma_store_commit();
     }
     target.epilogue_tile = (target.epilogue_tile + 1) % Sm90GemmConfig::epilogue_tiles_in_flight;
+}
+
+/// The same in fp32: 32 columns of C, and the other 32 behind all rows of these.
+template <Sm90GemmConfig C, class Sums>
+__device__ void write_turned_floats(unsigned to, const Sums& sums, int i, int row, int warp) {
+    float values[C.turned_rows() / 2];  // a thread has two rows of each eight, in two columns
+    sums.take(values, i, row / 2);
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int e = 0; e < C.turned_rows() / 2; ++e) {
+        const int r = e / 4 * 8 + lane % 4 * 2 + e % 2, column = 16 * warp + lane / 4 + e / 2 % 2 * 8;
+        const unsigned at = to + column / 32 * C.turned_rows() * Sm90GemmConfig::swizzle_bytes + r * Sm90GemmConfig::swizzle_bytes
+                            + column % 32 * 4;
+        ptx::store_shared_1(at ^ (r % 8 << 4), values[e]);
+    }
 }
 
 /// A warp's part of a turned epilogue tile, [turned_rows][64 columns of C] at `to`: 16 of the columns. `row`: the first, of the
@@ -163,11 +198,15 @@ __device__ void store_turned_tile(const Sums& sums, Sm90Target<C>& target, int s
     if (warp == 0 && ptx::elect_one())
         ptx::tma_store_wait_read<Sm90GemmConfig::epilogue_tiles_in_flight - 1>();
     meet();
-    write_turned_tile<C>(to, sums, i, row, warp);
+    if constexpr (C.c_type == Type::fp32) write_turned_floats<C>(to, sums, i, row, warp);
+    else write_turned_tile<C>(to, sums, i, row, warp);
     ptx::fence_async_proxy();
     meet();
     if (warp == 0 && ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
-        target.store_box(to, 64 * i, row);
+#pragma unroll
+        for (int part = 0; part < Sm90GemmConfig::wgmma_m / C.epilogue_columns(); ++part)
+            target.store_box(to + part * C.turned_rows() * Sm90GemmConfig::swizzle_bytes, 64 * i + part * C.epilogue_columns(), row);
+        ptx::tma_store_commit();
     }
     target.epilogue_tile = (target.epilogue_tile + 1) % Sm90GemmConfig::epilogue_tiles_in_flight;
 }
@@ -185,11 +224,27 @@ __device__ void store_by_tma(const Sums& sums, Sm90Target<C>& target) {
     for (int s = 0; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C>(sums, target, s);
 }
 
-/// C straight from registers, for an ldc that no tensor map can describe: two bytes at a time.
+/// An element of C as it is stored.
+template <Sm90GemmConfig C>
+using Sm90Element = typename Sm90ElementOf<C.c_type == Type::fp32>::type;
+
+/// Two neighbours of a part's sums as they are stored.
+template <Sm90GemmConfig C, class Sums>
+__device__ void finished_pair(Sm90Element<C> (&to)[2], const Sums& sums, int i, int j) {
+    if constexpr (C.c_type == Type::fp32) {
+        sums.take(to, i, j);
+    } else {
+        unsigned pair[1];
+        sums.pairs(pair, i, j);
+        to[0] = static_cast<unsigned short>(pair[0]), to[1] = static_cast<unsigned short>(pair[0] >> 16);
+    }
+}
+
+/// C straight from registers, for an ldc that no tensor map can describe: an element at a time.
 template <Sm90GemmConfig C, class Sums>
 __device__ void store_by_element(const Sums& sums, const GemmArguments& args, int m, int n, int batch) {
     const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
-    unsigned short* c = static_cast<unsigned short*>(args.c);
+    auto* c = static_cast<Sm90Element<C>*>(args.c);
     if constexpr (C.batched) c += batch * args.c_stride;
     // Unsigned: a tile beyond the last one may begin past 2^31, and still lies outside C.
     const unsigned row = m + thread / 32 * 16 + thread % 32 / 4;
@@ -202,18 +257,18 @@ __device__ void store_by_element(const Sums& sums, const GemmArguments& args, in
         for (int half = 0; half < 2; ++half) {
             const unsigned r = row + 64 * i + 8 * half;
             if (r >= rows) continue;
-            unsigned short* line = c + r * args.ldc;
+            Sm90Element<C>* line = c + r * args.ldc;
 #pragma unroll
             for (int j = 0; j < C.share_n() / 8; ++j) {
-                unsigned pair[1];
-                sums.pairs(pair, i, 4 * j + 2 * half);
+                Sm90Element<C> pair[2];
+                finished_pair<C>(pair, sums, i, 4 * j + 2 * half);
                 const unsigned x = column + 8 * j;
                 if constexpr (C.ablated == Ablation::store) {
-                    folded ^= pair[0];
+                    folded ^= static_cast<unsigned>(pair[0]) ^ static_cast<unsigned>(pair[1]) << 16;
                     continue;
                 }
-                if (x < columns) line[x] = static_cast<unsigned short>(pair[0]);
-                if (x + 1 < columns) line[x + 1] = static_cast<unsigned short>(pair[0] >> 16);
+                if (x < columns) line[x] = pair[0];
+                if (x + 1 < columns) line[x + 1] = pair[1];
             }
         }
     }
@@ -225,7 +280,7 @@ __device__ void store_by_element(const Sums& sums, const GemmArguments& args, in
 template <Sm90GemmConfig C, class Sums>
 __device__ void store_turned_by_element(const Sums& sums, const GemmArguments& args, int m, int n, int batch) {
     const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
-    unsigned short* c = static_cast<unsigned short*>(args.c);
+    auto* c = static_cast<Sm90Element<C>*>(args.c);
     if constexpr (C.batched) c += batch * args.c_stride;
     const unsigned row = m + thread % 4 * 2;
     const unsigned column = n + thread / 32 * 16 + thread % 32 / 4;
@@ -237,18 +292,18 @@ __device__ void store_turned_by_element(const Sums& sums, const GemmArguments& a
         for (int half = 0; half < 2; ++half) {
             const unsigned x = column + 64 * i + 8 * half;
             if (x >= columns) continue;
-            unsigned short* line = c + row * args.ldc + x;
+            Sm90Element<C>* line = c + row * args.ldc + x;
 #pragma unroll
             for (int j = 0; j < C.share_n() / 8; ++j) {
-                unsigned pair[1];
-                sums.pairs(pair, i, 4 * j + 2 * half);
+                Sm90Element<C> pair[2];
+                finished_pair<C>(pair, sums, i, 4 * j + 2 * half);
                 const unsigned r = row + 8 * j;
                 if constexpr (C.ablated == Ablation::store) {
-                    folded ^= pair[0];
+                    folded ^= static_cast<unsigned>(pair[0]) ^ static_cast<unsigned>(pair[1]) << 16;
                     continue;
                 }
-                if (r < rows) line[0] = static_cast<unsigned short>(pair[0]);
-                if (r + 1 < rows) line[args.ldc] = static_cast<unsigned short>(pair[0] >> 16);
+                if (r < rows) line[0] = pair[0];
+                if (r + 1 < rows) line[args.ldc] = pair[1];
                 line += 8 * args.ldc;
             }
         }

@@ -6,9 +6,9 @@
 
 namespace rooftile {
 
-/// A matrix in device memory: `lines` lines of `width` contiguous 16-bit elements, `leading` apart.
+/// A matrix in device memory: `lines` lines of `width` contiguous elements, `leading` apart.
 struct MatrixView {
-    unsigned short* data;
+    void* data;
     long long lines, width, leading;
 };
 
@@ -61,13 +61,14 @@ constexpr int verify_tile = 64;  ///< rows and columns of a tile of C that is ju
 
 /// Each of `results` C[i, j] against one sum over k of A[i, k] * B[k, j]; strides in elements.
 struct VerifyArguments {
-    const unsigned short* a;
-    const unsigned short* b;
-    const unsigned short* c[verify_max];  ///< the first `results`
+    const void* a;
+    const void* b;
+    const void* c[verify_max];  ///< the first `results`
     int results;
     long long m, n, k;
     long long a_m_stride, a_k_stride, b_k_stride, b_n_stride, c_m_stride;
-    Type type;
+    Type a_type, b_type;
+    Type type;         ///< of the results
     ErrorModel model;  ///< error_model(k)
     long long first_row;  ///< added to rows that records name: of a batch each product's follow those of the one before
 };

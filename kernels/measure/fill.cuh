@@ -44,10 +44,12 @@ __global__ void fill(FillArguments p) {
         const long long column = (g - line * groups) * fill_group;
         double values[fill_group];
         make_group(p, g, line, column, values);
-        unsigned short* to = p.to.data + line * p.to.leading + column;
+        const long long first = line * p.to.leading + column;
         for (int i = 0; i < fill_group; ++i) {
-            if (column + i < p.to.width)
-                to[i] = static_cast<unsigned short>(round_to_bits(values[i], p.type));
+            if (column + i >= p.to.width) continue;
+            const unsigned bits = round_to_bits(values[i], p.type);
+            if (is_fp8(p.type)) static_cast<unsigned char*>(p.to.data)[first + i] = static_cast<unsigned char>(bits);
+            else static_cast<unsigned short*>(p.to.data)[first + i] = static_cast<unsigned short>(bits);
         }
     }
 }

@@ -77,7 +77,10 @@ __global__ void count_unequal(unsigned long long* sums, int count, unsigned long
     sums[i] = 0;
 }
 
-/// Writes one element: an injected NaN, Inf or large number.
-__global__ void inject(unsigned short* at, unsigned short bits) { *at = bits; }
+/// Writes one element of `bytes`, 1 or 2: an injected NaN, Inf or large number.
+__global__ void inject(void* at, unsigned short bits, int bytes) {
+    if (bytes == 1) *static_cast<unsigned char*>(at) = static_cast<unsigned char>(bits);
+    else *static_cast<unsigned short*>(at) = bits;
+}
 
 }  // namespace rooftile

@@ -1,5 +1,5 @@
 // The arithmetic of verification, the same lines on the host (tests) and on the device (verify.cuh):
-// exact conversion of 16-bit types, rounding to nearest even, the bound of an element's error and of a tile's.
+// exact conversion of narrow types and fp32, rounding to nearest even, the bound of an element's error and of a tile's.
 // No includes.
 #pragma once
 
@@ -7,19 +7,30 @@
 
 namespace rooftile {
 
-/// What makes one 16-bit floating-point type: 1 sign bit, `exponent_bits`, `fraction_bits`.
+/// What makes a floating-point type: 1 sign bit, `fraction_bits`, and an exponent in the rest of `bits`.
 struct FloatFormat {
     int fraction_bits;
     int bias;
+    int bits = 16;
+    bool has_infinity = true;  ///< else the largest exponent is of numbers, but for a NaN of all ones
 
-    constexpr unsigned sign_bit() const { return 0x8000u; }
-    constexpr unsigned infinity() const { return 0x7fffu & ~((1u << fraction_bits) - 1u); }
+    constexpr unsigned sign_bit() const { return 1u << (bits - 1); }
+    constexpr unsigned magnitude_bits() const { return sign_bit() - 1u; }
+    /// The least magnitude that is no number: that of Inf where there is one.
+    constexpr unsigned infinity() const {
+        return has_infinity ? magnitude_bits() & ~((1u << fraction_bits) - 1u) : magnitude_bits();
+    }
     constexpr int min_exponent() const { return 1 - bias; }  ///< of a normal number
+    constexpr int max_exponent() const { return has_infinity ? bias : bias + 1; }
 };
 
-/// IEEE binary16, and bfloat16: the upper half of binary32.
+/// IEEE binary16 and binary32; bfloat16, the upper half of the latter; OCP's 8-bit e4m3 and e5m2.
 constexpr FloatFormat float_format(Type type) {
-    return type == Type::bf16 ? FloatFormat{7, 127} : FloatFormat{10, 15};
+    return type == Type::bf16       ? FloatFormat{7, 127}
+           : type == Type::fp16     ? FloatFormat{10, 15}
+           : type == Type::fp32     ? FloatFormat{23, 127, 32}
+           : type == Type::fp8_e5m2 ? FloatFormat{2, 15, 8}
+                                    : FloatFormat{3, 7, 8, false};
 }
 
 /// 2^e for e within the normal range of a double.
@@ -31,8 +42,8 @@ enum class NumberClass : int { finite, infinite, negative_infinite, nan };
 
 constexpr NumberClass class_of_bits(unsigned bits, Type type) {
     const FloatFormat f = float_format(type);
-    const unsigned magnitude = bits & 0x7fffu;
-    if (magnitude > f.infinity()) return NumberClass::nan;
+    const unsigned magnitude = bits & f.magnitude_bits();
+    if (magnitude > f.infinity() || (magnitude == f.infinity() && !f.has_infinity)) return NumberClass::nan;
     if (magnitude < f.infinity()) return NumberClass::finite;
     return (bits & f.sign_bit()) ? NumberClass::negative_infinite : NumberClass::infinite;
 }
@@ -45,11 +56,12 @@ constexpr NumberClass class_of(double x) {
     return (bits >> 63) ? NumberClass::negative_infinite : NumberClass::infinite;
 }
 
-/// The value of 16 bits of `type`; exact, since a double has more of everything.
+/// The value of bits of `type`; exact, since a double has more of everything.
 constexpr double value_of_bits(unsigned bits, Type type) {
     const FloatFormat f = float_format(type);
-    const unsigned magnitude = bits & 0x7fffu;
-    const auto sign = static_cast<unsigned long long>(bits >> 15) << 63;
+    const unsigned magnitude = bits & f.magnitude_bits();
+    const auto sign = static_cast<unsigned long long>((bits & f.sign_bit()) != 0) << 63;
+    if (magnitude >= f.infinity() && !f.has_infinity) return __builtin_bit_cast(double, sign | 0x7ff8000000000000ull);
     if (magnitude >= f.infinity()) {  // Inf and NaN: every exponent bit set, fraction moved up
         const auto fraction = static_cast<unsigned long long>(magnitude & ~f.infinity());
         return __builtin_bit_cast(double,
@@ -70,9 +82,9 @@ constexpr double value_of_bits(unsigned bits, Type type) {
 constexpr unsigned round_to_bits(double x, Type type) {
     const FloatFormat f = float_format(type);
     const auto bits = __builtin_bit_cast(unsigned long long, x);
-    const unsigned sign = static_cast<unsigned>(bits >> 63) << 15;
+    const unsigned sign = static_cast<unsigned>(bits >> 63) << (f.bits - 1);
     const NumberClass kind = class_of(x);
-    if (kind == NumberClass::nan) return 0x7fffu;
+    if (kind == NumberClass::nan) return f.magnitude_bits();
     if (kind != NumberClass::finite) return sign | f.infinity();
 
     const int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1023;
@@ -150,9 +162,13 @@ struct ErrorModel {
 /// Rounding errs evenly within half an ulp only if what is rounded has many more bits than the type; one product of
 /// two short numbers may lie half way all the time (3 / 2 of ulp^2 / 12, and the odd row of A does), a sum of some
 /// hardly. Hence the share: 1 / 8, and 1 / k.
-inline ErrorModel error_model(long long k) {
-    const double unit = power_of_two(-23), l = random_deviations;
-    const double products = static_cast<double>(k), blocks = static_cast<double>((k + 3) / 4);
+///
+/// Of 8-bit operands the running sum has fewer bits: Hopper's keeps 13 behind the leading one from instruction to instruction, whose
+/// 32 products are a block.
+inline ErrorModel error_model(long long k, bool of_bytes = false) {
+    const double unit = power_of_two(of_bytes ? -13 : -23), l = random_deviations;
+    const long long block = of_bytes ? 32 : 4;
+    const double products = static_cast<double>(k), blocks = static_cast<double>((k + block - 1) / block);
     const double cuts = products + 2 * blocks;
     const double bias = 0.75 * unit / 2 * (blocks + 1);
     return {unit * l * (blocks / 2 + l * root(cuts)),
@@ -201,7 +217,8 @@ inline double allowed_errors(const ExpectedErrors& x, const ErrorModel& model) {
 /// The least magnitude that rounds to Inf: the largest number and half a unit.
 constexpr double overflow_threshold(Type type) {
     const FloatFormat f = float_format(type);
-    return power_of_two(f.bias) * (2.0 - unit_roundoff(type));
+    // Without Inf the last step below the next power of two is a NaN's.
+    return power_of_two(f.max_exponent()) * (2.0 - (f.has_infinity ? 1 : 3) * unit_roundoff(type));
 }
 
 /// One element's verdict: 0 is equal, up to 1 is within the bound, above 1 is wrong, infinite where the
@@ -222,7 +239,7 @@ constexpr Verdict judge_exact(unsigned got, double reference, Type type) {
     const unsigned expected = round_to_bits(reference, type);
     const bool nan =
         class_of_bits(expected, type) == NumberClass::nan && class_of_bits(got, type) == NumberClass::nan;
-    const bool zero = ((got | expected) & 0x7fffu) == 0;
+    const bool zero = ((got | expected) & float_format(type).magnitude_bits()) == 0;
     return {got == expected || nan || zero ? 0.0 : infinite_ratio(), 0.0, expected, 0.0};
 }
 

@@ -52,25 +52,27 @@ struct VerifyShared {
     ExpectedErrors expected[VerifyTile::threads / 32];  // of each warp, before any result is judged
 };
 
-/// Exact. binary16 has its exponent moved by a multiplication, which makes its subnormals normal.
+/// Exact. Types of a shorter exponent have it moved by a multiplication, which makes their subnormals normal.
 __device__ inline double widen(unsigned short bits, Type type) {
     if (type == Type::bf16) return __uint_as_float(static_cast<unsigned>(bits) << 16);
-    const unsigned magnitude = bits & 0x7fffu;
-    float x = __uint_as_float(magnitude << 13) * 0x1p112f;
-    if (magnitude >= 0x7c00u) x = __uint_as_float((magnitude << 13) | 0x7f800000u);
-    return (bits & 0x8000u) ? -x : x;
+    const FloatFormat f = float_format(type);
+    const unsigned magnitude = bits & f.magnitude_bits(), fraction = magnitude << (23 - f.fraction_bits);
+    float x = __uint_as_float(fraction) * __uint_as_float(static_cast<unsigned>(127 - f.bias + 127) << 23);
+    if (magnitude >= f.infinity()) x = __uint_as_float(fraction | 0x7f800000u);
+    return (bits & f.sign_bit()) ? -x : x;
 }
 
 /// One thread's share of a 64 x 16 tile of an operand, and where it stands: threads run along the index
 /// that is contiguous in memory.
 struct VerifyLoader {
-    const unsigned short* data;
+    const unsigned char* data;
+    Type type;
     long long next, advance;  ///< elements from one of a thread's loads to the next, and from step to step
     int mn_left, k_left;  ///< elements inside the matrix from this thread's first one; sizes are below 2^31
     int mn, k;            ///< of the first element
     int mn_step, k_step;  ///< to the next
 
-    __device__ VerifyLoader(const unsigned short* operand, long long mn_stride, long long k_stride,
+    __device__ VerifyLoader(const void* operand, Type element, long long mn_stride, long long k_stride,
                             long long mn_first, long long mn_extent, long long k_extent) {
         constexpr int along_mn = VerifyTile::threads / VerifyTile::mn,
                       along_k = VerifyTile::threads / VerifyTile::k;
@@ -84,7 +86,8 @@ struct VerifyLoader {
         k_left = static_cast<int>(k_extent) - k;
         next = mn_step * mn_stride + k_step * k_stride;
         advance = VerifyTile::k * k_stride;
-        data = operand + (mn_first + mn) * mn_stride + k * k_stride;
+        type = element;
+        data = static_cast<const unsigned char*>(operand) + ((mn_first + mn) * mn_stride + k * k_stride) * bytes_of(type);
     }
 
     /// Reads the elements of one step and moves on by a step; zero outside.
@@ -92,14 +95,15 @@ struct VerifyLoader {
 #pragma unroll
         for (int i = 0; i < VerifyTile::loads; ++i) {
             const bool inside = i * mn_step < mn_left && i * k_step < k_left;
-            to[i] = inside ? data[i * next] : 0;
+            to[i] = !inside         ? 0
+                    : is_fp8(type) ? data[i * next]
+                                   : reinterpret_cast<const unsigned short*>(data)[i * next];
         }
-        data += advance;
+        data += advance * bytes_of(type);
         k_left -= VerifyTile::k;
     }
 
-    __device__ void store(double (*to)[VerifyTile::pitch], const unsigned short (&from)[VerifyTile::loads],
-                          Type type) const {
+    __device__ void store(double (*to)[VerifyTile::pitch], const unsigned short (&from)[VerifyTile::loads]) const {
 #pragma unroll
         for (int i = 0; i < VerifyTile::loads; ++i)
             to[k + i * k_step][mn + i * mn_step] = widen(from[i], type);
@@ -223,7 +227,7 @@ __device__ inline void verify_record_tile(const VerifyArguments& p, const Verify
 /// Adds this tile of result `c` to the CTA's record of it: the count of wrong elements, the worst if it is
 /// worse, and the tile. Leaves the sums as they were.
 template <bool exact>
-__device__ inline void verify_record(const VerifyArguments& p, const unsigned short* c, VerifyShared& shared,
+__device__ inline void verify_record(const VerifyArguments& p, const void* c, VerifyShared& shared,
                                      VerifyRecord& record, const VerifyPlace& place, VerifySums& sum,
                                      VerifySums& sigma) {
     VerifyPart part{0, static_cast<int>(threadIdx.x), 0, 0};
@@ -232,7 +236,8 @@ __device__ inline void verify_record(const VerifyArguments& p, const unsigned sh
     for (int e = 0; e < VerifyTile::side * VerifyTile::side; ++e) {
         if (place.inside(p, e)) {
             const long long row = place.row(e), column = place.column(e);
-            const unsigned got = c[row * p.c_m_stride + column];
+            const long long at = row * p.c_m_stride + column;
+            const unsigned got = p.type == Type::fp32 ? static_cast<const unsigned*>(c)[at] : static_cast<const unsigned short*>(c)[at];
             const Verdict v = verify_element<exact>(p, got, sum[0], sigma[0]);
             part.wrong += !(v.ratio <= 1.0);
             if constexpr (!exact) {
@@ -270,15 +275,15 @@ template <bool exact>
 __device__ inline void verify_sum(const VerifyArguments& p, VerifyTiles& tiles, const VerifyPlace& place, VerifySums& sum,
                                   VerifySums& squares) {
     const long long steps = (p.k + VerifyTile::k - 1) / VerifyTile::k;
-    VerifyLoader a(p.a, p.a_m_stride, p.a_k_stride, place.row0, p.m, p.k);
-    VerifyLoader b(p.b, p.b_n_stride, p.b_k_stride, place.column0, p.n, p.k);
+    VerifyLoader a(p.a, p.a_type, p.a_m_stride, p.a_k_stride, place.row0, p.m, p.k);
+    VerifyLoader b(p.b, p.b_type, p.b_n_stride, p.b_k_stride, place.column0, p.n, p.k);
     unsigned short next_a[VerifyTile::loads], next_b[VerifyTile::loads];
     a.read(next_a);
     b.read(next_b);
     for (long long step = 0; step < steps; ++step) {
         const int buffer = static_cast<int>(step & 1);
-        a.store(tiles.a[buffer], next_a, p.type);
-        b.store(tiles.b[buffer], next_b, p.type);
+        a.store(tiles.a[buffer], next_a);
+        b.store(tiles.b[buffer], next_b);
         __syncthreads();  // the other buffer's readers are past it too, so one barrier a step is enough
         a.read(next_a);   // in flight while this step is multiplied; zeros after the last
         b.read(next_b);

@@ -15,7 +15,7 @@ __device__ void multiply_block(WgmmaSums<n>& d, unsigned long long a, unsigned l
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < 4; ++k)  // 16 of k are 32 bytes, 2 in a descriptor's units
-        ptx::wgmma<n, Type::bf16, Major::k, Major::k>(d, a + 2 * k, b + 2 * k, k > 0 || !fresh);
+        ptx::wgmma<n, Type::bf16, Type::bf16, Major::k, Major::k>(d, a + 2 * k, b + 2 * k, k > 0 || !fresh);
     ptx::wgmma_commit();
     ptx::wgmma_wait<1>();
 }

@@ -20,6 +20,22 @@ __device__ inline unsigned load_shared(unsigned shared) {
     return word;
 }
 
+__device__ inline unsigned load_shared_word(unsigned shared) {
+    unsigned word;
+    asm volatile("ld.shared::cta.u32 %0, [%1];" : "=r"(word) : "r"(shared));
+    return word;
+}
+__device__ inline unsigned short load_shared_half(unsigned shared) {
+    unsigned short half;
+    asm volatile("ld.shared::cta.u16 %0, [%1];" : "=h"(half) : "r"(shared));
+    return half;
+}
+__device__ inline void store_shared_1(unsigned shared, float x) {
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared), "f"(x) : "memory");
+}
+__device__ inline void store_shared_2(unsigned shared, const float* x) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(shared), "f"(x[0]), "f"(x[1]) : "memory");
+}
 __device__ inline void store_shared_4(unsigned shared, const float* x) {
     asm volatile("st.shared::cta.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "f"(x[0]), "f"(x[1]),
                  "f"(x[2]), "f"(x[3])

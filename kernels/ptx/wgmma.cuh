@@ -1,4 +1,4 @@
-// Warpgroup matrix multiply: D[64 x N] += A[64 x 16] * B[16 x N], A and B in shared memory, D in fp32
+// Warpgroup matrix multiply: D[64 x N] += A[64 x 16] * B[16 x N] (of 8 bits 32), A and B in shared memory, D in fp32
 // registers. PTX ISA 9.7.15 "Asynchronous warpgroup level matrix multiply-accumulate".
 #pragma once
 
@@ -110,14 +110,34 @@ __device__ inline unsigned long long matrix_descriptor(unsigned shared, unsigned
                  : __VA_ARGS__                                                                      \
                  : "l"(desc_a), "l"(desc_b), "r"(scale_d), "n"(int(a_major)), "n"(int(b_major)))
 
-#define ROOFTILE_WGMMA_CASE(N, a, b, s, ta, tb)                                                            \
-    if constexpr (n == N && type == Type::bf16) ROOFTILE_WGMMA(N, "bf16", a, b, s, ta, tb, ROOFTILE_D##N); \
-    if constexpr (n == N && type == Type::fp16) ROOFTILE_WGMMA(N, "f16", a, b, s, ta, tb, ROOFTILE_D##N)
+// Of 8 bits both operands are K-major; they may be of unlike types.
+#define ROOFTILE_WGMMA_8(N, A_TYPE, B_TYPE, a, b, s, ...)                                               \
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #s                                                \
+                 ", 0;\n"                                                                               \
+                 "wgmma.mma_async.sync.aligned.m64n" #N "k32.f32." A_TYPE "." B_TYPE " {" ROOFTILE_R##N \
+                 "}, "                                                                                  \
+                 "%" #a ", %" #b ", p, 1, 1;\n}"                                                        \
+                 : __VA_ARGS__                                                                          \
+                 : "l"(desc_a), "l"(desc_b), "r"(scale_d))
+
+#define ROOFTILE_WGMMA_CASE(N, a, b, s, ta, tb)                                                                \
+    if constexpr (n == N && type == Type::bf16) ROOFTILE_WGMMA(N, "bf16", a, b, s, ta, tb, ROOFTILE_D##N);     \
+    if constexpr (n == N && type == Type::fp16) ROOFTILE_WGMMA(N, "f16", a, b, s, ta, tb, ROOFTILE_D##N);      \
+    if constexpr (n == N && type == Type::fp8_e4m3 && b_type == Type::fp8_e4m3)                                \
+        ROOFTILE_WGMMA_8(N, "e4m3", "e4m3", a, b, s, ROOFTILE_D##N);                                           \
+    if constexpr (n == N && type == Type::fp8_e4m3 && b_type == Type::fp8_e5m2)                                \
+        ROOFTILE_WGMMA_8(N, "e4m3", "e5m2", a, b, s, ROOFTILE_D##N);                                           \
+    if constexpr (n == N && type == Type::fp8_e5m2 && b_type == Type::fp8_e4m3)                                \
+        ROOFTILE_WGMMA_8(N, "e5m2", "e4m3", a, b, s, ROOFTILE_D##N);                                           \
+    if constexpr (n == N && type == Type::fp8_e5m2 && b_type == Type::fp8_e5m2)                                \
+        ROOFTILE_WGMMA_8(N, "e5m2", "e5m2", a, b, s, ROOFTILE_D##N)
 
 /// d[n / 2]: thread t of the warpgroup holds rows 16 (t / 32) + t % 32 / 4 (+ 8), columns 2 (t % 4) + 8 j.
-template <int n, Type type, Major a_major, Major b_major>
+template <int n, Type type, Type b_type, Major a_major, Major b_major>
 __device__ inline void wgmma(float* d, unsigned long long desc_a, unsigned long long desc_b, int scale_d) {
     static_assert(n % 8 == 0 && n >= 8 && n <= 256, "m64nNk16: N in steps of 8");
+    static_assert(is_fp8(type) == is_fp8(b_type) && (is_fp8(type) || type == b_type), "types that one instruction takes");
+    static_assert(!is_fp8(type) || (a_major == Major::k && b_major == Major::k), "of 8 bits rows of K alone");
     static_assert(int(Major::k) == 0 && int(Major::mn) == 1, "the instruction's transpose bits");
     ROOFTILE_WGMMA_CASE(8, 4, 5, 6, 7, 8);
     ROOFTILE_WGMMA_CASE(16, 8, 9, 10, 11, 12);
@@ -155,5 +175,6 @@ __device__ inline void wgmma(float* d, unsigned long long desc_a, unsigned long 
 
 #undef ROOFTILE_WGMMA_CASE
 #undef ROOFTILE_WGMMA
+#undef ROOFTILE_WGMMA_8
 
 }  // namespace rooftile::ptx

@@ -29,6 +29,7 @@ const char* kind_name(FieldKind kind) {
         case FieldKind::on:
             return "on";
         case FieldKind::value:
+        case FieldKind::text:
             break;
     }
     return "value";

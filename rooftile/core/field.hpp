@@ -10,10 +10,11 @@
 namespace rooftile {
 
 enum class FieldKind : unsigned char {
-    value,       ///< one text, given once
+    value,       ///< one text, given once; a sweep takes lists and ranges of it
     list,        ///< given as often as one likes
     positional,  ///< one text, without its name on a command line
     on,          ///< present or not
+    text,        ///< as value, and commas and dots are its own
 };
 
 struct Field {

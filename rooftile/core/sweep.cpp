@@ -110,9 +110,7 @@ class Sweep {
 
   private:
     void read(const Field& field) {
-        const bool commas_are_its_own = field.form == "EXPRESSION";
-        if (commas_are_its_own || field.kind == FieldKind::list || field.kind == FieldKind::positional
-            || field.kind == FieldKind::on) {
+        if (field.kind != FieldKind::value) {
             for (const std::string& text : request_.given.list(field.key))
                 fixed_.emplace_back(field.key, text);
             return;

@@ -22,7 +22,7 @@ void intensity(DerivationWriter& w) {
                 {w.step("F", flops, "FLOP"), w.step("D", bytes, "B")}, flops / bytes, "FLOP/B",
                 "tile_k cancels: only a larger tile raises it");
     const double critical = w.hw().peak_flops / w.hw().dram_bandwidth;
-    const std::string peak = peak_key(w.context.family, name_of(w.problem().a_type), "fp32");
+    const std::string peak = peak_key(w.context.family, rate_name_of(w.problem().a_type), "fp32");
     std::vector<Input> inputs{
         Derivation::given("peak", w.hw().peak_flops, "FLOP/s",
                           w.machine().find(peak) ? w.machine().find(peak)->source : "SMs x rate x clock"),

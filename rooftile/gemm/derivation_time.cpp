@@ -123,7 +123,7 @@ void clock_under_power(DerivationWriter& w) {
                     {w.steps.fact(w.clock())}, t.clock_hz / 1e6, "MHz", "no power model");
         return;
     }
-    std::vector<Input> energies{w.steps.fact("energy.flop." + std::string(name_of(w.problem().a_type))),
+    std::vector<Input> energies{w.steps.fact("energy.flop." + std::string(rate_name_of(w.problem().a_type))),
                                 w.steps.fact("energy.fill"), w.steps.fact("energy.dram")};
     if (hw.shared_read_joules > 0) energies.push_back(w.steps.fact("energy.shared_read"));
     w.steps.add(

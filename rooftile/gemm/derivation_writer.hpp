@@ -25,9 +25,9 @@ struct DerivationWriter {
     int element() const { return bytes_of(problem().a_type); }
     double tile_flops() const { return 2.0 * tile().tile_m * tile().tile_n * tile().tile_k; }
     double tile_bytes() const { return double(tile().tile_m + tile().tile_n) * tile().tile_k * element(); }
-    std::string rate() const { return rate_key(context.family, name_of(problem().a_type), "fp32"); }
+    std::string rate() const { return rate_key(context.family, rate_name_of(problem().a_type), "fp32"); }
     std::string clock() const {
-        const auto named = matrix_clock(machine(), name_of(problem().a_type));
+        const auto named = matrix_clock(machine(), rate_name_of(problem().a_type));
         return named ? named->key : "clock.boost";
     }
     std::string dram() const {

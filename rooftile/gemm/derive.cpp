@@ -151,7 +151,7 @@ std::optional<Refusal> refusal(const Request& r) {
 
 /// The machine's fastest instruction, where the kernel's is a slower one.
 std::optional<FamilyRate> faster_instruction(const Request& r) {
-    const std::string_view input = name_of(r.problem.a_type), sums = name_of(r.problem.accumulate_type);
+    const std::string_view input = rate_name_of(r.problem.a_type), sums = name_of(r.problem.accumulate_type);
     const std::string family = r.kernel.instruction(r.machine, r.problem.a_type);
     const auto own = flops_per_cycle_per_sm(r.machine, rate_key(family, input, sums));
     const auto fastest = fastest_instruction(r.machine, input, sums);
@@ -164,7 +164,7 @@ std::optional<double> tensor_peak(const Request& r) {
     if (!faster) return std::nullopt;
     auto clock = r.machine.number<Clock>("clock.tensor");
     if (!clock) clock = r.machine.number<Clock>("clock.boost");
-    const auto peak = peak_flops(r.machine, faster->family, name_of(r.problem.a_type),
+    const auto peak = peak_flops(r.machine, faster->family, rate_name_of(r.problem.a_type),
                                  name_of(r.problem.accumulate_type), clock);
     return peak ? std::optional(peak->value) : std::nullopt;
 }

@@ -81,12 +81,29 @@ double issue_of(const ExpressionGraph& graph) {
     return issue;
 }
 
-std::string sum_text(double alpha, double beta) {
-    const std::string product = alpha == 1 ? std::string(bare_sum_name) : fmt::format("({}) * {}", alpha, bare_sum_name);
+std::string_view name_of_result(Type type) { return type == Type::bf16 ? "bf16" : type == Type::fp16 ? "fp16" : "fp32"; }
+
+std::vector<std::string> scale_tensors(Scales scales) {
+    if (scales == Scales::none) return {};
+    if (scales == Scales::tensor) return {"scale_a:fp32[1]", "scale_b:fp32[1]"};
+    return {"scale_a:fp32[M,1]", "scale_b:fp32[N]"};
+}
+
+std::string sum_text(double alpha, double beta, Scales scales) {
+    std::string product = alpha == 1 ? std::string(bare_sum_name) : fmt::format("({}) * {}", alpha, bare_sum_name);
+    if (scales != Scales::none) product += " * scale_a * scale_b";
     return beta == 0 ? product : fmt::format("{} + ({}) * {}", product, beta, beta_name);
 }
 
 }  // namespace
+
+std::optional<std::size_t> GemmEpilogue::ring_operand() const {
+    constexpr std::int64_t whole = 8;  // elements in the 16 bytes at whose multiples TMA wants rows to begin
+    if (graph.nodes[std::size_t(graph.inputs.front())].shape.back() % whole != 0) return std::nullopt;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+        if (operands[i].by_row && operands[i].by_column && bytes_of(operands[i].element) == 2) return i;
+    return std::nullopt;
+}
 
 bool GemmEpilogue::paired() const { return graph.nodes[std::size_t(graph.inputs.front())].shape.back() % 2 == 0; }
 
@@ -101,6 +118,7 @@ bool drops(const ExpressionGraph& graph) {
 int GemmEpilogue::pair_registers(bool turned) const {
     int registers = 0;  // of two neighbours in one aligned word its 32-bit parts, else one for each element
     for (const EpilogueOperand& o : operands) {
+        if (o.is_one()) continue;
         const bool differ = turned ? o.by_row : o.by_column;
         registers += !differ ? 1 : paired() && !turned ? std::max(1, 2 * bytes_of(o.element) / 4) : 2;
     }
@@ -116,7 +134,12 @@ int GemmEpilogue::pairs_in_flight(bool turned) const {
 
 int GemmEpilogue::registers(bool turned) const {
     constexpr int values = 32;  // of the expression, and addresses
-    return values + pairs_in_flight(turned) * pair_registers(turned);
+    const auto once = std::ranges::count_if(operands, [](const EpilogueOperand& o) { return o.is_one(); });
+    return values + int(once) + pairs_in_flight(turned) * pair_registers(turned);
+}
+
+std::string_view name_of(Scales scales) {
+    return scales == Scales::none ? "none" : scales == Scales::tensor ? "tensor" : "row";
 }
 
 std::string SharedEpilogue::text() const {
@@ -128,11 +151,11 @@ std::string SharedEpilogue::text() const {
 }
 
 SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
-                             std::string_view expression, const std::vector<std::string>& tensors) {
+                             std::string_view expression, const std::vector<std::string>& tensors, Scales scales) {
     if (expression == "none") expression = {};
     if (!std::isfinite(float(alpha)) || !std::isfinite(float(beta)))
         throw RequestError(fmt::format("alpha = {}, beta = {}: must be finite in fp32", alpha, beta));
-    if (alpha == 1 && beta == 0 && expression.empty()) {
+    if (alpha == 1 && beta == 0 && expression.empty() && scales == Scales::none) {
         if (!tensors.empty())
             throw RequestError(fmt::format("tensor {}: there is no epilogue that reads it; give --epilogue \"d = acc + ...\" "
                                            "or --beta",
@@ -141,10 +164,14 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     }
     GemmEpilogue out;
     out.expression = expression;
+    out.scales = scales;
     std::vector<TensorDeclaration> declared;
-    for (const std::string& text : tensors) {
-        out.tensors.push_back(with_sizes(text, m, n));
-        declared.push_back(tensor_declaration(out.tensors.back()));
+    std::vector<std::string> all = scale_tensors(scales);
+    all.insert(all.end(), tensors.begin(), tensors.end());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::string text = with_sizes(all[i], m, n);
+        if (i >= all.size() - tensors.size()) out.tensors.push_back(text);
+        declared.push_back(tensor_declaration(text));
         out.operands.push_back(operand_of(declared.back(), m, n));
         declared.back().shape = plain_shape(declared.back().shape);
     }
@@ -152,13 +179,13 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     const auto is_c = [](const TensorDeclaration& t) { return t.name == beta_name; };
     if (beta != 0 && std::ranges::none_of(declared, is_c))
         throw RequestError(fmt::format("beta = {}: there is no c to add; give --tensor \"c:{}[M,N]\"", beta,
-                                       result == Type::bf16 ? "bf16" : "fp16"));
-    const bool scaled = alpha != 1 || beta != 0;
+                                       name_of_result(result)));
+    const bool scaled = alpha != 1 || beta != 0 || scales != Scales::none;
     declared.insert(declared.begin(), {std::string(scaled ? bare_sum_name : sum_name), Element::fp32, {m, n}});
     const std::string prefix = !scaled              ? ""
                                : expression.empty() ? "d = "
                                                     : fmt::format("{} = ", sum_name);
-    std::string text = scaled ? prefix + sum_text(alpha, beta) : "";
+    std::string text = scaled ? prefix + sum_text(alpha, beta, scales) : "";
     if (scaled && !expression.empty()) text += "; ";
     const std::size_t before = text.size();
     text += expression;
@@ -186,7 +213,7 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     if (stored.shape != Shape{m, n} || !is_floating(stored.element))
         throw RequestError(fmt::format("epilogue: {} is {} {}; it must be a number for each of [{},{}]", out.graph.outputs[0].name,
                                        name_of(stored.element), text_of(stored.shape), m, n));
-    give_type(out.graph, result == Type::bf16 ? Element::bf16 : Element::fp16);
+    give_type(out.graph, result == Type::bf16 ? Element::bf16 : result == Type::fp16 ? Element::fp16 : Element::fp32);
     out.issue = issue_of(out.graph);
     for (std::size_t i = 1; i < out.graph.inputs.size(); ++i)
         out.bytes += double(bytes_of(out.graph.nodes[std::size_t(out.graph.inputs[i])]));

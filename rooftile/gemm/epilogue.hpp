@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,16 +14,22 @@
 
 namespace rooftile {
 
+/// Numbers of device memory, scale_a and scale_b, that A B is multiplied by: one each, or one a row of A and column of B.
+enum class Scales : std::uint8_t { none, tensor, row };
+std::string_view name_of(Scales scales);
+
 /// How an operand lies over the result: whether its elements differ from row to row, and along a row.
 struct EpilogueOperand {
     std::string name;
     Element element = Element::fp32;
     bool by_row = false, by_column = false;
+    bool is_one() const { return !by_row && !by_column; }  ///< one number for all
 };
 
 /// Immutable once made. The graph's first input is the bare sum, [m,n] in fp32; then the operands in their order.
 struct GemmEpilogue {
     std::string expression;            ///< as given; empty: alpha and beta alone
+    Scales scales = Scales::none;      ///< their tensors are the first operands
     std::vector<std::string> tensors;  ///< as given, M and N as numbers: "bias:bf16[4096]"
     std::vector<EpilogueOperand> operands;
     ExpressionGraph graph;
@@ -32,6 +39,8 @@ struct GemmEpilogue {
     const std::string& output() const { return graph.outputs.front().name; }
     /// Neighbours along a row stand in one aligned word.
     bool paired() const;
+    /// The first operand of 16 bits that has an element for each of the result and lies in whole 16 bytes a row; empty: none does.
+    std::optional<std::size_t> ring_operand() const;
     /// Pairs of neighbours whose operands a thread loads before it uses the first.
     int pairs_in_flight(bool turned) const;
     /// Of a pair's operands.
@@ -57,9 +66,9 @@ class SharedEpilogue {
     std::shared_ptr<const GemmEpilogue> own_;
 };
 
-/// Tensors as "bias:bf16[N]", in which M and N stand for the sizes. None where alpha is 1, beta 0 and the rest empty. Throws
+/// Tensors as "bias:bf16[N]", in which M and N stand for the sizes. None where alpha is 1, beta 0, the rest empty and none. Throws
 /// RequestError, one line that says what would work.
 SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
-                             std::string_view expression, const std::vector<std::string>& tensors);
+                             std::string_view expression, const std::vector<std::string>& tensors, Scales scales = Scales::none);
 
 }  // namespace rooftile

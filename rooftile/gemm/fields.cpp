@@ -21,6 +21,8 @@ constexpr std::int64_t largest_extent = 2147483647;
 constexpr int max_tile = 65536, max_small = 1024, max_plans = 64, max_sampled = 64;
 
 constexpr std::string_view types[] = {"bf16", "fp16"};
+constexpr std::string_view all_types[] = {"bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2"};  // as Type counts them
+constexpr std::string_view scale_names[] = {"none", "tensor", "row"};                         // as Scales counts them
 constexpr std::string_view a_majors[] = {"k", "m"};
 constexpr std::string_view b_majors[] = {"k", "n"};
 constexpr std::string_view schedules[] = {"cooperative", "pingpong"};
@@ -48,6 +50,10 @@ std::vector<Field> make_fields() {
         {"k", "K", "Columns of A, rows of B", problem},
         {"shape", "MxNxK", "All three at once", problem},
         {"type", "TYPE", "bf16 (default) or fp16, for A, B and C; fp32 accumulation", problem},
+        {"types", "A,B,D", "Of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of the result bf16, fp16, fp32", problem, FieldKind::text},
+        {"scales", "NAME",
+         "none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row: by one a row of A and column of B",
+         problem},
         {"a_major", "k|m", "Contiguous index of A: k (default, row-major M x K) or m", problem},
         {"b_major", "k|n", "Contiguous index of B: k (default, row-major N x K) or n", problem},
         {"lda", "N", "Elements from one line of A to the next; default: dense", problem},
@@ -59,7 +65,8 @@ std::vector<Field> make_fields() {
         {"alpha", "X", "D = alpha A B + beta C; default 1", problem},
         {"beta", "X", "Default 0; else --tensor \"c:bf16[M,N]\" says what C is", problem},
         {"epilogue", "EXPRESSION",
-         "What is stored, of acc = alpha A B + beta C and point-wise operators: \"d = gelu(acc + bias)\"", problem},
+         "What is stored, of acc = alpha A B + beta C and point-wise operators: \"d = gelu(acc + bias)\"", problem,
+         FieldKind::text},
         {"tensor", "NAME:TYPE[SHAPE]",
          "A tensor that the epilogue reads: \"bias:bf16[N]\", [M,1] one a row, [M,N] one an element; repeatable", problem,
          FieldKind::list},
@@ -204,6 +211,22 @@ std::vector<OrderChoice> orders_of(const Given& g) {
     return list;
 }
 
+/// "fp8_e4m3,fp8_e4m3,bf16".
+void give_types(const Given& g, GemmProblem& p) {
+    if (!g.has("types")) return;
+    if (g.has("type")) throw RequestError(fmt::format("{} and {} exclude each other", g.name("type"), g.name("types")));
+    const std::string& text = g.text("types");
+    std::size_t begin = 0;
+    for (Type* type : {&p.a_type, &p.b_type, &p.c_type}) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        if (begin > text.size() || (type == &p.c_type && end != text.size()))
+            throw RequestError(fmt::format("{} {}: accepted are three, of A, B and the result: fp8_e4m3,fp8_e4m3,bf16", g.name("types"),
+                                           printable(text)));
+        *type = Type(one_of(g.name("types"), text.substr(begin, end - begin), all_types));
+        begin = end + 1;
+    }
+}
+
 void give_batch(const Given& g, GemmProblem& p) {
     if (g.has("batch")) p.batch = whole_number(g.name("batch"), g.text("batch"), 1, largest_extent);
     for (const auto& [key, stride, operand] : {std::tuple{"stride_a", &p.a_stride, 'a'}, {"stride_b", &p.b_stride, 'b'}, {"stride_d", &p.c_stride, 'c'}}) {
@@ -240,10 +263,11 @@ GemmProblem gemm_problem(const Given& g) {
                                       {"b_offset", &problem.b_offset},
                                       {"c_offset", &problem.c_offset}})
         if (g.has(key)) *offset = whole_number(g.name(key), g.text(key), 0, largest_extent);
+    give_types(g, problem);
     give_batch(g, problem);
     problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
     problem.epilogue = gemm_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
-                                     g.list("tensor"));
+                                     g.list("tensor"), Scales(choice(g, "scales", scale_names)));
     check(problem);
     return problem;
 }
@@ -257,7 +281,8 @@ Given gemm_given(const GemmProblem& p) {
     for (const auto& [key, offset] :
          {std::pair{"a_offset", p.a_offset}, {"b_offset", p.b_offset}, {"c_offset", p.c_offset}})
         if (offset != 0) given.add(key, std::to_string(offset));
-    given.add("type", std::string(name_of(p.a_type)));
+    if (p.a_type == p.b_type && p.a_type == p.c_type) given.add("type", std::string(name_of(p.a_type)));
+    else given.add("types", fmt::format("{},{},{}", name_of(p.a_type), name_of(p.b_type), name_of(p.c_type)));
     given.add("a_major", std::string(a_major_name(p.a_major)));
     given.add("b_major", std::string(b_major_name(p.b_major)));
     if (p.batch > 1)
@@ -266,6 +291,7 @@ Given gemm_given(const GemmProblem& p) {
     if (!p.epilogue) return given;
     for (const auto& [key, number, preset] : {std::tuple{"alpha", p.alpha, 1.0}, {"beta", p.beta, 0.0}})
         if (number != preset) given.add(key, fmt::format("{}", number));
+    if (p.epilogue->scales != Scales::none) given.add("scales", std::string(name_of(p.epilogue->scales)));
     if (!p.epilogue->expression.empty()) given.add("epilogue", p.epilogue->expression);
     for (const std::string& tensor : p.epilogue->tensors) given.add("tensor", tensor);
     return given;
@@ -280,8 +306,12 @@ Given gemm_given(const Record& record) {
             if (const auto number = find_as<std::int64_t>(record, key)) given.add(key, std::to_string(*number));
     for (const char* key : {"a_major", "b_major"})
         if (const auto text = find_as<std::string>(record, key)) given.add(key, *text);
-    if (const auto element_types = find_as<Record>(record, "types"))
-        given.add("type", find_as<std::string>(*element_types, "a").value_or(""));
+    if (const auto element_types = find_as<Record>(record, "types")) {
+        const auto of = [&](const char* operand) { return find_as<std::string>(*element_types, operand).value_or(""); };
+        if (of("a") == of("b") && of("a") == of("c")) given.add("type", of("a"));
+        else given.add("types", fmt::format("{},{},{}", of("a"), of("b"), of("c")));
+    }
+    if (const auto text = find_as<std::string>(record, "scales"); text && *text != "none") given.add("scales", *text);
     for (const auto& [key, preset] : {std::pair{"alpha", 1.0}, {"beta", 0.0}})
         if (const auto number = find_as<double>(record, key); number && *number != preset)
             given.add(key, fmt::format("{}", *number));

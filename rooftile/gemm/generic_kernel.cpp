@@ -14,7 +14,7 @@ class GenericGemm final : public GemmKernel {
     std::string_view name() const override { return "generic"; }
     std::string instruction(const Machine& machine, Type type) const override {
         for (const char* family : {"wgmma", "mma_sync"})
-            if (machine.find(rate_key(family, name_of(type), "fp32"))) return family;
+            if (machine.find(rate_key(family, rate_name_of(type), "fp32"))) return family;
         return "generic";
     }
 

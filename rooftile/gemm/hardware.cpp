@@ -60,7 +60,7 @@ void read_limits(const MachineReader& optional, Type type, GemmHardware& hw) {
         throw RequestError(fmt::format(
             "power.sustained = {:g} W must exceed power.static = {:g} W: nothing is left for work",
             hw.sustained_watts, hw.static_watts));
-    hw.flop_joules = optional.number<JoulesPerFlop>("energy.flop." + std::string(name_of(type)));
+    hw.flop_joules = optional.number<JoulesPerFlop>("energy.flop." + std::string(rate_name_of(type)));
     hw.fill_joules = optional.number<JoulesPerByte>("energy.fill");
     hw.shared_read_joules = max_known(0, optional.number<JoulesPerByte>("energy.shared_read"));
     hw.dram_joules = optional.number<JoulesPerByte>("energy.dram");
@@ -71,9 +71,9 @@ void read_limits(const MachineReader& optional, Type type, GemmHardware& hw) {
 
 GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type type,
                            std::vector<std::string>& unknown, std::optional<Clock> clock) {
-    if (const auto sustained = matrix_clock(machine, name_of(type)); sustained && !clock) clock = sustained->clock;
+    if (const auto sustained = matrix_clock(machine, rate_name_of(type)); sustained && !clock) clock = sustained->clock;
     const MachineReader read(machine, clock, &unknown), optional(machine, clock);
-    const std::string_view input = family == "fma" ? "fp32" : name_of(type);
+    const std::string_view input = family == "fma" ? "fp32" : rate_name_of(type);
     const std::string rate = rate_key(family, input, "fp32");
     // Sustained bandwidth, never the nominal one, where somebody measured it [M2].
     const std::string_view dram = read.first_known({"dram.sustained_read", "dram.bandwidth"});

@@ -39,15 +39,20 @@ const GemmKernel& best_gemm_kernel(const Machine& machine) {
 std::string_view name_of(const GemmKernel* kernel) { return kernel ? kernel->name() : "?"; }
 
 std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& problem) {
-    const std::string type(name_of(problem.a_type));
+    const std::string type(rate_name_of(problem.a_type));
     if (!machine.lacks(type)) return std::nullopt;
     return Refusal{Reason::instruction,
                    fmt::format("{} has no {} matrix instruction; take {}", machine.id, type,
-                               problem.a_type == Type::bf16 ? "fp16" : "bf16"),
+                               problem.a_type == Type::fp16 ? "bf16" : "fp16"),
                    1, 0};
 }
 
 std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem) {
+    if (is_fp8(problem.a_type) || problem.c_type != problem.a_type)
+        return Refusal{Reason::instruction,
+                       fmt::format("{} x {} -> {} is sm90_gemm's so far; take bf16 or fp16 for all three here", name_of(problem.a_type),
+                                   name_of(problem.b_type), name_of(problem.c_type)),
+                       1, 0};
     if (problem.batch > 1)
         return Refusal{Reason::instruction,
                        fmt::format("batch = {}: batches are sm90_gemm's so far; launch the products one by one", problem.batch),

@@ -97,7 +97,6 @@ void add_operands(Given& given, std::span<const TensorInfo> inputs) {
             throw RequestError(fmt::format("{} has {} axes; a GEMM's operands have 2", name, inputs[i].extents.size()));
     }
     const TensorInfo &a = inputs[0], &b = inputs[1];
-    if (a.type != b.type) throw RequestError(fmt::format("a is {} and b {}; they must be alike", a.type, b.type));
     const std::int64_t m = a.extents[0].most, k = a.extents[1].most, n = b.extents[1].most;
     if (b.extents[0].most != k)
         throw RequestError(fmt::format("a is {} x {} and b {} x {}: the columns of a are the rows of b", m, k,
@@ -107,7 +106,14 @@ void add_operands(Given& given, std::span<const TensorInfo> inputs) {
     const Lie of_a = lie_of("a", a), of_b = lie_of("b", b);
     for (const auto& [key, number] : {std::pair{"m", m}, {"n", n}, {"k", k}, {"lda", of_a.pitch}, {"ldb", of_b.pitch}})
         given.add(key, std::to_string(number));
-    given.add("type", a.type);
+    if (given.has("types")) {
+        const std::string operands = fmt::format("{},{},", a.type, b.type);
+        if (!given.text("types").starts_with(operands))
+            throw RequestError(fmt::format("{} {}: the tensors are {} and {}", given.name("types"), given.text("types"), a.type, b.type));
+    } else {
+        if (a.type != b.type) throw RequestError(fmt::format("a is {} and b {}; they must be alike", a.type, b.type));
+        given.add("type", a.type);
+    }
     given.add("a_major", of_a.columns_contiguous ? "k" : "m");
     given.add("b_major", of_b.columns_contiguous ? "n" : "k");
     for (const auto& [key, t] : {std::pair{"a_offset", &a}, {"b_offset", &b}}) {

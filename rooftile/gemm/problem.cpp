@@ -28,6 +28,18 @@ void check_offset(const char* name, std::int64_t value) {
     if (value < 0 || value > most) throw RequestError(fmt::format("{} = {}: must be 0 .. {}", name, value, most));
 }
 
+void check_types(const GemmProblem& p) {
+    const auto refuse = [&](const char* works) {
+        throw RequestError(fmt::format("types {} x {} -> {}: {}", name_of(p.a_type), name_of(p.b_type), name_of(p.c_type), works));
+    };
+    if (is_fp8(p.a_type) != is_fp8(p.b_type) || (!is_fp8(p.a_type) && p.a_type != p.b_type))
+        refuse("no instruction multiplies the two; a and b are both bf16, both fp16, or fp8_e4m3 and fp8_e5m2 in any pair");
+    if (p.a_type == Type::fp32) refuse("products of fp32 are not supported yet; bf16, fp16 or fp8 for a and b");
+    if (is_fp8(p.c_type)) refuse("results of 8 bits are not supported yet; bf16, fp16 or fp32");
+    if (!is_fp8(p.a_type) && p.c_type != p.a_type && p.c_type != Type::fp32)
+        refuse("of 16-bit operands the result is of their type or fp32");
+}
+
 struct Lines {
     const char *stride_name, *leading_name;
     std::int64_t lines, width, leading, stride;
@@ -82,9 +94,15 @@ std::string_view name_of(Type type) {
             return "fp16";
         case Type::fp32:
             return "fp32";
+        case Type::fp8_e4m3:
+            return "fp8_e4m3";
+        case Type::fp8_e5m2:
+            return "fp8_e5m2";
     }
     return "?";
 }
+
+std::string_view rate_name_of(Type type) { return is_fp8(type) ? "fp8" : name_of(type); }
 
 std::string_view a_major_name(Major major) { return major == Major::k ? "k" : "m"; }
 std::string_view b_major_name(Major major) { return major == Major::k ? "k" : "n"; }
@@ -124,10 +142,7 @@ void check(const GemmProblem& p) {
     check_offset("a_offset", p.a_offset);
     check_offset("b_offset", p.b_offset);
     check_offset("c_offset", p.c_offset);
-    if (p.a_type != p.b_type || p.a_type != p.c_type || p.a_type == Type::fp32)
-        throw RequestError(
-            fmt::format("types {} x {} -> {}: not supported yet; bf16 or fp16 for a, b and c alike",
-                        name_of(p.a_type), name_of(p.b_type), name_of(p.c_type)));
+    check_types(p);
     if (p.accumulate_type != Type::fp32)
         throw RequestError(fmt::format("accumulate {}: not supported yet; fp32", name_of(p.accumulate_type)));
     check_batch(p);

@@ -10,8 +10,9 @@
 
 namespace rooftile {
 
-constexpr int bytes_of(Type type) { return type == Type::fp32 ? 4 : 2; }
 std::string_view name_of(Type type);
+/// As a machine's rates, clocks and energies are named: "fp8" whichever its exponent has.
+std::string_view rate_name_of(Type type);
 
 /// Sizes in elements. Leading dimensions are the distance, in elements, between consecutive lines of
 /// the contiguous index. C is row-major M x N.

@@ -34,7 +34,7 @@ RecordedRow row_of(const Json& line) {
     // Runs of before the key stored C in the widest swizzle span.
     if (!line.at("config").contains("epilogue_tile_n") && name_of(row.config.kernel) == "sm90_gemm"
         && stores_by_tma(row.problem))
-        row.config.epilogue_tile_n = Sm90GemmConfig::swizzled_columns(row.config.tile_n / row.config.split_k);
+        row.config.epilogue_tile_n = Sm90GemmConfig{}.swizzled_columns(row.config.tile_n / row.config.split_k);
     row.rank = line.at("rank").get<int>();
     row.time_us = positive_at(line, "time_us");
     row.predicted_us = positive_at(line, "predicted_time_us");

@@ -18,7 +18,7 @@ std::string dram_key(const Machine& machine) {
 }
 
 DatasheetRoof datasheet_roof(const Machine& machine, const PlanEvaluation& r) {
-    const std::string type(name_of(r.gemm.problem.a_type));
+    const std::string type(rate_name_of(r.gemm.problem.a_type));
     const auto clock = machine.number<Clock>(top_clock_key(machine));
     const auto peak = peak_flops(machine, r.family, type, "fp32", clock);
     const auto bytes = dram_bandwidth(machine, clock);
@@ -33,7 +33,7 @@ class Inputs {
 
     std::vector<Input> of(Term term) const {
         const TiledGemm& g = r_.gemm;
-        const std::string rate = rate_key(r_.family, name_of(g.problem.a_type), "fp32");
+        const std::string rate = rate_key(r_.family, rate_name_of(g.problem.a_type), "fp32");
         switch (term) {
             case Term::datasheet:
                 return roof_inputs(rate);
@@ -97,7 +97,7 @@ class Inputs {
             if (machine_.find(key)) inputs.push_back(facts_.fact(key));
     }
     std::vector<Input> roof_inputs(const std::string& rate) const {
-        const std::string peak = peak_key(r_.family, name_of(r_.gemm.problem.a_type), "fp32");
+        const std::string peak = peak_key(r_.family, rate_name_of(r_.gemm.problem.a_type), "fp32");
         std::vector<Input> inputs;
         if (machine_.find(peak)) inputs.push_back(facts_.fact(peak));
         else

@@ -7,8 +7,8 @@
 namespace rooftile::sm90 {
 
 /// First row, whatever the cluster and the parts of K. The instruction: 64 rows a wgmma, N in steps of 16 up to
-/// 256, or 64 columns and rows in steps of 8 where A and B are swapped, one swizzle span along K.
-Constraint instruction_constraint(const GemmCandidate& candidate);
+/// 256, or 64 columns and rows in steps of 8 where A and B are swapped, one swizzle span of `type` along K.
+Constraint instruction_constraint(const GemmCandidate& candidate, Type type);
 
 /// One candidate that is checked against the second row of constraints, which depend on the parts of K, and the third, which
 /// depend on the cluster. Whoever changes either takes it past that row again.
@@ -43,6 +43,7 @@ class ConstraintChecker {
         t.split_k = config_.split_k = split_k;
         t.grid_split_k = grid_split_k;
         config_.in_pieces = grid_split_k > 1;
+        config_.operand_in_ring = operand_in_ring(problem_, t.k_parts());
         if (parts_stop() || epilogue_tile_stops() || entry_stops()) return true;
         give_registers(config_, c_, residency_.registers.for_need(f_.registers));
         f_.overlapped_epilogue = config_.overlapped_epilogue;
@@ -51,7 +52,7 @@ class ConstraintChecker {
         f_.k_steps = t.k_parts() == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, t.k_parts());
         f_.reserved_bytes = config_.reserved_bytes() - f_.stage_overhead;  // config was made with one stage
         f_.stages_min =
-            std::max(min_stages, static_cast<int>(ceil_div(config_.exchange_bytes(), f_.stage_bytes)));
+            std::max({min_stages, config_.operand_stages(), static_cast<int>(ceil_div(config_.exchange_bytes(), f_.stage_bytes))});
         t.turn_overlapped = c_.schedule == Schedule::pingpong;
         t.epilogue_overlapped = t.turn_overlapped || f_.overlapped_epilogue;
         t.by_element = !config_.tma_store;
@@ -65,8 +66,9 @@ class ConstraintChecker {
         t.cluster_m = cluster.m;
         t.cluster_n = cluster.n;
         if (box_stops() || cluster_stops()) return true;
-        // A producer that multicasts a part of K holds more than the tight one has registers for.
-        const bool roomy = t.split_k > 1 && t.cluster_m * t.cluster_n > 1;
+        // A producer that multicasts holds more than the tight one has registers for where K is in parts, or with a batch, or with an
+        // operand of the epilogue.
+        const bool roomy = (t.split_k > 1 || config_.batched || config_.operand_in_ring) && t.cluster_m * t.cluster_n > 1;
         const RegisterSplit& split =
             roomy ? residency_.registers.roomy : residency_.registers.for_need(f_.registers);
         f_.producer_registers = split.producer;
@@ -121,7 +123,7 @@ class ConstraintChecker {
 
     // Epilogue tiles that the kernel can write.
     bool epilogue_tile_stops() {
-        const int share = config_.share_n(), odd = 2 * Config::sector_columns;
+        const int share = config_.share_n(), odd = 2 * config_.sector_columns();
         if (c_.epilogue_tile_n == 0) return false;
         if (!config_.tma_store)
             return stop(
@@ -134,12 +136,12 @@ class ConstraintChecker {
                        Reason::instruction, config_.epilogue_columns(), c_.epilogue_tile_n,
                        "epilogue_tile_n = {available} must be {needed} with A and B swapped: the columns of "
                        "one wgmma"));
-        if (c_.epilogue_tile_n == Config::swizzled_columns(share)) return false;
-        if (!config_.adds_up() && share % c_.epilogue_tile_n == 0
-            && c_.epilogue_tile_n % odd == Config::sector_columns)
+        if (c_.epilogue_tile_n == config_.swizzled_columns(share)) return false;
+        if (!config_.adds_up() && config_.result_bytes() == 2 && share % c_.epilogue_tile_n == 0
+            && c_.epilogue_tile_n % odd == config_.sector_columns())
             return false;
         return stop(Constraint::at(
-            Reason::instruction, Config::swizzled_columns(share), c_.epilogue_tile_n,
+            Reason::instruction, config_.swizzled_columns(share), c_.epilogue_tile_n,
             "epilogue_tile_n = {available} must be {needed}, or, with K in one piece, sixteen times an "
             "odd number that divides tile_n"));
     }
@@ -150,9 +152,9 @@ class ConstraintChecker {
         if (!config_.tma_store) return 0;
         if (config_.swap_ab) return config_.epilogue_columns();
         if (c_.epilogue_tile_n > 0) return c_.epilogue_tile_n;
-        const int share = config_.share_n(), narrow = Config::swizzled_columns(share),
-                  wide = Config::odd_columns(share);
-        if (wide <= narrow || config_.overlapped_epilogue || config_.adds_up()) return narrow;
+        const int share = config_.share_n(), narrow = config_.swizzled_columns(share),
+                  wide = config_.odd_columns(share);
+        if (wide <= narrow || config_.result_bytes() > 2 || config_.overlapped_epilogue || config_.adds_up()) return narrow;
         const auto stages = [&](int columns) {
             Config config = config_;
             config.epilogue_tile_n = columns;

@@ -145,10 +145,10 @@ void overlapped_epilogue(const GemmContext& context, const Kept& kept, Derivatio
 void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const Footprint& f = kept.footprint;
     if (f.epilogue_tile_n == 0) return;
+    const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages, {});
     if (kept.candidate.swap_ab) {
-        const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages, {});
         steps.add("epilogue_tile_n",
-                  "64 with A and B swapped: the columns of one wgmma, a whole swizzle span",
+                  "with A and B swapped a whole swizzle span of the 64 columns of one wgmma",
                   {given("tile_m", kept.candidate.tile.tile_m, "rows", "this plan"),
                    given("split_k", kept.candidate.tile.split_k, "", "this plan")},
                   f.epilogue_tile_n, "columns",
@@ -157,7 +157,7 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
         return;
     }
     const int share = kept.candidate.tile.tile_n / kept.candidate.tile.split_k,
-              narrow = Sm90GemmConfig::swizzled_columns(share), wide = Sm90GemmConfig::odd_columns(share);
+              narrow = config.swizzled_columns(share), wide = config.odd_columns(share);
     std::string limit = fmt::format("{}: {} columns of a swizzle span", f.epilogue_tile_n, narrow);
     if (wide > narrow)
         limit += fmt::format(", {} of an odd number of sectors{}", wide,
@@ -165,7 +165,8 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
                              : f.overlapped_epilogue   ? ": nobody waits for an overlapped epilogue"
                              : share < kept.candidate.tile.tile_n ? ": not of sums of parts"
                              : context.request.epilogue_tile_n    ? ""
-                                                                  : ": would cost a stage");
+                               : config.result_bytes() > 2          ? ": not of fp32"
+                                                                : ": would cost a stage");
     steps.add("epilogue_tile_n",
               chosen(context.request.epilogue_tile_n,
                      "columns of C a TMA store takes: the widest of whole sectors that costs no stage of the "
@@ -241,7 +242,7 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
             if (context.machine->find("dram.sustained_copy")) inputs.push_back(steps.fact("dram.sustained_copy"));
             inputs.push_back(steps.fact("launch.gap_stream"));
         }
-        const bool taken = taken_by_tma(o.leading, o.offset, o.stride);
+        const bool taken = taken_by_tma(o.leading, o.offset, o.stride, p.a_type);
         steps.add(o.quantity,
                   chosen(o.asked, taken ? "1 where a copy, whose lines begin on those of L2, is predicted to save more than it takes"
                                         : "1 where the operand's lines do not begin at whole 16 bytes   [CUDA driver API, "

@@ -12,7 +12,7 @@ int sharing_warpgroups(const GemmCandidate& c) { return c.schedule == Schedule::
 
 }  // namespace
 
-Constraint instruction_constraint(const GemmCandidate& c) {
+Constraint instruction_constraint(const GemmCandidate& c, Type type) {
     const GemmTile& t = c.tile;
     const bool pingpong = c.schedule == Schedule::pingpong;
     const int rows = Config::wgmma_m * sharing_warpgroups(c);
@@ -48,8 +48,8 @@ Constraint instruction_constraint(const GemmCandidate& c) {
     if (!c.swap_ab && (t.tile_n % 16 != 0 || t.tile_n > widest_box))
         return Constraint::at(Reason::instruction, 16, t.tile_n,
                               "tile_n = {available} must be a multiple of {needed} up to 256");
-    if (t.tile_k != swizzle_span)
-        return Constraint::at(Reason::instruction, swizzle_span, t.tile_k,
+    if (t.tile_k != k_span(type))
+        return Constraint::at(Reason::instruction, k_span(type), t.tile_k,
                               "tile_k = {available} must be {needed}: one 128-byte swizzle span");
     return Constraint::none();
 }
@@ -89,7 +89,7 @@ const Residency& Sm90GemmFamily::residency_of(const GemmHardware& hw, int warpgr
 Constraint Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
                                    Footprint& f) const {
     using namespace sm90;
-    if (const Constraint constraint = instruction_constraint(c)) return constraint;
+    if (const Constraint constraint = instruction_constraint(c, problem.a_type)) return constraint;
     Residency other;
     const Residency& residency = residency_of(hw, c.warpgroups, c.tile.ctas_per_sm, other);
     const TileFigures figures(hw, problem, c.tile.tile_m, c.tile.tile_n, c.tile.tile_k, c.swap_ab);
@@ -122,7 +122,7 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
         t.grid_split_k = of_k.front().grid_split_k;
         t.cluster_m = space.clusters.front().m;
         t.cluster_n = space.clusters.front().n;
-        if (const Constraint constraint = instruction_constraint(c))
+        if (const Constraint constraint = instruction_constraint(c, problem.a_type))
             return visitor.reject(constraint, c, std::int64_t(of_k.size() * space.clusters.size()));
         ConstraintChecker checker(hw, problem, figures, residency_of(hw, c.warpgroups, t.ctas_per_sm, other),
                                   c);

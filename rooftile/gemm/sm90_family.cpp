@@ -38,6 +38,7 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
         return "no overlapped epilogue with K in parts: they exchange their sums through the ring, at once";
     if (c.in_pieces)
         return "no overlapped epilogue with K in pieces: a CTA has one tile, and no products after it";
+    if (c.result_bytes() > 2) return "no overlapped epilogue of fp32 results: what waits would take as many registers as the sums";
     if (c.epilogue_registers > 0)
         return "no overlapped epilogue with an expression: what waits to be stored would be finished first, at once";
     if (!c.tma_store)
@@ -45,12 +46,15 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
     return nullptr;
 }
 
-bool taken_by_tma(std::int64_t leading, std::int64_t offset, std::int64_t stride) {
-    return leading % copy_elements == 0 && offset % copy_elements == 0 && stride % copy_elements == 0;
+bool taken_by_tma(std::int64_t leading, std::int64_t offset, std::int64_t stride, Type type) {
+    const int whole = tma_elements(type);
+    return leading % whole == 0 && offset % whole == 0 && stride % whole == 0;
 }
 
+bool operand_in_ring(const GemmProblem& p, int k_parts) { return k_parts == 1 && p.epilogue && p.epilogue->ring_operand(); }
+
 bool stores_by_tma(const GemmProblem& p) {
-    return p.n % copy_elements == 0 && taken_by_tma(p.ldc, p.c_offset, p.c_stride);
+    return p.n % tma_elements(p.c_type) == 0 && taken_by_tma(p.ldc, p.c_offset, p.c_stride, p.c_type);
 }
 
 void give_registers(Sm90GemmConfig& config, const GemmCandidate& c, const RegisterSplit& r) {
@@ -78,11 +82,14 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .producer_registers = 0,
                           .consumer_registers = 0,
                           .type = p.a_type,
+                          .b_type = p.b_type,
+                          .c_type = p.c_type,
                           .a_major = p.a_major,
                           .b_major = p.b_major,
                           .tma_store = stores_by_tma(p),
                           .epilogue_tile_n = c.epilogue_tile_n,
                           .batched = p.batch > 1,
+                          .operand_in_ring = operand_in_ring(p, t.k_parts()),
                           .epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab) : 0};
     give_registers(config, c, r);
     return config;

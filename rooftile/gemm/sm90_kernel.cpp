@@ -13,8 +13,8 @@ namespace {
 
 // Of an operand whose rows do not begin at whole sectors of L2 (docs/facts.md 46); empty where they do, and where
 // there is not more than one row of tiles: nothing is read again.
-std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows) {
-    constexpr int sector = Sm90GemmConfig::sector_columns;
+std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows, Type type) {
+    const int sector = Sm90GemmConfig::sector_bytes / bytes_of(type);
     if (pitch % sector == 0 || rows <= Sm90GemmConfig::wgmma_m) return {};
     return fmt::format(
         "{} = {} is no multiple of {} elements: rows begin amid a 32-byte sector. Where that was counted, on "
@@ -24,6 +24,25 @@ std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows) 
 }
 
 constexpr int largest_tile = 256;  ///< either way: what a box of TMA takes
+/// Operands of 8 bits that would have to be packed.
+std::optional<Refusal> refuse_bytes(const GemmProblem& p, const GemmRequest& request) {
+    if (!is_fp8(p.a_type)) return std::nullopt;
+    if (p.a_major != Major::k || p.b_major != Major::k)
+        return Refusal{Reason::instruction,
+                       fmt::format("A {}-major, B {}-major in fp8: wgmma takes 8-bit operands whose rows run along K alone, and such "
+                                   "are not packed yet; give both k-major", a_major_name(p.a_major), b_major_name(p.b_major)), 1, 0};
+    const auto taken = [](std::int64_t leading, std::int64_t offset, std::int64_t stride, Type type) {
+        return taken_by_tma(leading, offset, stride, type);
+    };
+    if (taken(p.lda, p.a_offset, p.a_stride, p.a_type) && taken(p.ldb, p.b_offset, p.b_stride, p.b_type)
+        && !request.pack_a.value_or(false) && !request.pack_b.value_or(false))
+        return std::nullopt;
+    const int whole = tma_elements(p.a_type);
+    return Refusal{Reason::alignment,
+                   fmt::format("lda = {}, ldb = {} in fp8: TMA takes lines that begin at multiples of {} elements, and operands of 8 "
+                               "bits are not packed yet; make leading dimensions, strides and offsets multiples of {}",
+                               p.lda, p.ldb, whole, whole), double(whole), 0};
+}
 
 /// An operand that TMA cannot take, and that the request wants unpacked.
 std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& request) {
@@ -34,7 +53,7 @@ std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& 
     };
     for (const Operand& o : {Operand{"A", "lda", "a_offset", "pack_a", p.lda, p.a_offset, p.a_stride, request.pack_a},
                              Operand{"B", "ldb", "b_offset", "pack_b", p.ldb, p.b_offset, p.b_stride, request.pack_b}})
-        if (!o.packed.value_or(true) && !taken_by_tma(o.leading, o.offset, o.stride))
+        if (!o.packed.value_or(true) && !taken_by_tma(o.leading, o.offset, o.stride, p.a_type))
             return Refusal{Reason::alignment,
                            fmt::format("{} = {}, {} = {}{} with {} off: TMA takes lines of {} that begin at multiples of {} "
                                        "elements (16 B); leave {} on or make {} multiples of {}",
@@ -49,7 +68,7 @@ std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& 
 std::optional<Refusal> refuse_pieces(const Machine& machine, const GemmProblem& p, const GemmRequest& request) {
     const int pieces = request.grid_split_k.value_or(1);
     if (pieces == 1) return std::nullopt;
-    constexpr int span = Sm90GemmConfig::swizzle_bytes / Sm90GemmConfig::element_bytes;
+    const int span = Sm90GemmConfig::swizzle_bytes / bytes_of(p.a_type);
     const auto refused = [&](Reason reason, std::string why, double needed, double available) {
         return Refusal{reason, fmt::format("grid_split_k = {}: {}", pieces, why), needed, available};
     };
@@ -81,11 +100,12 @@ class Sm90Gemm final : public GemmKernel {
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
         if (auto why = refuse_pieces(machine, problem, request)) return why;
+        if (auto why = refuse_bytes(problem, request)) return why;
         return refuse_unpacked(problem, request);
     }
     PackedOperands packs(const GemmProblem& problem, const GemmRequest& request) const override {
-        return {request.pack_a.value_or(!taken_by_tma(problem.lda, problem.a_offset, problem.a_stride)),
-                request.pack_b.value_or(!taken_by_tma(problem.ldb, problem.b_offset, problem.b_stride))};
+        return {request.pack_a.value_or(!taken_by_tma(problem.lda, problem.a_offset, problem.a_stride, problem.a_type)),
+                request.pack_b.value_or(!taken_by_tma(problem.ldb, problem.b_offset, problem.b_stride, problem.b_type))};
     }
 
     std::vector<PackedOperands> packings(const GemmProblem& problem, const GemmRequest& request,
@@ -93,6 +113,7 @@ class Sm90Gemm final : public GemmKernel {
         const PackedOperands needed = packs(problem, request);
         const GemmHardware as_needed = with_operands(hw, problem, needed);
         std::vector<PackedOperands> all{needed};
+        if (is_fp8(problem.a_type)) return all;
         const auto add = [&](bool PackedOperands::*operand) {
             for (std::size_t i = 0, before = all.size(); i < before; ++i) {
                 all.push_back(all[i]);
@@ -140,8 +161,8 @@ class Sm90Gemm final : public GemmKernel {
         const auto add = [&out](std::string note) {
             if (!note.empty()) out.push_back(std::move(note));
         };
-        if (!packed.a) add(pitch_note("lda", problem.lda, problem.m));
-        if (!packed.b) add(pitch_note("ldb", problem.ldb, problem.n));
+        if (!packed.a) add(pitch_note("lda", problem.lda, problem.m, problem.a_type));
+        if (!packed.b) add(pitch_note("ldb", problem.ldb, problem.n, problem.b_type));
         return out;
     }
 

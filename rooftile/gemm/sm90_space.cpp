@@ -29,7 +29,7 @@ bool tight(int tile_m, std::int64_t m) {
 
 int max_stages_of(const GemmTile& t, const GemmRequest& request, double shared_limit) {
     const double fits =
-        whole(shared_limit / (double(t.tile_m + t.tile_n) * t.tile_k * Sm90GemmConfig::element_bytes));
+        whole(shared_limit / (double(t.tile_m + t.tile_n) * Sm90GemmConfig::swizzle_bytes));
     return static_cast<int>(
         min_known(std::max(max_stages, request.stages.value_or(0)), max_known(fits, min_stages)));
 }
@@ -39,7 +39,7 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
     std::vector<TileFigures> tiles;
     tiles.reserve(searched_tile_ms.size() * (searched_tile_ns.size() + swapped_tile_ms.size()));
     const GemmTimeFloor floor(hw, problem);
-    const int tile_k = request.tile_k.value_or(swizzle_span);
+    const int tile_k = request.tile_k.value_or(k_span(problem.a_type));
     const double shared_limit = rooftile::shared_limit(hw, 1);
     const auto list = [&](bool swap_ab, std::span<const int> tile_ms, std::span<const int> tile_ns) {
         if (request.swap_ab.value_or(swap_ab) != swap_ab) return;

@@ -10,7 +10,9 @@
 namespace rooftile::sm90 {
 
 /// Of a row of an operand in shared memory, in elements.
-inline constexpr int swizzle_span = Sm90GemmConfig::swizzle_bytes / Sm90GemmConfig::element_bytes;
+constexpr int k_span(Type type) { return Sm90GemmConfig::swizzle_bytes / bytes_of(type); }
+/// The same of an operand whose rows do not run along K: of 16 bits.
+inline constexpr int swizzle_span = k_span(Type::bf16);
 
 /// What the search knows of a tile before it chooses a schedule, a cluster and the parts of K.
 struct TileFigures {
@@ -94,7 +96,7 @@ class Space {
           max_ctas_(*std::max_element(residencies.begin(), residencies.end())) {
         if (request.cluster_m || request.cluster_n)
             clusters = {{request.cluster_m.value_or(1), request.cluster_n.value_or(1)}};
-        list_all_parts(ceil_div(problem.k, request.tile_k.value_or(swizzle_span)));
+        list_all_parts(ceil_div(problem.k, request.tile_k.value_or(k_span(problem.a_type))));
         for (const PartsOfK& p : std::span(parts_).subspan(1)) in_parts_ += p.candidates;
         slots_.reserve(residencies.size() * parts_.size());
         for (int ctas_per_sm : residencies)

@@ -115,10 +115,10 @@ void MeasureKernels::count_unequal(Stream stream, DevicePointer sums, std::int64
     launch(count_unequal_, all, sums, sets, sum, unequal);
 }
 
-void MeasureKernels::inject(Stream stream, DevicePointer at, std::uint16_t bits) const {
+void MeasureKernels::inject(Stream stream, DevicePointer at, std::uint16_t bits, int bytes) const {
     Launch one;
     one.stream = stream;
-    launch(inject_, one, at, bits);
+    launch(inject_, one, at, bits, bytes);
 }
 
 void MeasureKernels::flush(Stream stream, DevicePointer data, std::int64_t bytes) const {

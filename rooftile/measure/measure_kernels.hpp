@@ -45,7 +45,7 @@ class MeasureKernels {
     /// Adds to `*unequal` how many of `count` words at `sums` are not `expected`, and zeroes them.
     void count_unequal(Stream stream, DevicePointer sums, std::int64_t count, std::uint64_t expected,
                        DevicePointer unequal) const;
-    void inject(Stream stream, DevicePointer at, std::uint16_t bits) const;
+    void inject(Stream stream, DevicePointer at, std::uint16_t bits, int bytes) const;
     /// Reads and writes `bytes` (a multiple of 16).
     void flush(Stream stream, DevicePointer data, std::int64_t bytes) const;
     void copy(Stream stream, DevicePointer to, DevicePointer from, std::int64_t bytes) const;

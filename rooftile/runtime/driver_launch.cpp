@@ -167,6 +167,7 @@ bool same(const TensorMapRequest& a, const TensorMapRequest& b) {
 void encode_anew(TensorMap& map, const TensorMapRequest& request) {
     const CUtensorMapDataType type = request.type == Type::bf16   ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                      : request.type == Type::fp16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                     : is_fp8(request.type)       ? CU_TENSOR_MAP_DATA_TYPE_UINT8
                                                                   : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
     const CUtensorMapSwizzle swizzle = request.swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                                        : request.swizzle_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B

@@ -189,10 +189,10 @@ void run_kernel(const FakeKernel& kernel, [[maybe_unused]] FakeStream* stream, u
         const auto* p = static_cast<const rooftile::VerifyArguments*>(arguments[0]);
         auto* records = *static_cast<rooftile::VerifyRecord**>(arguments[1]);
         for (int i = 0; i < p->results; ++i) {
-            const bool right = *p->c[i] == mark;
+            const bool right = *static_cast<const unsigned short*>(p->c[i]) == mark;
             rooftile::VerifyRecord& record = records[unsigned(i) * ctas];
             record.wrong = right ? 0 : 1;
-            record.worst = {right ? 0.5 : 9.0, 1, 0.1, 0, 0, *p->c[i], mark};
+            record.worst = {right ? 0.5 : 9.0, 1, 0.1, 0, 0, *static_cast<const unsigned short*>(p->c[i]), mark};
         }
     }
 }

@@ -56,6 +56,38 @@ TEST(GemmEpilogue, ComesBackFromRequestAndRecord) {
     EXPECT_NE(gemm_problem(512, 256, 64), p);
 }
 
+TEST(GemmProblem, TypesScalesAndBatchesComeBackFromRequestAndRecord) {
+    const auto asked = [](std::initializer_list<std::pair<const char*, const char*>> fields) {
+        Given given;
+        given.add("shape", "512x256x64");
+        for (const auto& [key, text] : fields) given.add(key, text);
+        return gemm_problem(given);
+    };
+    for (const GemmProblem& p :
+         {asked({{"types", "fp8_e4m3,fp8_e5m2,fp32"}}), asked({{"types", "fp8_e4m3,fp8_e4m3,bf16"}, {"scales", "tensor"}}),
+          asked({{"types", "fp16,fp16,fp32"}, {"scales", "row"}, {"epilogue", "d = relu(acc)"}}),
+          asked({{"batch", "7"}, {"stride_a", "0"}}), asked({{"batch", "3"}, {"type", "fp16"}, {"stride_d", "200000"}})}) {
+        EXPECT_EQ(gemm_problem(gemm_given(p)), p);
+        EXPECT_EQ(gemm_problem(gemm_given(problem_record(p))), p);
+    }
+    const GemmProblem scaled = asked({{"types", "fp8_e4m3,fp8_e4m3,bf16"}, {"scales", "row"}});
+    EXPECT_EQ(scaled.epilogue->operands.size(), 2u);
+    EXPECT_EQ(scaled.epilogue->bytes, 4 * (512 + 256));
+    EXPECT_EQ(scaled.compulsory_bytes().value, 512 * 64 + 256 * 64 + 2 * 512 * 256 + 4 * (512 + 256));
+    EXPECT_THROW(asked({{"types", "fp8_e4m3,bf16,bf16"}}), RequestError);
+    EXPECT_THROW(asked({{"types", "bf16,bf16,fp16"}}), RequestError);
+    EXPECT_THROW(asked({{"types", "fp8_e4m3,fp8_e4m3"}}), RequestError);
+    EXPECT_THROW(asked({{"types", "bf16,bf16,bf16"}, {"type", "bf16"}}), RequestError);
+    EXPECT_THROW(asked({{"stride_a", "0"}}), RequestError);
+}
+
+TEST(GemmEpilogue, TakesThroughTheRingWhatHasAnElementForEachOfTheResult) {
+    EXPECT_EQ(made(1, 0, "d = acc + bias + r", {"bias:bf16[N]", "r:fp16[M,N]"})->ring_operand(), 1u);
+    EXPECT_FALSE(made(1, 0, "d = acc + r", {"r:fp32[M,N]"})->ring_operand());
+    EXPECT_FALSE(made(1, 0, "d = acc + bias", {"bias:bf16[N]"})->ring_operand());
+    EXPECT_FALSE(gemm_epilogue(512, 255, Type::bf16, 1, 0, "d = acc + r", {"r:bf16[M,N]"})->ring_operand()) << "rows begin anywhere";
+}
+
 TEST(GemmEpilogue, IsSweptOverWithItsOwnCommas) {
     SweepRequest request;
     for (const auto& [key, text] : {std::pair{"m", "256,512"}, {"n", "256"}, {"k", "64"}, {"tensor", "mask:bool[M,N]"},

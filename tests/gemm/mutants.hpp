@@ -121,6 +121,15 @@ inline Mutant block_dropped(std::int64_t k) {
               "block == 1 ? 1 << 30 : block * C.tile_k, at_c.batch * args.a_step"}}};
 }
 
+/// Of 8 bits a block is 128 products.
+inline std::string bytes(std::int64_t k) {
+    return with_k("--types fp8_e4m3,fp8_e4m3,bf16 --m 256 --n 256 --tile 128x128x128 --consumer-warpgroups 2 --schedule cooperative --split-k 1 "
+                  "--swap-ab off --cluster 1x1", k);
+}
+inline Mutant block_of_bytes_dropped(std::int64_t k) {
+    return {"a block of 128 products of 8 bits is dropped", bytes(k), block_dropped(k).replacements};
+}
+
 // One wgmma of the first block.
 inline Mutant step_dropped(std::int64_t k) {
     return {"a k-step of 16 products is dropped",
@@ -474,7 +483,7 @@ inline std::vector<Mutant> all() {
                                ampere_stale_sums()};
     // One code serves every K.
     for (Mutant (*of_depth)(std::int64_t) :
-         {block_dropped, step_dropped, operands_in_fp8, sums_in_bf16, truncated, ampere_block_dropped,
+         {block_dropped, block_of_bytes_dropped, step_dropped, operands_in_fp8, sums_in_bf16, truncated, ampere_block_dropped,
           ampere_operands_in_fp8, ampere_sums_in_bf16})
         out.push_back(of_depth(depths.front()));
     return out;

@@ -44,7 +44,7 @@ std::vector<Row> recorded_rows(const std::string& name) {
         r.split_k = number(12), r.ctas_per_sm = number(13), r.top = 1;
         r.swap_ab = false;
         r.epilogue_tile_n =
-            Sm90GemmConfig::swizzled_columns(*r.tile_n / *r.split_k);  // as all of them stored C
+            Sm90GemmConfig{}.swizzled_columns(*r.tile_n / *r.split_k);  // as all of them stored C
         r.simulate = false;
         row.time_us = std::stod(field.at(14));
         rows.push_back(row);

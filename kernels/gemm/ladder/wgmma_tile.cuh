@@ -31,7 +31,7 @@ __device__ inline void multiply_async(Sums<n>& sums, unsigned a, unsigned b, boo
     ptx::wgmma_fence();
 #pragma unroll
     for (int step = 0; step < k_steps; ++step)  // descriptors count in 16 B
-        ptx::wgmma<n, type, Major::k, Major::k>(sums, rows + 2 * step, columns + 2 * step,
+        ptx::wgmma<n, type, type, Major::k, Major::k>(sums, rows + 2 * step, columns + 2 * step,
                                                 step > 0 || !fresh);
     ptx::wgmma_commit();
     pin(sums);

@@ -19,17 +19,17 @@ std::function<void(Stream, std::int64_t)> on(const TensorSets& sets, GemmLaunch 
     };
 }
 
-GemmLaunch launch_of(const CublasLt& baseline, int index) {
-    return [&baseline, index](Stream stream, const void* a, const void* b, void* c) {
-        baseline.launch(index, stream, a, b, c);
-    };
+TensorLaunch launch_of(const CublasLt& baseline, int index) {
+    return [&baseline, index](Stream stream, TensorPointers tensors) { baseline.launch(index, stream, tensors); };
 }
 
 std::size_t add_cublaslt(std::vector<TimedWork>& works, const CublasLt* baseline, const TensorSets& sets) {
     const int count = baseline ? baseline->algorithms() : 0;
     for (int index = 0; index < count; ++index)
         works.push_back(
-            {fmt::format("cuBLASLt {}", index), on(sets, launch_of(*baseline, index)), Role::baseline});
+            {fmt::format("cuBLASLt {}", index),
+             [&sets, launch = launch_of(*baseline, index)](Stream stream, std::int64_t set) { launch(stream, sets.tensors(set)); },
+             Role::baseline});
     return static_cast<std::size_t>(count);
 }
 

@@ -12,6 +12,7 @@
 #include "rooftile/gemm/device/verify.hpp"
 #include "rooftile/measure/bench.hpp"
 #include "rooftile/measure/tensor_memory.hpp"
+#include "rooftile/measure/verifier.hpp"
 
 namespace rooftile {
 
@@ -33,7 +34,7 @@ class GemmBench {
 std::function<void(Stream, std::int64_t set)> on(const TensorSets& sets, GemmLaunch launch);
 
 /// Algorithm `index` of `baseline`, which must outlive it.
-GemmLaunch launch_of(const CublasLt& baseline, int index);
+TensorLaunch launch_of(const CublasLt& baseline, int index);
 
 /// All algorithms of `baseline`, which may be null, on `sets`; returns how many.
 std::size_t add_cublaslt(std::vector<TimedWork>& works, const CublasLt* baseline, const TensorSets& sets);

@@ -9,6 +9,7 @@
 #include "rooftile/measure/tensor_memory.hpp"
 #include "rooftile/runtime/library.hpp"
 #include "rooftile/gemm/device/cublaslt_api.hpp"
+#include "rooftile/gemm/device/cublaslt_epilogue.hpp"
 
 namespace rooftile {
 
@@ -38,15 +39,16 @@ struct CublasLt::Opened {
 struct CublasLt::State {
     std::shared_ptr<const Opened> opened;
     api::Description description = nullptr;
-    api::Layout left = nullptr, right = nullptr, result = nullptr;
+    api::Layout left = nullptr, right = nullptr, result = nullptr, added = nullptr;  // added: C, which is dense where it is not the result's own
     api::Preference preference = nullptr;
     std::vector<api::Heuristic> algorithms;
+    CublasLtEpilogue epilogue{};
 
     ~State() {
         if (!opened) return;
         const api::Functions& f = opened->f;
         if (preference) f.preference_destroy(preference);
-        for (api::Layout layout : {left, right, result}) {
+        for (api::Layout layout : {left, right, result, added}) {
             if (layout) f.layout_destroy(layout);
         }
         if (description) f.description_destroy(description);
@@ -79,13 +81,30 @@ bool load(const Library& library, api::Functions& f) {
 }
 
 int data_type(Type type) {
-    return type == Type::bf16 ? api::real_16bf : type == Type::fp16 ? api::real_16f : api::real_32f;
+    switch (type) {
+        case Type::bf16:
+            return api::real_16bf;
+        case Type::fp16:
+            return api::real_16f;
+        case Type::fp8_e4m3:
+            return api::real_8f_e4m3;
+        case Type::fp8_e5m2:
+            return api::real_8f_e5m2;
+        case Type::fp32:
+            break;
+    }
+    return api::real_32f;
 }
 
 int create_layout(const api::Functions& f, api::Layout& to, Type type,
                   const ColumnMajorProblem::Layout& from) {
     return f.layout_create(&to, data_type(type), static_cast<std::uint64_t>(from.rows),
                            static_cast<std::uint64_t>(from.columns), from.leading);
+}
+
+ColumnMajorProblem::Layout added_layout(ColumnMajorProblem::Layout result, const CublasLtEpilogue& epilogue) {
+    if (epilogue.residual) result.leading = result.rows;
+    return result;
 }
 
 /// The first failing call's name, or empty.
@@ -108,18 +127,25 @@ std::string set_up(CublasLt::State& s, const GemmProblem& p) {
                                                                     &left_operation, sizeof left_operation))
         && call("cublasLtMatmulDescSetAttribute", f.description_set(s.description, api::desc_transpose_b,
                                                                     &right_operation, sizeof right_operation))
+        && call("cublasLtMatmulDescSetAttribute", f.description_set(s.description, api::desc_epilogue, &s.epilogue.kind,
+                                                                    sizeof s.epilogue.kind))
         && call("cublasLtMatrixLayoutCreate", create_layout(f, s.left, p.b_type, shape.left))
         && call("cublasLtMatrixLayoutCreate", create_layout(f, s.right, p.a_type, shape.right))
         && call("cublasLtMatrixLayoutCreate", create_layout(f, s.result, p.c_type, shape.result))
+        && call("cublasLtMatrixLayoutCreate", create_layout(f, s.added, p.c_type, added_layout(shape.result, s.epilogue)))
         && call("cublasLtMatmulPreferenceCreate", f.preference_create(&s.preference))
         && call("cublasLtMatmulPreferenceSetAttribute",
                 f.preference_set(s.preference, api::preference_max_workspace, &workspace, sizeof workspace));
+    // Our kernels leave sums in the matrix units' own accumulators too.
+    const std::int8_t fast = 1;
+    if (is_fp8(p.a_type) && failed.empty())
+        call("cublasLtMatmulDescSetAttribute", f.description_set(s.description, api::desc_fast_accum, &fast, sizeof fast));
     const auto set_batch = [&](api::Layout layout, std::int64_t stride) {
         const auto batch = std::int32_t(p.batch);
         failed.empty() && call("cublasLtMatrixLayoutSetAttribute", f.layout_set(layout, api::layout_batch, &batch, sizeof batch))
             && call("cublasLtMatrixLayoutSetAttribute", f.layout_set(layout, api::layout_stride, &stride, sizeof stride));
     };
-    if (p.batch > 1) set_batch(s.left, p.b_stride), set_batch(s.right, p.a_stride), set_batch(s.result, p.c_stride);
+    if (p.batch > 1) set_batch(s.left, p.b_stride), set_batch(s.right, p.a_stride), set_batch(s.result, p.c_stride), set_batch(s.added, p.c_stride);
     // Algorithms that ask for more than the buffers have would fail, and some that it could take are kept from it where
     // less is said. What lines have of it follows from the layouts.
     const auto begin = [](std::int64_t offset, std::int64_t stride, Type type) { return std::gcd(offset, stride) * bytes_of(type); };
@@ -162,13 +188,16 @@ std::unique_ptr<CublasLt> CublasLt::open(const GemmProblem& problem, std::string
         opened->workspace = DeviceBuffer(cublaslt_workspace_bytes);
         state->opened = std::move(opened);
     }
+    const auto epilogue = cublaslt_epilogue(problem, missing);
+    if (!epilogue) return nullptr;
+    state->epilogue = *epilogue;
     if (missing = set_up(*state, problem); !missing.empty()) return nullptr;
 
     state->algorithms.resize(cublaslt_algorithms);
     int count = 0;
     const Opened& opened = *state->opened;
     const int status = opened.f.heuristic(opened.handle, state->description, state->left, state->right,
-                                          state->result, state->result, state->preference,
+                                          state->added, state->result, state->preference,
                                           cublaslt_algorithms, state->algorithms.data(), &count);
     state->algorithms.resize(status == api::status_success ? static_cast<std::size_t>(count) : 0);
     std::erase_if(state->algorithms, [](const api::Heuristic& h) { return h.state != api::status_success; });
@@ -182,13 +211,26 @@ std::unique_ptr<CublasLt> CublasLt::open(const GemmProblem& problem, std::string
 int CublasLt::algorithms() const { return static_cast<int>(state_->algorithms.size()); }
 std::size_t CublasLt::version() const { return state_->opened->f.version(); }
 
-void CublasLt::launch(int index, Stream stream, const void* a, const void* b, void* c) const {
+bool CublasLt::other_gelu() const { return state_->epilogue.other_gelu; }
+
+void CublasLt::launch(int index, Stream stream, std::span<void* const> tensors) const {
     const State& s = *state_;
     const Opened& opened = *s.opened;
-    const float one = 1, zero = 0;
+    const CublasLtEpilogue& e = s.epilogue;
+    const auto operand = [&tensors](std::size_t i) -> const void* { return tensors[2 + i]; };
+    const auto point = [&](int attribute, const std::optional<std::size_t>& at) {
+        if (!at) return;
+        const void* address = operand(*at);
+        opened.f.description_set(s.description, attribute, &address, sizeof address);
+    };
+    point(api::desc_bias_pointer, e.bias);
+    point(api::desc_a_scale_pointer, e.scale_b);  // its A is our B
+    point(api::desc_b_scale_pointer, e.scale_a);
+    void* result = tensors.back();
+    const void* added = e.residual ? operand(*e.residual) : result;
     const int status =
-        opened.f.matmul(opened.handle, s.description, &one, b, s.left, a, s.right, &zero, c, s.result, c,
-                        s.result, &s.algorithms[static_cast<std::size_t>(index)].algorithm,
+        opened.f.matmul(opened.handle, s.description, &e.alpha, tensors[1], s.left, tensors[0], s.right, &e.beta, added,
+                        s.added, result, s.result, &s.algorithms[static_cast<std::size_t>(index)].algorithm,
                         opened.workspace.data(), cublaslt_workspace_bytes, stream);
     if (status != api::status_success) {
         throw Error(ExitCode::gpu_failed, fmt::format("cublasLtMatmul (algorithm {} of {}) gave status {}",

@@ -1,10 +1,11 @@
 // cuBLASLt as the yardstick: the same product on the same buffers, by any of the algorithms its
-// heuristic offers. Opened at run time; where it is missing, the reason is a value.
+// heuristic offers, with its own epilogue where it has one for the problem's. Opened at run time; where it is missing, the reason is a value.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,10 @@ class CublasLt {
 
     int algorithms() const;
     std::size_t version() const;  ///< 130100 for 13.1.0
-    /// C = A B by algorithm `index` on `stream`, with alpha 1, beta 0. Throws Error(gpu_failed).
-    void launch(int index, Stream stream, const void* a, const void* b, void* c) const;
+    /// The problem by algorithm `index` on `stream`, on tensors as Operation::tensors() has them. Throws Error(gpu_failed).
+    void launch(int index, Stream stream, std::span<void* const> tensors) const;
+    /// Its gelu is by tanh where the problem's is by erf.
+    bool other_gelu() const;
 
     struct State;
     struct Opened;

@@ -10,11 +10,15 @@ namespace rooftile::cublaslt {
 
 inline constexpr int status_success = 0;
 
-inline constexpr int real_32f = 0, real_16f = 2, real_16bf = 14;   // cudaDataType
+inline constexpr int real_32f = 0, real_16f = 2, real_16bf = 14, real_8f_e4m3 = 28, real_8f_e5m2 = 29;  // cudaDataType
 inline constexpr int compute_32f = 68;                             // cublasComputeType_t
 inline constexpr int operation_none = 0, operation_transpose = 1;  // cublasOperation_t
 
 inline constexpr int desc_transpose_a = 3, desc_transpose_b = 4;  // cublasLtMatmulDescAttributes_t, int32
+// The same: an int32 of cublasLtEpilogue_t, addresses, an int8.
+inline constexpr int desc_epilogue = 7, desc_bias_pointer = 8, desc_a_scale_pointer = 17, desc_b_scale_pointer = 18,
+                     desc_fast_accum = 25;
+inline constexpr int epilogue_default = 1, epilogue_relu = 2, epilogue_bias = 4, epilogue_gelu = 32;  // cublasLtEpilogue_t
 inline constexpr int layout_batch = 5, layout_stride = 6;  // cublasLtMatrixLayoutAttribute_t, int32 and int64 of elements
 inline constexpr int preference_max_workspace = 1;  // cublasLtMatmulPreferenceAttributes_t, uint64
 /// The same, uint32: of the address of A, B, C and D. Leading dimensions it knows from the layouts.

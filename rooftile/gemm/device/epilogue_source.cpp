@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "kernels/measure/philox.hpp"
@@ -15,7 +16,8 @@ namespace {
 /// Writes the class. Nothing that a person wrote becomes text but names, each with a suffix that no keyword or library name has.
 class EpilogueText {
   public:
-    explicit EpilogueText(const GemmEpilogue& epilogue) : e_(epilogue), graph_(epilogue.graph), emitter_(values()) {}
+    EpilogueText(const GemmEpilogue& epilogue, bool in_ring)
+        : e_(epilogue), graph_(epilogue.graph), ring_(in_ring ? epilogue.ring_operand() : std::nullopt), emitter_(values()) {}
 
     std::string text() {
         out_ = dropouts_.empty() ? "" : "#include \"kernels/expression/dropout.cuh\"\n";
@@ -29,6 +31,7 @@ class EpilogueText {
         line(1, "template <bool turned>");
         line(1, "static constexpr int pairs_in_flight = turned ? {} : {};", e_.pairs_in_flight(true), e_.pairs_in_flight(false));
         line(1, "");
+        once();
         operands();
         prefetch();
         element();
@@ -72,15 +75,32 @@ class EpilogueText {
         return out;
     }
 
+    void once() {
+        line(1, "/// Of all elements.");
+        line(1, "struct Once {{");
+        for (const EpilogueOperand& o : e_.operands)
+            if (o.is_one()) line(2, "{} {}_one;", kernel_type(o.element), o.name);
+        line(1, "}};");
+        std::string values;
+        for (const EpilogueOperand& o : e_.operands)
+            if (o.is_one()) values += fmt::format("{}*{}_in", values.empty() ? "" : ", ", o.name);
+        line(1, "__device__ Once once() const {{ return {{{}}}; }}", values);
+    }
+
     void operands() {
         line(1, "/// Of two neighbours.");
         line(1, "struct Operands {{");
-        for (const EpilogueOperand& o : e_.operands) line(2, "{} {}[2];", kernel_type(o.element), o.name + "_pair");
+        for (const EpilogueOperand& o : e_.operands)
+            if (!o.is_one()) line(2, "{} {}[2];", kernel_type(o.element), o.name + "_pair");
         line(1, "}};");
         line(1, "template <bool turned>");
         line(1, "__device__ void load([[maybe_unused]] Operands& to, [[maybe_unused]] const EpiloguePair& at) const {{");
-        for (const EpilogueOperand& o : e_.operands)
-            line(2, "load_pair<turned, {}, {}, {}>(to.{}_pair, {}_in, at);", o.by_row, o.by_column, e_.paired(), o.name, o.name);
+        for (std::size_t i = 0; i < e_.operands.size(); ++i) {
+            const EpilogueOperand& o = e_.operands[i];
+            if (o.is_one()) continue;
+            if (i == ring_) line(2, "load_ring_pair<turned>(to.{}_pair, at);", o.name);
+            else line(2, "load_pair<turned, {}, {}, {}>(to.{}_pair, {}_in, at);", o.by_row, o.by_column, e_.paired(), o.name, o.name);
+        }
         line(1, "}}");
     }
 
@@ -88,8 +108,9 @@ class EpilogueText {
         line(1, "template <Sm90GemmConfig C>");
         line(1, "__device__ void prefetch([[maybe_unused]] const GemmArguments& args, [[maybe_unused]] int m, [[maybe_unused]] int n,");
         line(1, "                         [[maybe_unused]] int thread, [[maybe_unused]] int threads) const {{");
-        for (const EpilogueOperand& o : e_.operands)
-            if (o.by_row && o.by_column) line(2, "prefetch_tile<C>({}_in, args, m, n, thread, threads);", o.name);
+        for (std::size_t i = 0; i < e_.operands.size(); ++i)
+            if (const EpilogueOperand& o = e_.operands[i]; o.by_row && o.by_column && i != ring_)
+                line(2, "prefetch_tile<C>({}_in, args, m, n, thread, threads);", o.name);
         line(1, "}}");
     }
 
@@ -117,7 +138,7 @@ class EpilogueText {
     void apply() {
         line(1, "template <bool turned>");
         line(1, "__device__ void apply(float (&to)[2], float first, float second, [[maybe_unused]] const Operands& with,");
-        line(1, "                      [[maybe_unused]] const EpiloguePair& at) const {{");
+        line(1, "                      [[maybe_unused]] const Once& once, [[maybe_unused]] const EpiloguePair& at) const {{");
         for (int d : dropouts_) {
             line(2, "bool {}_keep[2];", base(d));
             line(2, "const long long {}_at = at.index();", base(d));
@@ -130,7 +151,8 @@ class EpilogueText {
         }
         for (int i = 0; i < 2; ++i) {
             std::string arguments = i == 0 ? "first" : "second";
-            for (const EpilogueOperand& o : e_.operands) arguments += fmt::format(", widened(with.{}_pair[{}])", o.name, i);
+            for (const EpilogueOperand& o : e_.operands)
+                arguments += o.is_one() ? fmt::format(", widened(once.{}_one)", o.name) : fmt::format(", widened(with.{}_pair[{}])", o.name, i);
             for (int d : dropouts_) arguments += fmt::format(", {}_keep[{}]", base(d), i);
             line(2, "to[{}] = element({});", i, arguments);
         }
@@ -139,6 +161,7 @@ class EpilogueText {
 
     const GemmEpilogue& e_;
     const ExpressionGraph& graph_;
+    std::optional<std::size_t> ring_;
     std::vector<int> dropouts_;
     ValueEmitter emitter_;
     std::string out_;
@@ -146,7 +169,7 @@ class EpilogueText {
 
 }  // namespace
 
-std::string epilogue_text(const GemmEpilogue& epilogue) { return EpilogueText(epilogue).text(); }
+std::string epilogue_text(const GemmEpilogue& epilogue, bool in_ring) { return EpilogueText(epilogue, in_ring).text(); }
 
 std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::span<const void* const> operands) {
     std::vector<std::uint64_t> words;

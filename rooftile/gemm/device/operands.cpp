@@ -16,7 +16,7 @@ bool k_is_width(const GemmProblem& p, Operand operand) {
 
 MatrixView operand_view(const GemmProblem& p, Operand operand, DevicePointer data) {
     MatrixView view{};
-    view.data = reinterpret_cast<unsigned short*>(data);
+    view.data = reinterpret_cast<void*>(data);
     if (operand == Operand::c) {
         view.lines = p.m, view.width = p.n, view.leading = p.ldc;
         return view;
@@ -29,6 +29,8 @@ MatrixView operand_view(const GemmProblem& p, Operand operand, DevicePointer dat
     return view;
 }
 
+ErrorModel error_model_of(const GemmProblem& p) { return error_model(p.k, is_fp8(p.a_type)); }
+
 OperandBatch batch_of(const GemmProblem& p, Operand operand) {
     if (operand == Operand::a) return {p.a_matrices(), p.a_stride};
     if (operand == Operand::b) return {p.b_matrices(), p.b_stride};
@@ -37,18 +39,25 @@ OperandBatch batch_of(const GemmProblem& p, Operand operand) {
 
 std::int64_t span_of(const MatrixView& view) { return view.leading * (view.lines - 1) + view.width; }
 
-ExactNumbers exact_numbers(std::int64_t k, Type type) {
-    constexpr std::int64_t limit = (std::int64_t{1} << 24) - 1;
-    constexpr std::int64_t of_small = limit / 4 * 3;  // products where no operand is wide
+namespace {
+
+/// All bits of the significand.
+int widest_number(Type type) { return (2 << float_format(type).fraction_bits) - 1; }
+
+}  // namespace
+
+ExactNumbers exact_numbers(std::int64_t k, Type type, Type result) {
+    const std::int64_t limit = (std::int64_t{1} << (is_fp8(type) ? 13 : 24)) - 1;
+    const std::int64_t of_small = limit / 4 * 3;  // products where no operand is wide
     ExactNumbers e{};
     e.range = 8;
     while (e.range > 1 && k * e.range * e.range > of_small) --e.range;
     e.sparsity = ceil_div(k, of_small);
-    e.wide = (2 << float_format(type).fraction_bits) - 1;
+    e.wide = widest_number(type);
 
     const double wide = e.wide;
     // An eighth of the type's largest number is to be the deviation of C, or it is Inf too often to tell much.
-    const double deviation = overflow_threshold(type) / 8;
+    const double deviation = overflow_threshold(result) / 8;
     const double before_infinity = 3 * deviation * deviation / (wide * wide);  // wide^2 / 3 each
     const std::int64_t exact = (limit - ceil_div(k, e.sparsity) * e.range * e.range) / e.wide;
     const auto most = static_cast<std::int64_t>(std::min(static_cast<double>(exact), before_infinity));
@@ -67,7 +76,10 @@ FillArguments fill_arguments(const GemmProblem& p, Operand operand, const Matrix
     f.stream = static_cast<unsigned long long>(operand) + 4 * static_cast<unsigned long long>(matrix);
     f.fill = fill;
     f.type = operand == Operand::a ? p.a_type : p.b_type;
-    f.exact = exact_numbers(p.k, f.type);
+    // Both operands by the wider significand, so that they agree where the wide numbers stand.
+    const bool by_a = float_format(p.a_type).fraction_bits >= float_format(p.b_type).fraction_bits;
+    f.exact = exact_numbers(p.k, by_a ? p.a_type : p.b_type, p.c_type);
+    f.exact.wide = widest_number(f.type);
     f.of_b = operand == Operand::b;
     f.k_is_width = k_is_width(p, operand);
     return f;
@@ -81,9 +93,12 @@ VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void
                                  std::span<const void* const> c, std::int64_t product) {
     assert(c.size() <= verify_max);
     VerifyArguments v{};
-    v.a = static_cast<const unsigned short*>(a) + product * p.a_stride;
-    v.b = static_cast<const unsigned short*>(b) + product * p.b_stride;
-    for (const void* result : c) v.c[v.results++] = static_cast<const unsigned short*>(result) + product * p.c_stride;
+    const auto from = [](const void* data, std::int64_t elements, Type type) {
+        return static_cast<const unsigned char*>(data) + elements * bytes_of(type);
+    };
+    v.a = from(a, product * p.a_stride, p.a_type);
+    v.b = from(b, product * p.b_stride, p.b_type);
+    for (const void* result : c) v.c[v.results++] = from(result, product * p.c_stride, p.c_type);
     v.first_row = product * p.m;
     v.m = p.m, v.n = p.n, v.k = p.k;
     v.a_m_stride = p.a_major == Major::k ? p.lda : 1;
@@ -91,8 +106,8 @@ VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void
     v.b_n_stride = p.b_major == Major::k ? p.ldb : 1;
     v.b_k_stride = p.b_major == Major::k ? 1 : p.ldb;
     v.c_m_stride = p.ldc;
-    v.type = p.c_type;
-    v.model = error_model(p.k);
+    v.a_type = p.a_type, v.b_type = p.b_type, v.type = p.c_type;
+    v.model = error_model_of(p);
     return v;
 }
 

@@ -16,6 +16,9 @@ enum class Operand : std::uint8_t { a, b, c };
 /// A with K contiguous has M lines of K elements, with M contiguous K lines of M; B alike with N. C has M
 /// lines of N.
 MatrixView operand_view(const GemmProblem& problem, Operand operand, DevicePointer data);
+/// How far a right result may lie from the fp64 sum.
+ErrorModel error_model_of(const GemmProblem& problem);
+
 /// Matrices of that operand in a batch, and elements from one to the next.
 struct OperandBatch {
     std::int64_t matrices, stride;
@@ -31,9 +34,9 @@ FillArguments fill_arguments(const GemmProblem& problem, Operand operand, const 
                              std::uint64_t seed, std::int64_t matrix = 0);
 
 /// For sums over `k` products of `type`: the sum of their largest magnitudes is below 2^24, so that fp32 holds every
-/// partial sum whatever the signs and the order. `range` is as wide as that allows, up to 8; the wide numbers
-/// take what is left, at most every 7th k, and so few that C stays within the type.
-ExactNumbers exact_numbers(std::int64_t k, Type type);
+/// partial sum whatever the signs and the order (of 8-bit operands below 2^13, since the matrix units keep 14 bits). `range` is as wide as that allows, up to 8; the wide numbers
+/// take what is left, at most every 7th k, and so few that C stays within the type of the result.
+ExactNumbers exact_numbers(std::int64_t k, Type type, Type result);
 
 /// Strides that put `problem`'s operands, wherever contiguous, to the reference; `c` are up to verify_max
 /// results. Of a batch its product number `product`.

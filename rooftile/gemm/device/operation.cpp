@@ -10,6 +10,7 @@
 #include "rooftile/gemm/device/trial.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/report/number.hpp"
 
@@ -22,10 +23,11 @@ class GemmRunnable final : public Runnable {
 
     KernelCode code() const override {
         const GemmProblem& problem = kernel_.plan().problem;
+        const GemmConfig& config = kernel_.plan().config;
         return {.name = kernel_.name_expression(),
                 .lowered_name = kernel_.lowered_name(),
                 .arch = kernel_.arch(),
-                .source = problem.epilogue ? epilogue_text(*problem.epilogue) : std::string(),
+                .source = problem.epilogue ? epilogue_text(*problem.epilogue, operand_in_ring(problem, config.split_k * config.grid_split_k)) : std::string(),
                 .cubin = kernel_.cubin(),
                 .hash = kernel_.hash(),
                 .entry = kernel_.entry(),

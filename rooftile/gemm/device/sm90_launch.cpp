@@ -21,13 +21,7 @@ namespace {
 
 // cuTensorMapEncodeTiled: strides are below 2^40 B and multiples of 16 B, as is the base address.
 constexpr int tma_alignment = 16;
-constexpr int tma_elements = tma_alignment / Sm90GemmConfig::element_bytes;
 constexpr int swizzle_rows = 8;  // after which the pattern of a swizzled tile repeats
-constexpr int element_bytes = Sm90GemmConfig::element_bytes;
-
-std::string_view name_of_type(Type type) {
-    return type == Type::bf16 ? "bf16" : type == Type::fp16 ? "fp16" : "fp32";
-}
 
 DevicePointer address(const void* pointer) { return reinterpret_cast<DevicePointer>(pointer); }
 
@@ -39,9 +33,9 @@ TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t 
     request.base = address(base);
     request.inner = major == Major::k ? k : mn;
     request.outer = major == Major::k ? mn : k;
-    request.outer_stride_bytes = leading * element_bytes;
+    request.outer_stride_bytes = leading * bytes_of(type);
     // One swizzle span wide: a k-major tile is one box, an mn-major tile one box every 64 of mn.
-    request.box_inner = Sm90GemmConfig::swizzle_bytes / element_bytes;
+    request.box_inner = Sm90GemmConfig::swizzle_bytes / bytes_of(type);
     request.box_outer = major == Major::k ? box_mn : box_k;
     request.swizzle_bytes = Sm90GemmConfig::swizzle_bytes;
     // Twice what a box reads of a line along k, where several read it: the other half must outlive the wait for the next box.
@@ -61,7 +55,8 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         config.ablated == Ablation::nothing
             ? std::string()
             : fmt::format(", .ablated=rooftile::Ablation::{}", name_of(config.ablated));
-    const std::string_view batched = config.batched ? ", .batched=true" : "";
+    const std::string_view batched = config.batched ? ", .batched=true" : "",
+                           in_ring = config.operand_in_ring ? ", .operand_in_ring=true" : "";
     return fmt::format(
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
         ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .swap_ab={}, .cluster_m={}, "
@@ -69,15 +64,16 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         ".split_k={}{}, "
         ".ctas_per_sm={}, "
         ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
+        ".b_type=rooftile::Type::{}, .c_type=rooftile::Type::{}, "
         ".a_major=rooftile::Major::{}, "
         ".b_major=rooftile::Major::{}, .tma_store={}, .overlapped_epilogue={}, "
-        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}}}>",
+        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}{}}}>",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
         config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.swap_ab, config.cluster_m,
         config.cluster_n, config.split_k, pieces, config.ctas_per_sm, config.producer_registers,
-        config.consumer_registers, name_of_type(config.type), major(config.a_major), major(config.b_major),
+        config.consumer_registers, name_of(config.type), name_of(config.b_type), name_of(config.c_type), major(config.a_major), major(config.b_major),
         config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
-        config.store_policy, batched, ablated);
+        config.store_policy, ablated, batched, in_ring);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {
@@ -108,16 +104,16 @@ int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident
 
 namespace {
 
-void check_stride(const char* name, std::int64_t stride) {
-    if (stride % tma_elements != 0)
-        throw RequestError(fmt::format("{} is {}; the kernel needs a multiple of {} elements", name, stride, tma_elements));
+void check_stride(const char* name, std::int64_t stride, Type type) {
+    if (stride % tma_elements(type) != 0)
+        throw RequestError(fmt::format("{} is {}; the kernel needs a multiple of {} elements", name, stride, tma_elements(type)));
 }
 
 /// A batch of matrices, or one that serves all of a batch.
 void give_depth(TensorMapRequest& request, std::int64_t matrices, std::int64_t stride) {
     request.matrices[0] = matrices;
     // Of one matrix the stride means nothing, but the driver wants one.
-    request.matrix_stride_bytes[0] = stride == 0 ? request.outer_stride_bytes : stride * element_bytes;
+    request.matrix_stride_bytes[0] = stride == 0 ? request.outer_stride_bytes : stride * bytes_of(request.type);
 }
 
 }  // namespace
@@ -130,21 +126,22 @@ void check_operands(const Sm90GemmConfig& config, const GemmShape& shape, const 
     if (config.batched != (shape.batch > 1))
         throw RequestError(fmt::format("the batch is {}; this kernel takes {}", shape.batch,
                                        config.batched ? "two and more; plan for one product" : "one product; plan for a batch"));
-    check_stride("stride_a", shape.a_stride);
-    check_stride("stride_b", shape.b_stride);
-    if (config.tma_store) check_stride("stride_d", shape.c_stride);
-    check_leading("lda", shape.lda, config.a_major == Major::k ? shape.k : shape.m, tma_elements);
-    check_leading("ldb", shape.ldb, config.b_major == Major::k ? shape.k : shape.n, tma_elements);
-    check_leading("ldc", shape.ldc, shape.n, config.tma_store ? tma_elements : 1);
+    check_stride("stride_a", shape.a_stride, config.type);
+    check_stride("stride_b", shape.b_stride, config.b_type);
+    if (config.tma_store) check_stride("stride_d", shape.c_stride, config.c_type);
+    check_leading("lda", shape.lda, config.a_major == Major::k ? shape.k : shape.m, tma_elements(config.type));
+    check_leading("ldb", shape.ldb, config.b_major == Major::k ? shape.k : shape.n, tma_elements(config.b_type));
+    const int whole = tma_elements(config.c_type);
+    check_leading("ldc", shape.ldc, shape.n, config.tma_store ? whole : 1);
     // A TMA store ends on whole 16 B and would write into the padding beyond column n.
-    if (config.tma_store && shape.n % (tma_elements) != 0)
+    if (config.tma_store && shape.n % whole != 0)
         throw RequestError(
             fmt::format("N is {}; this kernel stores C by TMA and needs a multiple of {} elements; "
                         "plan for this N to get one that does not",
-                        shape.n, tma_elements));
+                        shape.n, whole));
     check_pointer("A", a, tma_alignment);
     check_pointer("B", b, tma_alignment);
-    check_pointer("C", c, config.tma_store ? tma_alignment : element_bytes);
+    check_pointer("C", c, config.tma_store ? tma_alignment : config.result_bytes());
 }
 
 GemmCopies gemm_copies(const Sm90GemmConfig& config, const GemmShape& shape) {
@@ -159,7 +156,7 @@ GemmCopies gemm_copies(const Sm90GemmConfig& config, const GemmShape& shape) {
     copies.a = of(config.a_major, config.tile_m, config.cluster_n, shape.m);
     copies.b = of(config.b_major, config.tile_n, config.cluster_m, shape.n);
     copies.stage_bytes =
-        (copies.a.box * copies.a.slices + copies.b.box * copies.b.slices) * config.tile_k * element_bytes;
+        (copies.a.box * copies.a.slices + copies.b.box * copies.b.slices) * config.tile_k * config.operand_bytes();
     return copies;
 }
 
@@ -170,13 +167,13 @@ GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, c
     const ClusterTiles clusters = cluster_tiles(config, shape);
     tensors.a = operand(config.type, config.a_major, a, shape.m, shape.k, shape.lda, copies.a.box,
                         config.tile_k, a_policy, clusters.columns);
-    tensors.b = operand(config.type, config.b_major, b, shape.n, shape.k, shape.ldb, copies.b.box,
+    tensors.b = operand(config.b_type, config.b_major, b, shape.n, shape.k, shape.ldb, copies.b.box,
                         config.tile_k, b_policy, clusters.rows);
-    tensors.c.type = config.type;
+    tensors.c.type = config.c_type;
     tensors.c.base = address(c);
     tensors.c.inner = shape.n;
     tensors.c.outer = shape.m;
-    tensors.c.outer_stride_bytes = shape.ldc * element_bytes;
+    tensors.c.outer_stride_bytes = shape.ldc * config.result_bytes();
     tensors.c.box_inner = config.epilogue_columns();
     tensors.c.box_outer = config.epilogue_rows();
     tensors.c.swizzle_bytes = config.epilogue_swizzle_bytes();
@@ -236,13 +233,13 @@ PackedLines packed_lines(const PackedCopy& copy, std::int64_t leading, std::int6
 
 void check_lines(const char* name, const char* leading_name, const PackedCopy& copy, std::int64_t leading, const void* from) {
     check_leading(leading_name, leading, copy.width, 1);
-    check_pointer(name, from, element_bytes);
+    check_pointer(name, from, PackedCopy::element_bytes);
 }
 
 /// Of a problem with an epilogue the class stands before the kernel, and is its second parameter.
-void add_epilogue(Source& source, const GemmProblem& problem) {
+void add_epilogue(Source& source, const GemmProblem& problem, const Sm90GemmConfig& config) {
     if (!problem.epilogue) return;
-    source.text = epilogue_text(*problem.epilogue);
+    source.text = epilogue_text(*problem.epilogue, config.operand_in_ring);
     std::string& kernel = source.name_expressions.front();
     kernel.replace(0, kernel.find('<'), "rooftile::sm90_gemm_epilogue");
     kernel.insert(kernel.size() - 1, fmt::format(", {}", epilogue_class));
@@ -255,7 +252,7 @@ class Sm90Code final : public GemmCode {
     }
     Source source() const override {
         Source source = gemm_source(config_);
-        add_epilogue(source, problem_);
+        add_epilogue(source, problem_, config_);
         if (packs()) {
             source.text += "#include \"kernels/gemm/pack.cuh\"\n";
             source.name_expressions.emplace_back(fmt::format("rooftile::pack_operands<{}>", config_.batched));
@@ -344,11 +341,30 @@ class Sm90Code final : public GemmCode {
         configured.programmatic_dependent = plan_.programmatic_launch;
         if (!problem_.epilogue) return rooftile::launch(function, configured, map_a, map_b, map_c, arguments);
         std::vector<std::uint64_t> epilogue = epilogue_words(*problem_.epilogue, p.operands);
-        void* all[] = {&map_a, &map_b, &map_c, &arguments, epilogue.data()};
+        TensorMap map_operand{};
+        if (config_.operand_in_ring) encode(map_operand, ring_operand(shape, p.operands));
+        void* all[] = {&map_a, &map_b, &map_c, &arguments, &map_operand, epilogue.data()};
         launch_raw(function, configured, all);
     }
 
   private:
+    /// Boxes of 64 columns and the rows of a tile.
+    TensorMapRequest ring_operand(const GemmShape& shape, std::span<const void* const> operands) const {
+        const std::size_t i = *problem_.epilogue->ring_operand();
+        const EpilogueOperand& o = problem_.epilogue->operands[i];
+        check_pointer(o.name.c_str(), operands[i], tma_alignment);
+        TensorMapRequest request;
+        request.type = o.element == Element::bf16 ? Type::bf16 : Type::fp16;
+        request.base = address(operands[i]);
+        request.inner = shape.n;
+        request.outer = shape.m;
+        request.outer_stride_bytes = shape.n * 2;
+        request.box_inner = Sm90GemmConfig::operand_box_columns;
+        request.box_outer = config_.tile_m;
+        request.swizzle_bytes = Sm90GemmConfig::swizzle_bytes;
+        request.l2_promotion_bytes = 128;
+        return request;
+    }
     /// Copied lines end with zeros.
     GemmTensors as_packed(GemmTensors tensors, const GemmShape& shape) const {
         if (plan_.pack_a) tensors.a.inner = copy_of_a(shape).filled();

@@ -29,25 +29,27 @@ std::vector<InjectedValue> special_values(const GemmProblem& p, std::uint64_t se
         const auto wide = (std::uint64_t{block.word[0]} << 32) | block.word[1];
         return static_cast<std::int64_t>(wide % static_cast<std::uint64_t>(extent));
     };
-    const FloatFormat f = float_format(p.a_type);
-    const auto infinity = static_cast<std::uint16_t>(f.infinity());
-    const auto negative_infinity = static_cast<std::uint16_t>(f.sign_bit() | f.infinity());
-    const auto nan = static_cast<std::uint16_t>(f.infinity() | 1u << (f.fraction_bits - 1));
-    // A product just beyond the type that fp32 still holds: fp16 2^12 * 2^12; bf16 (181/128)^2 * 2^127, and
-    // 181^2 / 2^14 = 1.99957 lies between its threshold 2 - 2^-8 = 1.99609 and fp32's 2 - 2^-24.
-    const bool wide = p.a_type == Type::bf16;
-    const auto large_a =
-        static_cast<std::uint16_t>(round_to_bits(wide ? 1.4140625 * power_of_two(63) : 4096, p.a_type));
-    const auto large_b =
-        static_cast<std::uint16_t>(round_to_bits(wide ? 1.4140625 * power_of_two(64) : 4096, p.a_type));
+    const auto infinity = [](Type type, bool negative) {
+        const FloatFormat f = float_format(type);
+        return static_cast<std::uint16_t>(f.infinity() | (negative ? f.sign_bit() : 0));
+    };
+    const auto nan = [](Type type) { return static_cast<std::uint16_t>(float_format(type).magnitude_bits()); };
+    // A product just beyond a result of the operands' type that fp32 still holds: fp16 2^12 * 2^12; bf16 (181/128)^2 * 2^127,
+    // and 181^2 / 2^14 = 1.99957 lies between its threshold 2 - 2^-8 = 1.99609 and fp32's 2 - 2^-24. Of 8 bits the largest ones.
+    const auto large = [](Type type, bool of_a) {
+        if (is_fp8(type)) return static_cast<std::uint16_t>(float_format(type).infinity() - 1);
+        const double value = type == Type::bf16 ? 1.4140625 * power_of_two(of_a ? 63 : 64) : 4096;
+        return static_cast<std::uint16_t>(round_to_bits(value, type));
+    };
+    const std::uint16_t large_a = large(p.a_type, true), large_b = large(p.b_type, false);
     const std::int64_t shared_k = below(p.k);
     std::vector<InjectedValue> values = {
         {Operand::a, below(p.m), shared_k, large_a},
         {Operand::b, shared_k, below(p.n), large_b},
-        {Operand::a, below(p.m), below(p.k), nan},
-        {Operand::b, below(p.k), below(p.n), nan},
-        {Operand::a, below(p.m), below(p.k), infinity},
-        {Operand::b, below(p.k), below(p.n), negative_infinity},
+        {Operand::a, below(p.m), below(p.k), nan(p.a_type)},
+        {Operand::b, below(p.k), below(p.n), nan(p.b_type)},
+        {Operand::a, below(p.m), below(p.k), infinity(p.a_type, false)},
+        {Operand::b, below(p.k), below(p.n), infinity(p.b_type, true)},
     };
     if (p.batch == 1) return values;
     // The two large ones meet in one product.

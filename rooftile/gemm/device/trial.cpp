@@ -17,10 +17,6 @@ struct CopyBuffers {
     std::int64_t bytes = 0, slots = 0;
 };
 
-TensorLaunch on_tensors(GemmLaunch launch) {
-    return [launch = std::move(launch)](Stream stream, TensorPointers t) { launch(stream, t[0], t[1], t[2]); };
-}
-
 class GemmTrial final : public Trial {
   public:
     GemmTrial(const GemmProblem& problem, Bench& bench)
@@ -35,8 +31,7 @@ class GemmTrial final : public Trial {
     std::vector<TimedWork> add_baselines(std::span<Measurement* const> rows, const TensorSets& sets,
                                          std::vector<std::string>&, std::vector<Timing>& timings) override {
         std::vector<TimedWork> works;
-        if (options_.baseline && problem_.epilogue) missing_ = "epilogues are not yet held against cuBLASLt's own";
-        else if (options_.baseline) {
+        if (options_.baseline) {
             const Part part(timings, "open cuBLASLt");
             cublaslt_ = gemm_.baseline(problem_, missing_);
         }
@@ -76,11 +71,12 @@ class GemmTrial final : public Trial {
         for (Baseline& b : row.baselines)
             if (best_ && b.key == cublaslt_best) b.ratio = paired_ratio(best_timed_, timed);
         for (std::string& note : unchecked_roofs(options_.mode, timed, roofs)) note_once(notes, std::move(note));
+        if (cublaslt_ && cublaslt_->other_gelu()) note_once(notes, "cuBLASLt's gelu is by tanh, this one by erf");
     }
 
     std::optional<BaselineLaunch> counted_baseline() override {
         if (!cublaslt_ || !best_) return std::nullopt;
-        return BaselineLaunch{std::string(cublaslt_best), on_tensors(launch_of(*cublaslt_, *best_))};
+        return BaselineLaunch{std::string(cublaslt_best), launch_of(*cublaslt_, *best_)};
     }
 
     void finish(Measurement& row, std::size_t index) override {

@@ -60,7 +60,7 @@ std::string too_much(const WorstTile& tile) {
 }  // namespace
 
 CaseOutcome judge(std::span<const VerifyRecord> records, const GemmProblem& p, VerifyCase which) {
-    const Seen seen = all_of(records, error_model(p.k));
+    const Seen seen = all_of(records, error_model_of(p));
     CaseOutcome outcome;
     outcome.checked = p.batch * p.m * p.n;
     const auto place = [&p](std::int64_t row) { return p.batch == 1 ? std::string() : fmt::format("{}, ", row / p.m); };
@@ -91,8 +91,6 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
     : kernels_(kernels),
       problem_(problem),
       records_(sizeof(VerifyRecord) * static_cast<std::size_t>(kernels.verify_ctas() * verify_max)) {
-    assert(problem.a_type == problem.b_type && problem.a_type == problem.c_type
-           && problem.a_type != Type::fp32);
     if (!problem.epilogue) return;
     epilogue_ = std::make_unique<ExpressionReference>(problem.epilogue->graph,
                                                       Driver::instance().device(current_device()).arch());
@@ -118,7 +116,7 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
         const auto data = reinterpret_cast<DevicePointer>(tensors[static_cast<std::size_t>(operand)]);
         const OperandBatch batch = batch_of(problem_, operand);
         for (std::int64_t i = 0; i < batch.matrices; ++i) {
-            const MatrixView view = operand_view(problem_, operand, data + DevicePointer(2 * i * batch.stride));
+            const MatrixView view = operand_view(problem_, operand, data + DevicePointer(i * batch.stride * bytes_of(operand == Operand::a ? problem_.a_type : problem_.b_type)));
             kernels_.fill(stream, fill_arguments(problem_, operand, view, fill, seed, i));
         }
     }
@@ -127,7 +125,8 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
         const auto data = reinterpret_cast<DevicePointer>(tensors[static_cast<std::size_t>(injected.operand)]);
         const std::int64_t offset = injected.matrix * batch_of(problem_, injected.operand).stride
                                     + offset_of(problem_, injected.operand, injected.row, injected.column);
-        kernels_.inject(stream, data + DevicePointer(2 * offset), injected.bits);
+        const int bytes = bytes_of(injected.operand == Operand::a ? problem_.a_type : problem_.b_type);
+        kernels_.inject(stream, data + DevicePointer(bytes * offset), injected.bits, bytes);
     }
 }
 
@@ -137,7 +136,7 @@ std::vector<CaseOutcome> GemmReference::judge_epilogue(Stream stream, VerifyCase
     // Parts of the rows, as the expression's evaluation asks for them.
     epilogue_->set_made_input([&](Stream to, std::int64_t row, std::int64_t rows, Bounded* out) {
         VerifyArguments of = verify_arguments(problem_, first[0], first[1], nullptr);
-        of.a += row * of.a_m_stride;
+        of.a = static_cast<const unsigned char*>(of.a) + row * of.a_m_stride * bytes_of(of.a_type);
         of.m = rows;
         kernels_.bounded_sums(to, of, which == VerifyCase::exact, out);
     });

@@ -21,7 +21,7 @@ using GemmLaunch = std::function<void(Stream stream, const void* a, const void* 
 /// One result of `problem` by what the CTAs of the reference recorded.
 CaseOutcome judge(std::span<const VerifyRecord> records, const GemmProblem& problem, VerifyCase which);
 
-/// A, B and the result must be of one 16-bit type. With an epilogue its expression is evaluated in fp64 with bounds that
+/// With an epilogue its expression is evaluated in fp64 with bounds that
 /// begin at those of the sums. `kernels` outlive it.
 class GemmReference final : public Reference {
   public:

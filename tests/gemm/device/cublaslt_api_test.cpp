@@ -20,6 +20,14 @@ static_assert(api::operation_none == CUBLAS_OP_N && api::operation_transpose == 
 static_assert(sizeof(cublasOperation_t) == sizeof(std::int32_t));
 static_assert(api::desc_transpose_a == CUBLASLT_MATMUL_DESC_TRANSA);
 static_assert(api::desc_transpose_b == CUBLASLT_MATMUL_DESC_TRANSB);
+static_assert(api::real_8f_e4m3 == CUDA_R_8F_E4M3 && api::real_8f_e5m2 == CUDA_R_8F_E5M2);
+static_assert(api::desc_epilogue == CUBLASLT_MATMUL_DESC_EPILOGUE);
+static_assert(api::desc_bias_pointer == CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+static_assert(api::desc_a_scale_pointer == CUBLASLT_MATMUL_DESC_A_SCALE_POINTER);
+static_assert(api::desc_b_scale_pointer == CUBLASLT_MATMUL_DESC_B_SCALE_POINTER);
+static_assert(api::desc_fast_accum == CUBLASLT_MATMUL_DESC_FAST_ACCUM);
+static_assert(api::epilogue_default == CUBLASLT_EPILOGUE_DEFAULT && api::epilogue_relu == CUBLASLT_EPILOGUE_RELU);
+static_assert(api::epilogue_bias == CUBLASLT_EPILOGUE_BIAS && api::epilogue_gelu == CUBLASLT_EPILOGUE_GELU);
 static_assert(api::layout_batch == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
 static_assert(api::layout_stride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
 static_assert(api::preference_max_workspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);

@@ -25,6 +25,12 @@ class GemmVerifier {
           verifier_(kernels, reference_, gemm_operation().tensors({&gemm_operation(), Own::of(problem)}),
                     std::size_t(results), memory_info().free_bytes / 4) {}
 
+    std::vector<CaseOutcome> check(VerifyCase which, std::uint64_t seed, const std::vector<TensorLaunch>& launches) {
+        return verifier_.check(which, seed, launches);
+    }
+    Verification check_values(std::uint64_t seed, const TensorLaunch& launch) {
+        return verifier_.verify(seed, std::span(&launch, 1), values).front();
+    }
     std::vector<CaseOutcome> check(VerifyCase which, std::uint64_t seed, const std::vector<GemmLaunch>& launches) {
         return verifier_.check(which, seed, tensor_launches(launches));
     }

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "kernels/measure/philox.hpp"
+#include "rooftile/gemm/device/bench.hpp"
 #include "rooftile/gemm/device/cublaslt.hpp"
 #include "tests/device/device.hpp"
 #include "tests/gemm/device/gemm_verifier.hpp"
@@ -577,13 +578,52 @@ TEST_F(VerifyTest, CublasLtIsRightInAllMajorsAndTypes) {
                 ASSERT_TRUE(baseline) << missing;
                 GemmVerifier verifier(kernels(), p);
                 for (int index = 0; index < baseline->algorithms(); ++index) {
-                    const GemmLaunch launch = [&](Stream stream, const void* x, const void* y, void* z) {
-                        baseline->launch(index, stream, x, y, z);
-                    };
-                    const Verification v = verifier.check_values(21, launch);
+                    const Verification v = verifier.check_values(21, launch_of(*baseline, index));
                     EXPECT_TRUE(v.ok()) << "algorithm " << index << ": " << v.failure;
                 }
             }
+        }
+    }
+}
+
+// Batches, fp8 with scales, fp32 results, and each epilogue that is said to be the library's.
+TEST_F(VerifyTest, CublasLtIsRightWithEpiloguesBatchesAndInFp8) {
+    std::string missing;
+    if (!CublasLt::open(gemm_problem(256, 256, 256), missing)) GTEST_SKIP() << "skipped: " << missing;
+    std::vector<GemmProblem> problems;
+    GemmProblem batch = gemm_problem(264, 136, 520);
+    batch.batch = 5, batch.b_stride = dense_stride(batch, 'b') + 64, batch.c_stride = dense_stride(batch, 'c') + 8;
+    problems.push_back(batch);
+    const auto add = [&](Type a, Type b, Type result, std::string_view expression, std::vector<std::string> tensors, Scales scales,
+                         double alpha = 1, double beta = 0) {
+        GemmProblem p = gemm_problem(528, 272, 1040);
+        p.a_type = a, p.b_type = b, p.c_type = result, p.alpha = alpha, p.beta = beta;
+        p.epilogue = gemm_epilogue(p.m, p.n, result, alpha, beta, expression, tensors, scales);
+        check(p);
+        problems.push_back(p);
+    };
+    constexpr Type bf16 = Type::bf16, e4m3 = Type::fp8_e4m3, e5m2 = Type::fp8_e5m2;
+    add(bf16, bf16, Type::fp32, "", {}, Scales::none);
+    add(bf16, bf16, bf16, "d = relu(acc + bias)", {"bias:bf16[N]"}, Scales::none, 0.5);
+    add(bf16, bf16, bf16, "d = gelu_tanh(acc + bias)", {"bias:bf16[N]"}, Scales::none);
+    add(bf16, bf16, bf16, "d = acc + bias + 2 * r", {"bias:bf16[N]", "r:bf16[M,N]"}, Scales::none);
+    add(bf16, bf16, bf16, "", {"c:bf16[M,N]"}, Scales::none, 2, -0.5);
+    for (const Type result : {bf16, Type::fp16, Type::fp32}) {
+        add(e4m3, e4m3, result, "", {}, Scales::none);
+        add(e4m3, e5m2, result, "", {}, Scales::tensor);
+    }
+    for (const GemmProblem& p : problems) {
+        const std::string shown = fmt::format("{} -> {} batch {} {}", name_of(p.a_type), name_of(p.c_type), p.batch, p.epilogue.text());
+        const auto baseline = CublasLt::open(p, missing);
+        if (!baseline) {
+            ADD_FAILURE() << shown << ": " << missing;
+            continue;
+        }
+        GemmVerifier verifier(kernels(), p);
+        for (int index = 0; index < baseline->algorithms(); ++index) {
+            const Verification v = verifier.check_values(21, launch_of(*baseline, index));
+            EXPECT_TRUE(v.ok()) << shown << " algorithm " << index << ": " << v.failure;
+            fmt::print("{}: algorithm {}, {:.3f} of the bound\n", shown, index, v.max_error);
         }
     }
 }
@@ -599,12 +639,9 @@ TEST_F(VerifyTest, DeepSumsOfCublasLtStayFarInsideTheirBounds) {
             const auto baseline = CublasLt::open(p, missing);
             ASSERT_TRUE(baseline) << missing;
             GemmVerifier verifier(kernels(), p, verify_max);
-            std::vector<GemmLaunch> launches;
-            for (int index = 0; index < std::min(baseline->algorithms(), verify_max); ++index) {
-                launches.push_back([&baseline, index](Stream stream, const void* a, const void* b, void* c) {
-                    baseline->launch(index, stream, a, b, c);
-                });
-            }
+            std::vector<TensorLaunch> launches;
+            for (int index = 0; index < std::min(baseline->algorithms(), verify_max); ++index)
+                launches.push_back(launch_of(*baseline, index));
             double element = 0, tile = 0, whole = 0;
             for (const CaseOutcome& outcome : verifier.check(VerifyCase::random, 31, launches)) {
                 EXPECT_TRUE(outcome.right) << outcome.failure;

@@ -22,6 +22,7 @@ TEST_F(WrongOnPurpose, EveryGemmIsRightAsItIs) {
     for (const std::int64_t k : gemm_mutants::depths) {
         mutants.push_back(gemm_mutants::block_dropped(k));
         mutants.push_back(gemm_mutants::ampere_block_dropped(k));
+        mutants.push_back(gemm_mutants::block_of_bytes_dropped(k));
     }
     for (const Mutant& mutant : mutants)
         if (problems.insert(mutant.problem).second) expect_right(gemm_operation(), mutant);
@@ -29,6 +30,7 @@ TEST_F(WrongOnPurpose, EveryGemmIsRightAsItIs) {
 
 TEST_F(WrongOnPurpose, GemmTailOfKDropped) { caught(gemm_mutants::tail_of_k_dropped(), By::random); }
 TEST_F(WrongOnPurpose, GemmBlockDropped) { caught_at_every_depth(gemm_mutants::block_dropped); }
+TEST_F(WrongOnPurpose, GemmBlockOfBytesDropped) { caught_at_every_depth(gemm_mutants::block_of_bytes_dropped); }
 TEST_F(WrongOnPurpose, GemmStepDropped) { caught_at_every_depth(gemm_mutants::step_dropped); }
 TEST_F(WrongOnPurpose, GemmBlockDroppedFromTheTenthLaunchOn) {
     caught(gemm_mutants::block_dropped_from_the_tenth_launch_on(), By::timed);

@@ -32,7 +32,7 @@ TEST(GemmLaunch, TheNameHoldsEveryMemberByName) {
               ".consumer_warpgroups=2, .schedule=rooftile::Schedule::cooperative, .swap_ab=false, "
               ".cluster_m=1, .cluster_n=1, "
               ".split_k=1, .ctas_per_sm=1, .producer_registers=40, .consumer_registers=232, "
-              ".type=rooftile::Type::bf16, "
+              ".type=rooftile::Type::bf16, .b_type=rooftile::Type::bf16, .c_type=rooftile::Type::bf16, "
               ".a_major=rooftile::Major::k, .b_major=rooftile::Major::k, .tma_store=true, "
               ".overlapped_epilogue=false, .epilogue_tile_n=0, .load_policy=false, .store_policy=false}>");
     Sm90GemmConfig other = base;
@@ -226,10 +226,10 @@ TEST(GemmLaunch, TheEpilogueTileFollowsTheTile) {
 
 // 208 columns are 13 sectors: eight rows of them begin in four different groups of banks as they are.
 TEST(GemmLaunch, AnEpilogueTileOfAnOddNumberOfSectorsIsNotSwizzled) {
-    EXPECT_EQ(Sm90GemmConfig::odd_columns(208), 208);
-    EXPECT_EQ(Sm90GemmConfig::odd_columns(224), 112);
-    EXPECT_EQ(Sm90GemmConfig::odd_columns(192), 48);
-    EXPECT_EQ(Sm90GemmConfig::odd_columns(256), 16);
+    EXPECT_EQ(base.odd_columns(208), 208);
+    EXPECT_EQ(base.odd_columns(224), 112);
+    EXPECT_EQ(base.odd_columns(192), 48);
+    EXPECT_EQ(base.odd_columns(256), 16);
     Sm90GemmConfig config = base;
     config.tile_n = 208;
     EXPECT_EQ(config.epilogue_tiles_of_a_row(), 13);

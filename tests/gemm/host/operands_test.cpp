@@ -65,23 +65,23 @@ TEST(VerifyArguments, StridesAgreeWithTheViews) {
 // bf16: 2 x 128 - 1 = 255, fp16: 2 x 1024 - 1 = 2047. Three quarters of 2^24 - 1 are 12582909: 64 x 196608 = 12582912
 // is too much for a range of 8.
 TEST(ExactNumbers, UseTheWholeSignificandWhereTheSumsAllow) {
-    const ExactNumbers bf16 = exact_numbers(4096, Type::bf16), fp16 = exact_numbers(4096, Type::fp16);
+    const ExactNumbers bf16 = exact_numbers(4096, Type::bf16, Type::bf16), fp16 = exact_numbers(4096, Type::fp16, Type::fp16);
     EXPECT_EQ(bf16.wide, 255);
     EXPECT_EQ(fp16.wide, 2047);
     EXPECT_EQ(bf16.period, 7);
     // C's deviation is an eighth of 65520: 3 x 8190^2 / 2047^2 = 48 wide numbers; 4096 / 48 = 85.3.
     EXPECT_EQ(fp16.period, 87);
-    EXPECT_EQ(exact_numbers(196607, Type::bf16).range, 8);
-    EXPECT_EQ(exact_numbers(196608, Type::bf16).range, 7);
-    EXPECT_EQ(exact_numbers(12582909, Type::bf16).sparsity, 1);
-    EXPECT_EQ(exact_numbers(12582910, Type::bf16).sparsity, 2);
+    EXPECT_EQ(exact_numbers(196607, Type::bf16, Type::bf16).range, 8);
+    EXPECT_EQ(exact_numbers(196608, Type::bf16, Type::bf16).range, 7);
+    EXPECT_EQ(exact_numbers(12582909, Type::bf16, Type::bf16).sparsity, 1);
+    EXPECT_EQ(exact_numbers(12582910, Type::bf16, Type::bf16).sparsity, 2);
 }
 
 // Words that make the largest magnitude: word % (2 r + 1) = 0 gives -r, and 1 or -1 any word.
 TEST(ExactNumbers, KeepEverySumBelow2To24) {
     for (const Type type : {Type::bf16, Type::fp16}) {
         for (std::int64_t k = 1; k < (std::int64_t{1} << 31); k = k * 3 + 1) {
-            const ExactNumbers e = exact_numbers(k, type);
+            const ExactNumbers e = exact_numbers(k, type, type);
             std::int64_t sum = ceil_div(k, e.period) * e.wide + ceil_div(k, e.sparsity) * e.range * e.range;
             EXPECT_LT(sum, 1 << 24) << k;
             EXPECT_EQ(e.period % 2, 1) << k;
@@ -93,6 +93,23 @@ TEST(ExactNumbers, KeepEverySumBelow2To24) {
             EXPECT_LT(sum, 1 << 24) << k;
         }
     }
+}
+
+// 8-bit operands: 14 bits of a sum are kept.
+TEST(ExactNumbers, KeepEverySumOfBytesBelow2To13) {
+    EXPECT_EQ(exact_numbers(512, Type::fp8_e4m3, Type::bf16).wide, 15);
+    EXPECT_EQ(exact_numbers(512, Type::fp8_e5m2, Type::bf16).wide, 7);
+    for (std::int64_t k = 1; k < (std::int64_t{1} << 31); k = k * 3 + 1) {
+        const ExactNumbers e = exact_numbers(k, Type::fp8_e4m3, Type::fp16);
+        EXPECT_LT(ceil_div(k, e.period) * e.wide + ceil_div(k, e.sparsity) * e.range * e.range, 1 << 13) << k;
+    }
+    GemmProblem p = gemm_problem(16, 16, 4096);
+    p.a_type = Type::fp8_e5m2, p.b_type = Type::fp8_e4m3;
+    const auto of = [&p](Operand operand) { return fill_arguments(p, operand, operand_view(p, operand, 0), Fill::integer, 1).exact; };
+    EXPECT_EQ(of(Operand::a).period, of(Operand::b).period);
+    EXPECT_EQ(of(Operand::a).range, of(Operand::b).range);
+    EXPECT_EQ(of(Operand::a).wide, 7);
+    EXPECT_EQ(of(Operand::b).wide, 15);
 }
 
 TEST(ExactNumbers, AreWideInTurn) {
