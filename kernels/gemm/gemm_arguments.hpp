@@ -25,6 +25,7 @@ struct GemmArguments {
     // Read only by a batched kernel.
     int batch;
     int a_step, b_step;  ///< of an operand's matrices from one of C to the next: 1, or 0 where all of C share one
+    int operand_step;    ///< the same of the epilogue's operand that comes through the ring
     long long c_stride;  ///< elements from one matrix of C to the next; read only where C goes out by predicated stores
     // Where clusters sum pieces of K by themselves:
     int pieces;

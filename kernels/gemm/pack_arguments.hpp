@@ -1,4 +1,4 @@
-// Run-time arguments of pack_operands, laid out alike on host and device.
+// Run-time arguments of pack_operands and pack_bytes, laid out alike on host and device.
 #pragma once
 
 namespace rooftile {
@@ -31,6 +31,27 @@ struct PackedLines {
 /// The first a.ctas() CTAs along x copy A, those behind them B; along y they take the matrices of a batch.
 struct PackArguments {
     PackedLines a, b;
+};
+
+inline constexpr int pack_byte_side = 64;  ///< of a block
+
+/// An operand of 8 bits, `mn` x `k`, and where its copy goes: rows of K, `pitch` apart, a multiple of 16.
+struct PackedBytes {
+    const unsigned char* from;
+    unsigned char* to;
+    long long mn, k;  ///< mn 0: nothing to copy
+    long long leading, pitch;
+    long long stride, packed_stride;
+    unsigned matrices;
+    bool k_major;
+
+    constexpr unsigned blocks_of_k() const { return unsigned((k + (pack_byte_side - 1)) / pack_byte_side); }
+    constexpr long long blocks() const { return (mn + (pack_byte_side - 1)) / pack_byte_side * blocks_of_k(); }
+};
+
+/// The first a.blocks() CTAs along x copy A.
+struct PackBytesArguments {
+    PackedBytes a, b;
 };
 
 }  // namespace rooftile

@@ -21,7 +21,8 @@ constexpr bool is_plain<NoEpilogue>() { return true; }
 struct EpiloguePair {
     int row, column;     // of the thread's first element
     int down, right;     // constants, from there to the pair's first
-    int columns;         // of the result
+    int rows, columns;   // of the result
+    int product;         // of a batch
     bool first, second;  // inside
     unsigned first_at = 0, second_at = 0;  // in shared memory, of the operand that comes through the ring
 
@@ -31,9 +32,9 @@ struct EpiloguePair {
     }
 };
 
-/// An operand's elements at a pair. `by_row`, `by_column`: whether it differs along them. `paired`: rows are an even number
+/// An operand's elements at a pair. `by_product`, `by_row`, `by_column`: whether it differs along them. `paired`: rows are an even number
 /// of elements long, so that neighbours are one aligned word. Outside nothing is read.
-template <bool turned, bool by_row, bool by_column, bool paired, class T>
+template <bool turned, bool by_product, bool by_row, bool by_column, bool paired, class T>
 __device__ inline void load_pair(T (&to)[2], const T* from, const EpiloguePair& at) {
     struct alignas(2 * sizeof(T)) Word {
         T part[2];
@@ -42,6 +43,7 @@ __device__ inline void load_pair(T (&to)[2], const T* from, const EpiloguePair& 
     if constexpr (by_row && by_column) offset = at.index();
     else if constexpr (by_column) offset = static_cast<long long>(at.column) + at.right;
     else if constexpr (by_row) offset = static_cast<long long>(at.row) + at.down;
+    if constexpr (by_product) from += static_cast<long long>(at.product) * (by_row ? at.rows : 1) * (by_column ? at.columns : 1);
     constexpr bool differ = turned ? by_row : by_column;
     if constexpr (!differ) {
         to[0] = at.first ? from[offset] : T{};
@@ -109,12 +111,13 @@ struct RingOperand {
 
 /// Asks L2 for a CTA's part of an operand that has an element for each of the result, long before it is read: by `threads`
 /// threads, of which this is `thread`.
-template <Sm90GemmConfig C, class T>
-__device__ inline void prefetch_tile(const T* from, const GemmArguments& args, int m, int n, int thread, int threads) {
+template <Sm90GemmConfig C, bool by_product, class T>
+__device__ inline void prefetch_tile(const T* from, const GemmArguments& args, const TileOrigin& at, int thread, int threads) {
+    if constexpr (by_product) from += static_cast<long long>(at.batch) * args.m * args.n;
     constexpr int line = 128 / sizeof(T);  // elements
     constexpr int lines = (C.tile_n + line - 1) / line;
     for (int i = thread; i < C.tile_m * lines; i += threads) {
-        const unsigned row = m + i / lines, column = n + i % lines * line;
+        const unsigned row = at.m + i / lines, column = at.n + i % lines * line;
         if (row < static_cast<unsigned>(args.m) && column < static_cast<unsigned>(args.n))
             ptx::prefetch_l2(from + static_cast<long long>(row) * args.n + column);
     }
@@ -126,7 +129,7 @@ struct EpilogueSums {
     const Sums& sums;
     const Epilogue& epilogue;
     const GemmArguments& args;
-    int m, n;
+    int m, n, product;
     const RingOperand<C>& in_ring;
     typename Epilogue::Once once;  // read for all of a tile
 
@@ -177,7 +180,7 @@ struct EpilogueSums {
     /// Where wgmma leaves accumulators `j` and `j` + 1 of the part's i-th 64 rows, of a thread whose first are at row, column.
     __device__ EpiloguePair place(int row, int column, int i, int j) const {
         const int along_m = 64 * i + j / 2 % 2 * 8, along_n = j / 4 * 8;
-        EpiloguePair at{row, column, C.swap_ab ? along_n : along_m, C.swap_ab ? along_m : along_n, args.n, false, false};
+        EpiloguePair at{row, column, C.swap_ab ? along_n : along_m, C.swap_ab ? along_m : along_n, args.m, args.n, product, false, false};
         // Beyond the last tile these are below 0.
         const int down = args.m - row - at.down, right = args.n - column - at.right;
         at.first = down > 0 && right > 0;
@@ -196,7 +199,7 @@ template <Sm90GemmConfig C, class Epilogue, class Sums>
 __device__ void store_finished(const Epilogue& epilogue, const Sums& sums, Sm90Target<C>& target, const GemmArguments& args,
                                const TileOrigin& at, const RingOperand<C>& in_ring) {
     if constexpr (is_plain<Epilogue>()) store<C>(sums, target, args, at);
-    else store<C>(EpilogueSums<C, Epilogue, Sums>{sums, epilogue, args, at.m, at.n, in_ring, epilogue.once()}, target, args, at);
+    else store<C>(EpilogueSums<C, Epilogue, Sums>{sums, epilogue, args, at.m, at.n, at.batch, in_ring, epilogue.once()}, target, args, at);
 }
 
 /// Beside a tile's first products: what its epilogue will read.
@@ -205,7 +208,7 @@ __device__ void prefetch_operands(const Epilogue& epilogue, const GemmArguments&
     if constexpr (!is_plain<Epilogue>()) {
         constexpr bool alone = C.schedule == Schedule::pingpong;  // a warpgroup has the tile
         constexpr int threads = Sm90GemmConfig::warpgroup_threads * (alone ? 1 : C.consumer_warpgroups);
-        epilogue.template prefetch<C>(args, at.m, at.n, (threadIdx.x - Sm90GemmConfig::warpgroup_threads) % threads, threads);
+        epilogue.template prefetch<C>(args, at, (threadIdx.x - Sm90GemmConfig::warpgroup_threads) % threads, threads);
     }
 }
 

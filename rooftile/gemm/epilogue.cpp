@@ -15,13 +15,14 @@ namespace {
 constexpr std::string_view sum_name = "acc", bare_sum_name = "ab", beta_name = "c";
 
 /// M and N of the extents as numbers.
-std::string with_sizes(std::string_view text, std::int64_t m, std::int64_t n) {
+std::string with_sizes(std::string_view text, std::int64_t batch, std::int64_t m, std::int64_t n) {
     const std::size_t open = text.find('[');
     std::string out(text.substr(0, open));
     if (open == text.npos) return out;
     for (char c : text.substr(open)) {
         if (c == ' ') continue;
-        if (c == 'M' || c == 'm') out += std::to_string(m);
+        if (c == 'B' || c == 'b') out += std::to_string(batch);
+        else if (c == 'M' || c == 'm') out += std::to_string(m);
         else if (c == 'N' || c == 'n') out += std::to_string(n);
         else out += c;
     }
@@ -34,16 +35,19 @@ Shape plain_shape(Shape shape) {
     return shape;
 }
 
-EpilogueOperand operand_of(const TensorDeclaration& t, std::int64_t m, std::int64_t n) {
+EpilogueOperand operand_of(TensorDeclaration t, std::int64_t batch, std::int64_t m, std::int64_t n) {
     const auto refuse = [&] {
         throw RequestError(fmt::format("the tensor {} is {}; the result is [{},{}], and an epilogue's tensor is [M,N], [N] "
-                                       "(the same in every row), [M,1] (one a row) or [1]",
-                                       t.name, text_of(t.shape), m, n));
+                                       "(the same in every row), [M,1] (one a row) or [1]{}",
+                                       t.name, text_of(t.shape), m, n,
+                                       batch > 1 ? ", or one of them for each product: [B,M,N], [B,1,N], [B,M,1], [B,1,1]" : ""));
     };
-    if (t.shape.size() > 2) refuse();
+    const bool by_product = t.shape.size() == 3 && batch > 1;
+    if (t.shape.size() > (by_product ? 3 : 2) || (by_product && t.shape.front() != batch)) refuse();
+    if (by_product) t.shape.erase(t.shape.begin());
     const std::int64_t rows = t.shape.size() == 2 ? t.shape[0] : 1, columns = t.shape.empty() ? 1 : t.shape.back();
     if ((rows != 1 && rows != m) || (columns != 1 && columns != n)) refuse();
-    return {t.name, t.element, rows > 1, columns > 1};
+    return {t.name, t.element, rows > 1, columns > 1, by_product};
 }
 
 void check_names(const std::vector<TensorDeclaration>& tensors) {
@@ -151,7 +155,7 @@ std::string SharedEpilogue::text() const {
 }
 
 SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
-                             std::string_view expression, const std::vector<std::string>& tensors, Scales scales) {
+                             std::string_view expression, const std::vector<std::string>& tensors, Scales scales, std::int64_t batch) {
     if (expression == "none") expression = {};
     if (!std::isfinite(float(alpha)) || !std::isfinite(float(beta)))
         throw RequestError(fmt::format("alpha = {}, beta = {}: must be finite in fp32", alpha, beta));
@@ -164,15 +168,16 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     }
     GemmEpilogue out;
     out.expression = expression;
-    out.scales = scales;
+    out.scales = scales, out.batch = batch;
     std::vector<TensorDeclaration> declared;
     std::vector<std::string> all = scale_tensors(scales);
     all.insert(all.end(), tensors.begin(), tensors.end());
     for (std::size_t i = 0; i < all.size(); ++i) {
-        const std::string text = with_sizes(all[i], m, n);
+        const std::string text = with_sizes(all[i], batch, m, n);
         if (i >= all.size() - tensors.size()) out.tensors.push_back(text);
         declared.push_back(tensor_declaration(text));
-        out.operands.push_back(operand_of(declared.back(), m, n));
+        out.operands.push_back(operand_of(declared.back(), batch, m, n));
+        if (out.operands.back().by_product) declared.back().shape.erase(declared.back().shape.begin());
         declared.back().shape = plain_shape(declared.back().shape);
     }
     check_names(declared);
@@ -203,7 +208,9 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
                                            "work here, a row's are a kernel behind the product",
                                            name_of(node.op)));
     for (const GraphNode& node : out.graph.nodes)
-        if (node.op == Op::dropout && node.shape != Shape{m, n})
+        if (node.op == Op::dropout && batch > 1)
+            throw RequestError("epilogue: dropout in a batch: not supported yet; a kernel behind the product does it");
+        else if (node.op == Op::dropout && node.shape != Shape{m, n})
             throw RequestError(fmt::format("epilogue: dropout of {}: of what has an element for each of [{},{}] it works",
                                            text_of(node.shape), m, n));
     if (out.graph.outputs.size() != 1)
@@ -215,8 +222,7 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
                                        name_of(stored.element), text_of(stored.shape), m, n));
     give_type(out.graph, result == Type::bf16 ? Element::bf16 : result == Type::fp16 ? Element::fp16 : Element::fp32);
     out.issue = issue_of(out.graph);
-    for (std::size_t i = 1; i < out.graph.inputs.size(); ++i)
-        out.bytes += double(bytes_of(out.graph.nodes[std::size_t(out.graph.inputs[i])]));
+    for (const EpilogueOperand& o : out.operands) out.bytes += double(o.elements(batch, m, n)) * bytes_of(o.element);
     return SharedEpilogue(std::move(out));
 }
 

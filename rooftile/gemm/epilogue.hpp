@@ -23,10 +23,16 @@ struct EpilogueOperand {
     std::string name;
     Element element = Element::fp32;
     bool by_row = false, by_column = false;
-    bool is_one() const { return !by_row && !by_column; }  ///< one number for all
+    bool by_product = false;  ///< of a batch
+    bool is_one() const { return !by_row && !by_column && !by_product; }  ///< one number for all
+    /// Elements that one product has, and those of all.
+    std::int64_t elements_of_a_product(std::int64_t m, std::int64_t n) const { return (by_row ? m : 1) * (by_column ? n : 1); }
+    std::int64_t elements(std::int64_t batch, std::int64_t m, std::int64_t n) const {
+        return (by_product ? batch : 1) * elements_of_a_product(m, n);
+    }
 };
 
-/// Immutable once made. The graph's first input is the bare sum, [m,n] in fp32; then the operands in their order.
+/// Immutable once made. The graph is that of one product; its first input is the bare sum, [m,n] in fp32; then the operands in their order.
 struct GemmEpilogue {
     std::string expression;            ///< as given; empty: alpha and beta alone
     Scales scales = Scales::none;      ///< their tensors are the first operands
@@ -34,6 +40,7 @@ struct GemmEpilogue {
     std::vector<EpilogueOperand> operands;
     ExpressionGraph graph;
     double issue = 0;  ///< issue slots of a thread for one element
+    std::int64_t batch = 1;
     double bytes = 0;  ///< of all operands, each read once
 
     const std::string& output() const { return graph.outputs.front().name; }
@@ -66,9 +73,10 @@ class SharedEpilogue {
     std::shared_ptr<const GemmEpilogue> own_;
 };
 
-/// Tensors as "bias:bf16[N]", in which M and N stand for the sizes. None where alpha is 1, beta 0, the rest empty and none. Throws
+/// Tensors as "bias:bf16[N]", in which M and N stand for the sizes and, of one that differs from product to product, B for the batch. None where alpha is 1, beta 0, the rest empty and none. Throws
 /// RequestError, one line that says what would work.
 SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
-                             std::string_view expression, const std::vector<std::string>& tensors, Scales scales = Scales::none);
+                             std::string_view expression, const std::vector<std::string>& tensors, Scales scales = Scales::none,
+                             std::int64_t batch = 1);
 
 }  // namespace rooftile

@@ -68,7 +68,7 @@ std::vector<Field> make_fields() {
          "What is stored, of acc = alpha A B + beta C and point-wise operators: \"d = gelu(acc + bias)\"", problem,
          FieldKind::text},
         {"tensor", "NAME:TYPE[SHAPE]",
-         "A tensor that the epilogue reads: \"bias:bf16[N]\", [M,1] one a row, [M,N] one an element; repeatable", problem,
+         "A tensor that the epilogue reads: \"bias:bf16[N]\", [M,1] one a row, [M,N] one an element; of a batch [B,M,N] too; repeatable", problem,
          FieldKind::list},
         {"batch", "B", "So many products of that shape, one matrix behind the other; default 1", problem},
         {"stride_a", "N", "Elements from one A of a batch to the next, 0: one A for all; default: dense", problem},
@@ -267,7 +267,7 @@ GemmProblem gemm_problem(const Given& g) {
     give_batch(g, problem);
     problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
     problem.epilogue = gemm_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
-                                     g.list("tensor"), Scales(choice(g, "scales", scale_names)));
+                                     g.list("tensor"), Scales(choice(g, "scales", scale_names)), problem.batch);
     check(problem);
     return problem;
 }

@@ -35,12 +35,17 @@ TensorInfo matrix(const std::string& name, Type type, std::int64_t rows, std::in
     return t;
 }
 
-/// Dense: [m,n], [m,1], [n] or one number.
+/// Dense: [m,n], [m,1], [n] or one number; of a batch one for each product, [batch,m,n], too.
 TensorInfo epilogue_tensor(const EpilogueOperand& o, const GemmProblem& p) {
     TensorInfo t{.name = o.name, .type = std::string(name_of(o.element)), .element_bits = 8 * bytes_of(o.element), .extents = {},
                  .strides = {}, .role = TensorRole::in, .offset = 0};
     if (o.by_row) t.extents = {Extent::of(p.m), Extent::of(o.by_column ? p.n : 1)}, t.strides = {o.by_column ? p.n : 1, 1};
+    else if (o.by_product) t.extents = {Extent::of(1), Extent::of(o.by_column ? p.n : 1)}, t.strides = {o.by_column ? p.n : 1, 1};
     else t.extents = {Extent::of(o.by_column ? p.n : 1)}, t.strides = {1};
+    if (o.by_product) {
+        t.extents.insert(t.extents.begin(), Extent::of(p.batch));
+        t.strides.insert(t.strides.begin(), o.elements_of_a_product(p.m, p.n));
+    }
     return t;
 }
 
@@ -275,7 +280,7 @@ Plan any_plan(GemmPlan plan, const Problem& problem) {
     Plan out = plan_of(problem, kernel, std::move(plan));
     if (workspace == 0) return out;
     out.launches = {{std::move(kernel), workspace, state, state}};
-    if (packs) out.launches.insert(out.launches.begin(), {"pack_operands", workspace, state, state});
+    if (packs) out.launches.insert(out.launches.begin(), {is_fp8(out.own.as<GemmPlan>().problem.a_type) ? "pack_bytes" : "pack_operands", workspace, state, state});
     return out;
 }
 

@@ -9,17 +9,18 @@ namespace {
 template <class Of>
 auto sum(const GemmProblem& p, PackedOperands packed, Of of) {
     decltype(of(PackedCopy{})) total{};
-    if (packed.a) total += of(packed_copy(p.a_major, p.m, p.k, p.a_matrices()));
-    if (packed.b) total += of(packed_copy(p.b_major, p.n, p.k, p.b_matrices()));
+    if (packed.a) total += of(packed_copy(p.a_type, p.a_major, p.m, p.k, p.a_matrices()));
+    if (packed.b) total += of(packed_copy(p.b_type, p.b_major, p.n, p.k, p.b_matrices()));
     return total;
 }
 
 }  // namespace
 
-PackedCopy packed_copy(Major major, std::int64_t mn, std::int64_t k, std::int64_t matrices) {
-    constexpr int whole = PackedCopy::alignment / PackedCopy::element_bytes;
-    const std::int64_t width = major == Major::k ? k : mn, lines = major == Major::k ? mn : k;
-    return {lines, width, ceil_div(width, whole) * whole, matrices};
+PackedCopy packed_copy(Type type, Major major, std::int64_t mn, std::int64_t k, std::int64_t matrices) {
+    const int whole = PackedCopy::alignment / bytes_of(type);
+    const bool along_k = major == Major::k || is_fp8(type);
+    const std::int64_t width = along_k ? k : mn, lines = along_k ? mn : k;
+    return {lines, width, ceil_div(width, whole) * whole, matrices, bytes_of(type)};
 }
 
 std::int64_t packed_bytes(const GemmProblem& p, PackedOperands packed) {

@@ -18,24 +18,24 @@ struct PackedOperands {
 struct PackedCopy {
     std::int64_t lines, width, pitch;  ///< of one matrix
     std::int64_t matrices = 1;         ///< one behind the other
+    int element_bytes = 2;
     std::int64_t stride() const { return lines * pitch; }
     /// A multiple of 128 B.
     std::int64_t bytes() const { return matrices * stride() * element_bytes; }
     /// Of a line; zeros from `width` on.
-    std::int64_t filled() const { return (width + vector - 1) / vector * vector; }
+    std::int64_t filled() const { return (width + vector() - 1) / vector() * vector(); }
     /// As many as the operand has.
     std::int64_t read_bytes() const { return matrices * lines * width * element_bytes; }
 
-    static constexpr int element_bytes = 2;   ///< bf16 and fp16
-    static constexpr int vector = 8;          ///< elements of one store
+    int vector() const { return 16 / element_bytes; }  ///< elements of one store
     static constexpr int alignment = 128;     ///< B, of a line and of the workspace
 };
 /// Bytes that lines so far apart begin at multiples of, up to one of L2's lines.
 constexpr std::int64_t line_step(std::int64_t pitch_bytes) {
     return std::gcd(pitch_bytes, std::int64_t{PackedCopy::alignment});
 }
-/// Of an operand whose matrices are `mn` x `k`.
-PackedCopy packed_copy(Major major, std::int64_t mn, std::int64_t k, std::int64_t matrices);
+/// Of an operand whose matrices are `mn` x `k`. Of 8 bits the copy's lines run along K, whatever the operand's do.
+PackedCopy packed_copy(Type type, Major major, std::int64_t mn, std::int64_t k, std::int64_t matrices);
 
 /// Of the copies of `packed`, A's first; 0 where nothing is packed.
 std::int64_t packed_bytes(const GemmProblem& problem, PackedOperands packed);

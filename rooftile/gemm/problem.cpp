@@ -75,8 +75,6 @@ void check_batch(const GemmProblem& p) {
         return;
     }
     for (char operand : {'a', 'b', 'c'}) check_stride(p, operand);
-    if (p.epilogue)
-        throw RequestError(fmt::format("batch = {} with alpha, beta or an epilogue: not supported yet; leave one of them out", p.batch));
 }
 
 }  // namespace
@@ -150,6 +148,8 @@ void check(const GemmProblem& p) {
         throw RequestError(
             fmt::format("alpha = {}, beta = {}: without an epilogue they are 1 and 0", p.alpha, p.beta));
     // A copy of the problem with other sizes keeps no epilogue of the old ones.
+    if (p.epilogue && p.epilogue->batch != p.batch)
+        throw RequestError(fmt::format("the epilogue was made for a batch of {}, not of {}", p.epilogue->batch, p.batch));
     if (p.epilogue && p.epilogue->graph.nodes[std::size_t(p.epilogue->graph.inputs[0])].shape != Shape{p.m, p.n})
         throw RequestError(fmt::format("the epilogue was made for another shape than {} x {}", p.m, p.n));
 }

@@ -190,11 +190,11 @@ class ConstraintChecker {
             return stop(Constraint::at(Reason::alignment, swizzle_rows * t.cluster_n, t.tile_m,
                                        "tile_m = {available} must be a multiple of {needed}: each CTA of the "
                                        "cluster loads its slice"));
-        if (problem_.a_major == Major::mn && t.tile_m % (swizzle_span * t.cluster_n) != 0)
+        if (config_.a_major == Major::mn && t.tile_m % (swizzle_span * t.cluster_n) != 0)
             return stop(Constraint::at(
                 Reason::alignment, swizzle_span * t.cluster_n, t.tile_m,
                 "with A m-major tile_m = {available} must be a multiple of {needed} elements"));
-        return problem_.b_major == Major::mn && t.tile_n % (swizzle_span * t.cluster_m) != 0
+        return config_.b_major == Major::mn && t.tile_n % (swizzle_span * t.cluster_m) != 0
                && stop(Constraint::at(
                    Reason::alignment, swizzle_span * t.cluster_m, t.tile_n,
                    "with B n-major tile_n = {available} must be a multiple of {needed} elements"));

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rooftile/gemm/derivation_choices.hpp"
@@ -176,6 +177,26 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
               f.epilogue_tile_n, "columns", std::move(limit));
 }
 
+// Whether an epilogue's operand comes behind the blocks of K, or is asked for when the sums are there.
+void ring_operand(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    const GemmProblem& p = context.problem;
+    if (!p.epilogue) return;
+    const auto of_each = [](const EpilogueOperand& o) { return o.by_row && o.by_column; };
+    const auto operand = std::ranges::find_if(p.epilogue->operands, of_each);
+    if (operand == p.epilogue->operands.end()) return;
+    const Sm90GemmConfig config = kernel_config(p, kept.candidate, kept.stages, {});
+    steps.add("operand_in_ring",
+              "1 where an operand of 16 bits has an element for each of C, its rows are whole 16 bytes, and K is in one piece",
+              {given("split_k", kept.candidate.tile.split_k, "", "this plan"),
+               given("n", double(p.n), "columns", "problem"),
+               given("element", bytes_of(operand->element), "B", operand->name)},
+              config.operand_in_ring, "",
+              config.operand_in_ring
+                  ? fmt::format("{} comes by TMA in {} stage{} behind a tile's last block of K", p.epilogue->operands[*p.epilogue->ring_operand()].name,
+                                config.operand_stages(), config.operand_stages() == 1 ? "" : "s")
+                  : std::string("it is asked of L2 beside the first products, and loaded when the sums are there"));
+}
+
 void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
     const double bytes = context.problem.compulsory_bytes().value;
     const auto [rows, columns, products] = cluster_grid(context.problem, kept.candidate.tile);
@@ -222,6 +243,7 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
     const GemmProblem& p = context.problem;
     struct Operand {
         const char *quantity, *leading_name, *offset_name, *stride_name;
+        Major major;
         std::int64_t leading, offset, stride;
         bool packed;
         const std::optional<bool>& asked;
@@ -229,8 +251,8 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
         PackedOperands alone;
     };
     for (const Operand& o :
-         {Operand{"pack_a", "lda", "a_offset", "stride_a", p.lda, p.a_offset, p.a_stride, config.pack_a, context.request.pack_a, packed_copy(p.a_major, p.m, p.k, p.a_matrices()), {.a = true}},
-          Operand{"pack_b", "ldb", "b_offset", "stride_b", p.ldb, p.b_offset, p.b_stride, config.pack_b, context.request.pack_b, packed_copy(p.b_major, p.n, p.k, p.b_matrices()),
+         {Operand{"pack_a", "lda", "a_offset", "stride_a", p.a_major, p.lda, p.a_offset, p.a_stride, config.pack_a, context.request.pack_a, packed_copy(p.a_type, p.a_major, p.m, p.k, p.a_matrices()), {.a = true}},
+          Operand{"pack_b", "ldb", "b_offset", "stride_b", p.b_major, p.ldb, p.b_offset, p.b_stride, config.pack_b, context.request.pack_b, packed_copy(p.b_type, p.b_major, p.n, p.k, p.b_matrices()),
                   {.b = true}}}) {
         std::vector<Input> inputs{given(o.leading_name, double(o.leading), "elements", "problem")};
         if (o.offset != 0) inputs.push_back(given(o.offset_name, double(o.offset), "elements", "problem"));
@@ -242,9 +264,10 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
             if (context.machine->find("dram.sustained_copy")) inputs.push_back(steps.fact("dram.sustained_copy"));
             inputs.push_back(steps.fact("launch.gap_stream"));
         }
-        const bool taken = taken_by_tma(o.leading, o.offset, o.stride, p.a_type);
+        const bool of_k = !is_fp8(p.a_type) || o.major == Major::k, taken = of_k && taken_by_tma(o.leading, o.offset, o.stride, p.a_type);
         steps.add(o.quantity,
                   chosen(o.asked, taken ? "1 where a copy, whose lines begin on those of L2, is predicted to save more than it takes"
+                            : !of_k ? "1: of 8 bits wgmma takes rows of K alone   [PTX ISA, wgmma]"
                                         : "1 where the operand's lines do not begin at whole 16 bytes   [CUDA driver API, "
                                           "cuTensorMapEncodeTiled]"),
                   std::move(inputs), o.packed, "",
@@ -270,6 +293,7 @@ void write_sm90_derivation(const GemmContext& context, const Kept& kept, const G
     split(context, kept, steps);
     overlapped_epilogue(context, kept, steps);
     epilogue_tiles(context, kept, steps);
+    ring_operand(context, kept, steps);
     caching(context, kept, config, steps);
     launching(context, config, steps);
     packing(context, config, steps);

@@ -84,8 +84,8 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .type = p.a_type,
                           .b_type = p.b_type,
                           .c_type = p.c_type,
-                          .a_major = p.a_major,
-                          .b_major = p.b_major,
+                          .a_major = is_fp8(p.a_type) ? Major::k : p.a_major,  // others are packed so
+                          .b_major = is_fp8(p.b_type) ? Major::k : p.b_major,
                           .tma_store = stores_by_tma(p),
                           .epilogue_tile_n = c.epilogue_tile_n,
                           .batched = p.batch > 1,

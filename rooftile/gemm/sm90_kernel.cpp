@@ -24,24 +24,22 @@ std::string pitch_note(const char* name, std::int64_t pitch, std::int64_t rows, 
 }
 
 constexpr int largest_tile = 256;  ///< either way: what a box of TMA takes
-/// Operands of 8 bits that would have to be packed.
+
+/// As it lies: TMA can copy it, and wgmma multiply what comes.
+bool taken_as_it_lies(Type type, Major major, std::int64_t leading, std::int64_t offset, std::int64_t stride) {
+    return (!is_fp8(type) || major == Major::k) && taken_by_tma(leading, offset, stride, type);
+}
+bool a_taken(const GemmProblem& p) { return taken_as_it_lies(p.a_type, p.a_major, p.lda, p.a_offset, p.a_stride); }
+bool b_taken(const GemmProblem& p) { return taken_as_it_lies(p.b_type, p.b_major, p.ldb, p.b_offset, p.b_stride); }
+
+/// Operands of 8 bits that the request wants unpacked, though rows of K do not run along them.
 std::optional<Refusal> refuse_bytes(const GemmProblem& p, const GemmRequest& request) {
     if (!is_fp8(p.a_type)) return std::nullopt;
-    if (p.a_major != Major::k || p.b_major != Major::k)
-        return Refusal{Reason::instruction,
-                       fmt::format("A {}-major, B {}-major in fp8: wgmma takes 8-bit operands whose rows run along K alone, and such "
-                                   "are not packed yet; give both k-major", a_major_name(p.a_major), b_major_name(p.b_major)), 1, 0};
-    const auto taken = [](std::int64_t leading, std::int64_t offset, std::int64_t stride, Type type) {
-        return taken_by_tma(leading, offset, stride, type);
-    };
-    if (taken(p.lda, p.a_offset, p.a_stride, p.a_type) && taken(p.ldb, p.b_offset, p.b_stride, p.b_type)
-        && !request.pack_a.value_or(false) && !request.pack_b.value_or(false))
-        return std::nullopt;
-    const int whole = tma_elements(p.a_type);
-    return Refusal{Reason::alignment,
-                   fmt::format("lda = {}, ldb = {} in fp8: TMA takes lines that begin at multiples of {} elements, and operands of 8 "
-                               "bits are not packed yet; make leading dimensions, strides and offsets multiples of {}",
-                               p.lda, p.ldb, whole, whole), double(whole), 0};
+    const bool a = p.a_major != Major::k && !request.pack_a.value_or(true), b = p.b_major != Major::k && !request.pack_b.value_or(true);
+    if (!a && !b) return std::nullopt;
+    return Refusal{Reason::instruction,
+                   fmt::format("{} is {}-major in fp8 with {} off: wgmma takes 8-bit operands whose rows run along K alone; leave {} on "
+                               "or give it k-major", a ? "A" : "B", a ? "m" : "n", a ? "pack_a" : "pack_b", a ? "pack_a" : "pack_b"), 1, 0};
 }
 
 /// An operand that TMA cannot take, and that the request wants unpacked.
@@ -58,9 +56,9 @@ std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& 
                            fmt::format("{} = {}, {} = {}{} with {} off: TMA takes lines of {} that begin at multiples of {} "
                                        "elements (16 B); leave {} on or make {} multiples of {}",
                                        o.leading_name, o.leading, o.offset_name, o.offset,
-                                       o.stride == 0 ? "" : fmt::format(", a stride of {}", o.stride), o.flag, o.name, copy_elements,
-                                       o.flag, o.stride == 0 ? "both" : "all", copy_elements),
-                           copy_elements, 0};
+                                       o.stride == 0 ? "" : fmt::format(", a stride of {}", o.stride), o.flag, o.name, tma_elements(p.a_type),
+                                       o.flag, o.stride == 0 ? "both" : "all", tma_elements(p.a_type)),
+                           double(tma_elements(p.a_type)), 0};
     return std::nullopt;
 }
 
@@ -104,8 +102,7 @@ class Sm90Gemm final : public GemmKernel {
         return refuse_unpacked(problem, request);
     }
     PackedOperands packs(const GemmProblem& problem, const GemmRequest& request) const override {
-        return {request.pack_a.value_or(!taken_by_tma(problem.lda, problem.a_offset, problem.a_stride, problem.a_type)),
-                request.pack_b.value_or(!taken_by_tma(problem.ldb, problem.b_offset, problem.b_stride, problem.b_type))};
+        return {request.pack_a.value_or(!a_taken(problem)), request.pack_b.value_or(!b_taken(problem))};
     }
 
     std::vector<PackedOperands> packings(const GemmProblem& problem, const GemmRequest& request,

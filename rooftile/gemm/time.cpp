@@ -247,7 +247,7 @@ GemmTime PowerLimit::time(GemmTimer& timer, double joules, double dram, double l
 OperandLines operand_lines(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles) {
     // What stands outside C is not loaded, and multiplies as zeros: next to nothing.
     const auto computed = [&](std::int64_t extent, int tile, std::int64_t count, Major major) {
-        return double(hw.edges_repeat && major == Major::k && extent >= tile ? count * tile : extent);
+        return double(hw.edges_repeat && (major == Major::k || is_fp8(p.a_type)) && extent >= tile ? count * tile : extent);
     };
     const double m = computed(p.m, t.tile_m, tiles.rows, p.a_major), n = computed(p.n, t.tile_n, tiles.columns, p.b_major);
     const double rows = double(tiles.rows), columns = double(tiles.columns);

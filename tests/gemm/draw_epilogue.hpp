@@ -12,14 +12,20 @@
 
 namespace rooftile {
 
-/// A few operators on the sum and on operands.
+/// The shape of one that differs from product to product of a batch.
+inline std::string of_each_product(std::string_view shape) {
+    if (shape == "[1]") return "[B,1,1]";
+    return shape == "[N]" ? "[B,1,N]" : "[B," + std::string(shape.substr(1));
+}
+
+/// A few operators on the sum and on operands; in a batch without dropout, and half of the operands are its products' own.
 struct DrawnEpilogue {
     std::string text;
     std::vector<std::string> tensors;
     double alpha = 1, beta = 0;
 };
 
-inline DrawnEpilogue drawn_epilogue(Random& random) {
+inline DrawnEpilogue drawn_epilogue(Random& random, bool batched = false) {
     struct Tensor {
         const char *name, *shape;
     };
@@ -37,7 +43,7 @@ inline DrawnEpilogue drawn_epilogue(Random& random) {
             case 1: value = fmt::format("({} + {})", value, tensors[t].name), used[t] = true; break;
             case 2: value = fmt::format("({} * {})", value, tensors[t].name), used[t] = true; break;
             case 3: value = fmt::format("where(mask, {}, 0.25)", value), used[4] = true; break;
-            default: value = random.coin() ? fmt::format("dropout({}, 0.25, seed={})", value, i + 1)
+            default: value = random.coin() && !batched ? fmt::format("dropout({}, 0.25, seed={})", value, i + 1)
                                            : fmt::format("fp16({} * 0.125)", value); break;
         }
     }
@@ -50,7 +56,8 @@ inline DrawnEpilogue drawn_epilogue(Random& random) {
     }
     for (std::size_t t = 0; t < std::size(tensors); ++t)
         if (used[t])
-            out.tensors.push_back(fmt::format("{}:{}{}", tensors[t].name, t == 4 ? "bool" : types[random.pick(3)], tensors[t].shape));
+            out.tensors.push_back(fmt::format("{}:{}{}", tensors[t].name, t == 4 ? "bool" : types[random.pick(3)],
+                                              batched && random.coin() ? of_each_product(tensors[t].shape) : tensors[t].shape));
     return out;
 }
 
@@ -70,7 +77,7 @@ inline GemmProblem drawn_product(Random& random, Type type, std::int64_t most) {
 inline bool give_epilogue(GemmProblem& p, const DrawnEpilogue& e) {
     try {
         p.alpha = e.alpha, p.beta = e.beta;
-        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, e.alpha, e.beta, e.text, e.tensors);
+        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, e.alpha, e.beta, e.text, e.tensors, Scales::none, p.batch);
     } catch (const RequestError&) { return false; }
     return bool(p.epilogue);
 }

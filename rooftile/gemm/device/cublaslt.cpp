@@ -145,7 +145,7 @@ std::string set_up(CublasLt::State& s, const GemmProblem& p) {
         failed.empty() && call("cublasLtMatrixLayoutSetAttribute", f.layout_set(layout, api::layout_batch, &batch, sizeof batch))
             && call("cublasLtMatrixLayoutSetAttribute", f.layout_set(layout, api::layout_stride, &stride, sizeof stride));
     };
-    if (p.batch > 1) set_batch(s.left, p.b_stride), set_batch(s.right, p.a_stride), set_batch(s.result, p.c_stride), set_batch(s.added, p.c_stride);
+    if (p.batch > 1) set_batch(s.left, p.b_stride), set_batch(s.right, p.a_stride), set_batch(s.result, p.c_stride), set_batch(s.added, s.epilogue.residual ? p.m * p.n : p.c_stride);
     // Algorithms that ask for more than the buffers have would fail, and some that it could take are kept from it where
     // less is said. What lines have of it follows from the layouts.
     const auto begin = [](std::int64_t offset, std::int64_t stride, Type type) { return std::gcd(offset, stride) * bytes_of(type); };

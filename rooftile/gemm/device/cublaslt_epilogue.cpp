@@ -64,7 +64,8 @@ class Matcher {
         const std::size_t operand = operand_of(i);
         const EpilogueOperand& o = epilogue_.operands[operand];
         const Element result = problem_.c_type == Type::bf16 ? Element::bf16 : problem_.c_type == Type::fp16 ? Element::fp16 : Element::fp32;
-        if (!o.by_column || o.element != result) return false;
+        // Of a batch the library takes one bias for all, and a C for each.
+        if (!o.by_column || o.element != result || (problem_.batch > 1 && o.by_product != o.by_row)) return false;
         std::optional<std::size_t>& place = o.by_row ? out_.residual : out_.bias;
         if (place || (!o.by_row && factor != 1)) return false;
         place = operand;

@@ -46,6 +46,7 @@ class EpilogueText {
         out_ += std::string(std::size_t(depth) * 4, ' ') + fmt::format(text, std::forward<Args>(args)...) + "\n";
     }
     static std::string_view lie(const EpilogueOperand& o) {
+        if (o.by_product) return o.by_row ? (o.by_column ? "[B,M,N]" : "[B,M,1]") : o.by_column ? "[B,1,N]" : "[B,1,1]";
         return o.by_row ? (o.by_column ? "[M,N]" : "[M,1]") : o.by_column ? "[N]" : "[1]";
     }
     const GraphNode& node(int i) const { return graph_.nodes[std::size_t(i)]; }
@@ -99,18 +100,18 @@ class EpilogueText {
             const EpilogueOperand& o = e_.operands[i];
             if (o.is_one()) continue;
             if (i == ring_) line(2, "load_ring_pair<turned>(to.{}_pair, at);", o.name);
-            else line(2, "load_pair<turned, {}, {}, {}>(to.{}_pair, {}_in, at);", o.by_row, o.by_column, e_.paired(), o.name, o.name);
+            else line(2, "load_pair<turned, {}, {}, {}, {}>(to.{}_pair, {}_in, at);", o.by_product, o.by_row, o.by_column, e_.paired(), o.name, o.name);
         }
         line(1, "}}");
     }
 
     void prefetch() {
         line(1, "template <Sm90GemmConfig C>");
-        line(1, "__device__ void prefetch([[maybe_unused]] const GemmArguments& args, [[maybe_unused]] int m, [[maybe_unused]] int n,");
+        line(1, "__device__ void prefetch([[maybe_unused]] const GemmArguments& args, [[maybe_unused]] const TileOrigin& at,");
         line(1, "                         [[maybe_unused]] int thread, [[maybe_unused]] int threads) const {{");
         for (std::size_t i = 0; i < e_.operands.size(); ++i)
             if (const EpilogueOperand& o = e_.operands[i]; o.by_row && o.by_column && i != ring_)
-                line(2, "prefetch_tile<C>({}_in, args, m, n, thread, threads);", o.name);
+                line(2, "prefetch_tile<C, {}>({}_in, args, at, thread, threads);", o.by_product, o.name);
         line(1, "}}");
     }
 

@@ -181,15 +181,14 @@ void check_epilogue(const GemmProblem& p, const GemmShape& shape, std::span<cons
     const GemmEpilogue& e = *p.epilogue;
     if (operands.size() != e.operands.size())
         throw RequestError(fmt::format("{} tensors are given for an epilogue that reads {}", operands.size(), e.operands.size()));
-    if (shape.m != p.m || shape.n != p.n)
+    if (shape.m != p.m || shape.n != p.n || shape.batch != p.batch)
         throw RequestError(fmt::format("a kernel with an epilogue was planned for {} x {}; plan for {} x {}", p.m, p.n, shape.m, shape.n));
-    const Span stored(result, ((p.m - 1) * p.ldc + p.n) * bytes_of(p.c_type));
+    const Span stored(result, ((p.batch - 1) * p.c_stride + (p.m - 1) * p.ldc + p.n) * bytes_of(p.c_type));
     for (std::size_t i = 0; i < operands.size(); ++i) {
         const EpilogueOperand& o = e.operands[i];
         const int element = bytes_of(o.element);
         check_pointer(o.name.c_str(), operands[i], e.paired() && o.by_column ? 2 * element : element);
-        const std::int64_t elements = (o.by_row ? p.m : 1) * (o.by_column ? p.n : 1);
-        if (Span(operands[i], elements * element).overlaps(stored))
+        if (Span(operands[i], o.elements(p.batch, p.m, p.n) * element).overlaps(stored))
             throw RequestError(fmt::format("{} and {} overlap; an epilogue's result needs memory of its own", o.name, e.output()));
     }
 }

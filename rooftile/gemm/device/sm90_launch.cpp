@@ -231,9 +231,9 @@ PackedLines packed_lines(const PackedCopy& copy, std::int64_t leading, std::int6
             copy.stride()};
 }
 
-void check_lines(const char* name, const char* leading_name, const PackedCopy& copy, std::int64_t leading, const void* from) {
-    check_leading(leading_name, leading, copy.width, 1);
-    check_pointer(name, from, PackedCopy::element_bytes);
+void check_lines(const char* name, const char* leading_name, std::int64_t width, std::int64_t leading, const void* from, int bytes) {
+    check_leading(leading_name, leading, width, 1);
+    check_pointer(name, from, bytes);
 }
 
 /// Of a problem with an epilogue the class stands before the kernel, and is its second parameter.
@@ -254,8 +254,10 @@ class Sm90Code final : public GemmCode {
         Source source = gemm_source(config_);
         add_epilogue(source, problem_, config_);
         if (packs()) {
-            source.text += "#include \"kernels/gemm/pack.cuh\"\n";
-            source.name_expressions.emplace_back(fmt::format("rooftile::pack_operands<{}>", config_.batched));
+            const bool bytes = config_.operand_bytes() == 1;
+            source.text += bytes ? "#include \"kernels/gemm/pack_bytes.cuh\"\n" : "#include \"kernels/gemm/pack.cuh\"\n";
+            source.name_expressions.emplace_back(bytes ? "rooftile::pack_bytes"
+                                                       : fmt::format("rooftile::pack_operands<{}>", config_.batched));
         }
         return source;
     }
@@ -268,9 +270,10 @@ class Sm90Code final : public GemmCode {
     }
     GemmOperands pack(const Function& pack, Stream stream, const GemmOperands& given, void* workspace) const override {
         check_pointer("the workspace", workspace, PackedCopy::alignment);
+        char* to = static_cast<char*>(workspace) + pieces(given.shape).bytes();
+        if (config_.operand_bytes() == 1) return pack_bytes(pack, stream, given, to);
         GemmOperands packed = given;
         PackArguments arguments{};
-        char* to = static_cast<char*>(workspace) + pieces(given.shape).bytes();
         if (plan_.pack_a) {
             const PackedCopy copy = copy_of_a(given.shape);
             arguments.a = packed_lines(copy, given.shape.lda, given.shape.a_stride, given.pointers.a, to);
@@ -286,17 +289,8 @@ class Sm90Code final : public GemmCode {
             packed.shape.ldb = copy.pitch;
             if (copy.matrices > 1) packed.shape.b_stride = copy.stride();
         }
-        Launch launch;
-        launch.block_x = pack_threads;
-        const long long ctas = arguments.a.ctas() + arguments.b.ctas();
-        if (ctas > max_gemm_size)
-            throw RequestError(fmt::format("packing takes {} CTAs; at most {} are launched", ctas, max_gemm_size));
-        launch.grid_x = unsigned(ctas);
-        constexpr unsigned max_grid_y = 65535;
-        launch.grid_y = std::clamp(std::max(arguments.a.matrices, arguments.b.matrices), 1u, max_grid_y);
-        launch.stream = stream;
-        launch.programmatic_dependent = plan_.programmatic_launch;
-        rooftile::launch(pack, launch, arguments);
+        rooftile::launch(pack, pack_launch(stream, arguments.a.ctas() + arguments.b.ctas(), std::max(arguments.a.matrices, arguments.b.matrices)),
+                         arguments);
         return packed;
     }
     std::string arch() const override { return "sm_90"; }
@@ -307,11 +301,11 @@ class Sm90Code final : public GemmCode {
         // What is packed TMA takes from the workspace: as the operand lies, elements have to be aligned, no more.
         GemmShape taken = shape;
         if (plan_.pack_a) {
-            check_lines("A", "lda", copy_of_a(shape), shape.lda, a);
+            check_lines("A", "lda", problem_.a_major == Major::k ? shape.k : shape.m, shape.lda, a, config_.operand_bytes());
             taken.lda = copy_of_a(shape).pitch, taken.a_stride = 0, a = aligned;
         }
         if (plan_.pack_b) {
-            check_lines("B", "ldb", copy_of_b(shape), shape.ldb, b);
+            check_lines("B", "ldb", problem_.b_major == Major::k ? shape.k : shape.n, shape.ldb, b, config_.operand_bytes());
             taken.ldb = copy_of_b(shape).pitch, taken.b_stride = 0, b = aligned;
         }
         check_operands(config_, taken, a, b, c);
@@ -342,12 +336,46 @@ class Sm90Code final : public GemmCode {
         if (!problem_.epilogue) return rooftile::launch(function, configured, map_a, map_b, map_c, arguments);
         std::vector<std::uint64_t> epilogue = epilogue_words(*problem_.epilogue, p.operands);
         TensorMap map_operand{};
-        if (config_.operand_in_ring) encode(map_operand, ring_operand(shape, p.operands));
+        if (config_.operand_in_ring) {
+            encode(map_operand, ring_operand(shape, p.operands));
+            arguments.operand_step = problem_.epilogue->operands[*problem_.epilogue->ring_operand()].by_product ? 1 : 0;
+        }
         void* all[] = {&map_a, &map_b, &map_c, &arguments, &map_operand, epilogue.data()};
         launch_raw(function, configured, all);
     }
 
   private:
+    Launch pack_launch(Stream stream, long long ctas, unsigned matrices) const {
+        if (ctas > max_gemm_size)
+            throw RequestError(fmt::format("packing takes {} CTAs; at most {} are launched", ctas, max_gemm_size));
+        Launch launch;
+        launch.block_x = pack_threads;
+        launch.grid_x = unsigned(ctas);
+        constexpr unsigned max_grid_y = 65535;
+        launch.grid_y = std::clamp(matrices, 1u, max_grid_y);
+        launch.stream = stream;
+        launch.programmatic_dependent = plan_.programmatic_launch;
+        return launch;
+    }
+    GemmOperands pack_bytes(const Function& pack, Stream stream, const GemmOperands& given, char* to) const {
+        GemmOperands packed = given;
+        PackBytesArguments arguments{};
+        const auto take = [&to](const PackedCopy& copy, Major major, const void*& from, std::int64_t& leading, std::int64_t& stride) {
+            const PackedBytes bytes{static_cast<const unsigned char*>(from), reinterpret_cast<unsigned char*>(to), copy.lines, copy.width,
+                                    leading, copy.pitch, stride, copy.stride(), unsigned(copy.matrices), major == Major::k};
+            from = to, leading = copy.pitch;
+            if (copy.matrices > 1) stride = copy.stride();
+            to += copy.bytes();
+            return bytes;
+        };
+        if (plan_.pack_a)
+            arguments.a = take(copy_of_a(given.shape), problem_.a_major, packed.pointers.a, packed.shape.lda, packed.shape.a_stride);
+        if (plan_.pack_b)
+            arguments.b = take(copy_of_b(given.shape), problem_.b_major, packed.pointers.b, packed.shape.ldb, packed.shape.b_stride);
+        rooftile::launch(pack, pack_launch(stream, arguments.a.blocks() + arguments.b.blocks(), std::max(arguments.a.matrices, arguments.b.matrices)),
+                         arguments);
+        return packed;
+    }
     /// Boxes of 64 columns and the rows of a tile.
     TensorMapRequest ring_operand(const GemmShape& shape, std::span<const void* const> operands) const {
         const std::size_t i = *problem_.epilogue->ring_operand();
@@ -363,6 +391,7 @@ class Sm90Code final : public GemmCode {
         request.box_outer = config_.tile_m;
         request.swizzle_bytes = Sm90GemmConfig::swizzle_bytes;
         request.l2_promotion_bytes = 128;
+        if (config_.batched) give_depth(request, o.by_product ? shape.batch : 1, o.by_product ? shape.m * shape.n : 0);
         return request;
     }
     /// Copied lines end with zeros.
@@ -372,8 +401,8 @@ class Sm90Code final : public GemmCode {
         return tensors;
     }
     PiecesWorkspace pieces(const GemmShape& s) const { return pieces_workspace(plan_, s.m, s.n, s.batch); }
-    PackedCopy copy_of_a(const GemmShape& s) const { return packed_copy(config_.a_major, s.m, s.k, s.a_matrices()); }
-    PackedCopy copy_of_b(const GemmShape& s) const { return packed_copy(config_.b_major, s.n, s.k, s.b_matrices()); }
+    PackedCopy copy_of_a(const GemmShape& s) const { return packed_copy(config_.type, config_.a_major, s.m, s.k, s.a_matrices()); }
+    PackedCopy copy_of_b(const GemmShape& s) const { return packed_copy(config_.b_type, config_.b_major, s.n, s.k, s.b_matrices()); }
     /// Any address that passes for one in the workspace.
     static inline const void* const aligned = reinterpret_cast<const void*>(std::uintptr_t{PackedCopy::alignment});
 

@@ -87,6 +87,18 @@ CaseOutcome judge(std::span<const VerifyRecord> records, const GemmProblem& p, V
     return outcome;
 }
 
+namespace {
+
+/// Adds another product's outcome to that of those before.
+void join(CaseOutcome& all, const CaseOutcome& more, std::int64_t product) {
+    if (all.failure.empty() && !more.failure.empty()) all.failure = fmt::format("product {}: {}", product, more.failure);
+    all.right = all.right && more.right;
+    all.checked += more.checked, all.wrong += more.wrong, all.undecided += more.undecided;
+    if (more.ratio > all.ratio) all.ratio = more.ratio, all.bound = more.bound;
+}
+
+}  // namespace
+
 GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& problem)
     : kernels_(kernels),
       problem_(problem),
@@ -106,11 +118,13 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
     const Fill fill = which == VerifyCase::exact ? Fill::integer : Fill::normal;
     if (epilogue_) {
         // The first input is the sum, which nobody fills; whole numbers are asked of A and B alone.
-        std::vector<void*> inputs{nullptr};
-        inputs.insert(inputs.end(), tensors.begin() + 2, tensors.end() - 1);
         constexpr std::uint64_t apart = 0x9e3779b97f4a7c15ull;  // from the numbers of A and B
         epilogue_->set_made_input([](Stream, std::int64_t, std::int64_t, Bounded*) {});
-        epilogue_->fill(stream, which == VerifyCase::exact ? VerifyCase::random : which, seed ^ apart, inputs);
+        for (std::int64_t product = 0; product < problem_.batch; ++product) {  // of what all share the last fill stays
+            std::vector<void*> inputs;
+            for (const void* input : operands_of(tensors, product)) inputs.push_back(const_cast<void*>(input));
+            epilogue_->fill(stream, which == VerifyCase::exact ? VerifyCase::random : which, (seed + std::uint64_t(product)) ^ apart, inputs);
+        }
     }
     for (const Operand operand : {Operand::a, Operand::b}) {
         const auto data = reinterpret_cast<DevicePointer>(tensors[static_cast<std::size_t>(operand)]);
@@ -130,21 +144,42 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
     }
 }
 
+std::vector<const void*> GemmReference::operands_of(TensorPointers tensors, std::int64_t product) const {
+    std::vector<const void*> inputs{nullptr};
+    for (std::size_t i = 0; i < problem_.epilogue->operands.size(); ++i) {
+        const EpilogueOperand& o = problem_.epilogue->operands[i];
+        const std::int64_t before = o.by_product ? product * o.elements_of_a_product(problem_.m, problem_.n) : 0;
+        inputs.push_back(static_cast<const unsigned char*>(tensors[2 + i]) + before * bytes_of(o.element));
+    }
+    return inputs;
+}
+
 std::vector<CaseOutcome> GemmReference::judge_epilogue(Stream stream, VerifyCase which,
                                                        std::span<const TensorPointers> results) const {
+    std::vector<CaseOutcome> all = judge_product(stream, which, results, 0);
+    for (std::int64_t product = 1; product < problem_.batch; ++product) {
+        const std::vector<CaseOutcome> more = judge_product(stream, which, results, product);
+        for (std::size_t i = 0; i < all.size(); ++i) join(all[i], more[i], product);
+    }
+    return all;
+}
+
+std::vector<CaseOutcome> GemmReference::judge_product(Stream stream, VerifyCase which, std::span<const TensorPointers> results,
+                                                      std::int64_t product) const {
     const TensorPointers first = results[0];
     // Parts of the rows, as the expression's evaluation asks for them.
     epilogue_->set_made_input([&](Stream to, std::int64_t row, std::int64_t rows, Bounded* out) {
-        VerifyArguments of = verify_arguments(problem_, first[0], first[1], nullptr);
+        VerifyArguments of = verify_arguments(problem_, first[0], first[1], {}, product);
         of.a = static_cast<const unsigned char*>(of.a) + row * of.a_m_stride * bytes_of(of.a_type);
         of.m = rows;
         kernels_.bounded_sums(to, of, which == VerifyCase::exact, out);
     });
-    std::vector<const void*> inputs{nullptr};
-    inputs.insert(inputs.end(), first.begin() + 2, first.end() - 1);
+    std::vector<void*> stored;
+    for (const TensorPointers& result : results)
+        stored.push_back(static_cast<unsigned char*>(result.back()) + product * problem_.c_stride * bytes_of(problem_.c_type));
     std::vector<std::span<void* const>> outputs;
-    for (const TensorPointers& result : results) outputs.push_back(result.last(1));
-    return epilogue_->judge(stream, inputs, outputs, undecided_limit(epilogue_->graph(), which));
+    for (void* const& result : stored) outputs.emplace_back(&result, 1);
+    return epilogue_->judge(stream, operands_of(first, product), outputs, undecided_limit(epilogue_->graph(), which));
 }
 
 std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, std::uint64_t,

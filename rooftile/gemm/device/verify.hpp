@@ -35,6 +35,10 @@ class GemmReference final : public Reference {
 
   private:
     const MeasureKernels& kernels_;
+    /// Inputs of the epilogue's graph, of one product of a batch; the sums are not in memory.
+    std::vector<const void*> operands_of(TensorPointers tensors, std::int64_t product) const;
+    std::vector<CaseOutcome> judge_product(Stream stream, VerifyCase which, std::span<const TensorPointers> results,
+                                           std::int64_t product) const;
     std::vector<CaseOutcome> judge_epilogue(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const;
     GemmProblem problem_;
     DeviceBuffer records_;

@@ -1,4 +1,5 @@
 // The launch that packs operands, as it is compiled beside the GEMM that reads the copies.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "kernels/gemm/pack_arguments.hpp"
@@ -53,6 +54,17 @@ TEST(GemmPack, MovesSixteenBytesAnAccess) {
     EXPECT_GE(count(*sass, "STG.E.128"), 1u);
     EXPECT_EQ(count(*sass, "STG.E"), count(*sass, "STG.E.128"));
     EXPECT_GE(count(*sass, "LDG.E.128"), 2u * pack_vectors_per_thread);
+}
+
+TEST(GemmPack, OfABatchAndOfBytesSpillsNothing) {
+    for (const auto& [header, name] : {std::pair{"pack.cuh", "rooftile::pack_operands<true>"}, {"pack_bytes.cuh", "rooftile::pack_bytes"}}) {
+        Source source;
+        source.name = "pack";
+        source.text = fmt::format("#include \"kernels/gemm/{}\"\n", header);
+        source.name_expressions = {name};
+        source.arch = nvrtc_arch("sm_90");
+        if (const auto why = unclean(compile_source(source))) ADD_FAILURE() << name << ": " << *why;
+    }
 }
 
 }  // namespace

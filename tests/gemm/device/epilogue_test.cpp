@@ -49,7 +49,11 @@ class GemmEpilogueTest : public DeviceTest {
         const Way& way = ways[std::size_t(index) % std::size(ways)];
         for (int attempt = 0; attempt < 1000; ++attempt) {
             GemmProblem p = drawn_product(random, index % 2 == 0 ? Type::bf16 : Type::fp16, 1500);
-            if (!give_epilogue(p, drawn_epilogue(random))) continue;
+            if (index % 4 == 3) {
+                p.batch = 2 + std::int64_t(random.pick(3));
+                p.a_stride = random.coin() ? 0 : dense_stride(p, 'a'), p.b_stride = dense_stride(p, 'b'), p.c_stride = dense_stride(p, 'c') + 8;
+            }
+            if (!give_epilogue(p, drawn_epilogue(random, p.batch > 1))) continue;
             GemmRequest r;
             r.kernel = find_gemm_kernel("sm90_gemm");
             r.tile_m = way.tile_m, r.tile_n = way.tile_n, r.schedule = way.schedule, r.swap_ab = way.swap_ab;
@@ -59,7 +63,7 @@ class GemmEpilogueTest : public DeviceTest {
             auto derived = derive(machine, p, r);
             if (auto* plans = std::get_if<Plans>(&derived))
                 return {plans->plans.front(),
-                        fmt::format("{}x{}x{} {} tile {}x{} split {}x{}{}: {}", p.m, p.n, p.k, name_of(p.a_type), way.tile_m,
+                        fmt::format("{} of {}x{}x{} {} tile {}x{} split {}x{}{}: {}", p.batch, p.m, p.n, p.k, name_of(p.a_type), way.tile_m,
                                     way.tile_n, way.split_k, way.grid_split_k, way.swap_ab ? " swapped" : "", p.epilogue.text())};
         }
         throw Error(ExitCode::internal, "no problem suits a way");

@@ -46,11 +46,17 @@ class GemmTypesTest : public DeviceTest {
         const auto size = [&](std::size_t most) { return 1 + std::int64_t(random.pick(most)); };
         const bool bytes = is_fp8(types.a);
         const std::int64_t step = bytes ? 16 : 8;  // elements in 16 bytes
-        GemmProblem p = gemm_problem(size(random.pick(4) == 0 ? 130 : 1500), size(random.pick(4) == 0 ? 130 : 1500), size(2000));
-        if (random.coin()) p.n = (p.n + 7) / 8 * 8;
+        const auto major = [&] { return random.coin() ? Major::k : Major::mn; };
+        const std::int64_t m = size(random.pick(4) == 0 ? 130 : 1500), k = size(2000);
+        std::int64_t n = size(random.pick(4) == 0 ? 130 : 1500);
+        if (random.coin()) n = (n + 7) / 8 * 8;
+        // Every third is packed first: of any major, its lines begin anywhere.
+        const bool packed = random.pick(3) == 0;
+        GemmProblem p = gemm_problem(m, n, k, Type::bf16, packed ? major() : Major::k, packed ? major() : Major::k);
         p.a_type = types.a, p.b_type = types.b, p.c_type = types.result;
-        p.lda = p.ldb = (p.k + step - 1) / step * step;
-        if (random.pick(3) == 0) p.lda += step * std::int64_t(random.pick(4));
+        for (std::int64_t* leading : {&p.lda, &p.ldb})
+            *leading = packed ? *leading + std::int64_t(random.pick(40)) : (*leading + step - 1) / step * step + step * std::int64_t(random.pick(3));
+        if (packed) p.a_offset = std::int64_t(random.pick(8)), p.b_offset = std::int64_t(random.pick(8));
         p.ldc = p.n + (random.pick(4) == 0 ? 8 * std::int64_t(random.pick(3)) : 0);
         p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, scales);
         check(p);
