@@ -70,7 +70,7 @@ struct VerifyArguments {
     Type a_type, b_type;
     Type type;         ///< of the results
     ErrorModel model;  ///< error_model(k)
-    long long first_row;  ///< added to rows that records name: of a batch each product's follow those of the one before
+    long long first_row;  ///< added to rows of elements that records name: of a batch each product's follow those of the one before
 };
 
 /// The element of a result that lies worst.
@@ -83,7 +83,7 @@ struct WorstElement {
 };
 
 /// The tile of a result, verify_tile squared or what is left of it, whose errors together lie worst. Errors are
-/// root mean squares, as shares of sigma.
+/// root mean squares, as shares of sigma. Of a batch it does not say which product's.
 struct WorstTile {
     double ratio;  ///< error / allowed
     double error, allowed;

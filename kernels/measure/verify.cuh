@@ -66,13 +66,12 @@ __device__ inline double widen(unsigned short bits, Type type) {
 /// that is contiguous in memory.
 struct VerifyLoader {
     const unsigned char* data;
-    Type type;
     long long next, advance;  ///< elements from one of a thread's loads to the next, and from step to step
     int mn_left, k_left;  ///< elements inside the matrix from this thread's first one; sizes are below 2^31
     int mn, k;            ///< of the first element
     int mn_step, k_step;  ///< to the next
 
-    __device__ VerifyLoader(const void* operand, Type element, long long mn_stride, long long k_stride,
+    __device__ VerifyLoader(const void* operand, Type type, long long mn_stride, long long k_stride,
                             long long mn_first, long long mn_extent, long long k_extent) {
         constexpr int along_mn = VerifyTile::threads / VerifyTile::mn,
                       along_k = VerifyTile::threads / VerifyTile::k;
@@ -86,12 +85,11 @@ struct VerifyLoader {
         k_left = static_cast<int>(k_extent) - k;
         next = mn_step * mn_stride + k_step * k_stride;
         advance = VerifyTile::k * k_stride;
-        type = element;
         data = static_cast<const unsigned char*>(operand) + ((mn_first + mn) * mn_stride + k * k_stride) * bytes_of(type);
     }
 
-    /// Reads the elements of one step and moves on by a step; zero outside.
-    __device__ void read(unsigned short (&to)[VerifyTile::loads]) {
+    /// Reads the elements of one step and moves on by a step; zero outside. `type` each time, from where it is: no register holds it.
+    __device__ void read(unsigned short (&to)[VerifyTile::loads], Type type) {
 #pragma unroll
         for (int i = 0; i < VerifyTile::loads; ++i) {
             const bool inside = i * mn_step < mn_left && i * k_step < k_left;
@@ -103,7 +101,7 @@ struct VerifyLoader {
         k_left -= VerifyTile::k;
     }
 
-    __device__ void store(double (*to)[VerifyTile::pitch], const unsigned short (&from)[VerifyTile::loads]) const {
+    __device__ void store(double (*to)[VerifyTile::pitch], const unsigned short (&from)[VerifyTile::loads], Type type) const {
 #pragma unroll
         for (int i = 0; i < VerifyTile::loads; ++i)
             to[k + i * k_step][mn + i * mn_step] = widen(from[i], type);
@@ -125,7 +123,7 @@ template <bool exact>
 __device__ inline void verify_multiply(const double (*a)[VerifyTile::pitch],
                                        const double (*b)[VerifyTile::pitch], VerifySums& sum,
                                        VerifySums& squares) {
-#pragma unroll 4
+#pragma unroll 2  // of 4 the loads of any type spill
     for (int k = 0; k < VerifyTile::k; ++k) {
         double x[VerifyTile::side], y[VerifyTile::side];
 #pragma unroll
@@ -221,7 +219,7 @@ __device__ inline void verify_record_tile(const VerifyArguments& p, const Verify
     const double ratio = errors > 0 ? root(errors / allowed) : 0;
     if (ratio <= record.worst_tile.ratio) return;
     record.worst_tile = {ratio, root(errors / expected.elements), root(allowed / expected.elements),
-                         p.first_row + place.row0, place.column0};
+                         place.row0, place.column0};
 }
 
 /// Adds this tile of result `c` to the CTA's record of it: the count of wrong elements, the worst if it is
@@ -246,7 +244,7 @@ __device__ inline void verify_record(const VerifyArguments& p, const void* c, Ve
             }
             if (v.ratio > part.ratio) {
                 part.ratio = v.ratio;
-                shared.worst[threadIdx.x] = {v.ratio, sum[0], v.bound, p.first_row + row, column, got, v.expected};
+                shared.worst[threadIdx.x] = {v.ratio, sum[0], v.bound, row, column, got, v.expected};
             }
         }
         verify_rotate<exact>(sum, sigma);
@@ -257,7 +255,10 @@ __device__ inline void verify_record(const VerifyArguments& p, const void* c, Ve
     part = shared.part[0];
     for (int w = 1; w < VerifyTile::threads / 32; ++w) part.add(shared.part[w]);
     if (part.thread != static_cast<int>(threadIdx.x)) return;
-    if (part.ratio > record.worst.ratio) record.worst = shared.worst[part.thread];
+    if (part.ratio > record.worst.ratio) {
+        record.worst = shared.worst[part.thread];
+        record.worst.row += p.first_row;
+    }
     record.wrong += part.wrong;
     if constexpr (!exact) verify_record_tile(p, shared, record, place, part.errors);
 }
@@ -278,15 +279,15 @@ __device__ inline void verify_sum(const VerifyArguments& p, VerifyTiles& tiles, 
     VerifyLoader a(p.a, p.a_type, p.a_m_stride, p.a_k_stride, place.row0, p.m, p.k);
     VerifyLoader b(p.b, p.b_type, p.b_n_stride, p.b_k_stride, place.column0, p.n, p.k);
     unsigned short next_a[VerifyTile::loads], next_b[VerifyTile::loads];
-    a.read(next_a);
-    b.read(next_b);
+    a.read(next_a, p.a_type);
+    b.read(next_b, p.b_type);
     for (long long step = 0; step < steps; ++step) {
         const int buffer = static_cast<int>(step & 1);
-        a.store(tiles.a[buffer], next_a);
-        b.store(tiles.b[buffer], next_b);
+        a.store(tiles.a[buffer], next_a, p.a_type);
+        b.store(tiles.b[buffer], next_b, p.b_type);
         __syncthreads();  // the other buffer's readers are past it too, so one barrier a step is enough
-        a.read(next_a);   // in flight while this step is multiplied; zeros after the last
-        b.read(next_b);
+        a.read(next_a, p.a_type);  // in flight while this step is multiplied; zeros after the last
+        b.read(next_b, p.b_type);
         verify_multiply<exact>(tiles.a[buffer], tiles.b[buffer], sum, squares);
     }
 }

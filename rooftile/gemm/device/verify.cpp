@@ -76,9 +76,9 @@ CaseOutcome judge(std::span<const VerifyRecord> records, const GemmProblem& p, V
             outcome.wrong, outcome.checked, place(worst.row), worst.row % p.m, worst.column, shown(worst.got, p.c_type),
             worst.reference, bound, shown(worst.expected, p.c_type));
     } else if (outcome.wrong_tiles > 0) {
-        const std::int64_t row = seen.tile.row % p.m, column = seen.tile.column;
+        const std::int64_t row = seen.tile.row, column = seen.tile.column;
         outcome.failure = fmt::format("{} tiles of C err too much; the worst, C[{}{}..{}, {}..{}], by {}",
-                                      outcome.wrong_tiles, place(seen.tile.row), row, std::min(row + verify_tile, p.m) - 1,
+                                      outcome.wrong_tiles, p.batch == 1 ? "" : "of one product: ", row, std::min(row + verify_tile, p.m) - 1,
                                       column, std::min(column + verify_tile, p.n) - 1, too_much(seen.tile));
     } else if (outcome.whole_ratio > 1) {
         outcome.failure = fmt::format("C errs too much: by {}", too_much(seen.whole));
