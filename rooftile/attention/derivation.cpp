@@ -125,8 +125,10 @@ class Writer {
                    {ours("t_mma", b.tensor, "clk"), ours("t_exp", b.exponential, "clk")}, b.ceiling(), "1",
                    fmt::format("what running both units at once can gain; this plan has {} of it",
                                number_text((b.tensor + b.exponential) / b.all, 3)));
-        steps_.add("block_cycles", "max(t_mma, t_softmax), and what nothing runs beside   [M36, M38]",
-                   {ours("t_mma", b.tensor, "clk"), ours("t_exp", b.exponential, "clk")}, b.all, "clk",
+        steps_.add("block_cycles", "(t_mma^n + t_softmax^n)^(1/n) + step, no less than any other unit   [M36, M38]",
+                   {ours("t_mma", b.tensor, "clk"), ours("t_exp", b.exponential, "clk"),
+                    steps_.fact("softmax.overlap_exponent"), steps_.fact("wgmma.step")},
+                   b.all, "clk",
                    c_.schedule == Schedule::pingpong
                        ? "warpgroups issue products in turns: one's softmax runs beside another's products"
                        : "a warpgroup's softmax runs beside its own product of values");

@@ -39,7 +39,8 @@ AttentionHardware attention_hardware(const Machine& machine, Type type, std::vec
     hw.threads_per_cta = read.count("sm.max_threads_per_cta");
     hw.shared_per_cta = read.number<Bytes>("shared.per_cta");
     hw.moves_registers = machine.has("setmaxnreg");
-    hw.exposed = unknown_number;
+    hw.overlap_exponent = optional.number<Ratio>("softmax.overlap_exponent");
+    hw.turn_cycles = optional.cycles("softmax.turn");
     hw.sustained_watts = optional.number<Watts>("power.sustained");
     hw.static_watts = optional.number<Watts>("power.static");
     hw.flop_joules = optional.number<JoulesPerFlop>("energy.flop." + input);

@@ -24,7 +24,8 @@ struct AttentionHardware {
     double launch_seconds;
     double registers_per_sm, registers_per_thread, threads_per_cta, shared_per_cta;
     bool moves_registers;  ///< setmaxnreg
-    double exposed;        ///< share of the exponentials' time that no product runs beside; unknown: none
+    double overlap_exponent;  ///< t^n of a block is the sum of the t^n of products and of the softmax; unknown: all of it overlaps
+    double turn_cycles;       ///< from tile to tile; unknown: not charged
     // Power; where one of them is unknown the sustained clock stands.
     double sustained_watts, static_watts, flop_joules, fill_joules, dram_joules, energy_exponent;
 };

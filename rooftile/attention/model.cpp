@@ -117,15 +117,15 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     double longest = 0;
     for (const Unit& unit : units)
         if (unit.cycles > longest) longest = unit.cycles, b.bound = unit.bound;
-    // In turns one warpgroup's softmax runs beside another's products. Alone it hides behind the product with V: a part of all.
-    const double value_share = double(k.dim_v) / (k.dim + k.dim_v);
-    const bool turns = c.schedule == Schedule::pingpong;
-    const double beside = turns ? 1 : warpgroups > 1 ? (1 + value_share) / 2 : value_share;
-    const double hidden = min_known(softmax, b.tensor * beside);
-    b.all = max_known(longest, b.tensor + softmax - hidden);
+    // In turns one warpgroup's softmax runs beside another's products; alone a warpgroup's hides behind its product with V. Neither is
+    // perfect: nobody has more to do than the other all the time.
+    const double both = std::isnan(hw.overlap_exponent)
+                            ? max_known(b.tensor, softmax)
+                            : std::pow(std::pow(b.tensor, hw.overlap_exponent) + std::pow(softmax, hw.overlap_exponent),
+                                       1 / hw.overlap_exponent);
+    b.all = max_known(longest, both);
     // Scores wait for their product, and its successor for a turn.
     b.all += max_known(hw.step_cycles, 0);
-    b.all += max_known(known_or(hw.exposed, 0) * min_known(softmax, b.tensor), 0);
     if (std::isnan(b.tensor) || std::isnan(b.exponential)) b.all = unknown_number;
     return b;
 }
@@ -172,7 +172,7 @@ AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem
     // Between two tiles: the first scores and the last product stand alone, and O leaves.
     const double softmax = max_known(b.exponential, b.issue) / c.consumer_warpgroups();
     t.tile_turn = max_known(softmax, 0) + max_known(b.tensor / 2 / c.consumer_warpgroups(), 0)
-                  + max_known(double(c.tile_q) * double(p.dim_v) * element_bytes / hw.l2_port, 0);
+                  + max_known(double(c.tile_q) * double(p.dim_v) * element_bytes / hw.l2_port, 0) + max_known(hw.turn_cycles, 0);
     const HeadBlocks head = head_blocks(p, c);
     t.cycles = last_to_end(hw, p, c, block, t.tile_turn, head);
     t.balance = (t.work.blocks * block + t.work.tiles * t.tile_turn) / hw.sms / t.cycles;

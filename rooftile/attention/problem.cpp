@@ -78,8 +78,8 @@ void check(const AttentionProblem& p) {
     check_range("batch", p.batch, 1, max_attention_heads);
     check_range("heads", p.heads, 1, max_attention_heads);
     check_range("kv_heads", p.kv_heads, 1, max_attention_heads);
-    check_range("q", p.queries, 1, max_attention_rows);
-    check_range("kv", p.keys, 1, max_attention_rows);
+    check_range("q", p.queries, 0, max_attention_rows);
+    check_range("kv", p.keys, 0, max_attention_rows);
     check_dim("dim", p.dim);
     check_dim("dim_v", p.dim_v);
     if (p.heads % p.kv_heads != 0)

@@ -161,6 +161,11 @@ constexpr Key keys[] = {
           "of kernels whose warps all copy and multiply: t^n is the sum of the t^n of products and of shared "
           "memory's port"),
 
+    ratio("softmax.overlap_exponent", 1, 1000,
+          "of blocks of two matrix products with a softmax between them: t^n is the sum of the t^n of products and of "
+          "exponentials"),
+    physical("softmax.turn", cycles_or_time, "from a tile of such blocks to the next, beside its first scores and its last product"),
+
     // What fits the model of memory-bound kernels to runs of them.
     ratio("stream.overlap_exponent", 1, 1000,
           "of rows: t^n is the sum of the t^n of DRAM's time and of what an SM's CTAs do one after the other"),

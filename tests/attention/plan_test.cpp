@@ -43,7 +43,7 @@ TEST(AttentionFields, WhatCannotBeIsRefusedByName) {
     EXPECT_THAT(refusal_of("--q 64 --dim 64"), HasSubstr("missing --heads"));
     EXPECT_THAT(refusal_of("--heads 8 --dim 64"), HasSubstr("missing --q"));
     EXPECT_THAT(refusal_of("--heads 8 --q 64"), HasSubstr("missing --dim"));
-    EXPECT_THAT(refusal_of("--heads 8 --q 0 --dim 64"), HasSubstr("q is 0"));
+    EXPECT_THAT(refusal_of("--heads 0 --q 64 --dim 64"), HasSubstr("heads is 0"));
     EXPECT_THAT(refusal_of("--heads 8 --q 64 --dim 60"), HasSubstr("multiples of 8"));
     EXPECT_THAT(refusal_of("--heads 8 --q 64 --dim 264"), HasSubstr("8 to 256"));
     EXPECT_THAT(refusal_of("--heads 8 --kv-heads 3 --q 64 --dim 64"), HasSubstr("must divide heads"));

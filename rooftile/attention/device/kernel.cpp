@@ -83,7 +83,9 @@ class AttentionRunnable final : public Runnable {
         if (tensors.size() != wanted)
             throw RequestError(fmt::format("{} tensors are given; attention has {}", tensors.size(), wanted));
         constexpr const char* names[] = {"Q", "K", "V", "O"};
-        for (std::size_t i = 0; i < 4; ++i) check_pointer(names[i], tensors[i], access_bytes);
+        if (p.queries == 0) return;  // nothing to write
+        for (std::size_t i = 0; i < 4; ++i)
+            if (p.keys > 0 || i == 0 || i == 3) check_pointer(names[i], tensors[i], access_bytes);
         if (p.log_sum_exp) check_pointer("L", tensors[4], sizeof(float));
         check_pointer("the workspace", workspace, sizeof(unsigned));
         AttentionArguments arguments = attention_arguments(p, plan_.config.section_heads);
@@ -92,8 +94,10 @@ class AttentionRunnable final : public Runnable {
         arguments.counter = static_cast<unsigned*>(workspace);
         TensorMap q{}, k{}, v{};
         encode(q, request_of(p, tensors[0], p.heads, p.queries, p.dim, config_.tile_q));
-        encode(k, request_of(p, tensors[1], p.kv_heads, p.keys, p.dim, config_.tile_kv));
-        encode(v, request_of(p, tensors[2], p.kv_heads, p.keys, p.dim_v, config_.tile_kv));
+        if (p.keys > 0) {  // else no tile has a block
+            encode(k, request_of(p, tensors[1], p.kv_heads, p.keys, p.dim, config_.tile_kv));
+            encode(v, request_of(p, tensors[2], p.kv_heads, p.keys, p.dim_v, config_.tile_kv));
+        }
         const Loaded& here = loaded();
         const std::int64_t tiles = (p.queries + config_.tile_q - 1) / config_.tile_q * p.heads_of_all();
         Launch launch;

@@ -198,12 +198,19 @@ std::vector<AttentionInjection> attention_injections(const AttentionProblem& p, 
                                       + numbers.below(dim),
                                   bits};
     };
+    std::vector<AttentionInjection> all;
+    if (p.queries > 0)
+        for (const std::uint16_t bits : {nan, infinity}) all.push_back(place(0, numbers.below(p.queries), bits));
+    if (p.keys == 0) return all;
     // The last keys are those that a causal mask hides from most queries.
     const std::int64_t last = p.keys - 1, near = std::max<std::int64_t>(0, p.keys - 3);
-    return {place(0, numbers.below(p.queries), nan), place(0, numbers.below(p.queries), infinity),
-            place(1, numbers.below(p.keys), nan),    place(1, near, negative),
-            place(2, numbers.below(p.keys), nan),    place(2, numbers.below(p.keys), infinity),
-            place(2, last, nan),                     place(2, near, negative)};
+    all.push_back(place(1, numbers.below(p.keys), nan));
+    all.push_back(place(1, near, negative));
+    all.push_back(place(2, numbers.below(p.keys), nan));
+    all.push_back(place(2, numbers.below(p.keys), infinity));
+    all.push_back(place(2, last, nan));
+    all.push_back(place(2, near, negative));
+    return all;
 }
 
 }  // namespace rooftile

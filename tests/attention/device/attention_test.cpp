@@ -71,6 +71,17 @@ TEST_F(AttentionTest, TheBestPlansOfModels) {
         }
 }
 
+// Queries that see nothing, because there is nothing, and a single key.
+TEST_F(AttentionTest, NoKeysAndOneKey) {
+    for (const std::int64_t keys : {0, 1}) {
+        AttentionProblem p;
+        p.heads = p.kv_heads = 2, p.queries = 70, p.keys = keys, p.log_sum_exp = true;
+        expect_right(p, {.top = 1}, false);
+        p.mask = AttentionMask::causal;  // all but the last see nothing
+        expect_right(p, {.top = 1}, false);
+    }
+}
+
 TEST_F(AttentionTest, EveryNumberOfWarpgroupsAndStages) {
     AttentionProblem p;
     p.heads = p.kv_heads = 3, p.queries = 450, p.keys = 1000, p.mask = AttentionMask::causal;
