@@ -92,7 +92,7 @@ __device__ inline Verdict judge_weighted(unsigned got, double reference, double 
 
 /// Launched with any number of CTAs; `records` has one zeroed entry a CTA and result.
 template <int dim, int dim_v>
-__global__ void __launch_bounds__(256) attention_judge(const __grid_constant__ AttentionJudgeArguments p, AttentionRecord* records) {
+__global__ void __launch_bounds__(256, 1) attention_judge(const __grid_constant__ AttentionJudgeArguments p, AttentionRecord* records) {
     using Tile = AttentionJudgeTile<dim, dim_v>;
     extern __shared__ double memory[];
     __shared__ AttentionSeenOfAll seen;
@@ -239,7 +239,8 @@ __global__ void __launch_bounds__(256) attention_judge(const __grid_constant__ A
                 for (int j = 0; j < Tile::outputs; ++j) {
                     const int column = x + Tile::side * j;
                     if (column >= a.dim_v) continue;
-                    const double reference = sums[r][j] * by;
+                    // The exact case's results are whole numbers, but for what exp() leaves of the other keys.
+                    const double reference = p.exact ? rint(sums[r][j] * by) : sums[r][j] * by;
                     const double bound = share * sqrt(squares[r][j]) * by + (of_total + unit) * fabs(reference)
                                          + half_min_subnormal(p.type);
                     const unsigned got = line[column];

@@ -296,6 +296,7 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             shared.k_ring().release(at.stage);
             if (masked(block)) hide<C.tile_kv>(scores, extent, query, block * C.tile_kv, place.column);
             const bool rescales = softmax.take(scores, args.scale_log2, shrink);
+            softmax.complete();
             ptx::wgmma_wait<0>();
             pin(sums);
             shared.v_ring().release(v_at.stage);

@@ -56,11 +56,11 @@ inline Mutant heads_dealt_round() {
 inline Mutant sum_from_before_the_last_block() {
     return {"a row's sum lacks its last block",
             plain,
-            {{kernel, "const bool rescales = softmax.take(scores, args.scale_log2, shrink);\n            ptx::wgmma_wait<0>();",
+            {{kernel, "const bool rescales = softmax.take(scores, args.scale_log2, shrink);\n            softmax.complete();",
               "const float sum0 = softmax.sum[0], sum1 = softmax.sum[1];\n"
               "            const bool rescales = softmax.take(scores, args.scale_log2, shrink);\n"
               "            if (block == blocks.first) softmax.sum[0] = sum0 * shrink[0], softmax.sum[1] = sum1 * shrink[1];\n"
-              "            ptx::wgmma_wait<0>();"}}};
+              "            softmax.complete();"}}};
 }
 inline Mutant maximum_of_one_thread() {
     return {"a row's maximum is that of its first thread's columns alone, and its terms are cut off",

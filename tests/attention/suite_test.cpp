@@ -1,0 +1,90 @@
+// The suite that is shipped, what a report says of a run, and how many numbers of the model were fitted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+
+#include "rooftile/attention/draw.hpp"
+#include "rooftile/attention/operation.hpp"
+#include "rooftile/attention/suite_report.hpp"
+#include "rooftile/core/random.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/report/terminal.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+
+// 3 dims, heads of their own and shared, 2 masks, 5 lengths; each of 16,384 tokens and 2,048 elements a token.
+TEST(AttentionSuite, IsTheGridThatTheDocumentSays) {
+    const Suite suite = read_suite(attention_operation(), ROOFTILE_SOURCE_DIR "/bench/suites/attention.toml");
+    EXPECT_EQ(suite.problems.size(), 3u * 2 * 2 * 5);
+    for (const SuiteProblem& problem : suite.problems) {
+        const auto& p = problem.problem.own.as<AttentionProblem>();
+        EXPECT_EQ(p.batch * p.queries, 16384);
+        EXPECT_EQ(p.heads * p.dim, 2048);
+    }
+}
+
+SuiteRow row_of(const std::string& name, int rank, std::optional<double> time_us, double predicted_us, double tflops) {
+    SuiteRow row;
+    row.line = "{\"tflops\": " + std::to_string(tflops) + "}";
+    row.problem = name, row.op = "attention", row.layers = {{"s", name}}, row.rank = rank, row.plans = 2;
+    row.time_us = time_us, row.predicted_us = predicted_us;
+    if (!time_us) row.invalid = "wrong: O";
+    if (rank > 1 && time_us) row.rank1_ratio = 1.25;
+    return row;
+}
+
+TEST(AttentionSuite, AReportSaysErrorsAndWhatIsMissing) {
+    SuiteRecord record;
+    record.suite = "s", record.machine_name = "a GPU", record.date = "2026-11-25T00:00";
+    // 10 % too long and 30 % too short: 20 % in the mean. Plan 2 of the first is 1.25 times as fast as plan 1.
+    record.shapes = {{{row_of("one", 1, 100, 110, 500), row_of("one", 2, 80, 120, 625)}},
+                     {{row_of("two", 1, 200, 140, 300), row_of("two", 2, std::nullopt, 150, 0)}},
+                     {{row_of("three", 1, std::nullopt, 10, 0)}}};
+    const SuiteReporter reporter = attention_suite_reporter(std::move(record), nullptr);
+    const std::string text = reporter.text({.color = false, .utf8 = false, .width = 100});
+    EXPECT_THAT(text, HasSubstr("Prediction, mean error: 20"));
+    EXPECT_THAT(text, HasSubstr("within 3 % of the fastest of its own on 1 of 2"));
+    EXPECT_THAT(text, HasSubstr("wrong: O"));
+    EXPECT_THAT(reporter.markdown(), HasSubstr("| s one |"));
+    ASSERT_EQ(reporter.missed.size(), 1u);
+    EXPECT_THAT(reporter.missed[0], HasSubstr("three: no result"));
+}
+
+std::string outcome(const Machine& machine) {
+    const auto shared = std::make_shared<const Machine>(machine);
+    Random random(20261125);
+    std::ostringstream text;
+    text.precision(17);
+    for (int i = 0; i < 40; ++i) {
+        const auto result = derive(shared, drawn_attention(random), {.top = 1000});
+        for (const AttentionPlan& plan : std::get<AttentionPlans>(result).plans) text << plan.prediction.time_us.value_or(-1) << '\n';
+    }
+    return text.str();
+}
+
+// How many numbers of the time model were settled by runs of our own kernels: at most ten.
+TEST(AttentionCalibratedNumbers, AreAtMostTen) {
+    for (const char* gpu : {"h200-sxm", "h100-sxm"}) {
+        const Machine machine = machine_by_id(gpu);
+        const std::string with = outcome(machine);
+        std::set<std::string> keys;
+        for (const auto& [key, fact] : machine.facts) {
+            bool fitted = !fact.calibration.empty();
+            for (const char* word : {"fitted", "calibrated", "settled by"}) fitted |= fact.source.find(word) != std::string::npos;
+            if (!fitted) continue;
+            Machine without = machine;
+            without.facts.erase(key);
+            if (outcome(without) != with) keys.insert(key);
+        }
+        EXPECT_LE(keys.size(), 10u) << testing::PrintToString(keys);
+        EXPECT_TRUE(keys.contains("wgmma.step")) << "the count sees them: this is one";
+    }
+}
+
+}  // namespace
+}  // namespace rooftile
