@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fits softmax.overlap_exponent and softmax.turn to measured plans of attention.
+"""Fits softmax.stretch, softmax.latency, softmax.turn and softmax.flops to measured plans of attention.
 
 usage: bench/attention/fit.py PROGRAM FILE.jsonl ...
 
 FILE: lines or documents of `rooftile measure attention --json`, each row with the plan's configuration. Problems are dealt in turn: even
-ones are fitted, odd ones judge. Both numbers go by shrinking factors while the mean error of the fitted ones falls. Needs no GPU.
+ones are fitted, odd ones judge. The numbers go one by one, by shrinking factors while the mean error of the fitted ones falls. Needs no GPU.
 """
 import json
 import math
@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import sys
 
-KEYS = {"softmax.overlap_exponent": (1.3, ""), "softmax.turn": (500.0, "clk")}
+KEYS = {"softmax.stretch": (1.5, ""), "softmax.latency": (300.0, "clk"), "softmax.turn": (500.0, "clk"), "softmax.flops": (150.0, "")}
 FIXED = ("tile_q", "tile_kv", "stages", "schedule", "section_heads")
 
 

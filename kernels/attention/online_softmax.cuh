@@ -59,10 +59,11 @@ struct OnlineSoftmax {
         bool rescales = false;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            float most = scores[2 * half];
+            float of_columns[2] = {scores[2 * half], scores[2 * half + 1]};  // two chains: each maximum waits for the one before
 #pragma unroll
             for (int i = 0; i < count; ++i)
-                if (i / 2 % 2 == half) most = fmaxf(most, scores[i]);
+                if (i / 2 % 2 == half) of_columns[i % 2] = fmaxf(of_columns[i % 2], scores[i]);
+            float most = fmaxf(of_columns[0], of_columns[1]);
             most = row_max(most) * scale_log2;
             // Not where both are minus infinity, nor where a score is NaN: that stays NaN.
             const bool grows = most - from[half] > most_growth;

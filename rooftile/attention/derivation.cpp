@@ -125,10 +125,11 @@ class Writer {
                    {ours("t_mma", b.tensor, "clk"), ours("t_exp", b.exponential, "clk")}, b.ceiling(), "1",
                    fmt::format("what running both units at once can gain; this plan has {} of it",
                                number_text((b.tensor + b.exponential) / b.all, 3)));
-        steps_.add("block_cycles", "(t_mma^n + t_softmax^n)^(1/n) + step, no less than any other unit   [M36, M38]",
-                   {ours("t_mma", b.tensor, "clk"), ours("t_exp", b.exponential, "clk"),
-                    steps_.fact("softmax.overlap_exponent"), steps_.fact("wgmma.step")},
-                   b.all, "clk",
+        steps_.add("chain_cycles", "t_scores + max(t_values, softmax), of one warpgroup",
+                   {ours("softmax", b.softmax, "clk"), steps_.fact("softmax.stretch"), steps_.fact("softmax.latency")}, b.chain,
+                   "clk", "what a warpgroup's block takes where it waits for nobody: its softmax hides its product with V, or that it");
+        steps_.add("block_cycles", "max(t_mma, chain, and every other unit) + step   [M36, M38]",
+                   {ours("t_mma", b.tensor, "clk"), ours("chain", b.chain, "clk"), steps_.fact("wgmma.step")}, b.all, "clk",
                    c_.schedule == Schedule::pingpong
                        ? "warpgroups issue products in turns: one's softmax runs beside another's products"
                        : "a warpgroup's softmax runs beside its own product of values");
@@ -154,9 +155,9 @@ class Writer {
     }
 
     void time() {
-        steps_.add("clock", "where static power and the products' energy are power.sustained's, at most clock.tensor",
+        steps_.add("clock", "where static power and the work's energy are power.sustained's, at most clock.tensor",
                    {steps_.fact("power.sustained"), steps_.fact("power.static"),
-                    steps_.fact("energy.flop." + std::string(attention_type_name(p_.type)))},
+                    steps_.fact("energy.flop." + std::string(attention_type_name(p_.type))), steps_.fact("softmax.flops")},
                    t_.clock_hz / 1e6, "MHz", t_.clock_hz < hw_.top_hz ? "power binds" : "power does not bind");
         steps_.add("time_us", "launch + 2 latencies + max(cycles / clock, dram_bytes / bandwidth)",
                    {steps_.fact("launch.gap_stream"), ours("cycles", t_.cycles, "clk"),

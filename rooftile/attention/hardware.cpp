@@ -39,12 +39,15 @@ AttentionHardware attention_hardware(const Machine& machine, Type type, std::vec
     hw.threads_per_cta = read.count("sm.max_threads_per_cta");
     hw.shared_per_cta = read.number<Bytes>("shared.per_cta");
     hw.moves_registers = machine.has("setmaxnreg");
-    hw.overlap_exponent = optional.number<Ratio>("softmax.overlap_exponent");
+    hw.softmax_stretch = known_or(optional.number<Ratio>("softmax.stretch"), 1);
+    hw.softmax_latency = known_or(optional.cycles("softmax.latency"), 0);
     hw.turn_cycles = optional.cycles("softmax.turn");
     hw.sustained_watts = optional.number<Watts>("power.sustained");
     hw.static_watts = optional.number<Watts>("power.static");
     hw.flop_joules = optional.number<JoulesPerFlop>("energy.flop." + input);
     hw.fill_joules = optional.number<JoulesPerByte>("energy.fill");
+    hw.shared_read_joules = optional.number<JoulesPerByte>("energy.shared_read");
+    hw.softmax_flops = known_or(optional.number<Ratio>("softmax.flops"), 0);
     hw.dram_joules = optional.number<JoulesPerByte>("energy.dram");
     hw.energy_exponent = optional.number<Ratio>("energy.exponent");
     return hw;

@@ -24,10 +24,11 @@ struct AttentionHardware {
     double launch_seconds;
     double registers_per_sm, registers_per_thread, threads_per_cta, shared_per_cta;
     bool moves_registers;  ///< setmaxnreg
-    double overlap_exponent;  ///< t^n of a block is the sum of the t^n of products and of the softmax; unknown: all of it overlaps
+    double softmax_stretch, softmax_latency;  ///< of one warpgroup's softmax: over its instructions' own time, and cycles beside
     double turn_cycles;       ///< from tile to tile; unknown: not charged
     // Power; where one of them is unknown the sustained clock stands.
-    double sustained_watts, static_watts, flop_joules, fill_joules, dram_joules, energy_exponent;
+    double sustained_watts, static_watts, flop_joules, fill_joules, shared_read_joules, dram_joules, energy_exponent;
+    double softmax_flops;  ///< of a score's softmax, in FLOP of products that take as much energy
 };
 
 /// Keys that are unknown are appended to `unknown`, once each.

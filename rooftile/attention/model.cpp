@@ -77,7 +77,9 @@ double last_to_end(const AttentionHardware& hw, const AttentionProblem& p, const
 
 /// The clock at which static power and the work's energy, which grows with the clock, are the limit's.
 double clock_of(const AttentionHardware& hw, const AttentionWork& work, double cycles) {
-    const double joules = work.matrix_flops * hw.flop_joules + max_known(work.filled_bytes * hw.fill_joules, 0)
+    const double joules = (work.matrix_flops + work.exponentials * hw.softmax_flops) * hw.flop_joules
+                          + max_known(work.filled_bytes * hw.fill_joules, 0)
+                          + max_known(work.shared_read_bytes * hw.shared_read_joules, 0)
                           + max_known(work.dram_bytes * hw.dram_joules, 0);
     const double watts = hw.sustained_watts - hw.static_watts;
     if (std::isnan(joules * watts * hw.energy_exponent * cycles)) return hw.clock_hz;
@@ -117,15 +119,13 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     double longest = 0;
     for (const Unit& unit : units)
         if (unit.cycles > longest) longest = unit.cycles, b.bound = unit.bound;
-    // In turns one warpgroup's softmax runs beside another's products; alone a warpgroup's hides behind its product with V. Neither is
-    // perfect: nobody has more to do than the other all the time.
-    const double both = std::isnan(hw.overlap_exponent)
-                            ? max_known(b.tensor, softmax)
-                            : std::pow(std::pow(b.tensor, hw.overlap_exponent) + std::pow(softmax, hw.overlap_exponent),
-                                       1 / hw.overlap_exponent);
-    b.all = max_known(longest, both);
-    // Scores wait for their product, and its successor for a turn.
-    b.all += max_known(hw.step_cycles, 0);
+    // A warpgroup alone: scores, then the softmax, which the product of the block before with V runs beside.
+    const double parties = warpgroups, score_share = double(k.dim) / (k.dim + k.dim_v);
+    const double own = b.tensor / parties, instructions = (b.exponential + max_known(b.comparison, 0)) / parties;
+    b.softmax = hw.softmax_stretch * instructions + hw.softmax_latency;
+    b.chain = own * score_share + max_known(own * (1 - score_share), b.softmax);
+    if (b.chain > longest) longest = b.chain, b.bound = Bound::latency;
+    b.all = longest + max_known(hw.step_cycles, 0);
     if (std::isnan(b.tensor) || std::isnan(b.exponential)) b.all = unknown_number;
     return b;
 }

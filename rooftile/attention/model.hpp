@@ -16,6 +16,8 @@ struct BlockCycles {
     double issue;        ///< all of these instructions
     double shared;       ///< shared memory's port: operands and copies
     double port, l2;     ///< an SM's way to L2; its share of L2
+    double softmax;      ///< of one warpgroup, from its scores to its probabilities
+    double chain;        ///< of one warpgroup: its scores, then its softmax beside its product with V
     double ceiling() const;      ///< (tensor + exponential) / max [M38]
     double all = 0;              ///< what a block takes in the steady state
     Bound bound = Bound::tensor;

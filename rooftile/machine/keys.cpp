@@ -161,9 +161,11 @@ constexpr Key keys[] = {
           "of kernels whose warps all copy and multiply: t^n is the sum of the t^n of products and of shared "
           "memory's port"),
 
-    ratio("softmax.overlap_exponent", 1, 1000,
-          "of blocks of two matrix products with a softmax between them: t^n is the sum of the t^n of products and of "
-          "exponentials"),
+    ratio("softmax.stretch", 1, 100,
+          "of a softmax between two matrix products, by one warp of each partition: its time over what its special functions, maxima "
+          "and conversions take one after the other"),
+    physical("softmax.latency", cycles_or_time, "of such a softmax beside: shuffles, waits and barriers"),
+    ratio("softmax.flops", 0, 10000, "of a score's softmax: its energy is that of so many FLOP of the products"),
     physical("softmax.turn", cycles_or_time, "from a tile of such blocks to the next, beside its first scores and its last product"),
 
     // What fits the model of memory-bound kernels to runs of them.
