@@ -28,7 +28,7 @@ __device__ inline float minus_infinity() { return __int_as_float(0xff800000); }
 
 /// Scores of keys that a row does not see become minus infinity; `first_key` is that of the block, `query` of the thread's
 /// upper row.
-template <int tile_kv>
+template <int tile_kv, bool windowed>
 __device__ void hide(float (&scores)[tile_kv / 2], const AttentionExtent& extent, int query, int first_key, int column) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -38,7 +38,7 @@ __device__ void hide(float (&scores)[tile_kv / 2], const AttentionExtent& extent
         for (int i = 0; i < tile_kv / 2; ++i)
             if (i / 2 % 2 == half) {
                 const int key = i / 4 * 8 + i % 2;
-                if (key < begin || key >= end) scores[i] = minus_infinity();
+                if ((windowed && key < begin) || key >= end) scores[i] = minus_infinity();
             }
     }
 }

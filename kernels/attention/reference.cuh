@@ -90,6 +90,13 @@ __device__ inline Verdict judge_weighted(unsigned got, double reference, double 
     return {error / bound, bound, expected, error};
 }
 
+/// The exact case: that whole number, but for what exp() leaves of the other keys, which shows where it is 0.
+__device__ inline Verdict judge_whole(unsigned got, double reference, Type type) {
+    constexpr double rest = 0x1p-20;
+    const bool right = class_of_bits(got, type) == NumberClass::finite && fabs(value_of_bits(got, type) - reference) < rest;
+    return {right ? 0.0 : infinite_ratio(), 0.0, round_to_bits(reference, type), 0.0};
+}
+
 /// Launched with any number of CTAs; `records` has one zeroed entry a CTA and result.
 template <int dim, int dim_v>
 __global__ void __launch_bounds__(256, 1) attention_judge(const __grid_constant__ AttentionJudgeArguments p, AttentionRecord* records) {
@@ -239,12 +246,11 @@ __global__ void __launch_bounds__(256, 1) attention_judge(const __grid_constant_
                 for (int j = 0; j < Tile::outputs; ++j) {
                     const int column = x + Tile::side * j;
                     if (column >= a.dim_v) continue;
-                    // The exact case's results are whole numbers, but for what exp() leaves of the other keys.
                     const double reference = p.exact ? rint(sums[r][j] * by) : sums[r][j] * by;
                     const double bound = share * sqrt(squares[r][j]) * by + (of_total + unit) * fabs(reference)
                                          + half_min_subnormal(p.type);
                     const unsigned got = line[column];
-                    const Verdict v = p.exact ? judge_exact(got, reference, p.type) : judge_weighted(got, reference, bound, p.type);
+                    const Verdict v = p.exact ? judge_whole(got, reference, p.type) : judge_weighted(got, reference, bound, p.type);
                     mine.add(v.ratio, reference, v.bound, place, column, got, v.expected);
                 }
                 if (x != 0 || !p.log_sum_exp[result]) continue;

@@ -74,8 +74,7 @@ __device__ void load_rows(const TensorMap& map, unsigned shared, unsigned barrie
                          head, batch, barrier);
 }
 
-/// The producer, one thread. In the order in which consumers wait: Q and the first K, then each next K before the V that it
-/// runs ahead of.
+/// The producer, one thread: the first K and Q, then each next K before the V that it runs ahead of.
 template <Sm90AttentionConfig C>
 __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const TensorMap& map_v, const AttentionArguments& args,
                         const Sm90AttentionShared<C>& shared) {
@@ -93,8 +92,8 @@ __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const Te
         const AttentionTile tile = tiles.tile(turn.index());
         const int q = tile.q_tile * C.tile_q, kv_head = tile.head / queries_a_key_head;
         const KeyBlocks blocks = tiles.extent().blocks(q, C.tile_q, C.tile_kv);
-        tell(turn.index());
         if (blocks.count() == 0) {  // its rows see nothing
+            tell(turn.index());
             q_ring.commit(0);
             q_at.advance();
             continue;
@@ -113,10 +112,11 @@ __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const Te
             load_rows<C.tile_kv, C.dim_v>(map_v, shared.v(v_at.stage), ring.full(v_at.stage), block * C.tile_kv, kv_head, tile.batch);
             v_at.advance();
         };
+        load_k(blocks.end - 1);  // before Q, whose place the tile before still holds
+        tell(turn.index());
         q_ring.expect(0, C.q_bytes());
         load_rows<C.tile_q, C.dim>(map_q, shared.q(), q_ring.full(0), q, tile.head, tile.batch);
         q_at.advance();
-        load_k(blocks.end - 1);
         for (int block = blocks.end - 2; block >= blocks.first; --block) {
             load_k(block);
             load_v(block + 1);
@@ -271,8 +271,9 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             ptx::wgmma_wait<0>();
             pin(scores);
             shared.k_ring().release(at.stage);
+            if (blocks.count() == 1) shared.q_ring().release(0);
             at.advance();
-            if (masked(blocks.end - 1)) hide<C.tile_kv>(scores, extent, query, (blocks.end - 1) * C.tile_kv, place.column);
+            if (masked(blocks.end - 1)) hide<C.tile_kv, C.mask == AttentionMask::window>(scores, extent, query, (blocks.end - 1) * C.tile_kv, place.column);
             softmax.take(scores, args.scale_log2, shrink);
             narrow_pairs<C.type>(pairs, scores);
         }
@@ -294,7 +295,8 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             ptx::wgmma_wait<1>();
             pin(scores);
             shared.k_ring().release(at.stage);
-            if (masked(block)) hide<C.tile_kv>(scores, extent, query, block * C.tile_kv, place.column);
+            if (block == blocks.first) shared.q_ring().release(0);  // the next tile's Q comes beside what is left
+            if (masked(block)) hide<C.tile_kv, C.mask == AttentionMask::window>(scores, extent, query, block * C.tile_kv, place.column);
             const bool rescales = softmax.take(scores, args.scale_log2, shrink);
             softmax.complete();
             ptx::wgmma_wait<0>();
@@ -308,7 +310,6 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
                 for (int i = 0; i < C.dim_v / 2; ++i) sums[i] *= shrink[i / 2 % 2];
             }
         }
-        shared.q_ring().release(0);
         const RingPosition<C.stages> v_at = at.before();
         shared.v_ring().wait(v_at);
         pin(sums);
