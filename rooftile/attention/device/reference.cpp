@@ -147,7 +147,7 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
     for (const AttentionInjection& injected : attention_injections(p, seed))
         kernels_.inject(stream,
                         reinterpret_cast<DevicePointer>(tensors[std::size_t(injected.tensor)]) + DevicePointer(2 * injected.element),
-                        injected.bits);
+                        injected.bits, bytes_of(p.type));
 }
 
 std::vector<CaseOutcome> AttentionReference::judge(Stream stream, VerifyCase which, std::uint64_t,
