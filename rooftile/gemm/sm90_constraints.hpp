@@ -28,7 +28,6 @@ class ConstraintChecker {
         f_.tiles = figures.grid;
         f_.step = figures.step;
         f_.accumulators = config_.accumulator_registers();
-        f_.registers = f_.accumulators + config_.working_registers();
         f_.threads = config_.threads();
         f_.stage_bytes = config_.stage_bytes();
         f_.stage_overhead = 2 * Config::barrier_bytes;
@@ -44,6 +43,7 @@ class ConstraintChecker {
         t.grid_split_k = grid_split_k;
         config_.in_pieces = grid_split_k > 1;
         config_.operand_in_ring = operand_in_ring(problem_, t.k_parts());
+        f_.registers = f_.accumulators + config_.working_registers();
         if (parts_stop() || epilogue_tile_stops() || entry_stops()) return true;
         give_registers(config_, c_, residency_.registers.for_need(f_.registers));
         f_.overlapped_epilogue = config_.overlapped_epilogue;
