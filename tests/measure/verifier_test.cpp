@@ -135,8 +135,17 @@ TEST(LayoutOf, TakesLinesOfLinesTogether) {
     TensorInfo t{.name = "x", .type = "fp32", .element_bits = 32, .extents = {}, .strides = {}};
     t.extents = {Extent::of(3), Extent::of(2), Extent::of(5)};
     t.strides = {100, 10, 1};
-    EXPECT_EQ(layout_of(t).lines, 1);
+    EXPECT_EQ(layout_of(t).lines, 2);
+    EXPECT_EQ(layout_of(t).blocks, 3);
+    EXPECT_EQ(layout_of(t).block_bytes(), 4 * (10 + 5));
     EXPECT_EQ(layout_of(t).bytes(), 4 * (2 * 100 + 10 + 5));
+    t.strides = {20, 10, 1};  // blocks without a gap between them but that of lines
+    EXPECT_EQ(layout_of(t).lines, 6);
+    EXPECT_EQ(layout_of(t).blocks, 1);
+    // A fourth axis: gaps belong to the tensor.
+    t.extents.insert(t.extents.begin(), Extent::of(2)), t.strides = {1000, 100, 10, 1};
+    EXPECT_EQ(layout_of(t).lines, 1);
+    EXPECT_EQ(layout_of(t).bytes(), 4 * (1000 + 2 * 100 + 10 + 5));
 }
 
 // 512 lines of 16 elements of 2 B are 16 KiB; a guard has 4 KiB at least, 64 MiB at most.
