@@ -218,10 +218,14 @@ class Story {
                    shared_, "B", "of a CTA, for the iterations that wait there");
             return;
         }
-        d_.add("shared_bytes", "warps x vectors that their rows touch x bytes of the full tensors, results and masks   [M21]",
-               {given("rows_per_cta", c_.rows_per_cta(), "", "this plan"),
-                given("columns", double(p_.columns), "", "problem"),
-                given("element_bytes", work_.full_bytes, "B", "problem"), d_.fact("shared.per_cta")},
+        const auto vectors = double(gathered_vectors(p_, c_)), warps = double(c_.threads) / warp_threads;
+        d_.add("shared_bytes", "warps x vectors x vector_width x bytes of the full tensors, of results and of masks   [M21]",
+               {given("warps", warps, "", "threads of this plan / 32"),
+                given("vectors", vectors, "", "that a warp's rows touch together, wherever they begin"),
+                given("vector_width", c_.vector_width, "elements", "this plan"),
+                given("element_bytes", double(gathered_bytes(graph_, p_, c_)) / (warps * vectors * c_.vector_width), "B",
+                      "problem"),
+                d_.fact("shared.per_cta")},
                shared_, "B", "of a CTA, for the rows that wait there");
     }
 

@@ -51,7 +51,6 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.cluster_start = optional.cycles("cluster.start");
     hw.cluster_ctas =
         m.has("cluster") ? known_or(optional.count(read.first_known({"cluster.max", "cluster.max_portable"})), 1) : 1;
-    hw.cluster_barrier = optional.cycles("barrier.cluster");
     hw.dsmem_latency = optional.cycles("dsmem.latency");
     return hw;
 }
@@ -68,18 +67,14 @@ double l1_beside(const FuseHardware& hw, double shared_bytes) {
     return hw.l1_unified - hw.shared_per_sm + given;
 }
 
-double cluster_sms(const Machine& machine, int size, double ctas_per_sm) {
+double cluster_sms(const Machine& machine, int size) {
     const double all = machine.count("sm.count").value_or(unknown_number);
     if (size <= 1) return all;
     // What nobody measured is as the largest size below it that somebody did.
     constexpr int largest_key = 8;
     for (int known = std::min(size, largest_key); known > 1; known /= 2) {
         const auto sms = machine.count("cluster.sms_" + std::to_string(known));
-        if (!sms) continue;
-        if (!(ctas_per_sm > 1) || std::isnan(all)) return *sms;
-        // SMs of a TPC: a GPC that is no whole number of clusters is by so many too large.
-        constexpr double pair = 2;
-        return all - (all - *sms) / pair * std::fmod(pair * ctas_per_sm, size) / ctas_per_sm;
+        if (sms) return *sms;
     }
     return all;
 }

@@ -35,7 +35,7 @@ struct FuseHardware {
     double streams_derate;               ///< share of DRAM's rate that many rows side by side lose
     double cta_interval, cluster_start;  ///< cycles
     double cluster_ctas;                            ///< of the largest cluster; 1 where there are none
-    double cluster_barrier, dsmem_latency;          ///< cycles
+    double dsmem_latency;                           ///< cycles
     std::string read_key, loaded_latency_key;       ///< the keys that those numbers stand under
     FuseFit fit;                                    ///< to runs
 };
@@ -51,8 +51,7 @@ double cluster_start_cycles(const FuseHardware& hw, double size);
 /// are. A load takes its lines of L1 when it is issued: no more are on their way than there is room for.
 double l1_beside(const FuseHardware& hw, double shared_bytes);
 
-/// SMs that clusters of `size` CTAs can use; all where nobody measured it. A GPC has places for as many CTAs as `ctas_per_sm`
-/// gives it, and leaves fewer than `size` of them empty, however many there are.
-double cluster_sms(const Machine& machine, int size, double ctas_per_sm = 1);
+/// SMs that clusters of `size` CTAs can use, one on each; all where nobody measured it.
+double cluster_sms(const Machine& machine, int size);
 
 }  // namespace rooftile

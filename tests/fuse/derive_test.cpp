@@ -322,7 +322,7 @@ TEST(FuseDerive, FormulasAddUp) {
                 if (const Told shared(plan, "shared_bytes"); shared.there()) {
                     const double of_iterations = shared["iterations_held"] * shared["threads"]
                                                  * shared["vectors_per_thread"] * shared["vector_width"];
-                    const double of_rows = shared["rows_per_cta"] * shared["columns"] / shared["cluster"];
+                    const double of_rows = shared["warps"] * shared["vectors"] * shared["vector_width"];
                     const double held =
                         (shared.has("iterations_held") ? of_iterations : of_rows) * shared["element_bytes"];
                     EXPECT_GE(shared.value(), held) << where;
@@ -330,7 +330,7 @@ TEST(FuseDerive, FormulasAddUp) {
                 }
                 if (plan.program.form != FuseForm::row) continue;
                 const Told rows(plan, "rows_per_cta"), elements(plan, "elements_per_thread");
-                expect(rows["threads"] / rows["threads_per_row"], rows.value(), "rows");
+                expect(rows["threads"] / rows["threads_per_row"] * c.rows_per_thread, rows.value(), "rows");
                 if (elements.has("vectors_per_thread")) {
                     expect(elements["vectors_per_thread"] * elements["vector_width"], elements.value(),
                            "elements");
@@ -342,7 +342,7 @@ TEST(FuseDerive, FormulasAddUp) {
                 }
             }
         }
-    EXPECT_EQ(row_storages.size(), 4u);
+    EXPECT_EQ(row_storages.size(), 5u);
     EXPECT_GT(grid_resident, 0);
 }
 
