@@ -61,21 +61,16 @@ TEST(FuseRegisters, L1HasWhatSharedMemoryLeaves) {
     EXPECT_TRUE(std::isnan(l1_beside(bare, 0)));
 }
 
-// The H200's GPCs lose 12 SMs to clusters of four and of eight: six of them are one pair of SMs too large.
-TEST(ClusterSms, LeaveWhatIsNoWholeCluster) {
+// The H200's GPCs lose 12 SMs to clusters of four and of eight.
+TEST(ClusterSms, AreThoseThatWereMeasured) {
     const Machine m = machine_by_id("h200-sxm");
-    EXPECT_EQ(cluster_sms(m, 1, 3), 132);
-    EXPECT_EQ(cluster_sms(m, 2, 3), 132);
+    EXPECT_EQ(cluster_sms(m, 1), 132);
+    EXPECT_EQ(cluster_sms(m, 2), 132);
+    EXPECT_EQ(cluster_sms(m, 8), 120);
+    EXPECT_EQ(cluster_sms(m, 16), 120);  // as of eight, which somebody measured
     Machine few = m;
     set_number(few, "cluster.sms_2=100 SMs");
-    EXPECT_EQ(cluster_sms(few, 2, 1), 100);  // what was measured, as it was measured
-    EXPECT_EQ(cluster_sms(m, 8, 1), 120);
-    EXPECT_EQ(cluster_sms(m, 8, 2), 120);  // four places of a pair, of which no cluster can be
-    EXPECT_EQ(cluster_sms(m, 8, 3), 120);  // six
-    EXPECT_EQ(cluster_sms(m, 8, 4), 132);  // eight: one more
-    EXPECT_EQ(cluster_sms(m, 4, 2), 132);
-    EXPECT_EQ(cluster_sms(m, 4, 3), 128);   // six places, two left over of three an SM, six times
-    EXPECT_EQ(cluster_sms(m, 16, 1), 120);  // as of eight, which somebody measured
+    EXPECT_EQ(cluster_sms(few, 2), 100);
 }
 
 }  // namespace
