@@ -50,15 +50,16 @@ def _call_of(torch: Any, function: Callable[..., Any], tensors: list[Any]) -> tu
     for _ in range(3):
         function(*tensors)
     torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph(keep_graph=True)
+    try:
+        graph = torch.cuda.CUDAGraph(keep_graph=True)
+    except TypeError:  # before torch 2.8, which keeps none
+        graph = torch.cuda.CUDAGraph()
     try:
         with torch.cuda.graph(graph):
             function(*tensors)
     except RuntimeError:
         return lambda: function(*tensors), None
-    nodes = _nodes_of(graph)
-    graph.instantiate()
-    return graph.replay, nodes
+    return graph.replay, _nodes_of(graph)
 
 
 def eager_time(function: Callable[..., Any], tensors: Sequence[str], mode: str = "sustained") -> tuple[float, int | None]:
