@@ -59,7 +59,9 @@ def _call_of(torch: Any, function: Callable[..., Any], tensors: list[Any]) -> tu
             function(*tensors)
     except RuntimeError:
         return lambda: function(*tensors), None
-    return graph.replay, _nodes_of(graph)
+    nodes = _nodes_of(graph)
+    graph.replay()  # which makes it ready
+    return graph.replay, nodes
 
 
 def eager_time(function: Callable[..., Any], tensors: Sequence[str], mode: str = "sustained") -> tuple[float, int | None]:
