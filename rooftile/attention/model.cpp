@@ -169,10 +169,10 @@ AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem
     // A ring of one stage waits for every load; with more, the others' blocks run meanwhile.
     const double load = hw.load_latency + max_known(b.port, b.l2);
     if (const double shown = load - (c.stages - 1) * block; shown > 0) block += shown / c.stages;
-    // Between two tiles: the first scores and the last product stand alone, and O leaves.
-    const double softmax = max_known(b.exponential, b.issue) / c.consumer_warpgroups();
-    t.tile_turn = max_known(softmax, 0) + max_known(b.tensor / 2 / c.consumer_warpgroups(), 0)
-                  + max_known(double(c.tile_q) * double(p.dim_v) * element_bytes / hw.l2_port, 0) + max_known(hw.turn_cycles, 0);
+    // A tile's first scores, their softmax and its last product stand alone, where in its blocks all three run side by side; and O leaves.
+    const double alone = b.tensor + max_known(b.softmax, b.exponential);
+    const double store = max_known(double(c.tile_q) * double(p.dim_v) * element_bytes / hw.l2_port, 0);
+    t.tile_turn = max_known(alone - block, 0) + store + max_known(hw.turn_cycles, 0);
     const HeadBlocks head = head_blocks(p, c);
     t.cycles = last_to_end(hw, p, c, block, t.tile_turn, head);
     t.balance = (t.work.blocks * block + t.work.tiles * t.tile_turn) / hw.sms / t.cycles;
