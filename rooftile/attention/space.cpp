@@ -45,8 +45,10 @@ Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const Attenti
 }
 
 int registers_needed(const AttentionProblem& problem, const AttentionConfig& config) {
-    return kernel_config(problem, config).accumulator_registers()
-           + (problem.mask == AttentionMask::none ? registers_beside : registers_beside_masked);
+    const Sm90AttentionConfig k = kernel_config(problem, config);
+    constexpr int few_boxes = 2;
+    return k.accumulator_registers() + (problem.mask == AttentionMask::none ? registers_beside : registers_beside_masked)
+           + (Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_rows : 0);
 }
 
 double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config) {

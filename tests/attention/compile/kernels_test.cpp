@@ -63,6 +63,13 @@ TEST(AttentionKernels, RandomPlansCompile) {
     }
 }
 
+// A random plan that spilled: O takes 80 registers, scores 32, probabilities 16, of 160.
+TEST(AttentionKernels, LongRowsOfThreeWarpgroupsFit) {
+    AttentionProblem p;
+    p.queries = 3000, p.keys = 2000, p.heads = 20, p.dim = 240, p.dim_v = 136;
+    EXPECT_NO_THROW(compiled_attention(at_the_wall(p, 192)));
+}
+
 TEST(AttentionKernels, TheReferenceCompiles) {
     for (const std::int64_t dim : {8, 96, 256}) {
         AttentionProblem p;
