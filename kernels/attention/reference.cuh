@@ -81,10 +81,14 @@ struct AttentionSeenOfAll {
 };
 
 /// Of one element; as judge_bounded of kernels/measure/numbers.hpp, with a bound that is given.
-__device__ inline Verdict judge_weighted(unsigned got, double reference, double bound, Type type) {
+/// `vanishes`: the row has weights that the type may hold as 0, and 0 times an infinity in V is NaN.
+__device__ inline Verdict judge_weighted(unsigned got, double reference, double bound, Type type, bool vanishes) {
     const unsigned expected = round_to_bits(reference, type);
     const NumberClass got_class = class_of_bits(got, type), wanted = class_of(reference);
-    if (wanted != NumberClass::finite) return {got_class == wanted ? 0.0 : infinite_ratio(), 0.0, expected, 0.0};
+    if (wanted != NumberClass::finite) {
+        const bool lost = vanishes && wanted != NumberClass::nan && got_class == NumberClass::nan;
+        return {got_class == wanted || lost ? 0.0 : infinite_ratio(), 0.0, expected, 0.0};
+    }
     if (got_class != NumberClass::finite) return {infinite_ratio(), bound, expected, 0.0};
     const double error = fabs(value_of_bits(got, type) - reference);
     return {error / bound, bound, expected, error};
@@ -222,12 +226,15 @@ __global__ void __launch_bounds__(256, 1) attention_judge(const __grid_constant_
             }
         }
         double of_weight[Tile::rows], of_log[Tile::rows];
+        bool vanishes[Tile::rows];
+        const double least_log = p.type == Type::fp16 ? 16 : 86;  // of a weight that surely is not 0: 2^-24, 2^-126
         constexpr double fp32_unit = 0x1p-24;
 #pragma unroll
         for (int r = 0; r < Tile::rows; ++r) {
             const double score_error = side_max(deviation[r]) * p.score_error, largest = side_max(largest_score[r]);
             // The score, its product with the scale and its difference from the greatest, and exp2: a few units of fp32 each.
             of_weight[r] = score_error + fp32_unit * (6 * largest + 8);
+            vanishes[r] = 2 * largest > least_log;
             of_log[r] = score_error + fp32_unit * (6 * largest + 16);
         }
 #pragma unroll 1
@@ -250,7 +257,7 @@ __global__ void __launch_bounds__(256, 1) attention_judge(const __grid_constant_
                     const double bound = share * sqrt(squares[r][j]) * by + (of_total + unit) * fabs(reference)
                                          + half_min_subnormal(p.type);
                     const unsigned got = line[column];
-                    const Verdict v = p.exact ? judge_whole(got, reference, p.type) : judge_weighted(got, reference, bound, p.type);
+                    const Verdict v = p.exact ? judge_whole(got, reference, p.type) : judge_weighted(got, reference, bound, p.type, vanishes[r]);
                     mine.add(v.ratio, reference, v.bound, place, column, got, v.expected);
                 }
                 if (x != 0 || !p.log_sum_exp[result]) continue;

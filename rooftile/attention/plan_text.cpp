@@ -26,7 +26,7 @@ std::string plan_table(const AttentionPlans& plans, const Terminal& terminal) {
                  {"block", Align::right, 3},
                  {"predicted"},
                  {"TFLOP/s"},
-                 {"bound", Align::left},
+                 {"bound", Align::left, 1},
                  {"buildable", Align::left, 2}});
     for (const AttentionPlan& plan : plans.plans) {
         const AttentionConfig& c = plan.config;
