@@ -61,8 +61,9 @@ TEST_F(FuseTest, EveryLaunchOfEveryRowStorageIsRight) {
     for (const char* shape : {"300,512", "40,8192", "5,65536"})
         for (RowStorage row_storage :
              {RowStorage::registers, RowStorage::reload, RowStorage::pipelined}) {
-            if (row_storage == RowStorage::pipelined && std::string_view(shape) != "5,65536")
-                continue;  // too short
+            const bool longest = std::string_view(shape) == "5,65536";
+            if (row_storage == RowStorage::pipelined && !longest) continue;  // too short
+            if (row_storage == RowStorage::registers && longest) continue;   // no CTA's registers hold it
             check("y = gelu(dropout(layernorm(x, g, b) + r, 0.1, 7, 3))",
                   {fmt::format("x:bf16[{}]", shape), fmt::format("r:bf16[{}]", shape),
                    fmt::format("g:bf16[{}]", std::string(shape).substr(std::string(shape).find(',') + 1)),
