@@ -56,6 +56,8 @@ class Progress:
         return f"{self._title}{bar} {time.monotonic() - self._begin:.0f} s {_OF.sub('', self._line, count=1)}"
 
     def _tick(self) -> None:
-        while not self._ended.wait(0.2):
+        while True:
             sys.stderr.write("\r" + self.text()[: self._columns - 1].ljust(self._columns - 1))
             sys.stderr.flush()
+            if self._ended.wait(0.2):
+                return
