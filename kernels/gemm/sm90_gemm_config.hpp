@@ -64,9 +64,7 @@ struct Sm90GemmConfig {
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
     /// hold a row's address and bounds besides. Bisected with ptxas by tests/fuse/compile/registers_test.cpp.
     constexpr int working_registers() const {
-        // Parts of K by element, whose descriptors step along two mn-major operands, hold eight more.
-        const bool most = !tma_store && split_k > 1 && a_major == Major::mn && b_major == Major::mn;
-        return (tma_store ? 32 : 48) + (most ? 8 : 0) + (in_pieces ? 16 : 0) + epilogue_registers;
+        return (tma_store ? 32 : 48) + (in_pieces ? 16 : 0) + epilogue_registers;
     }
     /// Of other pieces' sums, four at a time, that a thread has on their way: what is left beside the accumulators.
     constexpr int sums_in_flight() const {

@@ -170,7 +170,7 @@ void time(DerivationWriter& w) {
                 std::move(resources), t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
     const double sums = 4.0 * tile.tile_m * tile.tile_n;
     if (tile.grid_split_k > 1)
-        w.steps.add("pieces_cycles", "S / split_k * (1 + grid_split_k) / min(port, shared memory) + 3 * latency of L2",
+        w.steps.add("pieces_cycles", "S / split_k / port + S / split_k * grid_split_k / min(port, 32 KiB in flight / L2's latency under load) + 3 * latency of L2",
                     {Derivation::given("S", sums, "B", "tile_m * tile_n * 4"), w.config("split_k", tile.split_k),
                      w.config("grid_split_k", tile.grid_split_k),
                      w.steps.fact("l2.port"), w.steps.fact("shared.bandwidth"), w.steps.fact("l2.latency")},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "kernels/gemm/sm90_gemm_config.hpp"
 #include "rooftile/core/arithmetic.hpp"
 
 namespace rooftile {
@@ -107,12 +108,15 @@ L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, 
     return {reaching(a, t.cluster_n, n.a, hw.a_lines), reaching(b, t.cluster_m, n.b, hw.b_lines)};
 }
 
-// Latencies: the writes have arrived, the counter answers, the first read does; from there on the port is busy.
+// Latencies: the writes have arrived, the counter answers, the first read does. From there on a CTA adds up what it has on its way
+// within L2's latency under load.
 double pieces_cycles(const GemmHardware& hw, const GemmTile& t) {
     if (t.grid_split_k == 1) return 0;
     constexpr int sum_bytes = 4;
     const double share = double(t.tile_m) * t.tile_n * sum_bytes / t.split_k;
-    return share * (1 + t.grid_split_k) / min_known(hw.l2_port, hw.shared_bandwidth) + 3 * hw.l2_latency;
+    const double port = min_known(hw.l2_port, hw.shared_bandwidth),
+                 added = min_known(port, Sm90GemmConfig::sums_in_flight_bytes / hw.l2_loaded_latency);
+    return share / port + share * t.grid_split_k / added + 3 * hw.l2_latency;
 }
 
 double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
