@@ -138,7 +138,7 @@ __device__ void multiply_keys(float (&scores)[C.tile_kv / 2], const Sm90Attentio
         const unsigned q = shared.q() + step / steps_a_box * Sm90AttentionConfig::box_bytes(C.tile_q)
                            + warpgroup * Sm90AttentionConfig::box_bytes(Sm90AttentionConfig::warpgroup_q) + within;
         const unsigned k = shared.k(stage) + step / steps_a_box * Sm90AttentionConfig::box_bytes(C.tile_kv) + within;
-        ptx::wgmma<C.tile_kv, C.type, Major::k, Major::k>(scores, ptx::matrix_descriptor(q, 16, eight_rows),
+        ptx::wgmma<C.tile_kv, C.type, C.type, Major::k, Major::k>(scores, ptx::matrix_descriptor(q, 16, eight_rows),
                                                           ptx::matrix_descriptor(k, 16, eight_rows), step > 0);
     }
 }

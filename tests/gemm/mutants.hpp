@@ -145,8 +145,8 @@ inline Mutant block_dropped_from_the_tenth_launch_on() {
             plain(),
             {{sm90_load, "/// The producer, one thread",
               "__device__ unsigned launches;\n\n/// The producer, one thread"},
-             {sm90_load, "    const Sm90Blocks<C> k(args, scheduler.part);\n",
-              "    const Sm90Blocks<C> k(args, scheduler.part);\n"
+             {sm90_load, "    const Sm90Blocks<C> k(args, scheduler);\n",
+              "    const Sm90Blocks<C> k(args, scheduler);\n"
               "    const bool tenth = *const_cast<volatile unsigned*>(&launches) >= 9;\n"
               "    if (blockIdx.x == 0) atomicAdd(&launches, 1u);\n"},
              {sm90_load, "block * C.tile_k, at_c.batch * args.a_step",
@@ -158,8 +158,8 @@ inline Mutant from_the_tenth_launch_on(std::string name, std::string problem, Re
     return {name + " from the tenth launch on",
             std::move(problem),
             {{sm90_store, "/// What a CTA stores of a tile", "__device__ unsigned launches;\n\n/// What a CTA stores of a tile"},
-             {sm90_load, "    const Sm90Blocks<C> k(args, scheduler.part);\n",
-              "    const Sm90Blocks<C> k(args, scheduler.part);\n    if (blockIdx.x == 0) atomicAdd(&launches, 1u);\n"},
+             {sm90_load, "    const Sm90Blocks<C> k(args, scheduler);\n",
+              "    const Sm90Blocks<C> k(args, scheduler);\n    if (blockIdx.x == 0) atomicAdd(&launches, 1u);\n"},
              std::move(altered)}};
 }
 
@@ -317,8 +317,8 @@ inline Mutant arrivals_not_reset() {
 inline Mutant second_warpgroup_shifted() {
     return {"the second of two warpgroups that take turns stores eight columns to the right",
             pingpong(),
-            {{sm90_roles, "OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right, tile.batch});",
-              "OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right + 8 * warpgroup, tile.batch});"}}};
+            {{sm90_roles, "OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right, tile.batch}, {});",
+              "OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right + 8 * warpgroup, tile.batch}, {});"}}};
 }
 
 /// More tiles than CTAs, and products that share A.

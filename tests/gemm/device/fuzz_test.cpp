@@ -235,17 +235,17 @@ GemmProblem one_or_three(const Fuzzed& of, GemmProblem p) {
 }
 
 /// Shape `index` of a run: sizes of 1 ... 3000, a quarter of them below 200, where tails are, and M or N of
-/// every fourth shape below most tiles. Without `any_alignment` multiples of 8 where a contiguous index must be one;
+/// every fourth shape below most tiles; K `deep`: of as many steps as pieces want, of a batch with few tiles. Without `any_alignment` multiples of 8 where a contiguous index must be one;
 /// with it leading dimensions of every alignment, also such that copies reach past the end of a row.
-GemmProblem random_problem(std::mt19937_64& random, int index, const Fuzzed& of) {
+GemmProblem random_problem(std::mt19937_64& random, int index, const Fuzzed& of, bool deep = false) {
     const bool any_alignment = of.any_alignment, longer_lines = of.longer_lines;
     const auto size = [&] {
-        const std::uint64_t most = random() % 4 == 0 ? 200 : of.batches ? 900 : 3000;
+        const std::uint64_t most = random() % 4 == 0 || (of.batches && deep) ? 200 : of.batches ? 900 : 3000;
         return 1 + static_cast<std::int64_t>(random() % most);
     };
     const Type type = index % 2 == 0 ? Type::bf16 : Type::fp16;
     const Major a = index / 2 % 2 == 0 ? Major::k : Major::mn, b = index / 4 % 2 == 0 ? Major::k : Major::mn;
-    std::int64_t m = size(), n = size(), k = size();
+    std::int64_t m = size(), n = size(), k = deep ? 1 + std::int64_t(random() % 3000) : size();
     if (const std::uint64_t few = random() % 8; few < 2)
         (few == 0 ? m : n) = 1 + static_cast<std::int64_t>(random() % 130);
     // With a K of a few steps the stores of one tile are still running when the next tile's begin.
@@ -319,7 +319,7 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
             std::variant<Plans, Infeasible> derived;
             GemmProblem problem;
             for (int attempt = 0; attempt < 1000; ++attempt) {
-                problem = random_problem(random, i / int(of.configurations.size()) + attempt, of);
+                problem = random_problem(random, i / int(of.configurations.size()) + attempt, of, fixed.grid_split_k > 1);
                 derived = derive(machine, problem, request_of(of, fixed));
                 if (std::holds_alternative<Plans>(derived)) break;
             }
