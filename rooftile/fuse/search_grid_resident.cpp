@@ -55,8 +55,7 @@ class GridResidentSearch : FuseSearchContext {
     std::vector<int> team_sizes() const {
         if (request.cluster) return {*request.cluster};
         std::vector<int> sizes;
-        // What is read once waits for nobody: as many loads as there are threads.
-        const int max_ctas_per_sm = work.readings > 1 ? 4 : 8;
+        constexpr int max_ctas_per_sm = 4;
         for (int ctas = 1; ctas <= max_ctas_per_sm; ++ctas) {
             const double size = whole(hw.sms * ctas / double(program.rows));
             if (!(size >= 2)) continue;

@@ -9,6 +9,7 @@
 #include "rooftile/core/warp.hpp"
 #include "rooftile/fuse/registers.hpp"
 #include "rooftile/fuse/ring_model.hpp"
+#include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/rules.hpp"
 #include "rooftile/fuse/staging.hpp"
 
@@ -130,6 +131,10 @@ class RingSearch : FuseSearchContext {
         constexpr int min_slots = 4, max_slots = 24;
         FuseConfig c = config_of(choice);
         if (!as_asked_of(c)) return;
+        // Every CTA of a cluster has vectors of every row, wherever it begins (docs/facts.md 189).
+        if (c.cluster > 1 && rows_off_vectors(program, c.vector_width)
+            && program.columns < std::int64_t(c.cluster) * (c.cluster - 1) * c.vector_width)
+            return reject(Reason::instruction);
         // Forms that no kernel has.
         if (c.reduction_threads > 0 && !reduction_can_specialise(program, c))
             return reject(Reason::instruction);

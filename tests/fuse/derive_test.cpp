@@ -203,6 +203,21 @@ TEST(FuseDerive, RingsThatKeepWeightsHoldARow) {
     EXPECT_GT(kept, 10);
 }
 
+// Rows of 31 are 4 or 5 vectors, as they begin: a third CTA of a cluster could have none.
+TEST(FuseDerive, EveryCtaOfAClusterHasVectorsOfEveryRow) {
+    const auto clusters_of = [](const char* shape) {
+        FuseRequest request;
+        request.top = 1000, request.exhaustive = true, request.row_storage = RowStorage::pipelined;
+        const auto outcome = derive(machine_by_id("h200-sxm"), made("y = x + sum(x)", {shape}), request);
+        std::set<int> clusters;
+        if (const auto* plans = std::get_if<FusePlans>(&outcome))
+            for (const FusePlan& plan : plans->plans) clusters.insert(plan.config.cluster);
+        return clusters;
+    };
+    EXPECT_EQ(clusters_of("x:fp16[50074,31]"), (std::set<int>{1, 2}));
+    EXPECT_TRUE(clusters_of("x:fp16[50074,477]").contains(8));
+}
+
 // What is asked for holds for every launch, whatever its row storage.
 TEST(FuseDerive, EveryRowStorageKeepsWhatIsAskedFor) {
     const ExpressionGraph p = made("y = softmax(x)", {"x:bf16[4096,65536]"});

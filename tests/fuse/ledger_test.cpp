@@ -12,7 +12,7 @@
 namespace rooftile {
 namespace {
 
-const std::string file = ROOFTILE_SOURCE_DIR "/bench/results/ledger/h200-sxm-fuse-6503641.jsonl";
+const std::string file = ROOFTILE_SOURCE_DIR "/bench/results/ledger/h200-sxm-fuse-3469596.jsonl";
 
 const Ledger& ledger() {
     static const Ledger read = read_ledger(read_whole_file(file), file);
@@ -30,26 +30,25 @@ Validation validated(const std::vector<std::string>& numbers) {
 }
 
 /// What the model holds; whoever makes it better makes these tighter.
-const std::vector<std::string> held = {"regret.mean=1.052",          "regret.p95=1.178",
-                                       "best_of.4=1.026",            "best_of.8=1.019",
-                                       "prediction_error.mean=0.101", "prediction_error_all.mean=0.191",
-                                       "rank_correlation=0.636"};
+const std::vector<std::string> held = {"regret.mean=1.058",           "regret.p95=1.235",
+                                       "best_of.4=1.031",             "best_of.8=1.019",
+                                       "prediction_error.mean=0.081", "prediction_error_all.mean=0.149",
+                                       "rank_correlation=0.703"};
 
 TEST(FuseLedger, PlannerAndModelHoldTheirThresholds) {
     const Validation v = validated({});
-    EXPECT_EQ(v.problems.size(), 29u);
-    EXPECT_GT(v.space_mean, 100);
+    EXPECT_EQ(v.problems.size(), 48u);
+    EXPECT_GT(v.space_mean, 50);
     EXPECT_THAT(missed_thresholds(v, held), testing::ElementsAre());
 }
 
-/// Of a form that has gone since: clusters outside rings, rings of which an SM has several CTAs, and parts of warps, whose results went
-/// through shared memory.
-bool gone(const Record& config) {
-    const auto text = [&](const char* key) { return find_as<std::string>(config, key).value_or(""); };
-    const bool ring = text("row_storage") == "pipelined";
-    const auto number = [&](const char* key) { return find_as<std::int64_t>(config, key).value_or(0); };
-    const bool part = number("threads_per_row") > 0 && number("threads_per_row") < 32;
-    return part || (!ring && text("reduce_scope") == "cluster") || (ring && number("ctas_per_sm") > 1);
+/// Refused since: more CTAs of an SM in a reduction across the grid than four, and clusters of which a CTA may have no vector of a row
+/// (docs/facts.md 189).
+bool many_across_grid(const Record& config) {
+    return find_as<std::string>(config, "reduce_scope") == "grid" && find_as<std::int64_t>(config, "ctas_per_sm") > 4;
+}
+bool cluster_of_a_ring(const Record& config) {
+    return find_as<std::string>(config, "row_storage") == "pipelined" && find_as<std::int64_t>(config, "cluster") > 1;
 }
 
 // Each member is planned again by its own configuration: none other comes back, and none is lost.
@@ -59,13 +58,14 @@ TEST(FuseLedger, EveryConfigurationComesBack) {
     int members = 0;
     for (const LedgerEntry& entry : ledger().entries)
         for (const LedgerMember& member : entry.members) {
-            if (gone(member.config)) continue;
-            ++members;
+            if (many_across_grid(member.config)) continue;
             const auto plan = plan_of_config(operation, machine, entry.problem, member.config);
+            if (!plan && cluster_of_a_ring(member.config)) continue;
+            ++members;
             ASSERT_TRUE(plan) << operation.short_name(entry.problem) << ", member " << &member - &entry.members[0];
             EXPECT_EQ(operation.config_record(*plan), member.config);
         }
-    EXPECT_GT(members, 1400);
+    EXPECT_GT(members, 2600);
 }
 
 // Each number belongs to a term of the model; half or double of it must cost more than the thresholds allow.
