@@ -123,7 +123,7 @@ template <bool exact>
 __device__ inline void verify_multiply(const double (*a)[VerifyTile::pitch],
                                        const double (*b)[VerifyTile::pitch], VerifySums& sum,
                                        VerifySums& squares) {
-#pragma unroll 2  // of 4 the loads of any type spill
+#pragma unroll 1  // of more the loads of any type spill
     for (int k = 0; k < VerifyTile::k; ++k) {
         double x[VerifyTile::side], y[VerifyTile::side];
 #pragma unroll

@@ -437,7 +437,12 @@ double registers_needed(const Program& p, const FuseConfig& config) {
     if (rows_off_vectors(p, c.vector_width))
         need +=
             register_step + (words.shared > 0 ? c.vector_width + 4.0 * std::min(2, c.vectors_per_thread) : 0);
-    if (brought) need = std::max(need, base_registers + config.vectors_per_thread * load_words(p, config.vector_width).full);
+    // What many functions of an element take, ptxas takes twice: it begins the next element beside this one. What brings a warp's rows
+    // there is done before.
+    constexpr double many = 8;
+    if (brought)
+        need = std::max(need + (computed >= many ? 2 * computed : 0),
+                        base_registers + config.vectors_per_thread * load_words(p, config.vector_width).full);
     // Chunks that are short are guarded, vector by vector.
     if (c.row_storage == RowStorage::pipelined && !in_whole_iterations(p, c)) need += register_step;
     constexpr double least = 32;

@@ -69,10 +69,6 @@ TEST(Request, FixedParametersOutsideAnyHardware) {
     expect_refused({"plan", "gemm", "--shape", "64x64x64", "--lda", "63"}, {"lda = 63", "64"});
 }
 
-TEST(Request, ValuesNotSupportedYetAreRefusedByName) {
-    expect_refused({"plan", "gemm", "--shape", "64x64x64", "--batch", "8"}, {"--batch", "8", "not supported yet"});
-}
-
 TEST(Request, WhatIsNotAvailableSaysSo) {
     expect_refused({"validate", "--ledger", "/nowhere/l.jsonl"}, {"/nowhere/l.jsonl"});
     expect_refused({"ledger", "gemm", "--seed", "7", "--plan-only"}, {"--draw N"});
