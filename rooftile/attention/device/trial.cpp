@@ -6,16 +6,11 @@
 #include "rooftile/attention/hardware.hpp"
 #include "rooftile/attention/plan.hpp"
 #include "rooftile/machine/query.hpp"
+#include "rooftile/measure/copy_baseline.hpp"
 #include "rooftile/runtime/cache.hpp"
 
 namespace rooftile {
 namespace {
-
-/// Two buffers that a copy goes between, in slots that rotate as tensors do.
-struct CopyBuffers {
-    DeviceBuffer from, to;
-    std::int64_t bytes = 0, slots = 0;
-};
 
 class AttentionTrial final : public Trial {
   public:
@@ -31,8 +26,8 @@ class AttentionTrial final : public Trial {
                                          std::vector<Timing>&) override {
         std::vector<TimedWork> works;
         if (!options_.baseline) return works;
-        copied_ = make_copy();
-        if (copied_) works.push_back(copy_work());
+        copied_ = CopyBaseline::of(bench_, problem_.compulsory_bytes());
+        if (copied_) works.push_back(copied_->work(bench_.kernels()));
         return works;
     }
 
@@ -67,35 +62,11 @@ class AttentionTrial final : public Trial {
     void finish(Measurement& row, std::size_t) override { row.show_derivation = options_.explain; }
 
   private:
-    /// A copy that reads half of the problem's compulsory bytes and writes as many.
-    std::optional<CopyBuffers> make_copy() const {
-        CopyBuffers c;
-        constexpr std::int64_t aligned = 256;
-        c.bytes = ceil_div(problem_.compulsory_bytes() / 2, aligned) * aligned;
-        c.slots = rotated_sets(2 * c.bytes, bench_.device().l2_bytes, l2_factor, memory_info().free_bytes / 2);
-        if (c.slots < 1) return std::nullopt;
-        c.from = DeviceBuffer(std::size_t(c.slots * c.bytes));
-        c.to = DeviceBuffer(std::size_t(c.slots * c.bytes));
-        fill_bytes(c.from.address(), 0x5a, c.from.bytes(), nullptr);
-        synchronize();
-        return c;
-    }
-
-    TimedWork copy_work() const {
-        return {"copy",
-                [this](Stream stream, std::int64_t set) {
-                    const auto offset = DevicePointer(set % copied_->slots * copied_->bytes);
-                    bench_.kernels().copy(stream, copied_->to.address() + offset, copied_->from.address() + offset,
-                                          copied_->bytes);
-                },
-                Role::aside};
-    }
-
     AttentionProblem problem_;
     Bench& bench_;
     const MeasureOptions& options_;
     AttentionReference reference_;
-    std::optional<CopyBuffers> copied_;
+    std::optional<CopyBaseline> copied_;
     std::vector<Baseline> baselines_;
 };
 

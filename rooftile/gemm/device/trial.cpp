@@ -7,15 +7,10 @@
 #include "rooftile/gemm/device/ablation_kernels.hpp"
 #include "rooftile/gemm/device/bench.hpp"
 #include "rooftile/gemm/device/verify.hpp"
+#include "rooftile/measure/copy_baseline.hpp"
 
 namespace rooftile {
 namespace {
-
-/// Two buffers that a copy goes between, in slots that rotate as operands do.
-struct CopyBuffers {
-    DeviceBuffer from, to;
-    std::int64_t bytes = 0, slots = 0;
-};
 
 class GemmTrial final : public Trial {
   public:
@@ -38,8 +33,8 @@ class GemmTrial final : public Trial {
         algorithms_ = add_cublaslt(works, cublaslt_, sets);
         measured_.resize(rows.size());
         if (options_.ablate) add_parts(works, rows, sets, timings);
-        if (options_.baseline) copied_ = make_copy();
-        if (copied_) works.push_back(copy_work());
+        if (options_.baseline) copied_ = CopyBaseline::of(bench_, std::int64_t(problem_.compulsory_bytes().value));
+        if (copied_) works.push_back(copied_->work(bench_.kernels()));
         return works;
     }
 
@@ -57,7 +52,7 @@ class GemmTrial final : public Trial {
         if (!copied_) return;
         Baseline copy;
         copy.key = copy_baseline, copy.name = "copying as many bytes";
-        copy.time_us = copy_time(copied_->bytes, options_.mode, timed.back(), roofs, notes);
+        copy.time_us = copy_time(copied_->bytes(), options_.mode, timed.back(), roofs, notes);
         baselines_.push_back(std::move(copy));
         copied_.reset();  // counting needs memory too
     }
@@ -103,29 +98,6 @@ class GemmTrial final : public Trial {
         }
     }
 
-    /// A copy that reads half of the problem's compulsory bytes and writes as many.
-    std::optional<CopyBuffers> make_copy() const {
-        CopyBuffers c;
-        c.bytes = ceil_div(std::int64_t(problem_.compulsory_bytes().value / 2), 256) * 256;
-        c.slots = rotated_sets(2 * c.bytes, bench_.device().l2_bytes, l2_factor, memory_info().free_bytes / 2);
-        if (c.slots < 1) return std::nullopt;
-        c.from = DeviceBuffer(std::size_t(c.slots * c.bytes));
-        c.to = DeviceBuffer(std::size_t(c.slots * c.bytes));
-        fill_bytes(c.from.address(), 0x5a, c.from.bytes(), nullptr);
-        synchronize();
-        return c;
-    }
-
-    TimedWork copy_work() const {
-        return {"copy",
-                [this](Stream stream, std::int64_t set) {
-                    const auto offset = DevicePointer(set % copied_->slots * copied_->bytes);
-                    bench_.kernels().copy(stream, copied_->to.address() + offset, copied_->from.address() + offset,
-                                          copied_->bytes);
-                },
-                Role::aside};
-    }
-
     GemmProblem problem_;
     Bench& bench_;
     GemmBench gemm_;
@@ -135,7 +107,7 @@ class GemmTrial final : public Trial {
     std::string missing_ = "not asked for";
     std::size_t algorithms_ = 0;  ///< of cuBLASLt, timed first
     std::vector<std::pair<std::size_t, std::size_t>> parts_;  ///< of what is timed behind them: row, and which part
-    std::optional<CopyBuffers> copied_;
+    std::optional<CopyBaseline> copied_;
     std::vector<GemmMeasured> measured_;  ///< of our kernels
     std::vector<Baseline> baselines_;
     std::optional<int> best_;  ///< of cuBLASLt's algorithms
