@@ -104,11 +104,12 @@ inline StatedError stated_gelu_tanh(double x, Element) {
     return {(8 + (steep < 200 ? steep : 200)) * ulp4, flushed};
 }
 
-/// After fp32 has made its own rounding of `relative`; what leaves fp32's range is undecided.
+/// After fp32 has made its own rounding of `relative`; what leaves fp32's range is undecided, and what comes of it: that
+/// may be Inf or NaN, also where the value is.
 inline Bounded settled(double value, double error, double relative) {
-    if (is_nan(value)) return {value, 0};
+    if (is_infinite(error)) return {value, infinity};
+    if (!is_finite(value)) return {value, 0};
     error += relative * fabs(value) + tiny;
-    if (is_infinite(value)) return {value, is_finite(error) ? error : 0};
     if (!(fabs(value) + error < largest)) error = infinity;
     return {value, is_nan(error) ? infinity : error};
 }
@@ -127,12 +128,10 @@ inline Bounded of_one(Bounded x, Element precision) {
     for (int place = 0; place < places; ++place) {
         const double at = exact(place == 0 ? x.value : place == 1 ? x.value + x.error : x.value - x.error, 0);
         if (place == 0) y = at;
-        else if (is_nan(at)) leaves = true;
-        else spread = larger(spread, fabs(at - y) * 1.5);
+        else if (is_nan(at) != is_nan(y)) leaves = true;
+        else spread = larger(spread, fabs(at - y) * 1.5);  // of two Inf or two NaN: none
     }
-    if (is_infinite(x.error)) return {y, infinity};
-    if (leaves) spread = infinity;
-    if (is_nan(y) || is_infinite(y)) spread = 0;
+    if (leaves || is_infinite(x.error)) return {y, infinity};
     const StatedError own = stated(is_finite(x.value) ? x.value : 0, precision);
     return settled(y, spread + own.absolute, own.relative);
 }
@@ -151,12 +150,15 @@ inline Bounded sum(const ElementCall& call) {
 
 inline Bounded product_of(Bounded x, Bounded y) {
     const double a = x.value, b = y.value;
-    // Inf times an error of nothing is no error.
-    const double e =
-        (y.error > 0 ? fabs(a) * y.error : 0) + (x.error > 0 ? fabs(b) * x.error : 0) + x.error * y.error;
-    if (is_nan(a * b) && x.error + y.error > 0 && !is_nan(a) && !is_nan(b)) return {a * b, infinity};
-    if (is_infinite(a * b) && is_finite(a) && is_finite(b)) return {a * b, infinity};
-    return settled(a * b, e, unit);
+    if (is_infinite(x.error + y.error)) return {a * b, infinity};
+    if (is_nan(a) || is_nan(b)) return {a * b, 0};
+    // Inf times what may be 0, or of the other sign, is anything; an overflow is one in fp32, too, but may be less.
+    if (is_infinite(a) || is_infinite(b)) {
+        const bool sure = (x.error == 0 || fabs(a) > x.error) && (y.error == 0 || fabs(b) > y.error);
+        return {a * b, sure ? 0 : infinity};
+    }
+    if (is_infinite(a * b)) return {a * b, infinity};
+    return settled(a * b, fabs(a) * y.error + fabs(b) * x.error + x.error * y.error, unit);
 }
 inline Bounded product(const ElementCall& call) { return product_of(call.x, call.y); }
 
@@ -164,6 +166,8 @@ inline Bounded quotient(const ElementCall& call) {
     const Bounded x = call.x, y = call.y;
     const double a = x.value, b = y.value;
     if (y.error > 0 && fabs(b) <= y.error) return {a / b, infinity};
+    if (is_infinite(x.error + y.error)) return {a / b, infinity};
+    if (is_infinite(a)) return {a / b, 0};
     const double e = y.error + x.error == 0 ? 0 : (x.error + fabs(a / b) * y.error) / (fabs(b) - y.error);
     return settled(a / b, e, 4 * unit);
 }
@@ -193,14 +197,15 @@ inline Bounded power(const ElementCall& call) {
 /// A minimum or maximum: one of the operands.
 template <double (*exact)(double, double)>
 inline Bounded choice(const ElementCall& call) {
-    if (is_nan(call.x.value) || is_nan(call.y.value)) return {not_a_number, 0};
-    return {exact(call.x.value, call.y.value), larger(call.x.error, call.y.error)};
+    const double error = larger(call.x.error, call.y.error);
+    if (is_nan(call.x.value) || is_nan(call.y.value)) return {not_a_number, error};
+    return {exact(call.x.value, call.y.value), error};
 }
 
 template <double (*exact)(double, double)>
 inline Bounded comparison(const ElementCall& call) {
     const double a = call.x.value, b = call.y.value, reach = call.x.error + call.y.error;
-    const bool hangs = reach > 0 && !is_nan(a) && !is_nan(b) && !(fabs(a - b) > reach);
+    const bool hangs = is_infinite(reach) || (reach > 0 && !is_nan(a) && !is_nan(b) && !(fabs(a - b) > reach));
     return {exact(a, b), hangs ? infinity : 0};
 }
 

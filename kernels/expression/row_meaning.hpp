@@ -6,6 +6,7 @@
 //   each(f)                        the result's elements are f(x(i), i)
 //   give(b)                        the result's only element
 // All of a row's threads go the same way past reduce(), whatever the row holds.
+// An undecided element may be Inf or NaN in fp32, which every result of its row then shows: the row is undecided.
 #pragma once
 
 #include "kernels/expression/bounded.hpp"
@@ -64,7 +65,7 @@ template <class Row, class Term>
 inline Bounded sum_of(const Row& row, Term term) {
     const RowSums s =
         row.template reduce<RowSums>([&](RowSums& sums, Bounded x, long long) { sums.add(term(x)); });
-    if (!is_finite(s.total)) return {s.total, 0};
+    if (!is_finite(s.total)) return {s.total, is_infinite(s.error) ? infinity : 0};
     const double error = s.magnitude > 1e38 ? infinity : s.error;
     return {s.total, error + roundings(static_cast<double>(row.n)) * unit * s.magnitude + tiny};
 }
@@ -113,7 +114,8 @@ inline Bounded normalised(const Row& row, Bounded x, long long i, Bounded centre
         y += beta.value;
         error += beta.error + fabs(y) * unit;
     }
-    return {y, is_finite(y) ? error + tiny : 0};
+    if (is_infinite(centre.error) || is_infinite(scale_error)) error = infinity;
+    return {y, is_finite(y) || is_infinite(error) ? error + tiny : 0};
 }
 
 template <class Row>
@@ -155,6 +157,7 @@ inline void softmax(Row& row) {
         const double argument = x.error + greatest.error + unit * fabs(d);
         const double y = exp(d) / total.value;
         const double share = argument + (8 + 2 * fabs(d)) * 4 * unit + relative;
+        if (is_infinite(argument)) return {y, infinity};
         return {y, is_finite(y) ? (y > 0 ? y * share : 0) + tiny : 0};
     });
 }
@@ -168,6 +171,7 @@ inline void log_softmax(Row& row) {
         const double argument = x.error + greatest.error + unit * fabs(d);
         const double y = d - log_sum.value;
         const double rounding = 2 * unit * (fabs(y) + fabs(log_sum.value));
+        if (is_infinite(greatest.error)) return {y, infinity};
         return {y, is_finite(y) ? argument + log_sum.error + rounding : 0};
     });
 }
@@ -182,7 +186,7 @@ inline void row_mean(Row& row) {
     const double n = static_cast<double>(row.n);
     const Bounded s = sum_of(row);
     const double mean = s.value / n;
-    row.give({mean, is_finite(mean) ? s.error / n + 2 * unit * fabs(mean) : 0});
+    row.give({mean, is_finite(mean) ? s.error / n + 2 * unit * fabs(mean) : s.error});
 }
 
 template <class Row>
@@ -208,7 +212,8 @@ inline void row_logsumexp(Row& row) {
     const RowGreatest greatest = greatest_of(row);
     const Bounded log_sum = logarithm_of(exponentials_of(row, greatest));
     const double y = greatest.value + log_sum.value;
-    if (greatest.value == infinity) row.give({infinity, 0});
+    if (is_infinite(greatest.error)) row.give({y, infinity});
+    else if (greatest.value == infinity) row.give({infinity, 0});
     else row.give({y, is_finite(y) ? greatest.error + log_sum.error + 2 * unit * fabs(y) : 0});
 }
 

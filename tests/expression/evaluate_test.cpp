@@ -113,6 +113,34 @@ TEST(Evaluate, ARowOfAnUndecidedElementIsUndecided) {
     EXPECT_LT(result("y = logsumexp(x * abs(x))", "x:fp32[1,3]", {-30, 0, 1})[0].error, 1e-3);
 }
 
+// 9e38 fits into fp64 alone: in fp32 it is Inf, so that Inf - Inf may stand in every element of its row, those whose share
+// of a softmax is 0 included; the row beside it is decided.
+TEST(Evaluate, WhatOverflowsFp32AloneLeavesItsRowUndecided) {
+    for (const char* text : {"y = softmax(x * abs(x))", "y = log_softmax(x * abs(x))", "y = layernorm(x * abs(x))",
+                             "y = rmsnorm(x * abs(x))", "y = x + logsumexp(x * abs(x))", "y = x - mean(x * abs(x))",
+                             "y = x + max(x * abs(x))", "y = x + sum(x * abs(x))"}) {
+        const BoundedTensor y = result(text, "x:fp32[2,3]", {3e19, 0, 1, 3, 0, 1});
+        for (size_t i = 0; i < 3; ++i) EXPECT_EQ(y[i].error, infinity) << text << " at " << i;
+        for (size_t i = 3; i < 6; ++i) EXPECT_LT(y[i].error, 1e-3) << text << " at " << i;
+    }
+    // Inf beside it may be Inf - Inf there.
+    for (const char* text : {"y = x + sum(x * abs(x))", "y = x * mean(x * abs(x))", "y = log_softmax(x * abs(x))"}) {
+        const BoundedTensor y = result(text, "x:fp32[1,3]", {-3e19, infinity, 1});
+        for (size_t i = 0; i < 3; ++i) EXPECT_EQ(y[i].error, infinity) << text << " at " << i;
+    }
+}
+
+// One result each; Inf and NaN are decided where nothing within the operands' errors gives another.
+TEST(Evaluate, InfinitiesOfInexactOperands) {
+    const auto y = [](const char* text, double x) { return result(text, "x:fp32[1]", {x})[0]; };
+    EXPECT_EQ(y("y = x * exp(x)", infinity).error, 0);
+    EXPECT_EQ(y("y = x * (exp(1 / x) + 1)", infinity).error, 0);
+    EXPECT_EQ(y("y = x * (exp(1 / x) - 1)", infinity).error, infinity);  // times 0 or what is hardly more
+    EXPECT_EQ(y("y = log(exp(x) - 1)", 0).error, infinity);              // -Inf, or a number, or NaN
+    EXPECT_EQ(y("y = log(-exp(x))", 0).error, 0);                        // NaN
+    EXPECT_EQ(y("y = x + x * x * 1e38", 1e30).error, infinity);
+}
+
 TEST(Evaluate, RoundingToATypeAndItsUnits) {
     EXPECT_EQ(rounded_to(1 + 1.0 / 256, Element::bf16), 1);              // half way: to even
     EXPECT_EQ(rounded_to(1 + 3.0 / 256, Element::bf16), 1 + 4.0 / 256);  // to even again
