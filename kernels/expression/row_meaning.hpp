@@ -157,7 +157,7 @@ inline void softmax(Row& row) {
         const double argument = x.error + greatest.error + unit * fabs(d);
         const double y = exp(d) / total.value;
         const double share = argument + (8 + 2 * fabs(d)) * 4 * unit + relative;
-        if (is_infinite(argument)) return {y, infinity};
+        if (is_infinite(x.error + greatest.error)) return {y, infinity};
         return {y, is_finite(y) ? (y > 0 ? y * share : 0) + tiny : 0};
     });
 }

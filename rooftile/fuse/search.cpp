@@ -407,8 +407,9 @@ double registers_needed(const Program& p, const FuseConfig& config) {
     const double mask = in_warp                             ? 0
                         : c.row_storage == RowStorage::none ? 2 * dropout_registers
                                                             : dropout_registers;
-    double extra = mask * masks_of_vectors(p), computed = 0;
+    double extra = mask * masks_of_vectors(p), computed = 0, shared_loads = 0;
     for (const ProgramValue& v : p.values) {
+        if (v.kind == ValueKind::load && v.level == Level::element && !v.access.full()) ++shared_loads;
         if (v.kind == ValueKind::load && v.level == Level::row && c.row_storage == RowStorage::none)
             ++words.shared;
         if (v.kind == ValueKind::compute && v.level == Level::element) ++computed;
@@ -433,10 +434,14 @@ double registers_needed(const Program& p, const FuseConfig& config) {
     else if (c.row_storage == RowStorage::reload || c.row_storage == RowStorage::pipelined || c.early_weights)
         need += c.vectors_per_thread * (full + shared);
     else need += c.vectors_per_thread * full + (in_warp ? 1 : std::min(2, c.vectors_per_thread)) * shared;
-    // Two words beside a vector that is shifted into place, and where the row lies.
-    if (rows_off_vectors(p, c.vector_width))
-        need +=
-            register_step + (words.shared > 0 ? c.vector_width + 4.0 * std::min(2, c.vectors_per_thread) : 0);
+    // Two words beside a vector that is shifted into place, and where the row lies; of what rows share an access more for each of
+    // two vectors, of all that a pass from memory has in flight.
+    if (rows_off_vectors(p, c.vector_width)) {
+        constexpr double access_words = access_bytes / register_bytes;
+        need += register_step + (words.shared > 0 ? c.vector_width : 0)
+                + access_words * std::min(2, c.vectors_per_thread)
+                      * (c.row_storage == RowStorage::reload ? shared_loads : std::min(1.0, words.shared));
+    }
     // What many functions of an element take, ptxas takes twice: it begins the next element beside this one. What brings a warp's rows
     // there is done before.
     constexpr double many = 8;

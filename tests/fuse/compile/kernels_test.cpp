@@ -445,6 +445,16 @@ TEST(FuseCode, WeightsThatTwoPassesReadCompileClean) {
     EXPECT_GE(from_memory, 1);
 }
 
+/// Rows off vectors that are read again, with operands of two types that are shifted into place, too.
+TEST(FuseCode, OperandsOfRowsOffVectorsCompileClean) {
+    const auto outcome = derive(machine_by_id("h200-sxm"),
+                                made("y = layernorm(x, gamma, beta)",
+                                     {"x:fp16[549,95201]", "gamma:fp32[95201]", "beta:fp16[95201]"}),
+                                {.cluster = 1, .row_storage = RowStorage::reload, .top = 8});
+    for (const FusePlan& plan : std::get<FusePlans>(outcome).plans)
+        EXPECT_EQ(unclean(compile_source(fuse_source(plan))).value_or(""), "") << plan.config.threads;
+}
+
 /// Which vectors of which rows the threads of a launch store, by the text's own index arithmetic; -1: one
 /// that does not exist.
 /// How often a launch stores each vector, row after row; what it stores behind a row's end or the tensor's stands last.
