@@ -13,10 +13,6 @@
 namespace rooftile {
 namespace {
 
-bool in_two_rounds(Reduction reduction) {
-    return reduction == Reduction::exponentials || reduction == Reduction::moments;
-}
-
 // Of our own code, counted in its machine code: instructions that a reduction spends on one element of a row
 // that is held, or of one that passes by.
 OpCost accumulate_cost(const Program& p, int reduce, bool held) {
@@ -148,6 +144,14 @@ OpCost cost_of_row(const ExpressionGraph& graph, const Program& p) {
 
 }  // namespace
 
+bool reduced_in_two_rounds(const ExpressionGraph& graph, const Program& p, int reduce, bool shared) {
+    const ProgramValue& v = p.values[size_t(reduce)];
+    if (v.reduction != Reduction::exponentials && v.reduction != Reduction::moments) return false;
+    if (shared) return true;
+    const OpCost again = cost_of_targets(graph, p, {8, false, 0}, {v.operands[0]}, 0);
+    return again.mufu == 0 && again.issue <= accumulate_cost(p, reduce, true).issue;
+}
+
 ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vector_width, bool shared) {
     const int staged = shared ? std::exchange(vector_width, 1) : 0;
     const Vectors vectors{vector_width, rows_off_vectors(p, vector_width), staged};
@@ -184,17 +188,22 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vec
     OpCost online_extra, held_only;
     work.readings = stored.empty() ? 0 : 1;
     for (int pass = 0; pass < p.passes; ++pass) {
-        std::set<int> reduced;
+        std::set<int> reduced, again;
         for (int i = 0; i < int(p.values.size()); ++i) {
             const ProgramValue& v = p.values[size_t(i)];
             if (v.kind != ValueKind::reduce || v.pass != pass) continue;
             reduced.insert(v.operands[0]);
-            work.first += accumulate_cost(p, i, true);
+            const bool two = reduced_in_two_rounds(graph, p, i, shared);
+            const OpCost own = accumulate_cost(p, i, two);
+            work.first += own;
             online_extra += accumulate_cost(p, i, false);
-            held_only += accumulate_cost(p, i, true);
+            held_only += own;
             ++work.reductions;
-            work.reduction_rounds += 1 + in_two_rounds(v.reduction);
+            work.reduction_rounds += 1 + two;
+            if (two) again.insert(v.operands[0]);
         }
+        const OpCost second = cost_of_targets(graph, p, vectors, again, 0);
+        work.first += second, held_only += second;
         // A row that passes by is loaded and widened once for its reduction and once for its result. One that is
         // held is widened again as well, but no trace of it is in the times.
         const bool held = !stored.empty() || pass > 0;

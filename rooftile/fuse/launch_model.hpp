@@ -30,6 +30,11 @@ struct ProgramWork {
     int min_copy_bytes = 4;    ///< of the smallest element among the full tensors
     int narrow_bytes = 4;      ///< of the smallest floating element among the full tensors
 };
+/// Whether the threads of a row that is held go over it twice for reduction `reduce`: for the greatest value before exponentials, the
+/// mean before deviations. Not where its values are dearer to have again than to reduce, and come in vectors, each of which rescales
+/// what was before it: those of `shared` come one by one.
+bool reduced_in_two_rounds(const ExpressionGraph& graph, const Program& program, int reduce, bool shared);
+
 /// In vectors of `vector_width` elements; of an expression whose launch is open in such of eight. `shared`: they only bring rows
 /// into shared memory.
 ProgramWork program_work(const ExpressionGraph& graph, const Program& program, int vector_width = 8,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/fuse/arguments.hpp"
+#include "rooftile/fuse/launch_model.hpp"
 
 namespace rooftile {
 namespace {
@@ -20,8 +21,7 @@ int words_of(const std::string& accumulator) {
 /// A reduction that takes two joint ones where the row can be gone over again for nothing: the greatest value
 /// before exponentials, the mean before deviations. Chunks of a ring are reduced while later ones arrive.
 bool RowsText::in_two(int r) const {
-    const Reduction kind = w_.value(r).reduction;
-    return !reload() && !ring() && (kind == Reduction::exponentials || kind == Reduction::moments);
+    return !reload() && !ring() && reduced_in_two_rounds(w_.plan.problem, p_, r, c_.row_storage == RowStorage::shared);
 }
 
 RowsText::Joint RowsText::first_of(int r) const {
