@@ -27,6 +27,9 @@ struct GemmArguments {
     int a_step, b_step;  ///< of an operand's matrices from one of C to the next: 1, or 0 where all of C share one
     int operand_step;    ///< the same of the epilogue's operand that comes through the ring
     long long c_stride;  ///< elements from one matrix of C to the next; read only where C goes out by predicated stores
+    // Of groups of rows, each with a matrix of B of its own:
+    int groups;
+    const int* offsets;  ///< groups + 1: where a group's rows begin and the last one's end
     // Where clusters sum pieces of K by themselves:
     int pieces;
     void* sums;         ///< fp32, in the workspace

@@ -20,6 +20,8 @@
 // of the tile's columns from all parts, adds them in the order of the parts, and stores them. Neither timing
 // nor the place of a CTA can change a bit of C.
 //
+// Groups (group_slots): A's and C's rows are divided among matrices of B by offsets that are read on the device; _groups has them.
+//
 // In pieces: where tiles are few and K is deep, clusters take pieces of K of the same tile, and leave their sums in the
 // workspace; the last one adds them up in the order of the pieces.
 //
@@ -47,7 +49,7 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
               right = C.swap_ab ? first_row : 0;  // of the tile's first element
     [[maybe_unused]] const Turns<2, sm90_turn_barrier> turns{warpgroup};
     RingPosition<C.stages> at;
-    Sm90TileScheduler<C> scheduler(args);
+    Sm90TileScheduler<C> scheduler(args, shared);
     const int k_blocks = Sm90Blocks<C>(args, scheduler).count;
     Sm90Target<C> target{map_c, shared, args, warpgroup};
     [[maybe_unused]] unsigned turn = 0;
@@ -80,22 +82,22 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
                 pieces.add_up(sums);
                 const int share = scheduler.part * C.share_n();
                 store_finished<C>(epilogue, OwnSums<C>{sums}, target, args,
-                                  {tile.m + (C.swap_ab ? share : down), tile.n + (C.swap_ab ? right : share), tile.batch}, {});
+                                  tile.moved(C.swap_ab ? share : down, C.swap_ab ? right : share), {});
             }
         } else if constexpr (C.split_k > 1) {
             publish<C>(sums, shared, turn);
             turn ^= 1;
             const int share = scheduler.part * C.share_n();
             store_finished<C>(epilogue, SumsOfParts<C>(shared, scheduler), target, args,
-                              {tile.m + (C.swap_ab ? share : down), tile.n + (C.swap_ab ? right : share), tile.batch}, {});
+                              tile.moved(C.swap_ab ? share : down, C.swap_ab ? right : share), {});
             end_exchange<C>(shared);
         } else if constexpr (C.operand_in_ring) {
             RingOperand<C> operand;
             operand.wait(shared, at, tile);
-            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right, tile.batch}, operand);
+            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, tile.moved(down, right), operand);
             operand.hand_back(shared);
         } else {
-            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right, tile.batch}, {});
+            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, tile.moved(down, right), {});
         }
         scheduler.tiles.advance();
         if (pingpong) {  // over the other warpgroup's tile
@@ -112,10 +114,12 @@ __device__ void consume_overlapped(const TensorMap& map_c, const GemmArguments& 
                                    const Sm90Shared<C>& shared, int warpgroup) {
     const int first_row = warpgroup * C.warpgroup_m();
     RingPosition<C.stages> at;
-    Sm90TileScheduler<C> scheduler(args);
+    Sm90TileScheduler<C> scheduler(args, shared);
     const int k_blocks = Sm90Blocks<C>(args, scheduler).count;
     Sm90Target<C> target{map_c, shared, args, warpgroup};
     KeptSums<C> kept;
+    if constexpr (C.grouped())
+        if (!scheduler.tiles.more()) return;  // groups may have fewer tiles than the grid has CTAs
     for (bool first = true; scheduler.tiles.more(); scheduler.tiles.advance(), first = false) {
         Sm90Accumulators<C> sums;
         int previous = 0, block = 0;
@@ -131,7 +135,7 @@ __device__ void consume_overlapped(const TensorMap& map_c, const GemmArguments& 
             step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
         drain<C>(sums, shared, previous, scheduler.part);
         kept.keep(sums);
-        target.at = {C.swap_ab ? tile.m : tile.m + first_row, C.swap_ab ? tile.n + first_row : tile.n, tile.batch};
+        target.at = tile.moved(C.swap_ab ? 0 : first_row, C.swap_ab ? first_row : 0);
     }
     store_by_tma<C>(kept, target);  // a CTA of the grid has one tile at least
     if (ptx::elect_one()) ptx::tma_store_wait_read<0>();
@@ -167,6 +171,10 @@ __device__ __forceinline__ void run_cta(const TensorMap& map_a, const TensorMap&
     // free.
     ptx::launch_dependents();
     ptx::wait_for_dependencies();
+    if constexpr (C.grouped()) {
+        if (threadIdx.x < 32) shared.groups().count(args);
+        __syncthreads();
+    }
 
     const int role = warpgroup();
     if (role == 0) {

@@ -38,6 +38,9 @@ struct Sm90GemmConfig {
     bool batched = false;
     /// An epilogue's operand of 16 bits that has an element for each of C comes through the ring, behind a tile's last block of K.
     bool operand_in_ring = false;
+    /// Groups of rows that shared memory has room for, of which each has a matrix of B: a power of two, 32 at least. 0: there are
+    /// none. They are batched, A and C are one matrix.
+    int group_slots = 0;
     /// Of a thread, beside the plain kernel's: what a caller's epilogue holds. The planner's alone; 0: there is none.
     int epilogue_registers = 0;
 
@@ -54,9 +57,11 @@ struct Sm90GemmConfig {
     static constexpr int epilogue_tiles_in_flight =
         2;  ///< C epilogue tiles a consumer warpgroup stores through
     static constexpr int most_registers = 255;  ///< that an instruction can name: what a thread has where none are moved
+    static constexpr int max_groups = 1024;  ///< a lane of a warp counts a 32nd of them in registers
     static constexpr int sums_in_flight_bytes =
         32768;  ///< at most, of other pieces' sums of a CTA: more than its SM's port brings within L2's latency
 
+    constexpr bool grouped() const { return group_slots > 0; }
     constexpr int operand_bytes() const { return bytes_of(type); }  ///< of an element
     constexpr int result_bytes() const { return bytes_of(c_type); }
     constexpr int sector_columns() const { return sector_bytes / result_bytes(); }
@@ -190,8 +195,11 @@ struct Sm90GemmConfig {
     /// Full and empty of each stage; two for the exchange between parts of K.
     constexpr int all_barrier_bytes() const { return (2 * stages + (split_k > 1 ? 2 : 0)) * barrier_bytes; }
 
+    /// Rows of tiles up to each group, where each begins, and the end; in whole barriers.
+    constexpr int group_bytes() const { return grouped() ? 8 * group_slots + 8 : 0; }
+
     /// Everything but the stages.
-    constexpr int reserved_bytes() const { return epilogue_bytes() + all_barrier_bytes(); }
+    constexpr int reserved_bytes() const { return epilogue_bytes() + all_barrier_bytes() + group_bytes(); }
     constexpr int shared_bytes() const { return stages * stage_bytes() + reserved_bytes(); }
 
     friend constexpr bool operator==(const Sm90GemmConfig&, const Sm90GemmConfig&) = default;

@@ -4,6 +4,7 @@
 
 #include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/sm90_gemm_config.hpp"
+#include "kernels/gemm/sm90_gemm_groups.cuh"
 #include "kernels/gemm/tile_order.cuh"
 #include "kernels/pipeline/ring.cuh"
 #include "kernels/pipeline/scheduler.cuh"
@@ -31,6 +32,8 @@ constexpr bool obeys_the_hardware() {
                   "the parts' sums take the whole ring");
     static_assert(!C.in_pieces || (C.schedule == Schedule::cooperative && C.ctas_per_sm == 1 && !C.overlapped_epilogue),
                   "pieces of K: one tile a CTA, whose sums are done when it is");
+    static_assert(!C.grouped() || (C.batched && !C.in_pieces && C.group_slots % 32 == 0 && C.group_slots <= Sm90GemmConfig::max_groups),
+                  "groups of rows: a warp counts them, how many tiles there are is known on the device alone");
     static_assert(C.split_k == 1 || C.mma_n() % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
     static_assert(!C.tma_store || C.swap_ab || C.share_n() % C.epilogue_columns() == 0,
                   "whole epilogue tiles");
@@ -77,11 +80,14 @@ struct Sm90Shared {
     /// Split-K, a lap a tile. Full: all sums of the cluster are written; empty: all are read. Its roles keep the
     /// lap's parity alone (`turn`): with RingPosition<1> the compiler orders the loops otherwise.
     __device__ Ring<1> exchange() const { return {ring.barriers + Ring<C.stages>::bytes()}; }
+    __device__ Sm90Groups<C> groups() const { return {ring.barriers + C.all_barrier_bytes()}; }
 };
 
-/// Where a CTA's tile of C lies: its first element, and which product of a batch it is of.
+/// Where a CTA's tile of C lies: its first element, and which product of a batch, or group, it is of.
 struct TileOrigin {
     int m, n, batch;
+    int end = 0;  ///< of a group: the row behind its last
+    __device__ TileOrigin moved(int down, int right) const { return {m + down, n + right, batch, end}; }
 };
 
 /// The tiles of C as this CTA's cluster meets them, product after product.
@@ -92,12 +98,13 @@ struct Sm90TileScheduler {
     int part;  // of K, in the cluster
     int piece = 0;  // of K, that the cluster has
     StaticTileScheduler<C.cluster_ctas()> tiles;
-    __device__ explicit Sm90TileScheduler(const GemmArguments& arguments)
+    [[maybe_unused]] Sm90Groups<C> groups;
+    __device__ Sm90TileScheduler(const GemmArguments& arguments, const Sm90Shared<C>& shared)
         : args(arguments),
           rank(C.cluster_ctas() > 1 ? static_cast<int>(ptx::cluster_rank()) : 0),
           part(0),
-          tiles{.rows = ceil_div(args.m, C.cluster_m * C.tile_m) * (C.batched ? args.batch : 1),
-                .columns = ceil_div(args.n, C.cluster_n * C.tile_n)} {
+          tiles{.rows = rows_of_tiles(arguments, shared), .columns = ceil_div(args.n, C.cluster_n * C.tile_n)},
+          groups(shared.groups()) {
         if constexpr (C.split_k > 1) {
             part = rank / C.peers();
             rank %= C.peers();
@@ -108,10 +115,23 @@ struct Sm90TileScheduler {
             tiles.index -= piece * tiles.step;
         }
     }
+    __device__ static int rows_of_tiles(const GemmArguments& args, const Sm90Shared<C>& shared) {
+        if constexpr (C.grouped()) return shared.groups().tiles(args.groups);
+        else return ceil_div(args.m, C.cluster_m * C.tile_m) * (C.batched ? args.batch : 1);
+    }
+    /// The same of a group's tiles: they begin where the group does, and the last one may reach beyond its end.
+    __device__ TileOrigin origin_in_group() const {
+        const int group = groups.group_of(tiles.index / tiles.columns), before = group == 0 ? 0 : groups.tiles_up_to(group - 1);
+        const TileCoordinate t = tile_at(tiles.index - before * tiles.columns, groups.tiles_up_to(group) - before, tiles.columns,
+                                         static_cast<Order>(args.order), args.group);
+        return {groups.first_row(group) + (t.row * C.cluster_m + rank / C.cluster_n) * C.tile_m,
+                min((t.column * C.cluster_n + rank % C.cluster_n) * C.tile_n, args.last_n), group, groups.first_row(group + 1)};
+    }
     /// What this CTA computes. A tile that would reach beyond C ends with it instead, and stores
     /// once more, bit for bit, what it shares with the tile before: TMA takes longer for rows of a box that are not there
     /// than for rows that are (docs/facts.md).
     __device__ TileOrigin origin() const {
+        if constexpr (C.grouped()) return origin_in_group();
         int rows = tiles.rows, index = tiles.index, batch = 0;
         if constexpr (C.batched) {
             rows = ceil_div(args.m, C.cluster_m * C.tile_m);

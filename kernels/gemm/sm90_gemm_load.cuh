@@ -64,7 +64,7 @@ template <Sm90GemmConfig C>
 __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, [[maybe_unused]] const TensorMap& map_operand,
                         const GemmArguments& args, const Sm90Shared<C>& shared) {
     RingPosition<C.stages> at;
-    Sm90TileScheduler<C> scheduler(args);
+    Sm90TileScheduler<C> scheduler(args, shared);
     const Sm90Blocks<C> k(args, scheduler);
     const unsigned short everyone = ((1 << C.peers()) - 1) << scheduler.part * C.peers();
     [[maybe_unused]] unsigned turn = 1;  // of the exchange's one stage: nothing to wait for before the first tile

@@ -69,12 +69,15 @@ struct Sm90Target {
     int epilogue_tile = 0;
     TileOrigin at{};  ///< the first element of what this warpgroup stores
 
+    /// Of `rows` of C from `down` on, those that are the group's; below 0: none.
+    __device__ int rows_inside(int down) const { return at.end - (at.m + down); }
     /// A box of shared memory to C, `right` and `down` from there.
     __device__ void store_box(unsigned from, int right, int down) const {
         const int x = at.n + right, y = at.m + down;
+        [[maybe_unused]] const int matrix = C.grouped() ? 0 : at.batch;
         if constexpr (C.ablated == Ablation::store) {
-        } else if constexpr (C.batched && C.store_policy) ptx::tma_store_3d(map_c, from, x, y, at.batch, args.c_policy);
-        else if constexpr (C.batched) ptx::tma_store_3d(map_c, from, x, y, at.batch);
+        } else if constexpr (C.batched && C.store_policy) ptx::tma_store_3d(map_c, from, x, y, matrix, args.c_policy);
+        else if constexpr (C.batched) ptx::tma_store_3d(map_c, from, x, y, matrix);
         else if constexpr (C.store_policy) ptx::tma_store_2d(map_c, from, x, y, args.c_policy);
         else ptx::tma_store_2d(map_c, from, x, y);
     }
@@ -142,9 +145,22 @@ __device__ void store_upright_tile(const Sums& sums, Sm90Target<C>& target, int 
     write_epilogue_tile<C>(from, sums, i, half, column);
     ptx::fence_async_proxy();
     __syncwarp();
+    const int down = 64 * i + 16 * warp + 8 * half;
+    const bool whole = !C.grouped() || target.rows_inside(down) >= C.warp_rows();
     if (ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
-        target.store_box(from, column, 64 * i + 16 * warp + 8 * half);
-        ptx::tma_store_commit();
+        if (whole) target.store_box(from, column, down);
+        ptx::tma_store_commit();  // of nothing too: the wait counts commits
+    }
+    if constexpr (C.grouped() && C.ablated != Ablation::store) {
+        if (!whole) {
+            constexpr int row_bytes = C.epilogue_columns() * C.result_bytes();
+            const unsigned mask = C.epilogue_swizzle_bytes() > 0 ? row_bytes / 16 - 1 : 0;
+            store_rows<C, row_bytes>(target.args, target.at.m + down, target.at.n + column, target.rows_inside(down), threadIdx.x % 32, 32,
+                                     [&](int row, int chunk) {
+                                         const unsigned at = from + row * row_bytes + chunk * 16;
+                                         return at ^ ((at >> 7 & mask) << 4);
+                                     });
+        }
     }
     target.epilogue_tile = (target.epilogue_tile + 1) % Sm90GemmConfig::epilogue_tiles_in_flight;
 }
@@ -202,11 +218,24 @@ __device__ void store_turned_tile(const Sums& sums, Sm90Target<C>& target, int s
     else write_turned_tile<C>(to, sums, i, row, warp);
     ptx::fence_async_proxy();
     meet();
-    if (warp == 0 && ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
+    const bool whole = !C.grouped() || target.rows_inside(row) >= C.turned_rows();
+    if (whole && warp == 0 && ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
 #pragma unroll
         for (int part = 0; part < Sm90GemmConfig::wgmma_m / C.epilogue_columns(); ++part)
             target.store_box(to + part * C.turned_rows() * Sm90GemmConfig::swizzle_bytes, 64 * i + part * C.epilogue_columns(), row);
         ptx::tma_store_commit();
+    }
+    if constexpr (C.grouped() && C.ablated != Ablation::store) {
+        if (!whole) {
+            if (warp == 0 && ptx::elect_one()) ptx::tma_store_commit();  // of nothing: the wait counts commits
+            constexpr int row_bytes = Sm90GemmConfig::swizzle_bytes;
+            for (int part = 0; part < Sm90GemmConfig::wgmma_m / C.epilogue_columns(); ++part)
+                store_rows<C, row_bytes>(target.args, target.at.m + row, target.at.n + 64 * i + part * C.epilogue_columns(),
+                                         target.rows_inside(row), threadIdx.x % Sm90GemmConfig::warpgroup_threads,
+                                         Sm90GemmConfig::warpgroup_threads, [&](int r, int chunk) {
+                                             return to + (part * C.turned_rows() + r) * row_bytes + (chunk ^ r % 8) * 16;
+                                         });
+        }
     }
     target.epilogue_tile = (target.epilogue_tile + 1) % Sm90GemmConfig::epilogue_tiles_in_flight;
 }
@@ -242,14 +271,14 @@ __device__ void finished_pair(Sm90Element<C> (&to)[2], const Sums& sums, int i, 
 
 /// C straight from registers, for an ldc that no tensor map can describe: an element at a time.
 template <Sm90GemmConfig C, class Sums>
-__device__ void store_by_element(const Sums& sums, const GemmArguments& args, int m, int n, int batch) {
+__device__ void store_by_element(const Sums& sums, const GemmArguments& args, const TileOrigin& at) {
     const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
     auto* c = static_cast<Sm90Element<C>*>(args.c);
-    if constexpr (C.batched) c += batch * args.c_stride;
+    if constexpr (C.batched && !C.grouped()) c += at.batch * args.c_stride;
     // Unsigned: a tile beyond the last one may begin past 2^31, and still lies outside C.
-    const unsigned row = m + thread / 32 * 16 + thread % 32 / 4;
-    const unsigned column = n + thread % 4 * 2;
-    const unsigned rows = args.m, columns = args.n;
+    const unsigned row = at.m + thread / 32 * 16 + thread % 32 / 4;
+    const unsigned column = at.n + thread % 4 * 2;
+    const unsigned rows = C.grouped() ? at.end : args.m, columns = args.n;
     [[maybe_unused]] unsigned folded = 0;
 #pragma unroll
     for (int i = 0; i < C.wgmma_rows(); ++i) {
@@ -278,13 +307,13 @@ __device__ void store_by_element(const Sums& sums, const GemmArguments& args, in
 
 /// The same with swap_ab: what lies side by side in a thread lies one above the other in C.
 template <Sm90GemmConfig C, class Sums>
-__device__ void store_turned_by_element(const Sums& sums, const GemmArguments& args, int m, int n, int batch) {
+__device__ void store_turned_by_element(const Sums& sums, const GemmArguments& args, const TileOrigin& at) {
     const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
     auto* c = static_cast<Sm90Element<C>*>(args.c);
-    if constexpr (C.batched) c += batch * args.c_stride;
-    const unsigned row = m + thread % 4 * 2;
-    const unsigned column = n + thread / 32 * 16 + thread % 32 / 4;
-    const unsigned rows = args.m, columns = args.n;
+    if constexpr (C.batched && !C.grouped()) c += at.batch * args.c_stride;
+    const unsigned row = at.m + thread % 4 * 2;
+    const unsigned column = at.n + thread / 32 * 16 + thread % 32 / 4;
+    const unsigned rows = C.grouped() ? at.end : args.m, columns = args.n;
     [[maybe_unused]] unsigned folded = 0;
 #pragma unroll
     for (int i = 0; i < C.wgmma_rows(); ++i) {
@@ -315,8 +344,8 @@ template <Sm90GemmConfig C, class Sums>
 __device__ void store(const Sums& sums, Sm90Target<C>& target, const GemmArguments& args, const TileOrigin& at) {
     target.at = at;
     if constexpr (C.tma_store) store_by_tma<C>(sums, target);
-    else if constexpr (C.swap_ab) store_turned_by_element<C>(sums, args, at.m, at.n, at.batch);
-    else store_by_element<C>(sums, args, at.m, at.n, at.batch);
+    else if constexpr (C.swap_ab) store_turned_by_element<C>(sums, args, at);
+    else store_by_element<C>(sums, args, at);
 }
 
 }  // namespace rooftile

@@ -16,7 +16,7 @@ GemmSizes sizes_of(const GemmProblem& p) {
             .sum_bytes = bytes_of(p.accumulate_type),
             .products = double(p.batch),
             .a_matrices = double(p.a_matrices()),
-            .b_matrices = double(p.b_matrices())};
+            .b_matrices = double(p.b_matrices_read())};
 }
 
 double min_traffic_bytes(const GemmSizes& s, double storage, double units) {

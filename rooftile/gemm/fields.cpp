@@ -72,8 +72,11 @@ std::vector<Field> make_fields() {
          FieldKind::list},
         {"batch", "B", "So many products of that shape, one matrix behind the other; default 1", problem},
         {"stride_a", "N", "Elements from one A of a batch to the next, 0: one A for all; default: dense", problem},
-        {"stride_b", "N", "The same of B", problem},
+        {"stride_b", "N", "The same of B, of groups too, which have one each", problem},
         {"stride_d", "N", "The same of the results, which lie apart", problem},
+        {"groups", "LIST",
+         "Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and scaled to m; or a file", problem,
+         FieldKind::text},
         // Named so that it is refused by name.
         {"layout", "NAME", "Not offered", hidden},
         {"kernel", "NAME", kernel_meaning(), fixed},
@@ -175,7 +178,8 @@ Sizes sizes_of(const Given& g) {
         missing += (missing.empty() ? "" : ", ") + g.name(key);
         return 0;
     };
-    const Sizes sizes{size("m"), size("n"), size("k")};
+    const bool counted = g.has("groups") && !g.has("m");  // their rows say it
+    const Sizes sizes{counted ? 0 : size("m"), size("n"), size("k")};
     if (!missing.empty())
         throw RequestError(
             fmt::format("missing {}; a GEMM needs {}, {} and {}, or {}", missing, g.name("m"), g.name("n"), g.name("k"),
@@ -230,9 +234,10 @@ void give_types(const Given& g, GemmProblem& p) {
 void give_batch(const Given& g, GemmProblem& p) {
     if (g.has("batch")) p.batch = whole_number(g.name("batch"), g.text("batch"), 1, largest_extent);
     for (const auto& [key, stride, operand] : {std::tuple{"stride_a", &p.a_stride, 'a'}, {"stride_b", &p.b_stride, 'b'}, {"stride_d", &p.c_stride, 'c'}}) {
-        if (g.has(key) && !g.has("batch"))
+        const bool of_groups = p.groups && operand == 'b';
+        if (g.has(key) && !g.has("batch") && !of_groups)
             throw RequestError(fmt::format("{} is of a batch; give {} too", g.name(key), g.name("batch")));
-        if (p.batch == 1) continue;  // it means nothing
+        if (p.batch == 1 && !of_groups) continue;  // it means nothing
         *stride = g.has(key) ? whole_number(g.name(key), g.text(key), 0, std::int64_t{1} << 60) : dense_stride(p, operand);
     }
 }
@@ -249,7 +254,10 @@ GemmProblem gemm_problem(const Given& g) {
         throw RequestError(
             fmt::format("{} is not offered: libraries name the same layout differently; say which index is contiguous with "
                         "{} k|m and {} k|n", g.name("layout"), g.name("a_major"), g.name("b_major")));
-    const Sizes sizes = sizes_of(g);
+    Sizes sizes = sizes_of(g);
+    SharedGroups groups;
+    if (g.has("groups")) groups = gemm_groups(g.text("groups"), sizes.m, g.name("groups"));
+    if (groups) sizes.m = groups->total();
     const Type type = choice(g, "type", types) == 0 ? Type::bf16 : Type::fp16;
     const auto major = [&](std::string_view key, std::span<const std::string_view> names) {
         return choice(g, key, names) == 0 ? Major::k : Major::mn;
@@ -263,6 +271,7 @@ GemmProblem gemm_problem(const Given& g) {
                                       {"b_offset", &problem.b_offset},
                                       {"c_offset", &problem.c_offset}})
         if (g.has(key)) *offset = whole_number(g.name(key), g.text(key), 0, largest_extent);
+    problem.groups = std::move(groups);
     give_types(g, problem);
     give_batch(g, problem);
     problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
@@ -288,6 +297,7 @@ Given gemm_given(const GemmProblem& p) {
     if (p.batch > 1)
         for (const auto& [key, number] : {std::pair{"batch", p.batch}, {"stride_a", p.a_stride}, {"stride_b", p.b_stride}, {"stride_d", p.c_stride}})
             given.add(key, std::to_string(number));
+    if (p.groups) given.add("groups", p.groups.text()), given.add("stride_b", std::to_string(p.b_stride));
     if (!p.epilogue) return given;
     for (const auto& [key, number, preset] : {std::tuple{"alpha", p.alpha, 1.0}, {"beta", p.beta, 0.0}})
         if (number != preset) given.add(key, fmt::format("{}", number));
@@ -304,6 +314,10 @@ Given gemm_given(const Record& record) {
     if (find_as<std::int64_t>(record, "batch").value_or(1) > 1)
         for (const char* key : {"batch", "stride_a", "stride_b", "stride_d"})
             if (const auto number = find_as<std::int64_t>(record, key)) given.add(key, std::to_string(*number));
+    if (const auto groups = find_as<std::string>(record, "groups")) {
+        given.add("groups", *groups);
+        if (const auto stride = find_as<std::int64_t>(record, "stride_b")) given.add("stride_b", std::to_string(*stride));
+    }
     for (const char* key : {"a_major", "b_major"})
         if (const auto text = find_as<std::string>(record, key)) given.add(key, *text);
     if (const auto element_types = find_as<Record>(record, "types")) {

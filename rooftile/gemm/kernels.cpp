@@ -53,6 +53,8 @@ std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem) {
                        fmt::format("{} x {} -> {} is sm90_gemm's so far; take bf16 or fp16 for all three here", name_of(problem.a_type),
                                    name_of(problem.b_type), name_of(problem.c_type)),
                        1, 0};
+    if (problem.groups)
+        return Refusal{Reason::instruction, "groups are sm90_gemm's so far; launch the products one by one", double(problem.groups->count()), 1};
     if (problem.batch > 1)
         return Refusal{Reason::instruction,
                        fmt::format("batch = {}: batches are sm90_gemm's so far; launch the products one by one", problem.batch),

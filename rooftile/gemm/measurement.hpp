@@ -26,6 +26,6 @@ const GemmMeasured* gemm_measured(const Measurement& row);
 
 // Keys of the baselines of a row.
 inline constexpr std::string_view cublaslt_top1 = "cublaslt_top1", cublaslt_best = "cublaslt_best",
-                                  copy_baseline = "copy";
+                                  cublaslt_loop = "cublaslt_loop", copy_baseline = "copy";
 
 }  // namespace rooftile

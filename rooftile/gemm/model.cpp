@@ -65,7 +65,7 @@ double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProbl
                       const Neighbours& neighbours) {
     const auto [a, b] = l2_rows(hw, t, p, neighbours);
     const TileGrid clusters = cluster_grid(p, t);
-    return (a * hw.a_lines.of(double(clusters.columns)) + b * hw.b_lines.of(double(clusters.rows))) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
+    return (a * hw.a_lines.of(double(clusters.columns)) + b * hw.b_lines.of(whole_up(rows_a_matrix(p, clusters)))) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
 }
 
 double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
@@ -73,10 +73,11 @@ double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProbl
     // One operand at most is merged: along a row of tiles A, down a column B. Of one that is not multicast
     // clusters read as much as CTAs.
     auto [own_a, own_b] = own_rows(t, p);
-    own_a *= hw.a_lines.of(readers(tiles.columns, t.cluster_n)), own_b *= hw.b_lines.of(readers(tiles.rows, t.cluster_m));
+    const double rows = whole_up(rows_a_matrix(p, tiles));
+    own_a *= hw.a_lines.of(readers(tiles.columns, t.cluster_n)), own_b *= hw.b_lines.of(readers(std::int64_t(rows), t.cluster_m));
     const double enough = coalesced_neighbours(hw, t);
     const double a = t.cluster_n == 1 && hw.a_lines.on_line() && double(tiles.columns) >= enough ? own_a : 0;
-    const double b = t.cluster_m == 1 && hw.b_lines.on_line() && double(tiles.rows) >= enough ? own_b : 0;
+    const double b = t.cluster_m == 1 && hw.b_lines.on_line() && rows >= enough ? own_b : 0;
     const double merged = (a > b ? a : b) * (1 - 1 / hw.l2_coalesced);
     const double all = (t.cluster_n > 1 ? own_a * hw.l2_multicast : own_a)
                        + (t.cluster_m > 1 ? own_b * hw.l2_multicast : own_b);
@@ -139,13 +140,13 @@ double bytes(std::int64_t rows, std::int64_t columns, Type type) {
 }  // namespace
 
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p)
-    : a_(bytes(p.m, p.k, p.a_type)),
+    : a_(p.rows_a_matrix() * double(p.k) * bytes_of(p.a_type)),
       b_(bytes(p.n, p.k, p.b_type)),
-      c_(bytes(p.m, p.n, p.c_type) + (p.epilogue ? p.epilogue->bytes / double(p.batch) : 0)),  // read once, tile by tile, as C is written
-      products_(double(p.batch)),
-      a_shared_(p.a_stride == 0),
+      c_(p.rows_a_matrix() * double(p.n) * bytes_of(p.c_type) + (p.epilogue ? p.epilogue->bytes / double(p.batch) : 0)),  // read once, tile by tile, as C is written
+      products_(double(p.groups ? p.groups->with_rows() : p.batch)),
+      a_shared_(p.a_stride == 0 && !p.groups),
       b_shared_(p.b_stride == 0),
-      rows_(double(ceil_div(p.m, t.tile_m))),
+      rows_(rows_a_matrix(p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1))),
       columns_(double(ceil_div(p.n, t.tile_n))),
       slots_(hw.sms * t.ctas_per_sm / t.k_parts()),
       l2_(hw.l2_bytes),
@@ -215,7 +216,7 @@ double crossing_share(const GemmHardware& hw, const GemmTile& t, const GemmProbl
         return 1 - all_at_home;
     };
     const double a = double(p.m) * bytes_of(p.a_type), b = double(p.n) * bytes_of(p.b_type);
-    return (a * crossing(columns) + b * crossing(rows)) / (a + b);
+    return (a * crossing(columns) + b * crossing(std::int64_t(whole_up(rows_a_matrix(p, {rows, columns, products}))))) / (a + b);
 }
 
 double asked_bytes(const GemmTile& t, const GemmProblem& p) {

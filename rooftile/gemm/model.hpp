@@ -40,7 +40,12 @@ struct TileGrid {
     double count() const { return double(rows) * double(columns) * double(products); }
 };
 inline TileGrid cluster_grid(const GemmProblem& p, int tile_m, int tile_n, int cluster_m, int cluster_n) {
+    if (p.groups) return {p.groups->tiles(std::int64_t{tile_m} * cluster_m), ceil_div(p.n, std::int64_t{tile_n} * cluster_n), 1};
     return {ceil_div(p.m, std::int64_t{tile_m} * cluster_m), ceil_div(p.n, std::int64_t{tile_n} * cluster_n), p.batch};
+}
+/// Rows of tiles that read the same B: of groups the mean of those that have any.
+inline double rows_a_matrix(const GemmProblem& p, const TileGrid& tiles) {
+    return p.groups ? double(tiles.rows) / double(p.groups->with_rows()) : double(tiles.rows);
 }
 inline TileGrid cluster_grid(const GemmProblem& problem, const GemmTile& t) {
     return cluster_grid(problem, t.tile_m, t.tile_n, t.cluster_m, t.cluster_n);
@@ -53,7 +58,9 @@ struct Neighbours {
 /// `clusters` counts cluster tiles of C. A tile schedule that turns at every step has none.
 Neighbours neighbours(const TileGrid& clusters, Order order, int group);
 inline Neighbours neighbours(const GemmProblem& problem, const GemmTile& t, Order order, int group) {
-    return neighbours(cluster_grid(problem, t), order, group);
+    TileGrid clusters = cluster_grid(problem, t);
+    if (problem.groups) clusters.rows = ceil_div(clusters.rows, problem.groups->with_rows());
+    return neighbours(clusters, order, group);
 }
 
 /// Cycles of one SM for one k-step of one tile, by resource.
@@ -151,7 +158,7 @@ class ScheduleTraffic {
     Reads reads(const Bands& tile_schedule, double height) const;
 
     double a_, b_, c_;       // B: each operand of one product once
-    double products_;
+    double products_;  // or groups that have rows
     bool a_shared_, b_shared_;  // by all products
     double rows_, columns_;  // tiles of C
     double slots_;           // CTAs that run at once

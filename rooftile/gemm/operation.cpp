@@ -35,6 +35,12 @@ TensorInfo matrix(const std::string& name, Type type, std::int64_t rows, std::in
     return t;
 }
 
+/// Where each group's rows begin, and the last one's end.
+TensorInfo offsets_tensor(const GemmGroups& groups) {
+    return {.name = "offsets", .type = "int32", .element_bits = 32, .extents = {Extent::of(groups.count() + 1)}, .strides = {1}, .role = TensorRole::in,
+            .offset = 0};
+}
+
 /// Dense: [m,n], [m,1], [n] or one number; of a batch one for each product, [batch,m,n], too.
 TensorInfo epilogue_tensor(const EpilogueOperand& o, const GemmProblem& p) {
     TensorInfo t{.name = o.name, .type = std::string(name_of(o.element)), .element_bits = 8 * bytes_of(o.element), .extents = {},
@@ -189,6 +195,7 @@ class GemmOperation final : public Operation {
         std::vector<TensorInfo> out = {
                 matrix("a", p.a_type, p.m, p.k, p.lda, p.a_offset, p.a_major == Major::k, TensorRole::in, p.a_matrices(), p.a_stride),
                 matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in, p.b_matrices(), p.b_stride)};
+        if (p.groups) out.push_back(offsets_tensor(*p.groups));
         if (p.epilogue)
             for (const EpilogueOperand& o : p.epilogue->operands) out.push_back(epilogue_tensor(o, p));
         out.push_back(matrix(p.epilogue ? p.epilogue->output() : "c", p.c_type, p.m, p.n, p.ldc, p.c_offset, true,
@@ -222,7 +229,7 @@ class GemmOperation final : public Operation {
     }
     std::string short_name(const Problem& problem) const override {
         const auto& p = problem.own.as<GemmProblem>();
-        return fmt::format("{}{}x{}x{}", p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m, p.n, p.k);
+        return fmt::format("{}{}x{}x{}", p.groups ? fmt::format("{} groups of ", p.groups->count()) : p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m, p.n, p.k);
     }
     std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,
                         const Terminal& terminal) const override {

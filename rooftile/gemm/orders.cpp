@@ -52,7 +52,7 @@ class OrderTrials {
 
   private:
     /// A product that L2 cannot hold leaves nothing there for the next.
-    double products() const { return double(problem_.batch); }
+    double products() const { return double(problem_.groups ? problem_.groups->with_rows() : problem_.batch); }
 
     const GemmHardware& hw_;
     const GemmTile& tile_;
@@ -75,6 +75,7 @@ ScoredOrder order_by_formula(const ScheduleTraffic& traffic, const InnerSpace& i
 
 std::optional<ScoredOrder> order_by_simulation(const GemmHardware& hw, const GemmTile& tile,
                                                const GemmProblem& problem, const InnerSpace& inner) {
+    if (problem.groups) return order_by_simulation(hw, tile, as_batch(problem), inner);
     const ScheduleTraffic traffic(hw, tile, problem);
     const auto [rows, columns, products] = cluster_grid(problem, tile);
     if (!(hw.l2_bytes >= 1) || !(traffic.least_of_one() > hw.l2_bytes) || rows > max_cluster_tiles / columns)

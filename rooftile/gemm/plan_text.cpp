@@ -140,7 +140,7 @@ std::string heading_text(const GemmProblem& p, std::string_view machine_id, std:
                          const Terminal& terminal) {
     const std::string times(terminal.sign("×", "x"));
     const double flops = p.flops().value, bytes = p.compulsory_bytes().value;
-    const std::string sizes = fmt::format("gemm {}{} {} {} {} {}", p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m, times,
+    const std::string sizes = fmt::format("gemm {}{} {} {} {} {}", p.groups ? fmt::format("{} groups of ", p.groups->count()) : p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m, times,
                                           p.n, times, p.k);
     const std::string kind =
         fmt::format("(M {} N {} K)  {} {} {} {} {}, {} accumulate, A {}-major, B {}-major", times, times,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rooftile/core/arithmetic.hpp"
 #include "rooftile/error.hpp"
 
 namespace rooftile {
@@ -57,18 +58,33 @@ Lines lines_of(const GemmProblem& p, char operand) {
 void check_stride(const GemmProblem& p, char operand) {
     const Lines l = lines_of(p, operand);
     if (l.stride == 0 && operand != 'c') return;
+    const std::int64_t matrices = p.groups ? p.groups->count() : p.batch;
     const bool behind = l.stride >= (l.lines - 1) * l.leading + l.width;
-    const bool beside = l.stride >= l.width && l.stride <= (l.leading - l.width) / std::max<std::int64_t>(1, p.batch - 1);
+    const bool beside = l.stride >= l.width && l.stride <= (l.leading - l.width) / std::max<std::int64_t>(1, matrices - 1);
     if (!behind && !beside)
         throw RequestError(fmt::format("{} = {}: matrices of {} lines, {} = {}, would overlap; from {} on they lie apart{}",
                                        l.stride_name, l.stride, l.lines, l.leading_name, l.leading,
-                                       (l.lines - 1) * l.leading + l.width, operand == 'c' ? "" : ", and 0 shares one"));
+                                       (l.lines - 1) * l.leading + l.width, operand == 'c' || p.groups ? "" : ", and 0 shares one"));
     // Elements are counted in 64 bits, bytes too.
-    if (double(l.stride) * double(p.batch) >= 2305843009213693952.0)
-        throw RequestError(fmt::format("{} = {}: a batch of {} must be within 2^61 elements", l.stride_name, l.stride, p.batch));
+    if (double(l.stride) * double(matrices) >= 2305843009213693952.0)
+        throw RequestError(fmt::format("{} = {}: {} matrices must be within 2^61 elements", l.stride_name, l.stride, matrices));
+}
+
+void check_groups(const GemmProblem& p) {
+    const GemmGroups& groups = *p.groups;
+    if (p.batch != 1) throw RequestError("batch and groups exclude each other; of a batch every product has as many rows");
+    if (groups.count() > max_gemm_groups)
+        throw RequestError(fmt::format("{} groups; at most {} are taken", groups.count(), max_gemm_groups));
+    if (groups.total() != p.m) throw RequestError(fmt::format("the groups have {} rows in all, but m = {}", groups.total(), p.m));
+    if (p.epilogue)
+        throw RequestError("groups take no alpha, beta, scales or epilogue yet; a kernel behind the product does it");
+    if (p.a_stride != 0 || p.c_stride != 0) throw RequestError("stride_a and stride_d are of a batch; of groups A and C are one matrix each");
+    if (p.b_stride == 0) throw RequestError("stride_b = 0: each group has a B of its own; one for all is a product without groups");
+    check_stride(p, 'b');
 }
 
 void check_batch(const GemmProblem& p) {
+    if (p.groups) return check_groups(p);
     if (p.batch == 1) {
         if (p.a_stride != 0 || p.b_stride != 0 || p.c_stride != 0)
             throw RequestError("stride_a, stride_b and stride_d are of a batch; one product has none");
@@ -78,6 +94,16 @@ void check_batch(const GemmProblem& p) {
 }
 
 }  // namespace
+
+GemmProblem as_batch(const GemmProblem& p) {
+    GemmProblem out = p;
+    out.groups = {};
+    out.batch = p.groups->with_rows();
+    out.m = ceil_div(p.m, out.batch);
+    if (out.batch == 1) out.b_stride = 0;
+    else out.a_stride = dense_stride(out, 'a'), out.c_stride = dense_stride(out, 'c');
+    return out;
+}
 
 std::int64_t dense_stride(const GemmProblem& p, char operand) {
     const Lines l = lines_of(p, operand);

@@ -1,4 +1,5 @@
-// The GEMM problem: C[M x N] = alpha * A[M x K] * B[K x N] + beta * C, or a batch of them, and what it must move and compute.
+// The GEMM problem: C[M x N] = alpha * A[M x K] * B[K x N] + beta * C, or a batch of them, or groups of its rows with a B each, and
+// what it must move and compute.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 
 #include "kernels/types.hpp"
 #include "rooftile/gemm/epilogue.hpp"
+#include "rooftile/gemm/groups.hpp"
 #include "rooftile/units.hpp"
 
 namespace rooftile {
@@ -27,13 +29,18 @@ struct GemmProblem {
     std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;
     double alpha = 1, beta = 0;
     SharedEpilogue epilogue{};  ///< of alpha and beta too; made by gemm_epilogue()
+    SharedGroups groups{};      ///< of the m rows of A and C; B's matrices are then b_stride apart, one a group
 
     Flops flops() const { return Flops(2.0 * double(m) * double(n) * double(k) * double(batch)); }
     std::int64_t a_matrices() const { return a_stride == 0 ? 1 : batch; }
-    std::int64_t b_matrices() const { return b_stride == 0 ? 1 : batch; }
+    std::int64_t b_matrices() const { return groups ? groups->count() : b_stride == 0 ? 1 : batch; }
+    /// Those that are read: of a group without rows B is not.
+    std::int64_t b_matrices_read() const { return groups ? groups->with_rows() : b_matrices(); }
+    /// Of all groups, or of all products.
+    double rows_a_matrix() const { return groups ? double(m) / double(groups->with_rows()) : double(m); }
     /// Of all matrices, each element once.
     double a_bytes() const { return double(a_matrices()) * double(m) * double(k) * bytes_of(a_type); }
-    double b_bytes() const { return double(b_matrices()) * double(n) * double(k) * bytes_of(b_type); }
+    double b_bytes() const { return double(b_matrices_read()) * double(n) * double(k) * bytes_of(b_type); }
     double c_bytes() const { return double(batch) * double(m) * double(n) * bytes_of(c_type); }
     /// A, B and what an epilogue reads once, C written once.
     Bytes compulsory_bytes() const;
@@ -48,6 +55,9 @@ GemmProblem gemm_problem(std::int64_t m, std::int64_t n, std::int64_t k, Type ty
 
 /// Elements from one of a batch of matrices to the next where nothing lies between them.
 std::int64_t dense_stride(const GemmProblem& problem, char operand);
+
+/// Groups as a batch of as many products as groups have rows, each of the mean of them.
+GemmProblem as_batch(const GemmProblem& groups);
 
 /// Throws RequestError where sizes, leading dimensions or values are outside what the library accepts.
 void check(const GemmProblem& problem);

@@ -67,10 +67,10 @@ class ConstraintChecker {
         t.cluster_n = cluster.n;
         if (box_stops() || cluster_stops()) return true;
         // A producer that multicasts holds more than the tight one has registers for where K is in parts, or with a batch, or with an
-        // operand of the epilogue; so does one of a part of K whose operands come in several boxes each.
+        // operand of the epilogue; so does one that looks for a tile's group, and one of a part of K whose operands come in several boxes each.
         const bool parts = t.k_parts() > 1, multicasts = t.cluster_m * t.cluster_n > 1,
                    boxes = problem_.a_major == Major::mn && problem_.b_major == Major::mn;
-        const bool roomy = (multicasts && (parts || config_.batched || config_.operand_in_ring)) || (parts && boxes);
+        const bool roomy = config_.grouped() || (multicasts && (parts || config_.batched || config_.operand_in_ring)) || (parts && boxes);
         const RegisterSplit& split =
             roomy ? residency_.registers.roomy : residency_.registers.for_need(f_.registers);
         f_.producer_registers = split.producer;

@@ -1,5 +1,8 @@
 #include "rooftile/gemm/sm90_family.hpp"
 
+#include <algorithm>
+#include <bit>
+
 namespace rooftile {
 namespace {
 
@@ -51,6 +54,8 @@ bool taken_by_tma(std::int64_t leading, std::int64_t offset, std::int64_t stride
     return leading % whole == 0 && offset % whole == 0 && stride % whole == 0;
 }
 
+int group_slots(std::int64_t groups) { return int(std::bit_ceil(std::uint64_t(std::max<std::int64_t>(groups, 32)))); }
+
 bool operand_in_ring(const GemmProblem& p, int k_parts) { return k_parts == 1 && p.epilogue && p.epilogue->ring_operand(); }
 
 bool stores_by_tma(const GemmProblem& p) {
@@ -88,8 +93,9 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .b_major = is_fp8(p.b_type) ? Major::k : p.b_major,
                           .tma_store = stores_by_tma(p),
                           .epilogue_tile_n = c.epilogue_tile_n,
-                          .batched = p.batch > 1,
+                          .batched = p.batch > 1 || bool(p.groups),
                           .operand_in_ring = operand_in_ring(p, t.k_parts()),
+                          .group_slots = p.groups ? group_slots(p.groups->count()) : 0,
                           .epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab) : 0};
     give_registers(config, c, r);
     return config;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "kernels/gemm/tile_order.cuh"
 #include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/sm90_derivation.hpp"
@@ -62,6 +63,20 @@ std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& 
     return std::nullopt;
 }
 
+/// What needs to know on the host how many tiles there are.
+std::optional<Refusal> refuse_groups(const GemmProblem& p, const GemmRequest& request) {
+    if (!p.groups) return std::nullopt;
+    if (request.grid_split_k.value_or(1) > 1)
+        return Refusal{Reason::instruction,
+                       fmt::format("grid_split_k = {}: how many tiles groups have is known on the device alone, and pieces of K must all run "
+                                   "at once; take split_k", *request.grid_split_k), double(*request.grid_split_k), 1};
+    if (request.order && ordered_by_table(*request.order))
+        return Refusal{Reason::instruction,
+                       fmt::format("order {}: its table is made on the host, and how many tiles groups have is known on the device alone; "
+                                   "take row, column, grouped or serpentine", name_of(*request.order)), 1, 0};
+    return std::nullopt;
+}
+
 /// Pieces of K that no tile has.
 std::optional<Refusal> refuse_pieces(const Machine& machine, const GemmProblem& p, const GemmRequest& request) {
     const int pieces = request.grid_split_k.value_or(1);
@@ -97,6 +112,7 @@ class Sm90Gemm final : public GemmKernel {
     std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
+        if (auto why = refuse_groups(problem, request)) return why;
         if (auto why = refuse_pieces(machine, problem, request)) return why;
         if (auto why = refuse_bytes(problem, request)) return why;
         return refuse_unpacked(problem, request);

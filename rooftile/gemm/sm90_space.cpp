@@ -16,12 +16,11 @@ constexpr auto swapped_tile_ms = [] {
 }();
 
 /// gemm_rules::tight_swapped_tiles. Parts of K, clusters and an m-major A ask for the larger steps.
-bool tight(int tile_m, std::int64_t m) {
+bool tight(int tile_m, const GemmProblem& p) {
     constexpr int steps[] = {8, 16, 32, 64};
+    const auto rows = [&p](int height) { return cluster_grid(p, height, 1, 1, 1).rows; };
     return std::any_of(std::begin(steps), std::end(steps), [&](int step) {
-        return tile_m % step == 0
-               && (tile_m == step
-                   || ceil_div(m, std::int64_t{tile_m}) < ceil_div(m, std::int64_t{tile_m} - step));
+        return tile_m % step == 0 && (tile_m == step || rows(tile_m) < rows(tile_m - step));
     });
 }
 
@@ -52,7 +51,7 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
                                    0, unknown_number},
                                   max_stages_of(figures.tile, request, shared_limit)),
                     0);
-                if (swap_ab && !request.exhaustive && !request.tile_m && !tight(tile_m, problem.m))
+                if (swap_ab && !request.exhaustive && !request.tile_m && !tight(tile_m, problem))
                     figures.left_out = &gemm_rules::tight_swapped_tiles;
             }
     };

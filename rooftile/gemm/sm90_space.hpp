@@ -93,6 +93,7 @@ class Space {
           cooperative(request.schedule != Schedule::pingpong),
           hw_(hw),
           request_(request),
+          groups_(bool(problem.groups)),
           max_ctas_(*std::max_element(residencies.begin(), residencies.end())) {
         if (request.cluster_m || request.cluster_n)
             clusters = {{request.cluster_m.value_or(1), request.cluster_n.value_or(1)}};
@@ -192,7 +193,7 @@ class Space {
     // of them, and so on. One CTA an SM.
     template <class Visit>
     void for_each_pieces(const TileFigures& tile, Visit visit) const {
-        if (request_.grid_split_k || !cooperative) return;
+        if (request_.grid_split_k || !cooperative || groups_) return;
         const double tiles = tile.grid.count();
         for (const PartsOfK& p : parts_) {
             const double slots = max_slots(p.split_k, 1), fill = whole(slots / (tiles * p.split_k));
@@ -216,6 +217,7 @@ class Space {
 
     const GemmHardware& hw_;
     const GemmRequest& request_;
+    bool groups_;  // whose tiles are known on the device alone: no pieces of K
     int max_ctas_;
     std::vector<PartsOfK> parts_;
     std::vector<PartsOfK> listed_;  // of one tile

@@ -31,7 +31,7 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
       turn_(max_known(hw.tile_turn, 0) / 2),
       m_(double(p.m)),
       n_(double(p.n)),
-      lines_((double(p.a_matrices()) * m_ + double(p.b_matrices()) * n_) * double(p.k)) {}
+      lines_((double(p.a_matrices()) * m_ + double(p.b_matrices_read()) * n_) * double(p.k)) {}
 
 GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
                      const Waves& w, int stages)
@@ -249,7 +249,8 @@ OperandLines operand_lines(const GemmHardware& hw, const GemmTile& t, const Gemm
     const auto computed = [&](std::int64_t extent, int tile, std::int64_t count, Major major) {
         return double(hw.edges_repeat && (major == Major::k || is_fp8(p.a_type)) && extent >= tile ? count * tile : extent);
     };
-    const double m = computed(p.m, t.tile_m, tiles.rows, p.a_major), n = computed(p.n, t.tile_n, tiles.columns, p.b_major);
+    // A group's last tile multiplies rows of the next one.
+    const double m = p.groups ? double(tiles.rows) * t.tile_m : computed(p.m, t.tile_m, tiles.rows, p.a_major), n = computed(p.n, t.tile_n, tiles.columns, p.b_major);
     const double rows = double(tiles.rows), columns = double(tiles.columns);
     return {.products = double(tiles.products) * m * n,
             .filled = double(tiles.products) * (m * columns + n * rows),

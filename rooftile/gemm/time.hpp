@@ -89,7 +89,7 @@ inline double streamed_bytes(const GemmTile& t, const GemmProblem& p, const Tile
         return extent / sharing / double(ceil_div(all_readers, sharing));
     };
     const double lines = waited_for(min_known(t.tile_m, double(p.m)), t.cluster_n, tiles.columns)
-                         + waited_for(min_known(t.tile_n, double(p.n)), t.cluster_m, tiles.rows);
+                         + waited_for(min_known(t.tile_n, double(p.n)), t.cluster_m, std::int64_t(whole_up(rows_a_matrix(p, tiles))));
     return lines * t.tile_k * bytes_of(p.a_type);
 }
 /// No more CTAs than half of the SMs, none of which waits for what a peer's SM brings.

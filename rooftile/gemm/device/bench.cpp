@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/gemm/device/cublaslt_loop.hpp"
+
 namespace rooftile {
 const CublasLt* GemmBench::baseline(const GemmProblem& problem, std::string& missing) {
     missing.clear();
@@ -10,6 +12,15 @@ const CublasLt* GemmBench::baseline(const GemmProblem& problem, std::string& mis
     baseline_ = CublasLt::open(problem, missing, before ? before->get() : nullptr);
     if (baseline_) bench_.kept = baseline_;  // its handle and workspace serve the next problem
     return baseline_.get();
+}
+
+std::unique_ptr<const CublasLtLoop> GemmBench::loop(const GemmProblem& problem, std::string& missing) {
+    missing.clear();
+    using Kept = std::shared_ptr<const CublasLt>;
+    const auto* before = std::any_cast<Kept>(&bench_.kept);
+    std::unique_ptr<const CublasLtLoop> loop = CublasLtLoop::open(problem, missing, before ? before->get() : nullptr);
+    if (loop) bench_.kept = loop->any();
+    return loop;
 }
 
 std::function<void(Stream, std::int64_t)> on(const TensorSets& sets, GemmLaunch launch) {

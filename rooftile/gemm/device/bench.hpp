@@ -16,6 +16,8 @@
 
 namespace rooftile {
 
+class CublasLtLoop;
+
 /// A readied GPU, and cuBLASLt open on it.
 class GemmBench {
   public:
@@ -24,6 +26,8 @@ class GemmBench {
 
     /// cuBLASLt for that problem, alive as this is; null with the reason in `missing`. Opened once on a GPU.
     const CublasLt* baseline(const GemmProblem& problem, std::string& missing);
+    /// Of a problem with groups, the same of a launch a group; the caller's.
+    std::unique_ptr<const CublasLtLoop> loop(const GemmProblem& problem, std::string& missing);
 
   private:
     Bench& bench_;

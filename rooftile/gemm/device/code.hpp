@@ -33,6 +33,7 @@ struct GemmPointers {
     const unsigned* tiles;  ///< the tile schedule of an order that is read from a table, else null
     std::span<const void* const> operands{};  ///< of the epilogue
     void* workspace = nullptr;
+    const int* offsets = nullptr;  ///< of groups
 };
 
 /// What a GEMM is launched on.

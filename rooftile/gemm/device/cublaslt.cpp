@@ -167,6 +167,10 @@ CublasLt::~CublasLt() = default;
 
 std::unique_ptr<CublasLt> CublasLt::open(const GemmProblem& problem, std::string& missing,
                                          const CublasLt* before) {
+    if (problem.groups) {
+        missing = "cublasLtMatmul takes no groups of rows";
+        return nullptr;
+    }
     auto state = std::make_unique<State>();
     if (before) {
         state->opened = before->state_->opened;

@@ -197,10 +197,12 @@ void check_epilogue(const GemmProblem& p, const GemmShape& shape, std::span<cons
 
 void Kernel::launch(Stream stream, std::span<void* const> tensors, void* workspace) const {
     const GemmProblem& p = state_->plan.problem;
-    const std::size_t wanted = 3 + (p.epilogue ? p.epilogue->operands.size() : 0);
+    const std::size_t wanted = 3 + (p.epilogue ? p.epilogue->operands.size() : 0) + (p.groups ? 1 : 0);
     if (tensors.size() != wanted) throw RequestError(fmt::format("{} tensors are given; this product has {}", tensors.size(), wanted));
-    const auto operands = tensors.subspan(2, wanted - 3);  // as they lie: a launch allocates nothing
-    launch(stream, GemmPointers{tensors[0], tensors[1], tensors.back(), nullptr, operands}, shape_of(p), workspace);
+    const auto operands = tensors.subspan(2, p.epilogue ? wanted - 3 : 0);  // as they lie: a launch allocates nothing
+    GemmPointers pointers{tensors[0], tensors[1], tensors.back(), nullptr, operands};
+    if (p.groups) pointers.offsets = static_cast<const int*>(tensors[2]);
+    launch(stream, pointers, shape_of(p), workspace);
 }
 
 void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const GemmShape& shape, void* workspace) const {
@@ -226,7 +228,7 @@ void Kernel::launch(Stream stream, GemmPointers pointers, const GemmShape& shape
 std::optional<Kernel> Kernel::with_rows(std::int64_t m) const {
     const GemmPlan& own = state_->plan;
     // Of a batch the distance of its members may follow from M.
-    if (m < 1 || m > max_gemm_size || own.problem.a_major != Major::k || own.problem.batch != 1) return std::nullopt;
+    if (m < 1 || m > max_gemm_size || own.problem.a_major != Major::k || own.problem.batch != 1 || own.problem.groups) return std::nullopt;
     auto state = std::make_shared<State>();
     state->plan.rank = own.rank;
     state->plan.buildable = true;

@@ -20,7 +20,8 @@ std::uintptr_t address(const void* pointer) { return reinterpret_cast<std::uintp
 
 GemmShape shape_of(const GemmProblem& problem) {
     return {problem.m,   problem.n,     problem.k,        problem.lda,      problem.ldb,
-            problem.ldc, problem.batch, problem.a_stride, problem.b_stride, problem.c_stride};
+            problem.ldc, problem.batch, problem.a_stride, problem.b_stride, problem.c_stride,
+            problem.groups ? problem.groups->count() : 0};
 }
 
 std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles) {

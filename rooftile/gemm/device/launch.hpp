@@ -13,8 +13,9 @@ struct GemmShape {
     std::int64_t m = 0, n = 0, k = 0;
     std::int64_t lda = 0, ldb = 0, ldc = 0;
     std::int64_t batch = 1, a_stride = 0, b_stride = 0, c_stride = 0;
+    std::int64_t groups = 0;  ///< of the m rows, each with a matrix of B; 0: none
     std::int64_t a_matrices() const { return a_stride == 0 ? 1 : batch; }
-    std::int64_t b_matrices() const { return b_stride == 0 ? 1 : batch; }
+    std::int64_t b_matrices() const { return groups > 0 ? groups : b_stride == 0 ? 1 : batch; }
 };
 GemmShape shape_of(const GemmProblem& problem);
 

@@ -85,13 +85,26 @@ FillArguments fill_arguments(const GemmProblem& p, Operand operand, const Matrix
     return f;
 }
 
+VerifyArguments verify_group(const GemmProblem& p, const void* a, const void* b, std::span<const void* const> c, std::int64_t group,
+                             std::int64_t first_row) {
+    GemmProblem one = p;
+    one.groups = {};
+    VerifyArguments v = verify_arguments(one, a, static_cast<const unsigned char*>(b) + group * p.b_stride * bytes_of(p.b_type), c);
+    v.a = static_cast<const unsigned char*>(v.a) + first_row * v.a_m_stride * bytes_of(p.a_type);
+    for (int i = 0; i < v.results; ++i)
+        v.c[i] = static_cast<const unsigned char*>(v.c[i]) + first_row * p.ldc * bytes_of(p.c_type);
+    v.first_row = first_row;
+    v.m = p.groups->rows()[std::size_t(group)];
+    return v;
+}
+
 VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void* b, const void* c) {
     return verify_arguments(p, a, b, std::span(&c, 1));
 }
 
 VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void* b,
                                  std::span<const void* const> c, std::int64_t product) {
-    assert(c.size() <= verify_max);
+    assert(c.size() <= verify_max && !p.groups);
     VerifyArguments v{};
     const auto from = [](const void* data, std::int64_t elements, Type type) {
         return static_cast<const unsigned char*>(data) + elements * bytes_of(type);

@@ -43,5 +43,8 @@ ExactNumbers exact_numbers(std::int64_t k, Type type, Type result);
 VerifyArguments verify_arguments(const GemmProblem& problem, const void* a, const void* b,
                                  std::span<const void* const> c, std::int64_t product = 0);
 VerifyArguments verify_arguments(const GemmProblem& problem, const void* a, const void* b, const void* c);
+/// The same of one group, whose rows begin at `first_row` of A and C.
+VerifyArguments verify_group(const GemmProblem& problem, const void* a, const void* b, std::span<const void* const> c, std::int64_t group,
+                             std::int64_t first_row);
 
 }  // namespace rooftile

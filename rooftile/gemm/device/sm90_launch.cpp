@@ -55,6 +55,7 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         config.ablated == Ablation::nothing
             ? std::string()
             : fmt::format(", .ablated=rooftile::Ablation::{}", name_of(config.ablated));
+    const std::string grouped = config.grouped() ? fmt::format(", .group_slots={}", config.group_slots) : std::string();
     const std::string_view batched = config.batched ? ", .batched=true" : "",
                            in_ring = config.operand_in_ring ? ", .operand_in_ring=true" : "";
     return fmt::format(
@@ -67,13 +68,13 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         ".b_type=rooftile::Type::{}, .c_type=rooftile::Type::{}, "
         ".a_major=rooftile::Major::{}, "
         ".b_major=rooftile::Major::{}, .tma_store={}, .overlapped_epilogue={}, "
-        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}{}}}>",
+        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}{}{}}}>",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
         config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.swap_ab, config.cluster_m,
         config.cluster_n, config.split_k, pieces, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of(config.type), name_of(config.b_type), name_of(config.c_type), major(config.a_major), major(config.b_major),
         config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
-        config.store_policy, ablated, batched, in_ring);
+        config.store_policy, ablated, batched, in_ring, grouped);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {
@@ -86,8 +87,11 @@ Source gemm_source(const Sm90GemmConfig& config) {
 }
 
 ClusterTiles cluster_tiles(const Sm90GemmConfig& config, const GemmShape& shape) {
-    return {ceil_div(shape.m, std::int64_t(config.tile_m) * config.cluster_m),
-            ceil_div(shape.n, std::int64_t(config.tile_n) * config.cluster_n), shape.batch};
+    const std::int64_t height = std::int64_t(config.tile_m) * config.cluster_m, columns = ceil_div(shape.n, std::int64_t(config.tile_n) * config.cluster_n);
+    if (shape.groups == 0) return {ceil_div(shape.m, height), columns, shape.batch};
+    // However many rows each group has: at most all but one end a row behind a whole tile.
+    const std::int64_t alone = std::min(shape.groups, shape.m) - 1;
+    return {alone + ceil_div(shape.m - alone, height), columns, 1};
 }
 
 int gemm_grid(const Sm90GemmConfig& config, const GemmShape& shape, int resident_ctas, int pieces) {
@@ -123,7 +127,9 @@ void check_operands(const Sm90GemmConfig& config, const GemmShape& shape, const 
     check_gemm_size("M", shape.m);
     check_gemm_size("N", shape.n);
     check_gemm_size("K", shape.k);
-    if (config.batched != (shape.batch > 1))
+    if (config.group_slots != (shape.groups > 0 ? group_slots(shape.groups) : 0))
+        throw RequestError(fmt::format("there are {} groups; this kernel has room for {}", shape.groups, config.group_slots));
+    if (config.batched != (shape.batch > 1 || shape.groups > 0))
         throw RequestError(fmt::format("the batch is {}; this kernel takes {}", shape.batch,
                                        config.batched ? "two and more; plan for one product" : "one product; plan for a batch"));
     check_stride("stride_a", shape.a_stride, config.type);
@@ -181,7 +187,7 @@ GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, c
     if (config.batched) {
         give_depth(tensors.a, shape.a_matrices(), shape.a_stride);
         give_depth(tensors.b, shape.b_matrices(), shape.b_stride);
-        give_depth(tensors.c, shape.batch, shape.c_stride);
+        give_depth(tensors.c, shape.c_stride == 0 ? 1 : shape.batch, shape.c_stride);
     }
     return tensors;
 }
@@ -204,7 +210,8 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
     arguments.order = int(plan.order);
     arguments.group = plan.group;
     arguments.stage_bytes = copies.stage_bytes;
-    arguments.last_m = last_origin(config.a_major, config.tile_m, shape.m);
+    // A group's last tile stays where it is: what lies before it may be another group's.
+    arguments.last_m = config.grouped() ? std::numeric_limits<int>::max() : last_origin(config.a_major, config.tile_m, shape.m);
     arguments.last_n = last_origin(config.b_major, config.tile_n, shape.n);
     arguments.a_slices = copies.a.slices;
     arguments.b_slices = copies.b.slices;
@@ -216,6 +223,7 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
     arguments.a_step = shape.a_stride == 0 ? 0 : 1;
     arguments.b_step = shape.b_stride == 0 ? 0 : 1;
     arguments.c_stride = shape.c_stride;
+    arguments.groups = int(shape.groups);
     return arguments;
 }
 
@@ -325,6 +333,10 @@ class Sm90Code final : public GemmCode {
         GemmArguments arguments = gemm_arguments(plan_, config_, shape);
         arguments.c = p.c;
         arguments.tiles = p.tiles;
+        if (config_.grouped()) {
+            check_pointer("the groups' offsets", p.offsets, sizeof(int));
+            arguments.offsets = p.offsets;
+        }
         if (config_.in_pieces) {
             check_pointer("the workspace", p.workspace, PackedCopy::alignment);
             arguments.pieces = plan_.grid_split_k;

@@ -51,6 +51,16 @@ std::vector<InjectedValue> special_values(const GemmProblem& p, std::uint64_t se
         {Operand::a, below(p.m), below(p.k), infinity(p.a_type, false)},
         {Operand::b, below(p.k), below(p.n), infinity(p.b_type, true)},
     };
+    if (p.groups) {
+        // B's values where a row of A meets them; the two large ones in one group.
+        const std::vector<std::int32_t> offsets = p.groups->offsets();
+        const auto group_of = [&offsets](std::int64_t row) {
+            return std::upper_bound(offsets.begin(), offsets.end(), row) - offsets.begin() - 1;
+        };
+        for (InjectedValue& value : values)
+            if (value.operand == Operand::b) value.matrix = group_of(value.bits == large_b ? values[0].row : below(p.m));
+        return values;
+    }
     if (p.batch == 1) return values;
     // The two large ones meet in one product.
     const std::int64_t product = below(p.batch);

@@ -6,6 +6,7 @@
 
 #include "rooftile/gemm/device/ablation_kernels.hpp"
 #include "rooftile/gemm/device/bench.hpp"
+#include "rooftile/gemm/device/cublaslt_loop.hpp"
 #include "rooftile/gemm/device/verify.hpp"
 #include "rooftile/measure/copy_baseline.hpp"
 
@@ -28,9 +29,14 @@ class GemmTrial final : public Trial {
         std::vector<TimedWork> works;
         if (options_.baseline) {
             const Part part(timings, "open cuBLASLt");
-            cublaslt_ = gemm_.baseline(problem_, missing_);
+            if (problem_.groups) loop_ = gemm_.loop(problem_, missing_);
+            else cublaslt_ = gemm_.baseline(problem_, missing_);
         }
         algorithms_ = add_cublaslt(works, cublaslt_, sets);
+        if (loop_)
+            works.push_back({"cuBLASLt group by group", [this, &sets](Stream stream, std::int64_t set) { loop_->launch(stream, sets.tensors(set)); },
+                             Role::baseline});
+        before_parts_ = works.size();
         measured_.resize(rows.size());
         if (options_.ablate) add_parts(works, rows, sets, timings);
         if (options_.baseline) copied_ = CopyBaseline::of(bench_, std::int64_t(problem_.compulsory_bytes().value));
@@ -47,8 +53,17 @@ class GemmTrial final : public Trial {
             best_timed_ = algorithms[*best];
             note_timed(notes, options_.mode, best_timed_, roofs);
         }
+        if (loop_ && timed[algorithms_].failure.empty() && above_roof(problem_, options_.mode, timed[algorithms_], roofs).empty()) {
+            loop_timed_ = timed[algorithms_];
+            baselines_ = {{.key = std::string(cublaslt_loop),
+                           .name = fmt::format("{} cuBLASLt launches, one a group", loop_->launches()),
+                           .time_us = loop_timed_->time_us.median,
+                           .same_work = true,
+                           .ratio_key = "cublaslt"}};
+            note_timed(notes, options_.mode, *loop_timed_, roofs);
+        }
         for (std::size_t i = 0; i < parts_.size(); ++i)
-            set_part(measured_[parts_[i].first].ablation->parts[parts_[i].second], timed[algorithms_ + i]);
+            set_part(measured_[parts_[i].first].ablation->parts[parts_[i].second], timed[before_parts_ + i]);
         if (!copied_) return;
         Baseline copy;
         copy.key = copy_baseline, copy.name = "copying as many bytes";
@@ -65,6 +80,7 @@ class GemmTrial final : public Trial {
         row.baseline_missing = missing_;
         for (Baseline& b : row.baselines)
             if (best_ && b.key == cublaslt_best) b.ratio = paired_ratio(best_timed_, timed);
+            else if (loop_timed_ && b.key == cublaslt_loop) b.ratio = paired_ratio(*loop_timed_, timed);
         for (std::string& note : unchecked_roofs(options_.mode, timed, roofs)) note_once(notes, std::move(note));
         if (cublaslt_ && cublaslt_->other_gelu()) note_once(notes, "cuBLASLt's gelu is by tanh, this one by erf");
     }
@@ -106,6 +122,9 @@ class GemmTrial final : public Trial {
     const CublasLt* cublaslt_ = nullptr;
     std::string missing_ = "not asked for";
     std::size_t algorithms_ = 0;  ///< of cuBLASLt, timed first
+    std::unique_ptr<const CublasLtLoop> loop_;  ///< of groups, timed behind them
+    std::optional<TimedResult> loop_timed_;
+    std::size_t before_parts_ = 0;  ///< of what is timed
     std::vector<std::pair<std::size_t, std::size_t>> parts_;  ///< of what is timed behind them: row, and which part
     std::optional<CopyBaseline> copied_;
     std::vector<GemmMeasured> measured_;  ///< of our kernels

@@ -103,6 +103,12 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
     : kernels_(kernels),
       problem_(problem),
       records_(sizeof(VerifyRecord) * static_cast<std::size_t>(kernels.verify_ctas() * verify_max)) {
+    if (problem.groups) {
+        const std::vector<std::int32_t> offsets = problem.groups->offsets();
+        offsets_ = DeviceBuffer(offsets.size() * sizeof(offsets[0]));
+        copy_to_device(offsets_.address(), offsets.data(), offsets_.bytes());
+        synchronize(Stream(nullptr));  // a copy from pageable memory may return before it has arrived
+    }
     if (!problem.epilogue) return;
     epilogue_ = std::make_unique<ExpressionReference>(problem.epilogue->graph,
                                                       Driver::instance().device(current_device()).arch());
@@ -116,6 +122,7 @@ std::span<const VerifyCase> GemmReference::cases() const {
 
 void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, TensorPointers tensors) const {
     const Fill fill = which == VerifyCase::exact ? Fill::integer : Fill::normal;
+    if (problem_.groups) copy_on_device(reinterpret_cast<DevicePointer>(tensors[2]), offsets_.address(), offsets_.bytes(), stream);
     if (epilogue_) {
         // The first input is the sum, which nobody fills; whole numbers are asked of A and B alone.
         constexpr std::uint64_t apart = 0x9e3779b97f4a7c15ull;  // from the numbers of A and B
@@ -186,9 +193,17 @@ std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, s
                                               std::span<const TensorPointers> results) const {
     if (epilogue_) return judge_epilogue(stream, which, results);
     std::vector<const void*> c;
-    for (const TensorPointers& result : results) c.push_back(result[2]);
+    for (const TensorPointers& result : results) c.push_back(result.back());
     fill_bytes(records_.address(), 0, records_.bytes(), stream);
-    for (std::int64_t product = 0; product < problem_.batch; ++product)  // each adds to the records
+    std::int64_t row = 0;
+    for (std::int64_t group = 0; problem_.groups && group < problem_.groups->count(); ++group) {
+        const std::int64_t rows = problem_.groups->rows()[std::size_t(group)];
+        if (rows > 0)
+            kernels_.verify(stream, verify_group(problem_, results[0][0], results[0][1], c, group, row), which == VerifyCase::exact,
+                            records_.address());
+        row += rows;
+    }
+    for (std::int64_t product = 0; !problem_.groups && product < problem_.batch; ++product)  // each adds to the records
         kernels_.verify(stream, verify_arguments(problem_, results[0][0], results[0][1], c, product), which == VerifyCase::exact,
                         records_.address());
     synchronize(stream);

@@ -42,6 +42,7 @@ class GemmReference final : public Reference {
     std::vector<CaseOutcome> judge_epilogue(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const;
     GemmProblem problem_;
     DeviceBuffer records_;
+    DeviceBuffer offsets_;  ///< of groups, as the tensor of that name is to be
     std::unique_ptr<ExpressionReference> epilogue_;  ///< where there is one
 };
 

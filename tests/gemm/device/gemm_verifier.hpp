@@ -31,6 +31,9 @@ class GemmVerifier {
     Verification check_values(std::uint64_t seed, const TensorLaunch& launch) {
         return verifier_.verify(seed, std::span(&launch, 1), values).front();
     }
+    Verification check_everything(std::uint64_t seed, const TensorLaunch& launch) {
+        return verifier_.verify(seed, std::span(&launch, 1), all).front();
+    }
     std::vector<CaseOutcome> check(VerifyCase which, std::uint64_t seed, const std::vector<GemmLaunch>& launches) {
         return verifier_.check(which, seed, tensor_launches(launches));
     }
