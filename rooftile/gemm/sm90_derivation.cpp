@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rooftile/gemm/derivation_choices.hpp"
+#include "rooftile/gemm/groups_derivation.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 
@@ -297,6 +298,7 @@ void write_sm90_derivation(const GemmContext& context, const Kept& kept, const G
     caching(context, kept, config, steps);
     launching(context, config, steps);
     packing(context, config, steps);
+    explain_groups(context, kept, steps);
 }
 
 }  // namespace rooftile

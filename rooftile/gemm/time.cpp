@@ -67,6 +67,8 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     fills_ = t.k_parts() > 1 ? w.waves : 1;
     // A cluster synchronises before the first load and after the last use of its shared memory.
     cluster_syncs_ = t.cluster_m * t.cluster_n * t.split_k > 1 ? 2 * max_known(hw.cluster_barrier, 0) : 0;
+    // No tile is known before the groups' offsets are.
+    counting_ = p.groups ? max_known(hw.l2_latency, 0) : 0;
     on_sm_ = max_known(s.tensor, s.shared);
     if (!(s.tensor >= s.shared) && !std::isnan(s.shared)) on_sm_bound_ = Bound::shared;
     sum_once();
@@ -75,7 +77,7 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
 
 void GemmTimer::sum_once() {
     const double fill = latency_ + max_known(max_known(l2_, step_.port), 0);
-    once_ = cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
+    once_ = counting_ + cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
     // Of two warpgroups in turn one multiplies while the other changes tiles: half of their turns shows.
     const double turn = hw_.tile_turn / (tile_.turn_overlapped && waves_.waves > 1 ? 2 : 1);
     apart_ = max_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);

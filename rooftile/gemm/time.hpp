@@ -68,6 +68,7 @@ class GemmTimer {
     double reads_ = 0;            // what it does
     double crossed_ = 0;          // what passes L2
     double latency_, l2_latency_, cluster_syncs_, once_;  // cycles
+    double counting_;                                // the same, of groups
     double apart_ = 0;                               // cycles of a tile: turn and, where it shows, store
     double fills_;                                   // times that the ring begins empty
     double in_ring_;                                 // 1 / stages in flight

@@ -18,6 +18,7 @@ inline constexpr std::string_view sm90_layout = "kernels/gemm/sm90_gemm_layout.c
                                   sm90_exchange = "kernels/gemm/sm90_gemm_exchange.cuh",
                                   sm90_pieces = "kernels/gemm/sm90_gemm_pieces.cuh",
                                   sm90_roles = "kernels/gemm/sm90_gemm.cuh",
+                                  sm90_groups = "kernels/gemm/sm90_gemm_groups.cuh",
                                   sm80_kernel = "kernels/gemm/sm80_gemm.cuh",
                                   sm80_load = "kernels/gemm/sm80_gemm_load.cuh",
                                   sm80_products = "kernels/gemm/sm80_gemm_products.cuh",
@@ -317,8 +318,8 @@ inline Mutant arrivals_not_reset() {
 inline Mutant second_warpgroup_shifted() {
     return {"the second of two warpgroups that take turns stores eight columns to the right",
             pingpong(),
-            {{sm90_roles, "OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right, tile.batch}, {});",
-              "OwnSums<C>{sums}, target, args, {tile.m + down, tile.n + right + 8 * warpgroup, tile.batch}, {});"}}};
+            {{sm90_roles, "OwnSums<C>{sums}, target, args, tile.moved(down, right), {});",
+              "OwnSums<C>{sums}, target, args, tile.moved(down, right + 8 * warpgroup), {});"}}};
 }
 
 /// More tiles than CTAs, and products that share A.
@@ -342,6 +343,61 @@ inline Mutant row_past_a_product() {
     return {"one row past each product of a batch is stored",
             batched_by_element(),
             {{sm90_store, "if (r >= rows) continue;", "if (r > rows) continue;"}}};
+}
+
+/// Groups that end amid tiles and amid boxes, more tiles than CTAs, an empty group and one of one row.
+inline std::string groups() {
+    return with_k("--groups 40x120,0,1,133 --n 768 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 1x1 "
+                  "--overlapped-epilogue off", 512);
+}
+inline std::string turned_groups() {
+    return with_k("--groups 40x13,0,1,33 --n 768 --tile 16x128x64 --schedule cooperative --split-k 1 --swap-ab on --cluster 1x1", 512);
+}
+
+inline Mutant group_offset_by_one() {
+    return {"a group's tiles begin with its second row",
+            groups(),
+            {{sm90_layout, "return {groups.first_row(group) + (t.row", "return {groups.first_row(group) + 1 + (t.row"}}};
+}
+
+inline Mutant matrix_of_the_next_group() {
+    return {"the second of two groups multiplies the B of the third",
+            groups(),
+            {{sm90_load, "at_c.batch * args.b_step", "(at_c.batch + (at_c.batch == 1)) * args.b_step"}}};
+}
+
+inline Mutant last_row_of_a_group_left() {
+    return {"the last row of a group that ends amid a box is not stored",
+            groups(),
+            {{sm90_groups, "for (int i = thread; i < rows * chunks;", "for (int i = thread; i < (rows - 1) * chunks;"}}};
+}
+
+inline Mutant last_row_of_a_turned_group_left() {
+    Mutant mutant = last_row_of_a_group_left();
+    mutant.name = "the last row of a group that ends amid a turned box is not stored";
+    mutant.problem = turned_groups();
+    return mutant;
+}
+
+inline Mutant tiles_of_a_group_forgotten() {
+    return {"a tile of several is counted for none of its group's rows",
+            groups(),
+            {{sm90_groups, "(rows + cluster_rows - 1) / cluster_rows", "rows / cluster_rows + (rows > 0 && rows < cluster_rows)"}}};
+}
+
+/// More tiles than CTAs, each stored when it is done.
+inline std::string tile_after_tile() {
+    return with_k("--m 1792 --n 1792 --tile 128x128x64 --consumer-warpgroups 2 --schedule cooperative --split-k 1 --swap-ab off "
+                  "--cluster 1x1 --overlapped-epilogue off", 512);
+}
+
+inline Mutant sums_not_cleared() {
+    return {"a CTA's later tiles are summed on top of its first",
+            tile_after_tile(),
+            {{sm90_roles, "    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)",
+              "    Sm90Accumulators<C> sums;\n    clear<C>(sums);\n    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)"},
+             {sm90_roles, "        Sm90Accumulators<C> sums;\n        if constexpr (C.adds_up()) clear<C>(sums);\n", ""},
+             {sm90_products, "!C.adds_up() && first);", "false);"}}};
 }
 
 inline Mutant turned_rows_swapped() {
@@ -473,6 +529,12 @@ inline std::vector<Mutant> all() {
                                packed_by_whole_words(),
                                last_product_of_the_one_before(),
                                row_past_a_product(),
+                               group_offset_by_one(),
+                               matrix_of_the_next_group(),
+                               last_row_of_a_group_left(),
+                               last_row_of_a_turned_group_left(),
+                               tiles_of_a_group_forgotten(),
+                               sums_not_cleared(),
                                turned_rows_swapped(),
                                turned_row_past_c(),
                                ampere_tail_of_k_dropped(),

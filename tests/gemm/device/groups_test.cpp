@@ -10,6 +10,7 @@
 
 #include "rooftile/core/random.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/machine/live.hpp"
 #include "tests/device/device.hpp"

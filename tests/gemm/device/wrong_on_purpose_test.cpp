@@ -68,6 +68,12 @@ TEST_F(WrongOnPurpose, GemmLastProductOfTheOneBefore) {
     caught(gemm_mutants::last_product_of_the_one_before(), By::random);
 }
 TEST_F(WrongOnPurpose, GemmRowPastAProduct) { caught(gemm_mutants::row_past_a_product(), By::guards); }
+TEST_F(WrongOnPurpose, GemmGroupOffsetByOne) { caught(gemm_mutants::group_offset_by_one(), By::random); }
+TEST_F(WrongOnPurpose, GemmMatrixOfTheNextGroup) { caught(gemm_mutants::matrix_of_the_next_group(), By::random); }
+TEST_F(WrongOnPurpose, GemmLastRowOfAGroupLeft) { caught(gemm_mutants::last_row_of_a_group_left(), By::random); }
+TEST_F(WrongOnPurpose, GemmLastRowOfATurnedGroupLeft) { caught(gemm_mutants::last_row_of_a_turned_group_left(), By::random); }
+TEST_F(WrongOnPurpose, GemmTilesOfAGroupForgotten) { caught(gemm_mutants::tiles_of_a_group_forgotten(), By::random); }
+TEST_F(WrongOnPurpose, GemmSumsNotCleared) { caught(gemm_mutants::sums_not_cleared(), By::random); }
 TEST_F(WrongOnPurpose, GemmTurnedRowsSwapped) { caught(gemm_mutants::turned_rows_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmTurnedRowPastC) { caught(gemm_mutants::turned_row_past_c(), By::guards); }
 

@@ -1,0 +1,203 @@
+// Groups of rows: what is read, what is counted, and what the model makes of them.
+#include "rooftile/gemm/groups.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+
+#include "rooftile/core/random.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/bounds.hpp"
+#include "rooftile/gemm/fields.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/model.hpp"
+#include "rooftile/gemm/operation.hpp"
+#include "rooftile/machine/registry.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::int64_t> rows_of(std::string_view text, std::int64_t total = 0) {
+    const SharedGroups groups = gemm_groups(text, total, "--groups");
+    return {groups->rows().begin(), groups->rows().end()};
+}
+
+std::string refusal_of(std::string_view text, std::int64_t total = 0) {
+    try {
+        gemm_groups(text, total, "--groups");
+    } catch (const RequestError& error) { return error.what(); }
+    return "accepted";
+}
+
+GemmProblem grouped(std::string_view groups, std::int64_t n, std::int64_t k) {
+    Given given(Given::Named::by_key);
+    given.add("groups", std::string(groups));
+    given.add("n", std::to_string(n));
+    given.add("k", std::to_string(k));
+    return gemm_problem(given);
+}
+
+TEST(GemmGroupsText, ListsRepeatsAndRanges) {
+    EXPECT_THAT(rows_of("1,7,512"), ElementsAre(1, 7, 512));
+    EXPECT_THAT(rows_of("3x5,0, 2"), ElementsAre(5, 5, 5, 0, 2));
+    EXPECT_THAT(rows_of("17"), ElementsAre(17));
+    const std::vector<std::int64_t> drawn = rows_of("128x[64..512]");
+    EXPECT_EQ(drawn.size(), 128u);
+    EXPECT_GE(*std::min_element(drawn.begin(), drawn.end()), 64);
+    EXPECT_LE(*std::max_element(drawn.begin(), drawn.end()), 512);
+    EXPECT_EQ(drawn, rows_of("128x[64..512]")) << "the same every time";
+}
+
+TEST(GemmGroupsText, WhatIsDrawnIsScaledToTheRowsInAll) {
+    for (const std::int64_t total : {1, 7, 128, 4096, 1000003}) {
+        const std::vector<std::int64_t> rows = rows_of("128x[64..512]", total);
+        EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}), total);
+    }
+    EXPECT_THAT(rows_of("4x[0..0]", 6), ElementsAre(2, 2, 1, 1));
+}
+
+TEST(GemmGroupsText, WhatIsWrittenIsReadAgain) {
+    Random random(3);
+    for (int i = 0; i < 100; ++i) {
+        std::vector<std::int64_t> rows(1 + random.pick(300));
+        for (std::int64_t& r : rows) r = random.coin() ? random.whole(0, 2) : random.whole(0, 100000);
+        rows.back() += 1;
+        EXPECT_EQ(rows_of(SharedGroups(rows).text()), rows);
+    }
+    EXPECT_EQ(gemm_groups("5,5,5,0,0,9", 0, "g").text(), "3x5,2x0,9");
+}
+
+TEST(GemmGroupsText, AFileHoldsAList) {
+    const std::string path = testing::TempDir() + "groups_of_a_test.txt";
+    std::ofstream(path) << "12 7\n0,3x2\n";
+    EXPECT_THAT(rows_of(path), ElementsAre(12, 7, 0, 2, 2, 2));
+}
+
+TEST(GemmGroupsText, WhatIsNoListIsRefusedInOneLine) {
+    for (const auto& [text, why] : {std::pair{"3x", "a number is missing"}, {"0x4", "as many groups as 0"}, {"1,2,,", "no count of rows"}, {"3x[5..1]", "is empty"},
+                                    {"1025x1", "at most 1024"}, {"0,0", "all groups are empty"}, {"nofile", "no such file"}, {"3x[1.5]", "[LO..HI]"},
+                                    {"4x[1..5", "ends with ]"}, {"99999999999", "no count of rows"}, {"2x2147483647", "rows in all"}}) {
+        EXPECT_THAT(refusal_of(text), HasSubstr(why)) << text;
+        EXPECT_EQ(refusal_of(text).find('\n'), std::string::npos);
+    }
+    EXPECT_THAT(refusal_of("3,4", 9), HasSubstr("7 rows in all, but m = 9"));
+    EXPECT_EQ(refusal_of("3,4", 7), "accepted");
+}
+
+// 64 and 65 rows in tiles of 64: 1 + 2; 0 rows: none; 1 row: a whole one.
+TEST(GemmGroups, NoTileHasRowsOfTwoGroups) {
+    const GemmGroups groups({64, 65, 0, 1, 200});
+    EXPECT_EQ(groups.tiles(64), 1 + 2 + 0 + 1 + 4);
+    EXPECT_EQ(groups.tiles(8), 8 + 9 + 0 + 1 + 25);
+    EXPECT_EQ(groups.tiles(1), 330);
+    EXPECT_EQ(groups.tiles(2048), 4);
+    EXPECT_EQ(groups.with_rows(), 4);
+    EXPECT_EQ(groups.longest(), 200);
+    EXPECT_THAT(groups.offsets(), ElementsAre(0, 64, 129, 129, 130, 330));
+}
+
+TEST(GemmGroups, NoCountsTakeMoreTilesThanTheMost) {
+    Random random(5);
+    for (int i = 0; i < 300; ++i) {
+        std::vector<std::int64_t> rows(1 + random.pick(12));
+        for (std::int64_t& r : rows) r = random.whole(0, 40);
+        rows.front() += 1;
+        const GemmGroups groups(rows);
+        for (std::int64_t height : {1, 3, 8, 16, 64}) EXPECT_LE(groups.tiles(height), groups.max_tiles(height)) << height;
+    }
+    EXPECT_EQ(GemmGroups({1, 1, 14}).max_tiles(8), 4);  // 1 + 1 + ceil(14 / 8): what they take
+    EXPECT_EQ(GemmGroups({16, 0, 0}).max_tiles(8), 4);
+}
+
+TEST(GemmGroups, AProblemOfThemMovesTheWeightsOfThoseThatHaveRows) {
+    const GemmProblem p = grouped("3,0,5", 64, 128);
+    EXPECT_EQ(p.m, 8);
+    EXPECT_EQ(p.b_stride, 64 * 128);
+    EXPECT_EQ(p.b_matrices(), 3);
+    EXPECT_EQ(p.compulsory_bytes().value, 2 * (8 * 128 + 2 * 64 * 128 + 8 * 64));
+    EXPECT_EQ(p.flops().value, 2.0 * 8 * 64 * 128);
+    const TileGrid tiles = cluster_grid(p, 64, 64, 1, 1);
+    EXPECT_EQ(tiles.count(), 2);
+}
+
+TEST(GemmGroups, ARequestGivesAProblemThatGivesTheRequest) {
+    for (const char* groups : {"8x1024", "1,7,512", "64x[0..9]"}) {
+        const GemmProblem p = grouped(groups, 256, 512);
+        EXPECT_EQ(gemm_problem(gemm_given(p)), p);
+        const Operation& operation = gemm_operation();
+        const Problem problem{&operation, Own::of(p)};
+        EXPECT_EQ(gemm_problem(operation.given_of_record(operation.problem_record(problem))), p);
+    }
+    EXPECT_NE(grouped("1,2", 64, 64), grouped("2,1", 64, 64));
+    EXPECT_NE(grouped("3", 64, 64), gemm_problem(3, 64, 64));
+}
+
+TEST(GemmGroups, TensorsAreTheStackAndTheOffsets) {
+    const GemmProblem p = grouped("3,0,5", 64, 128);
+    const std::vector<TensorInfo> tensors = gemm_operation().tensors({&gemm_operation(), Own::of(p)});
+    ASSERT_EQ(tensors.size(), 4u);
+    EXPECT_EQ(tensors[1].extents.size(), 3u);
+    EXPECT_EQ(tensors[2].name, "offsets");
+    EXPECT_EQ(tensors[2].type, "int32");
+    EXPECT_EQ(tensors[2].extents[0].most, 4);
+    EXPECT_EQ(tensors[3].extents.size(), 2u);
+}
+
+const std::vector<GemmPlan>& plans_of(const GemmProblem& p, std::variant<Plans, Infeasible>& outcome, const GemmRequest& request = {}) {
+    outcome = derive(machine_by_id("h200-sxm"), p, request);
+    return std::get<Plans>(outcome).plans;
+}
+
+// One group is a product, but that its tiles may not end with C; equal groups a batch of which B differs.
+TEST(GemmGroups, TheirTimeIsThatOfABatchWhereTheyAreAlike) {
+    for (const auto& [text, batch, m] : {std::tuple{"8x1024", 8, 1024}, {"32x256", 32, 256}, {"1x4096", 1, 4096}}) {
+        std::variant<Plans, Infeasible> of_groups, of_batch;
+        GemmRequest request;
+        request.tile_m = 128, request.tile_n = 256, request.swap_ab = false;
+        const GemmProblem p = grouped(text, 4096, 2048);
+        const double time = plans_of(p, of_groups, request).front().prediction.time_us.value();
+        GemmProblem q = gemm_problem(m, 4096, 2048);
+        q.batch = batch;
+        if (batch > 1) q.a_stride = dense_stride(q, 'a'), q.b_stride = dense_stride(q, 'b'), q.c_stride = dense_stride(q, 'c');
+        EXPECT_NEAR(time / plans_of(q, of_batch, request).front().prediction.time_us.value(), 1, 0.02) << text;
+    }
+}
+
+TEST(GemmGroups, FewRowsAGroupStandOnTheShortSideOfTheInstruction) {
+    std::variant<Plans, Infeasible> few, many;
+    const GemmConfig& decode = plans_of(grouped("256x4", 4096, 7168), few).front().config;
+    EXPECT_TRUE(decode.swap_ab);
+    EXPECT_LE(decode.tile_m, 16);
+    EXPECT_GE(plans_of(grouped("8x2048", 4096, 4096), many).front().config.tile_m, 128);
+}
+
+TEST(GemmGroups, RefusedAreBatchesPiecesAndTables) {
+    const auto why = [](std::initializer_list<std::pair<const char*, const char*>> more) {
+        Given given(Given::Named::by_key);
+        for (const auto& [key, value] : {std::pair{"groups", "3,4"}, {"n", "64"}, {"k", "640"}}) given.add(key, value);
+        for (const auto& [key, value] : more) given.add(key, value);
+        try {
+            const auto outcome = derive(machine_by_id("h200-sxm"), gemm_problem(given), gemm_request(given, 1));
+            return std::holds_alternative<Infeasible>(outcome) ? std::get<Infeasible>(outcome).message : std::string("planned");
+        } catch (const RequestError& error) { return std::string(error.what()); }
+    };
+    EXPECT_EQ(why({}), "planned");
+    EXPECT_THAT(why({{"batch", "2"}}), HasSubstr("batch and groups exclude each other"));
+    EXPECT_THAT(why({{"order", "hilbert"}}), HasSubstr("row, column, grouped or serpentine"));
+    EXPECT_THAT(why({{"grid_split_k", "2"}}), HasSubstr("take split_k"));
+    EXPECT_THAT(why({{"kernel", "sm80_gemm"}}), HasSubstr("sm90_gemm's so far"));
+    EXPECT_THAT(why({{"stride_b", "0"}}), HasSubstr("a B of its own"));
+    EXPECT_THAT(why({{"stride_b", "100"}}), HasSubstr("would overlap"));
+    EXPECT_THAT(why({{"stride_a", "10"}}), HasSubstr("is of a batch"));
+    EXPECT_THAT(why({{"epilogue", "d = relu(acc)"}}), HasSubstr("groups take no"));
+    EXPECT_THAT(why({{"m", "8"}}), HasSubstr("7 rows in all, but m = 8"));
+}
+
+}  // namespace
+}  // namespace rooftile
