@@ -31,7 +31,8 @@ std::vector<Field> fields_of(const Operation& operation) {
          "NAME in the texts of the problem stands for a list A,B,... or a range A..B; repeatable", group,
          FieldKind::list},
         {"seed", "S", "Of what is drawn, and of the random inputs; default 1", group},
-        {"any_alignment", "", "Draw also extents, strides, layouts and base addresses that fit no vector", group,
+        {"law", "NAME", "The operation's law to draw by; default: the plain one; another word lists them", group},
+        {"any_alignment", "", "--law any: extents, strides, layouts and base addresses that fit no vector too", group,
          FieldKind::on},
         {"max_flop", "X", "Only problems of at most so many FLOP, as in 2e12", group},
         {"max_bytes", "X", "Only problems whose tensors take at most so many bytes together", group},
@@ -57,7 +58,10 @@ std::optional<double> limit(const Given& given, std::string_view key) {
 SweepRequest request_of(const Given& given) {
     SweepRequest request{.given = given};
     read_draw(given, request);
-    request.law.any_alignment = given.has("any_alignment");
+    if (given.has("law") && given.has("any_alignment"))
+        throw RequestError(fmt::format("{} and {} exclude each other; the second is the law any", given.name("law"),
+                                       given.name("any_alignment")));
+    request.law.law = given.has("any_alignment") ? "any" : given.text("law");
     request.lets = given.list("let");
     request.max_flops = limit(given, "max_flop");
     request.max_bytes = limit(given, "max_bytes");
@@ -153,7 +157,7 @@ int sweep(const Operation& operation, const Given& asked, const OutputFlags& out
     }
     if (asked.has("plan_only")) return plan_all(suite, asked, output, invocation);
     Given given = asked;
-    given.add_default("mode", name_of(operation.law({}).mode));
+    given.add_default("mode", name_of(operation.law(request.law).mode));
     given.add_default("seed", std::to_string(request.seed));
     const int code = measure_problems(suite, MeasureFlags(given, output), invocation, sweep_top);
     SuiteRecord record = read_suite_record(read_whole_file(output.file), output.file);

@@ -39,8 +39,10 @@ AttentionProblem any_problem(Random& random) {
 }  // namespace
 
 DrawLaw attention_law(const DrawRequest& request) {
-    if (request.any_alignment)
+    if (request.law == "any")
         throw RequestError("--any-alignment: attention's rows begin at multiples of 16 bytes; drawn sizes are any integers already");
+    static constexpr std::string_view laws[] = {"draw"};
+    law_index(request, laws);
     return {"draw",
             "prefill: 1024 to 131072 tokens, 64 to 32768 a sequence, 8 to 128 heads, KV heads a divisor, head dim 64, 96, 128, "
             "192 or 256, mask none, causal or window, at most 2e13 FLOP",

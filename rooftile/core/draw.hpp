@@ -1,6 +1,7 @@
 // What a sweep asks of an operation: problems by its law, and what figures of many problems are ordered by.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,10 +12,13 @@
 namespace rooftile {
 
 struct DrawRequest {
-    /// Extents, strides and layouts as they come, and base addresses a few elements off; else all is dense, from the address that
-    /// an allocation has.
-    bool any_alignment = false;
+    /// Of the operation's laws, by its name. Empty: the plain one. "any": extents, strides and layouts as they come, and base
+    /// addresses a few elements off; in all others all is dense, from the address that an allocation has.
+    std::string law;
 };
+
+/// Which of an operation's laws is asked for; the first is the plain one. Throws RequestError that names them all.
+std::size_t law_index(const DrawRequest& request, std::span<const std::string_view> names);
 
 /// What problems are drawn by.
 struct DrawLaw {

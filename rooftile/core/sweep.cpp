@@ -92,8 +92,9 @@ class Sweep {
         if (by_law && !request_.draw)
             throw RequestError(
                 fmt::format("sweep {} needs --draw N, or lists of its fields", operation_.name()));
-        if (!by_law && request_.law.any_alignment)
-            throw RequestError("--any-alignment is of the law, which fields that are given replace");
+        if (!by_law && !request_.law.law.empty())
+            throw RequestError(fmt::format("the law {} draws whole problems, and fields that are given replace it; give one of them",
+                                           printable(request_.law.law)));
         if (by_law) {
             const DrawLaw law = operation_.law(request_.law);
             suite_.law = law.meaning;
@@ -141,7 +142,7 @@ class Sweep {
 
     bool has_flops() const {
         Random random(1);
-        return operation_.traits(operation_.draw(random, {})).flops > 0;
+        return operation_.traits(operation_.draw(random, {})).flops > 0;  // of any law
     }
 
     /// "m = 1..16384, log-uniform; k = 4096,8192".
@@ -228,6 +229,10 @@ class Sweep {
 };
 
 }  // namespace
+
+std::size_t law_index(const DrawRequest& request, std::span<const std::string_view> names) {
+    return request.law.empty() ? 0 : one_of("--law", request.law, names);
+}
 
 void read_draw(const Given& given, SweepRequest& request) {
     if (given.has("draw")) request.draw = int(whole_number(given.name("draw"), given.text("draw"), 1, 10'000));

@@ -110,9 +110,11 @@ const GraphNode& largest(const ExpressionGraph& graph) {
 }  // namespace
 
 DrawLaw fuse_law(const DrawRequest& request) {
-    if (request.any_alignment)
+    if (request.law == "any")
         throw RequestError(
             "--any-alignment: fuse cannot place base addresses 1 .. 7 elements off an allocation's yet");
+    static constexpr std::string_view laws[] = {"draw"};
+    law_index(request, laws);
     return {"draw",
             "half named, half random expressions, columns 2 to 2^20 (a tenth to 2^28), elements 2^20 to 2^28",
             Mode::cold};

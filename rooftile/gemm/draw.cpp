@@ -56,6 +56,32 @@ Sizes layer_sizes(Random& random, bool any) {
     return layer;
 }
 
+/// Of operands of 8 bits; of the result any that they can have.
+void draw_types(Random& random, GemmProblem& p) {
+    static constexpr Type operands[] = {Type::fp8_e4m3, Type::fp8_e5m2}, results[] = {Type::bf16, Type::fp16, Type::fp32};
+    p.a_type = random.one_of(operands), p.b_type = random.one_of(operands), p.c_type = random.one_of(results);
+    if (random.coin()) p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::tensor);
+}
+
+/// What layers of models put behind their products.
+void draw_epilogue(Random& random, GemmProblem& p) {
+    struct Form {
+        std::string_view expression;
+        std::vector<std::string> tensors;
+    };
+    static const std::string bias = "bias:bf16[N]", residual = "residual:bf16[M,N]";
+    static const Form forms[] = {{"d = acc + bias", {bias}},
+                                 {"d = gelu(acc + bias)", {bias}},
+                                 {"d = gelu_tanh(acc + bias)", {bias}},
+                                 {"d = silu(acc)", {}},
+                                 {"d = relu(acc + bias)", {bias}},
+                                 {"d = acc + residual", {residual}},
+                                 {"d = acc + bias + residual", {bias, residual}},
+                                 {"d = silu(acc) * residual", {residual}}};
+    const Form& form = random.one_of(forms);
+    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, form.expression, form.tensors);
+}
+
 void draw_layout(Random& random, GemmProblem& p) {
     p.a_major = random.coin() ? Major::mn : Major::k;
     p.b_major = random.coin() ? Major::mn : Major::k;
@@ -68,24 +94,49 @@ void draw_layout(Random& random, GemmProblem& p) {
     for (std::int64_t* offset : {&p.a_offset, &p.b_offset, &p.c_offset}) *offset = random.whole(0, furthest_offset);
 }
 
+/// Sizes are drawn alike by all laws, and then what is the law's own.
+struct Law {
+    std::string_view name, meaning;
+    void (*draw)(Random&, GemmProblem&);
+};
+constexpr Law laws[] = {
+    {"draw", "half log-uniform, half layers of models, 5e7 to 2e13 FLOP", [](Random&, GemmProblem&) {}},
+    {"any",
+     "half log-uniform, half layers of models, n and k any integer, leading dimensions dense or 1 to 64 longer, all "
+     "majors, base addresses 0 to 7 elements off, 5e7 to 2e13 FLOP",
+     draw_layout},
+    {"fp8",
+     "half log-uniform, half layers of models, 5e7 to 2e13 FLOP; A and B e4m3 or e5m2, the result bf16, fp16 or fp32, half with "
+     "scales per tensor",
+     draw_types},
+    {"epilogue",
+     "half log-uniform, half layers of models, 5e7 to 2e13 FLOP; bias, bias and gelu (of both kinds) or relu, silu, residual, bias "
+     "and residual, silu times a tensor",
+     draw_epilogue},
+};
+
+const Law& law_of(const DrawRequest& request) {
+    std::vector<std::string_view> names;
+    for (const Law& law : laws) names.push_back(law.name);
+    return laws[law_index(request, names)];
+}
+
 }  // namespace
 
 DrawLaw gemm_law(const DrawRequest& request) {
-    if (!request.any_alignment) return {"draw", "half log-uniform, half layers of models, 5e7 to 2e13 FLOP", Mode::sustained};
-    return {"any",
-            "half log-uniform, half layers of models, n and k any integer, leading dimensions dense or 1 to 64 longer, all "
-            "majors, base addresses 0 to 7 elements off, 5e7 to 2e13 FLOP",
-            Mode::sustained};
+    const Law& law = law_of(request);
+    return {law.name, law.meaning, Mode::sustained};
 }
 
 GemmProblem drawn_gemm(Random& random, const DrawRequest& request) {
-    const bool any = request.any_alignment;
+    const Law& law = law_of(request);
+    const bool any = law.draw == draw_layout;
     for (;;) {
         const Sizes s = random.coin() ? log_sizes(random, any) : layer_sizes(random, any);
         const double flops = 2.0 * double(s.m) * double(s.n) * double(s.k);
         if (flops < least_flops || flops > most_flops) continue;
         GemmProblem problem = gemm_problem(s.m, s.n, s.k);
-        if (any) draw_layout(random, problem);
+        law.draw(random, problem);
         check(problem);
         return problem;
     }

@@ -7,7 +7,7 @@
 
 namespace rooftile {
 
-/// Throws RequestError of base addresses off those of allocations, which no problem can say yet.
+/// Throws RequestError of a law that is none of gemm's; the text names them.
 DrawLaw gemm_law(const DrawRequest& request);
 GemmProblem drawn_gemm(Random& random, const DrawRequest& request);
 ProblemTraits gemm_traits(const GemmProblem& problem);

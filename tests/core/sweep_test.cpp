@@ -115,10 +115,10 @@ TEST(Sweep, RefusesInOneLine) {
     EXPECT_THAT(refusal(asked({{"group", "3"}, {"columns", "x"}})), HasSubstr("not a whole number"));
     EXPECT_THAT(refusal(asked({{"columns", "3"}})), HasSubstr("missing --group"));
     SweepRequest off = asked({}, 1);
-    off.law.any_alignment = true;
+    off.law.law = "any";
     EXPECT_THAT(refusal(off), HasSubstr("plain problems alone"));
     off.given.add("columns", "3");
-    EXPECT_THAT(refusal(off), HasSubstr("is of the law"));
+    EXPECT_THAT(refusal(off), HasSubstr("the law any draws whole problems"));
 }
 
 }  // namespace

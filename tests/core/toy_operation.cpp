@@ -124,7 +124,7 @@ class ToyOperation final : public Operation {
         return given;
     }
     DrawLaw law(const DrawRequest& request) const override {
-        if (request.any_alignment) throw RequestError("a toy draws plain problems alone");
+        if (!request.law.empty()) throw RequestError("a toy draws plain problems alone");
         return {"draw", "one to four groups of up to 1000 rows, 64 to 4096 columns"};
     }
     Problem draw(Random& random, const DrawRequest&) const override {

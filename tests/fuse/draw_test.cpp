@@ -99,7 +99,7 @@ TEST(FuseDraw, SharesAndBounds) {
 }
 
 TEST(FuseDraw, BaseAddressesAreRefused) {
-    EXPECT_THROW(fuse_law({.any_alignment = true}), RequestError);
+    EXPECT_THROW(fuse_law({.law = "any"}), RequestError);
 }
 
 }  // namespace

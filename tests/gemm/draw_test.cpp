@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include <map>
+
 #include "rooftile/error.hpp"
 
 namespace rooftile {
@@ -17,20 +19,20 @@ std::string text_of(const GemmProblem& p) {
                        b_major_name(p.b_major), p.lda, p.ldb, p.ldc, p.a_offset, p.b_offset, p.c_offset);
 }
 
-std::vector<std::string> first(bool any_alignment) {
+std::vector<std::string> first(const char* law) {
     Random random(7);
     std::vector<std::string> out;
-    for (int i = 0; i < 5; ++i) out.push_back(text_of(drawn_gemm(random, {any_alignment})));
+    for (int i = 0; i < 5; ++i) out.push_back(text_of(drawn_gemm(random, {law})));
     return out;
 }
 
 TEST(GemmDraw, ASeedKeepsItsDraws) {
     EXPECT_EQ(
-        first(false),
+        first(""),
         (std::vector<std::string>{"14x12544x7168 kk 7168,7168,12544 +0,0,0", "4x16128x8064 kk 8064,8064,16128 +0,0,0",
                                   "138x4864x3456 kk 3456,3456,4864 +0,0,0", "7x11968x11840 kk 11840,11840,11968 +0,0,0",
                                   "510x8704x4608 kk 4608,4608,8704 +0,0,0"}));
-    EXPECT_EQ(first(true),
+    EXPECT_EQ(first("any"),
               (std::vector<std::string>{"14x12545x7172 mk 77,7172,12591 +1,3,6", "177x773x25826 mn 177,773,773 +6,3,6",
                                         "1255x6786x1154 kk 1212,1178,6824 +7,6,0", "946x342x5490 mn 980,342,377 +4,7,6",
                                         "2x5958x15875 kn 15934,5995,5963 +2,7,5"}));
@@ -62,7 +64,7 @@ TEST(GemmDraw, AnyAlignmentIsOfAllKinds) {
     Random random(1);
     int odd = 0, padded = 0, transposed = 0, off = 0;
     for (int i = 0; i < draws; ++i) {
-        const GemmProblem p = drawn_gemm(random, {.any_alignment = true});
+        const GemmProblem p = drawn_gemm(random, {.law = "any"});
         const std::int64_t more = p.lda - (p.a_major == Major::k ? p.k : p.m);
         EXPECT_TRUE(more >= 0 && more <= 64) << text_of(p);
         odd += p.n % 2 != 0 || p.k % 2 != 0;
@@ -75,6 +77,45 @@ TEST(GemmDraw, AnyAlignmentIsOfAllKinds) {
     EXPECT_NEAR(padded, 0.5 * draws, 0.05 * draws);
     EXPECT_NEAR(transposed, 0.5 * draws, 0.05 * draws);
     EXPECT_NEAR(off, 0.875 * draws, 0.05 * draws);
+}
+
+TEST(GemmDraw, TypesAreOfAllPairsAndResults) {
+    Random random(1);
+    std::map<std::string, int> pairs, results;
+    int scaled = 0;
+    for (int i = 0; i < draws; ++i) {
+        const GemmProblem p = drawn_gemm(random, {.law = "fp8"});
+        EXPECT_TRUE(p.m >= 1 && p.m <= 16384) << text_of(p);
+        ++pairs[fmt::format("{} {}", name_of(p.a_type), name_of(p.b_type))];
+        ++results[std::string(name_of(p.c_type))];
+        scaled += p.epilogue && p.epilogue->scales == Scales::tensor;
+    }
+    EXPECT_EQ(pairs.size(), 4u);
+    EXPECT_EQ(results.size(), 3u);
+    for (const auto& [pair, count] : pairs) EXPECT_NEAR(count, draws / 4, 0.05 * draws) << pair;
+    for (const auto& [result, count] : results) EXPECT_NEAR(count, draws / 3, 0.05 * draws) << result;
+    EXPECT_NEAR(scaled, draws / 2, 0.05 * draws);
+}
+
+TEST(GemmDraw, EpiloguesAreOfAllForms) {
+    Random random(1);
+    std::map<std::string, int> forms;
+    for (int i = 0; i < draws; ++i) {
+        const GemmProblem p = drawn_gemm(random, {.law = "epilogue"});
+        ASSERT_TRUE(p.epilogue) << text_of(p);
+        ++forms[p.epilogue->expression];
+    }
+    EXPECT_EQ(forms.size(), 8u);
+    for (const auto& [form, count] : forms) EXPECT_NEAR(count, draws / 8, 0.04 * draws) << form;
+}
+
+TEST(GemmDraw, AnotherLawIsRefusedWithAllNames) {
+    try {
+        gemm_law({.law = "fp7"});
+        FAIL() << "accepted";
+    } catch (const RequestError& error) {
+        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, epilogue");
+    }
 }
 
 TEST(GemmTraits, BandsAndFeatures) {
