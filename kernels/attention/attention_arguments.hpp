@@ -11,8 +11,10 @@ struct AttentionStrides {
 };
 
 struct AttentionArguments {
-    AttentionExtent extent;
+    AttentionExtent extent;  ///< of packed sequences, which the kernel cuts into their own: rows of all together
     int heads, kv_heads, batches;
+    const int* cu_seqlens;  ///< of packed sequences: where each begins, and behind them their end; null: not packed
+    int sequences;          ///< packed
     int section_heads;  ///< heads (of all batches) taken together: attention_tile()
     float scale_log2;   ///< what a score is multiplied by, times log2(e); above 0
     int dim, dim_v;     ///< elements of a row of Q and K, and of V and O; multiples of 8

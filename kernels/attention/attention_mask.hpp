@@ -46,10 +46,26 @@ struct AttentionExtent {
     }
 };
 
-/// A tile of queries of one head of one batch.
+/// A tile of queries of one head of one batch. Of packed sequences there is one batch, and the sequence begins at `first_row`.
 struct AttentionTile {
     int q_tile, head, batch;
+    int first_row = 0;
 };
+
+/// Packed sequences are cut into tiles before their lengths are known to the host: sequence `sequence`, which begins at row `first_row`,
+/// has the tile places from this one up to the next sequence's. That is as many as it has tiles, or one more.
+constexpr int attention_place(int first_row, int sequence, int tile_q) { return first_row / tile_q + sequence; }
+
+/// Which of `sequences`, which begin at the rows `begins`, a tile place is of: the last one that begins at or before it.
+constexpr int attention_sequence(const int* begins, int sequences, int place, int tile_q) {
+    int sequence = 0, behind = sequences;
+    while (behind - sequence > 1) {
+        const int middle = (sequence + behind) / 2;
+        if (attention_place(begins[middle], middle, tile_q) <= place) sequence = middle;
+        else behind = middle;
+    }
+    return sequence;
+}
 
 /// Tile number `index`. Heads are taken in sections whose keys and values L2 holds together, all tiles of a section before the
 /// next one; in a section the tiles with most blocks come first, so that the last to run are short.

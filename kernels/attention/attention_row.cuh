@@ -16,7 +16,7 @@ __device__ void attention_row(const AttentionArguments& args, const AttentionExt
     const int lane = static_cast<int>(threadIdx.x % lanes), kv_head = tile.head / (args.heads / args.kv_heads);
     const auto line = [&](const void* tensor, const AttentionStrides& strides, int head, int place) {
         return static_cast<const unsigned short*>(tensor) + tile.batch * strides.batch + head * strides.head
-               + place * strides.row;
+               + (tile.first_row + place) * strides.row;
     };
     const unsigned short* q = line(args.q, args.q_strides, tile.head, row);
     float sums[max_parts] = {}, greatest = minus_infinity(), sum = 0;

@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(256, 1) attention_judge(const __grid_constant_
                 }
                 if (x != 0 || !p.log_sum_exp[result]) continue;
                 const double reference = total[r] == 0 ? -infinite_ratio() : greatest[r] + log(total[r]);
-                const float got = p.log_sum_exp[result][place];
+                const float got = p.log_sum_exp[result][all_head * p.log_sum_exp_head + query];
                 const double bound = of_log[r] + fp32_unit * 6 * fabs(reference) + of_total;
                 const double ratio = class_of(reference) == NumberClass::finite ? fabs(got - reference) / bound
                                      : class_of(static_cast<double>(got)) == class_of(reference) ? 0.0

@@ -15,6 +15,7 @@ struct AttentionJudgeArguments {
     int results;
     const unsigned short* o[verify_max];  ///< the first `results`
     const float* log_sum_exp[verify_max];
+    long long log_sum_exp_head;  ///< elements from one head's to the next's
     double score_error;  ///< of a sum of products of queries and keys, as a share of its deviation
     double value_error;  ///< the same of products with values
 };

@@ -14,6 +14,10 @@
 // producer asks for it when it has started the last copy of a tile, some blocks before the consumers are through, and tells
 // them beside Q.
 //
+// Packed sequences of unlike lengths lie one behind the other in each tensor, and where each begins stands on the device
+// (cu_seqlens): the producer looks up which one a tile is of, and tells the consumers with Q. A block at the end of a sequence
+// holds keys of the next one, which are hidden as the mask hides.
+//
 // What the mask hides has a probability of 0, but 0 times a NaN or an infinity in V is NaN. A row that is NaN once the masked
 // blocks, the first ones, are in is computed again from the keys that it sees alone (attention_row()).
 #pragma once
@@ -46,22 +50,55 @@ struct Sm90AttentionShared {
     __device__ Ring<C.stages> v_ring() const { return {barriers() + Ring<1>::bytes() + Ring<C.stages>::bytes()}; }
     /// Written before Q is announced, read behind the wait for it.
     __device__ unsigned tile_number() const { return barriers() + C.all_barrier_bytes(); }
+    /// Of packed sequences the same of every other tile: consumers read it again at a tile's end, when the next one has been told.
+    __device__ unsigned told(unsigned turn) const { return tile_number() + turn % 2 * C.told_bytes; }
+};
+
+/// A tile, what its rows see, and whether it has any.
+struct Sm90AttentionPlace {
+    AttentionTile tile;
+    AttentionExtent extent;
+    int q;  ///< its first query
+    __device__ bool any() const { return q < extent.queries; }
 };
 
 /// What tile numbers stand for.
 template <Sm90AttentionConfig C>
 struct Sm90AttentionTiles {
     const AttentionArguments& args;
-    __device__ int q_tiles() const { return (args.extent.queries + C.tile_q - 1) / C.tile_q; }
-    __device__ unsigned count() const { return static_cast<unsigned>(q_tiles() * args.heads * args.batches); }
-    __device__ AttentionTile tile(unsigned number) const {
-        return attention_tile(static_cast<int>(number), q_tiles(), args.heads, args.batches, args.section_heads,
-                              C.mask != AttentionMask::none);
+    __device__ int q_tiles() const {
+        if (C.packed) return attention_place(args.extent.queries, args.sequences, C.tile_q);
+        return (args.extent.queries + C.tile_q - 1) / C.tile_q;
     }
-    __device__ AttentionExtent extent() const {
-        AttentionExtent e = args.extent;
-        e.mask = C.mask;  // known to the compiler
-        return e;
+    __device__ unsigned count() const { return static_cast<unsigned>(q_tiles() * args.heads * args.batches); }
+    __device__ Sm90AttentionPlace place(unsigned number) const {
+        const AttentionTile tile = attention_tile(static_cast<int>(number), q_tiles(), args.heads, args.batches, args.section_heads,
+                                                  C.packed || C.mask != AttentionMask::none);
+        if constexpr (C.packed) return in_sequence(tile);
+        AttentionExtent extent = args.extent;
+        extent.mask = C.mask;  // known to the compiler
+        return {tile, extent, tile.q_tile * C.tile_q};
+    }
+    /// What the producer tells the consumers of a tile of packed sequences.
+    __device__ static void tell(unsigned shared, unsigned number, const Sm90AttentionPlace& at) {
+        const int words[] = {static_cast<int>(number), at.q, at.tile.head, at.tile.first_row, at.extent.queries, at.extent.keys,
+                             at.extent.window};
+#pragma unroll
+        for (int i = 0; i < 7; ++i) ptx::store_shared(shared + 4 * i, static_cast<unsigned>(words[i]));
+    }
+    __device__ static Sm90AttentionPlace told(unsigned shared) {
+        const auto word = [&](int i) { return static_cast<int>(ptx::load_shared(shared + 4 * i)); };
+        return {{0, word(2), 0, word(3)}, {C.mask, word(4), word(5), word(6)}, word(1)};
+    }
+
+  private:
+    /// `q_tile` is a place among those of all sequences.
+    __device__ Sm90AttentionPlace in_sequence(AttentionTile tile) const {
+        const int sequence = attention_sequence(args.cu_seqlens, args.sequences, tile.q_tile, C.tile_q);
+        tile.first_row = args.cu_seqlens[sequence];
+        tile.q_tile -= attention_place(tile.first_row, sequence, C.tile_q);
+        const int length = args.cu_seqlens[sequence + 1] - tile.first_row;
+        return {tile, {C.mask, length, length, args.extent.window}, tile.q_tile * C.tile_q};
     }
 };
 
@@ -81,19 +118,23 @@ __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const Te
     RingPosition<1> q_at;
     RingPosition<C.stages> k_at, v_at;
     const Ring<1> q_ring = shared.q_ring();
-    const auto tell = [&](unsigned number) {
+    unsigned tiles_told = 0;
+    const auto tell = [&](unsigned number, const Sm90AttentionPlace& at) {
         q_ring.acquire(q_at);
-        ptx::store_shared(shared.tile_number(), number);
+        if constexpr (C.packed) Sm90AttentionTiles<C>::tell(shared.told(tiles_told++), number, at);
+        else ptx::store_shared(shared.tile_number(), number);
     };
     const int queries_a_key_head = args.heads / args.kv_heads;
     const Sm90AttentionTiles<C> tiles{args};
     ScheduleSlots<1, 1> alone;
     for (DynamicTileScheduler<1, 1> turn(alone, args.counter, tiles.count()); turn.more(); turn.ask(), turn.advance()) {
-        const AttentionTile tile = tiles.tile(turn.index());
-        const int q = tile.q_tile * C.tile_q, kv_head = tile.head / queries_a_key_head;
-        const KeyBlocks blocks = tiles.extent().blocks(q, C.tile_q, C.tile_kv);
+        const Sm90AttentionPlace at = tiles.place(turn.index());
+        if (C.packed && !at.any()) continue;
+        const AttentionTile& tile = at.tile;
+        const int kv_head = tile.head / queries_a_key_head;
+        const KeyBlocks blocks = at.extent.blocks(at.q, C.tile_q, C.tile_kv);
         if (blocks.count() == 0) {  // its rows see nothing
-            tell(turn.index());
+            tell(turn.index(), at);
             q_ring.commit(0);
             q_at.advance();
             continue;
@@ -102,20 +143,20 @@ __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const Te
             const Ring<C.stages> ring = shared.k_ring();
             ring.acquire(k_at);
             ring.expect(k_at.stage, C.k_bytes());
-            load_rows<C.tile_kv, C.dim>(map_k, shared.k(k_at.stage), ring.full(k_at.stage), block * C.tile_kv, kv_head, tile.batch);
+            load_rows<C.tile_kv, C.dim>(map_k, shared.k(k_at.stage), ring.full(k_at.stage), tile.first_row + block * C.tile_kv, kv_head, tile.batch);
             k_at.advance();
         };
         const auto load_v = [&](int block) {
             const Ring<C.stages> ring = shared.v_ring();
             ring.acquire(v_at);
             ring.expect(v_at.stage, C.v_bytes());
-            load_rows<C.tile_kv, C.dim_v>(map_v, shared.v(v_at.stage), ring.full(v_at.stage), block * C.tile_kv, kv_head, tile.batch);
+            load_rows<C.tile_kv, C.dim_v>(map_v, shared.v(v_at.stage), ring.full(v_at.stage), tile.first_row + block * C.tile_kv, kv_head, tile.batch);
             v_at.advance();
         };
         load_k(blocks.end - 1);  // before Q, whose place the tile before still holds
-        tell(turn.index());
+        tell(turn.index(), at);
         q_ring.expect(0, C.q_bytes());
-        load_rows<C.tile_q, C.dim>(map_q, shared.q(), q_ring.full(0), q, tile.head, tile.batch);
+        load_rows<C.tile_q, C.dim>(map_q, shared.q(), q_ring.full(0), tile.first_row + at.q, tile.head, tile.batch);
         q_at.advance();
         for (int block = blocks.end - 2; block >= blocks.first; --block) {
             load_k(block);
@@ -123,7 +164,7 @@ __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const Te
         }
         load_v(blocks.first);
     }
-    tell(no_tile);
+    tell(no_tile, {});
     q_ring.commit(0);
 }
 
@@ -165,17 +206,18 @@ __device__ void pin(float (&values)[count]) {
 /// that each stores 16 bytes of one of four such groups.
 template <Sm90AttentionConfig C>
 __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& softmax, const AttentionArguments& args,
-                      const AttentionTile& tile, int query) {
+                      const Sm90AttentionPlace& at, int query) {
+    const AttentionTile& tile = at.tile;
     const int lane4 = static_cast<int>(threadIdx.x % 4);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const float total = softmax.total(half);
         const float by = total == 0 ? 0 : ptx::reciprocal_approx(total);
-        const int row = query + 8 * half;
-        const bool inside = row < args.extent.queries;
+        const int row = query + 8 * half, row_of_all = tile.first_row + row;
+        const bool inside = row < at.extent.queries;
         char* o = static_cast<char*>(args.o)
                   + Sm90AttentionConfig::element_bytes
-                        * (tile.batch * args.o_strides.batch + tile.head * args.o_strides.head + row * args.o_strides.row);
+                        * (tile.batch * args.o_strides.batch + tile.head * args.o_strides.head + row_of_all * args.o_strides.row);
 #pragma unroll
         for (int first = 0; first < C.dim_v / 8; first += 4) {
             unsigned mine[4] = {0, 0, 0, 0}, whole[4];
@@ -202,7 +244,7 @@ __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& sof
         }
         if (args.log_sum_exp && inside && lane4 == 0) {
             constexpr float ln2 = 0.693147180559945f;
-            const long long place = (static_cast<long long>(tile.batch) * args.heads + tile.head) * args.extent.queries + row;
+            const long long place = (static_cast<long long>(tile.batch) * args.heads + tile.head) * args.extent.queries + row_of_all;
             args.log_sum_exp[place] =
                 total == 0 ? minus_infinity() : softmax.from[half] * ln2 + __logf(total);
         }
@@ -220,14 +262,13 @@ __device__ unsigned spoiled_rows(const float (&sums)[count]) {
 
 /// The rows of a warp for which a thread has a bit, again; behind store(). `first` is the warp's first query.
 template <Sm90AttentionConfig C>
-__device__ void mend(unsigned spoiled, const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& tile,
-                     int first) {
+__device__ void mend(unsigned spoiled, const AttentionArguments& args, const Sm90AttentionPlace& at, int first) {
     __syncwarp();
 #pragma unroll 1
     for (int i = 0; i < 16; ++i) {
         const unsigned threads = __ballot_sync(0xffffffff, (spoiled >> (i / 8) & 1) != 0);
-        if ((threads >> (i % 8 * 4) & 15) != 0 && first + i < extent.queries)
-            attention_row<C.type>(args, extent, tile, first + i);
+        if ((threads >> (i % 8 * 4) & 15) != 0 && first + i < at.extent.queries)
+            attention_row<C.type>(args, at.extent, at.tile, first + i);
     }
 }
 
@@ -235,19 +276,21 @@ __device__ void mend(unsigned spoiled, const AttentionArguments& args, const Att
 template <Sm90AttentionConfig C>
 __device__ void consume(const AttentionArguments& args, const Sm90AttentionShared<C>& shared, int warpgroup) {
     constexpr int parties = C.consumer_warpgroups();
-    constexpr bool hides = C.mask != AttentionMask::none;
+    constexpr bool hides = C.mask != AttentionMask::none || C.packed;
     const Turns<parties == 1 ? 2 : parties, sm90_attention_turn_barrier> turns{warpgroup};
     const FragmentPlace place;
     const Sm90AttentionTiles<C> tiles{args};
-    const AttentionExtent extent = tiles.extent();
     const int rows = warpgroup * Sm90AttentionConfig::warpgroup_q + place.row;
     RingPosition<1> q_at;
     RingPosition<C.stages> at;  // of K; V is read one use behind
-    for (;; q_at.advance()) {
+    for (unsigned turn = 0;; q_at.advance(), ++turn) {
         shared.q_ring().wait(q_at);
-        unsigned number = ptx::load_shared(shared.tile_number());
+        unsigned number = ptx::load_shared(C.packed ? shared.told(turn) : shared.tile_number());
         if (number == no_tile) return;
-        const int q = tiles.tile(number).q_tile * C.tile_q, query = q + rows;
+        const auto place_of = [&] { return C.packed ? tiles.told(shared.told(turn)) : tiles.place(number); };
+        const Sm90AttentionPlace at_begin = place_of();
+        const AttentionExtent& extent = at_begin.extent;
+        const int q = at_begin.q, query = q + rows;
         const KeyBlocks blocks = extent.blocks(q, C.tile_q, C.tile_kv), clear = extent.clear(q, C.tile_q, C.tile_kv);
         const auto masked = [&](int block) { return block >= clear.end || block < clear.first; };
         OnlineSoftmax softmax;
@@ -257,7 +300,7 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
         if (blocks.count() == 0) {
             __syncwarp();
             shared.q_ring().release(0);
-            store<C>(sums, softmax, args, tiles.tile(number), query);
+            store<C>(sums, softmax, args, at_begin, query);
             continue;
         }
         unsigned pairs[C.tile_kv / 4], spoiled = 0;
@@ -321,9 +364,9 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
         shared.v_ring().release(v_at.stage);
         if (hides && masked(blocks.first)) spoiled |= spoiled_rows(sums);
         asm volatile("" : "+r"(number));  // a register through the loop, and not all that follows from it
-        const AttentionTile tile = tiles.tile(number);
-        store<C>(sums, softmax, args, tile, query);
-        if (hides && __any_sync(0xffffffff, spoiled != 0)) mend<C>(spoiled, args, extent, tile, query - place.row % 8);
+        const Sm90AttentionPlace at_end = place_of();
+        store<C>(sums, softmax, args, at_end, query);
+        if (hides && __any_sync(0xffffffff, spoiled != 0)) mend<C>(spoiled, args, at_end, query - place.row % 8);
     }
 }
 

@@ -16,6 +16,7 @@ struct Sm90AttentionConfig {
     int producer_registers = 24, consumer_registers = 240;
     Type type = Type::bf16;
     AttentionMask mask = AttentionMask::none;
+    bool packed = false;  ///< sequences of unlike lengths, one behind the other, in place of batches
 
     static constexpr int element_bytes = 2;
     static constexpr int swizzle_bytes = 128;   ///< a row of a box: 64 elements
@@ -24,6 +25,7 @@ struct Sm90AttentionConfig {
     static constexpr int warpgroup_q = 64;       ///< rows of a wgmma
     static constexpr int barrier_bytes = 8;
     static constexpr int tile_number_bytes = 8;  ///< which tile Q is of, for the consumers
+    static constexpr int told_bytes = 32;        ///< and of packed sequences where it lies, of this tile and of the one before
 
     constexpr int consumer_warpgroups() const { return tile_q / warpgroup_q; }
     constexpr int threads() const { return 128 * (1 + consumer_warpgroups()); }
@@ -37,7 +39,8 @@ struct Sm90AttentionConfig {
     /// Full and empty of Q's one stage, and of each stage of K and V.
     constexpr int all_barrier_bytes() const { return 2 * (1 + 2 * stages) * barrier_bytes; }
     constexpr int shared_bytes() const {
-        return q_bytes() + stages * (k_bytes() + v_bytes()) + all_barrier_bytes() + tile_number_bytes;
+        return q_bytes() + stages * (k_bytes() + v_bytes()) + all_barrier_bytes()
+               + (packed ? 2 * told_bytes : tile_number_bytes);
     }
     /// fp32 of O and of the scores, and the probabilities in pairs: registers of a consumer thread that live through the loop.
     constexpr int accumulator_registers() const { return dim_v / 2 + tile_kv / 2 + tile_kv / 4; }

@@ -92,6 +92,11 @@ class Writer {
     }
 
     void order() {
+        if (p_.packed())
+            steps_.add("tile_places", "rows / tile_q + sequences, of a head",
+                       {of("rows", double(p_.query_rows()), "rows", "the problem"), of("sequences", double(p_.batch), "sequences", "the problem")},
+                       double(most_tiles(p_, c_.tile_q)) / double(p_.heads), "places",
+                       "whatever the lengths are that stand on the device: which sequence a place is of is looked up there, and one without rows left is passed over");
         steps_.add("section_heads", "heads whose K and V fill half of L2's partition, no fewer than give each SM a tile",
                    {steps_.fact("l2.size"), steps_.fact("sm.count"),
                     of("heads", double(p_.heads_of_all()), "heads", "the problem, all batches")},

@@ -2,10 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "rooftile/core/random.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/machine/file_text.hpp"
+#include "rooftile/machine/units_text.hpp"
 
 namespace rooftile {
 namespace {
@@ -22,6 +26,8 @@ std::vector<Field> make_fields() {
         {"kv_heads", "G", "Heads of K and V, each shared by H / G heads of Q; default H", problem},
         {"q", "S", "Queries of a head", problem},
         {"kv", "T", "Keys of a head; default S", problem},
+        {"lengths", "LIST|Bx[LO..HI]|FILE",
+         "Packed sequences, in place of batch, q and kv: the lengths of a distribution to plan for, 128,512,...; of B between LO and HI; or in a file", problem},
         {"dim", "D", "Elements of a row of Q and K: a multiple of 8 up to 256", problem},
         {"dim_v", "V", "Elements of a row of V and O; default D", problem},
         {"mask", "MASK", "none, causal (aligned at the lower right) or window:W (the last W keys of those); default none",
@@ -63,6 +69,39 @@ void read_mask(const Given& g, AttentionProblem& p) {
     } else throw RequestError(fmt::format("{} is \"{}\"; accepted: none, causal, window:W", g.name("mask"), text));
 }
 
+/// "64x[16..512]": so many, between those two, any as likely; the same text is always the same lengths.
+std::vector<std::int64_t> drawn_lengths(std::string_view name, std::string_view text) {
+    const std::size_t open = text.find("x["), dots = text.find("..");
+    if (open == text.npos || dots == text.npos || dots < open || text.back() != ']')
+        throw RequestError(fmt::format("{} is \"{}\"; accepted: 128,512,..., Bx[LO..HI] or a file of numbers", name, printable(text, 80)));
+    const std::int64_t count = whole_number(name, text.substr(0, open), 1, max_attention_heads);
+    const std::int64_t least = whole_number(name, text.substr(open + 2, dots - open - 2), 0, max_attention_rows);
+    const std::int64_t greatest = whole_number(name, text.substr(dots + 2, text.size() - dots - 3), least, max_attention_rows);
+    Random random(std::uint64_t(count) * 1000003u + std::uint64_t(least) * 1009u + std::uint64_t(greatest));
+    std::vector<std::int64_t> lengths;
+    for (std::int64_t i = 0; i < count; ++i) lengths.push_back(random.whole(least, greatest));
+    return lengths;
+}
+
+std::vector<std::int64_t> read_lengths(std::string_view name, std::string text) {
+    if (text.find('[') != text.npos) return drawn_lengths(name, text);
+    constexpr std::string_view of_a_list = "0123456789, ";
+    if (text.find_first_not_of(of_a_list) != text.npos) {
+        text = read_whole_file(text);
+        for (char& c : text)
+            if (c == '\n' || c == '\r' || c == '\t') c = ',';
+    }
+    std::vector<std::int64_t> lengths;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find_first_of(", ", begin), text.size());
+        if (end > begin) lengths.push_back(whole_number(name, std::string_view(text).substr(begin, end - begin), 0, max_attention_rows));
+        begin = end + 1;
+    }
+    if (lengths.empty() || lengths.size() > std::size_t(max_attention_heads))
+        throw RequestError(fmt::format("{} has {} lengths; accepted: 1 to {}", name, lengths.size(), max_attention_heads));
+    return lengths;
+}
+
 std::optional<int> number_if(const Given& g, std::string_view key, int least, int greatest) {
     if (!g.has(key)) return std::nullopt;
     return int(whole_number(g.name(key), g.text(key), least, greatest));
@@ -85,11 +124,20 @@ std::span<const Field> attention_fields() {
 
 AttentionProblem attention_problem(const Given& g) {
     AttentionProblem p;
-    p.batch = number(g, "batch", 1);
     p.heads = needed(g, "heads");
     p.kv_heads = number(g, "kv_heads", p.heads);
-    p.queries = needed(g, "q");
-    p.keys = number(g, "kv", p.queries);
+    if (g.has("lengths")) {
+        for (const char* key : {"batch", "q", "kv"})
+            if (g.has(key))
+                throw RequestError(fmt::format("{} is given, and {} says it too", g.name(key), g.name("lengths")));
+        p.lengths = read_lengths(g.name("lengths"), g.text("lengths"));
+        p.batch = std::int64_t(p.lengths.size());
+        p.queries = p.keys = *std::max_element(p.lengths.begin(), p.lengths.end());
+    } else {
+        p.batch = number(g, "batch", 1);
+        p.queries = needed(g, "q");
+        p.keys = number(g, "kv", p.queries);
+    }
     p.dim = needed(g, "dim");
     p.dim_v = number(g, "dim_v", p.dim);
     read_mask(g, p);
@@ -117,11 +165,11 @@ AttentionRequest attention_request(const Given& g, int default_top) {
 Given attention_given(const AttentionProblem& p) {
     Given given(Given::Named::by_key);
     const auto add = [&](std::string_view key, std::int64_t value) { given.add(key, std::to_string(value)); };
-    add("batch", p.batch);
+    if (p.packed()) given.add("lengths", lengths_text(p));
+    else add("batch", p.batch);
     add("heads", p.heads);
     add("kv_heads", p.kv_heads);
-    add("q", p.queries);
-    add("kv", p.keys);
+    if (!p.packed()) add("q", p.queries), add("kv", p.keys);
     add("dim", p.dim);
     add("dim_v", p.dim_v);
     given.add("mask", mask_text(p));
@@ -133,8 +181,11 @@ Given attention_given(const AttentionProblem& p) {
 
 Given attention_given(const Record& record) {
     Given given(Given::Named::by_key);
-    for (const char* key : {"batch", "heads", "kv_heads", "q", "kv", "dim", "dim_v"})
-        given.add(key, std::to_string(find_as<std::int64_t>(record, key).value_or(0)));
+    const auto lengths = find_as<std::string>(record, "lengths");
+    if (lengths) given.add("lengths", *lengths);
+    for (const std::string_view key : {"batch", "heads", "kv_heads", "q", "kv", "dim", "dim_v"})
+        if (!lengths || (key != "batch" && key != "q" && key != "kv"))
+            given.add(key, std::to_string(find_as<std::int64_t>(record, key).value_or(0)));
     for (const char* key : {"mask", "type", "layout"}) given.add(key, find_as<std::string>(record, key).value_or(""));
     given.add("log_sum_exp", find_as<bool>(record, "log_sum_exp").value_or(false) ? "on" : "off");
     return given;
@@ -170,6 +221,7 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
         if (given.has(key)) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name(key)));
         given.add(key, std::to_string(extent.most));
     };
+    if (given.has("lengths")) throw RequestError(fmt::format("{} with tensors: not supported; they say how many rows there are, not whose", given.name("lengths")));
     add("batch", q[0]);
     add("heads", q[1]);
     add("kv_heads", k[1]);

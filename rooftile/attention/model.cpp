@@ -15,11 +15,14 @@ constexpr double element_bytes = 2;
 /// Of a score, in instructions of a lane: a maximum, a multiply-add, an exponential, a sum; of two a conversion.
 constexpr double arithmetic_of_score = 2, comparisons_of_score = 1.5, instructions_of_score = 4.5;
 
-/// Blocks of every row of tiles of a head, first to last.
+/// Blocks of every row of tiles of a head, first to last; of packed sequences one behind the other.
 std::vector<int> blocks_of_tiles(const AttentionProblem& p, const AttentionConfig& c) {
-    const AttentionExtent extent = p.extent();
     std::vector<int> blocks;
-    for (std::int64_t q = 0; q < p.queries; q += c.tile_q) blocks.push_back(extent.blocks(int(q), c.tile_q, c.tile_kv).count());
+    for (std::int64_t i = 0; i < p.sequences(); ++i) {
+        const AttentionExtent extent = p.extent(i);
+        for (std::int64_t q = 0; q < extent.queries; q += c.tile_q)
+            blocks.push_back(extent.blocks(int(q), c.tile_q, c.tile_kv).count());
+    }
     return blocks;
 }
 
@@ -30,6 +33,11 @@ struct HeadBlocks {
 
 /// From few rows of tiles where there are many: between two of them the number of blocks is a straight line, but for rounding.
 HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
+    if (p.packed()) {
+        HeadBlocks head{};
+        for (const int blocks : blocks_of_tiles(p, c)) ++head.tiles, head.sum += blocks, head.longest = std::max<double>(head.longest, blocks);
+        return head;
+    }
     const AttentionExtent extent = p.extent();
     const std::int64_t tiles = (p.queries + c.tile_q - 1) / c.tile_q;
     const auto at = [&](std::int64_t tile) { return double(extent.blocks(int(tile * c.tile_q), c.tile_q, c.tile_kv).count()); };
@@ -55,7 +63,7 @@ double last_to_end(const AttentionHardware& hw, const AttentionProblem& p, const
     const double all = double(p.heads_of_all()) * (head.sum * block + head.tiles * turn);
     if (std::isnan(all) || std::isnan(hw.sms)) return unknown_number;
     const double longest = head.longest * block + turn;
-    if (p.mask == AttentionMask::none) return whole_up(all_tiles / hw.sms) * longest;
+    if (p.mask == AttentionMask::none && !p.packed()) return whole_up(all_tiles / hw.sms) * longest;
     constexpr double few_rounds = 16;  // beyond, the end is a small part of the whole
     if (all_tiles > few_rounds * hw.sms) return all / hw.sms + longest / 4;
     std::priority_queue<double, std::vector<double>, std::greater<>> ends;

@@ -74,6 +74,10 @@ std::string label_of(const AttentionConfig& c) {
 }
 
 std::string short_name(const AttentionProblem& p) {
+    if (p.packed())
+        return fmt::format("{} packed, {} rows, {} heads{}, dim {}{}, {}, {}", p.batch, p.query_rows(), p.heads,
+                           p.kv_heads == p.heads ? std::string() : fmt::format("/{}", p.kv_heads), p.dim,
+                           p.dim_v == p.dim ? std::string() : fmt::format("/{}", p.dim_v), mask_text(p), attention_type_name(p.type));
     return fmt::format("{}x{}{}, {}x{}, dim {}{}, {}, {}", p.batch, p.heads,
                        p.kv_heads == p.heads ? std::string() : fmt::format("/{}", p.kv_heads), p.queries, p.keys, p.dim,
                        p.dim_v == p.dim ? std::string() : fmt::format("/{}", p.dim_v), mask_text(p),

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "rooftile/error.hpp"
 
@@ -29,7 +30,7 @@ TensorInfo tensor(const AttentionProblem& p, std::string name, std::int64_t head
     return {.name = std::move(name),
             .type = std::string(attention_type_name(p.type)),
             .element_bits = 8 * element_bytes,
-            .extents = {Extent::of(p.batch), Extent::of(heads), Extent::of(rows), Extent::of(dim)},
+            .extents = {Extent::of(p.packed() ? 1 : p.batch), Extent::of(heads), Extent::of(rows), Extent::of(dim)},
             .strides = {pitch.batch, pitch.head, pitch.row, 1},
             .role = role};
 }
@@ -58,20 +59,43 @@ std::string mask_text(const AttentionProblem& problem) {
     return std::string(name_of(problem.mask));
 }
 
-double AttentionProblem::visible_pairs() const {
-    if (mask == AttentionMask::none) return double(queries) * double(keys);
-    // Query i sees min(place + 1, window) keys, place being i + keys - queries.
-    const std::int64_t most = mask == AttentionMask::window ? window : keys;
-    return sum_up_to(keys - queries + 1, keys, most);
+std::string lengths_text(const AttentionProblem& problem) {
+    std::string text;
+    for (const std::int64_t length : problem.lengths) text += (text.empty() ? "" : ",") + std::to_string(length);
+    return text;
 }
 
-std::int64_t AttentionProblem::q_bytes() const { return batch * heads * queries * dim * element_bytes; }
-std::int64_t AttentionProblem::k_bytes() const { return batch * kv_heads * keys * dim * element_bytes; }
-std::int64_t AttentionProblem::v_bytes() const { return batch * kv_heads * keys * dim_v * element_bytes; }
-std::int64_t AttentionProblem::o_bytes() const { return batch * heads * queries * dim_v * element_bytes; }
+std::int64_t AttentionProblem::first_row(std::int64_t sequence) const {
+    return packed() ? std::accumulate(lengths.begin(), lengths.begin() + sequence, std::int64_t{0}) : 0;
+}
+std::int64_t AttentionProblem::query_rows() const { return packed() ? first_row(batch) : queries; }
+std::int64_t AttentionProblem::key_rows() const { return packed() ? first_row(batch) : keys; }
+
+AttentionExtent AttentionProblem::extent(std::int64_t sequence) const {
+    if (!packed()) return {mask, int(queries), int(keys), int(window)};
+    const int length = int(lengths[std::size_t(sequence)]);
+    return {mask, length, length, int(window)};
+}
+
+double AttentionProblem::visible_pairs() const {
+    double pairs = 0;
+    for (std::int64_t i = 0; i < sequences(); ++i) {
+        const std::int64_t s = packed() ? lengths[std::size_t(i)] : queries, t = packed() ? s : keys;
+        // Query i sees min(place + 1, window) keys, place being i + t - s.
+        const std::int64_t most = mask == AttentionMask::window ? window : t;
+        pairs += mask == AttentionMask::none ? double(s) * double(t) : sum_up_to(t - s + 1, t, most);
+    }
+    return pairs;
+}
+
+std::int64_t AttentionProblem::q_bytes() const { return heads_of_all() * query_rows() * dim * element_bytes; }
+std::int64_t AttentionProblem::k_bytes() const { return kv_heads_of_all() * key_rows() * dim * element_bytes; }
+std::int64_t AttentionProblem::v_bytes() const { return kv_heads_of_all() * key_rows() * dim_v * element_bytes; }
+std::int64_t AttentionProblem::o_bytes() const { return heads_of_all() * query_rows() * dim_v * element_bytes; }
 std::int64_t AttentionProblem::compulsory_bytes() const {
-    constexpr std::int64_t fp32_bytes = 4;
-    return q_bytes() + k_bytes() + v_bytes() + o_bytes() + (log_sum_exp ? batch * heads * queries * fp32_bytes : 0);
+    constexpr std::int64_t fp32_bytes = 4, int32_bytes = 4;
+    return q_bytes() + k_bytes() + v_bytes() + o_bytes() + (log_sum_exp ? heads_of_all() * query_rows() * fp32_bytes : 0)
+           + (packed() ? (batch + 1) * int32_bytes : 0);
 }
 
 void check(const AttentionProblem& p) {
@@ -86,8 +110,10 @@ void check(const AttentionProblem& p) {
         throw RequestError(
             fmt::format("{} heads cannot share {} KV heads evenly; kv_heads must divide heads", p.heads, p.kv_heads));
     if (p.mask == AttentionMask::window) check_range("the mask's window", p.window, 1, max_attention_rows);
+    for (const std::int64_t length : p.lengths) check_range("a length", length, 0, max_attention_rows);
+    if (p.packed()) check_range("the sum of the lengths", p.query_rows(), 0, max_attention_rows);
     constexpr double most_bytes = double(std::int64_t{1} << 46);  // far beyond any GPU's memory, and safe to multiply
-    const double rows = double(p.batch) * double(p.heads) * (double(p.queries) + double(p.keys));
+    const double rows = double(p.heads_of_all()) * (double(p.query_rows()) + double(p.key_rows()));
     if (rows * double(max_attention_dim) * element_bytes > most_bytes)
         throw RequestError(fmt::format("{} x {} heads of {} queries and {} keys are more than 2^46 bytes", p.batch, p.heads,
                                        p.queries, p.keys));
@@ -99,16 +125,24 @@ AttentionPitch pitch_of(const AttentionProblem& p, std::int64_t heads, std::int6
 }
 
 std::vector<TensorInfo> attention_tensors(const AttentionProblem& p) {
-    std::vector<TensorInfo> tensors = {tensor(p, "Q", p.heads, p.queries, p.dim, TensorRole::in),
-                                       tensor(p, "K", p.kv_heads, p.keys, p.dim, TensorRole::in),
-                                       tensor(p, "V", p.kv_heads, p.keys, p.dim_v, TensorRole::in),
-                                       tensor(p, "O", p.heads, p.queries, p.dim_v, TensorRole::out)};
+    const std::int64_t rows = p.query_rows();
+    std::vector<TensorInfo> tensors = {tensor(p, "Q", p.heads, rows, p.dim, TensorRole::in),
+                                       tensor(p, "K", p.kv_heads, p.key_rows(), p.dim, TensorRole::in),
+                                       tensor(p, "V", p.kv_heads, p.key_rows(), p.dim_v, TensorRole::in)};
+    if (p.packed())
+        tensors.push_back({.name = "cu_seqlens",
+                           .type = "int32",
+                           .element_bits = 32,
+                           .extents = {Extent::of(p.batch + 1)},
+                           .strides = {1},
+                           .role = TensorRole::in});
+    tensors.push_back(tensor(p, "O", p.heads, rows, p.dim_v, TensorRole::out));
     if (p.log_sum_exp)
         tensors.push_back({.name = "L",
                            .type = "fp32",
                            .element_bits = 32,
-                           .extents = {Extent::of(p.batch), Extent::of(p.heads), Extent::of(p.queries)},
-                           .strides = {p.heads * p.queries, p.queries, 1},
+                           .extents = {Extent::of(p.packed() ? 1 : p.batch), Extent::of(p.heads), Extent::of(rows)},
+                           .strides = {p.heads * rows, rows, 1},
                            .role = TensorRole::out});
     return tensors;
 }

@@ -25,14 +25,27 @@ inline constexpr std::int64_t attention_dim_step = 8, max_attention_dim = 256;
 
 struct AttentionProblem {
     std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 1, keys = 1, dim = 64, dim_v = 64;
+    /// Of packed sequences, `batch` of them: each its own queries and keys, one behind the other in every tensor. On the device their
+    /// bounds are read from cu_seqlens, so that a launch may have others of as many rows together. `queries` and `keys` are then the
+    /// longest. Empty: all batches are alike.
+    std::vector<std::int64_t> lengths;
     AttentionMask mask = AttentionMask::none;
     std::int64_t window = 0;  ///< keys that a query sees at most, of mask window
     AttentionLayout layout = AttentionLayout::bhsd;
     Type type = Type::bf16;
     bool log_sum_exp = false;  ///< of the scores of every query, too
 
-    AttentionExtent extent() const { return {mask, int(queries), int(keys), int(window)}; }
-    std::int64_t heads_of_all() const { return batch * heads; }
+    bool packed() const { return !lengths.empty(); }
+    /// Rows of Q, and of K, that a head has in memory: of a packed batch those of all sequences.
+    std::int64_t query_rows() const;
+    std::int64_t key_rows() const;
+    /// What one head's rows are cut into: the sequences of a packed batch, else one.
+    std::int64_t sequences() const { return packed() ? batch : 1; }
+    std::int64_t first_row(std::int64_t sequence) const;
+    AttentionExtent extent(std::int64_t sequence = 0) const;
+    /// Heads of all batches; packed sequences share theirs.
+    std::int64_t heads_of_all() const { return packed() ? heads : batch * heads; }
+    std::int64_t kv_heads_of_all() const { return packed() ? kv_heads : batch * kv_heads; }
     /// Pairs of a query and a key that it sees, of one head.
     double visible_pairs() const;
     /// Of both products, of visible pairs alone.
@@ -61,7 +74,10 @@ struct AttentionPitch {
 };
 AttentionPitch pitch_of(const AttentionProblem& problem, std::int64_t heads, std::int64_t rows, std::int64_t dim);
 
-/// Q, K, V, O and, where asked for, L.
+/// "128,512,..."; empty: not packed.
+std::string lengths_text(const AttentionProblem& problem);
+
+/// Q, K, V, of packed sequences cu_seqlens, then O and, where asked for, L.
 std::vector<TensorInfo> attention_tensors(const AttentionProblem& problem);
 
 }  // namespace rooftile

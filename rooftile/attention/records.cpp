@@ -3,10 +3,12 @@
 namespace rooftile {
 
 Record problem_record(const AttentionProblem& p) {
-    return {{"batch", p.batch},       {"heads", p.heads},         {"kv_heads", p.kv_heads},
+    Record record = {{"batch", p.batch},       {"heads", p.heads},         {"kv_heads", p.kv_heads},
             {"q", p.queries},         {"kv", p.keys},             {"dim", p.dim},
             {"dim_v", p.dim_v},       {"mask", mask_text(p)},     {"type", attention_type_name(p.type)},
             {"layout", name_of(p.layout)}, {"log_sum_exp", p.log_sum_exp}};
+    if (p.packed()) record.push_back({"lengths", lengths_text(p)});
+    return record;
 }
 
 Record config_record(const AttentionPlan& plan) {

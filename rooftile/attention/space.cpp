@@ -41,13 +41,15 @@ Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const Attenti
     k.turns = config.schedule == Schedule::pingpong;
     k.type = problem.type;
     k.mask = problem.mask;
+    k.packed = problem.packed();
     return k;
 }
 
 int registers_needed(const AttentionProblem& problem, const AttentionConfig& config) {
     const Sm90AttentionConfig k = kernel_config(problem, config);
     constexpr int few_boxes = 2;
-    return k.accumulator_registers() + (problem.mask == AttentionMask::none ? registers_beside : registers_beside_masked)
+    const bool hides = problem.mask != AttentionMask::none || problem.packed();
+    return k.accumulator_registers() + (hides ? registers_beside_masked : registers_beside)
            + (Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_rows : 0);
 }
 
@@ -125,12 +127,18 @@ void for_each_config(const AttentionRequest& request, const std::function<void(c
     });
 }
 
+std::int64_t most_tiles(const AttentionProblem& p, int tile_q) {
+    const std::int64_t of_a_head = p.packed() ? attention_place(int(p.query_rows()), int(p.batch), tile_q)
+                                              : (p.queries + tile_q - 1) / tile_q;
+    return of_a_head * p.heads_of_all();
+}
+
 std::int64_t section_heads(const AttentionHardware& hw, const AttentionProblem& p, int tile_q) {
     const std::int64_t all = p.heads_of_all(), shared_by = p.heads / p.kv_heads;
     constexpr double share = 0.5;  // the rest is the next section's, and Q's and O's
     const double head = double(p.keys) * double(p.dim + p.dim_v) * 2;
     const double fitting = hw.l2_bytes * share / head * double(shared_by);
-    const double q_tiles = whole_up(double(p.queries) / tile_q);
+    const double q_tiles = double(most_tiles(p, tile_q)) / double(all);
     const double needed = whole_up(hw.sms / q_tiles);
     const double heads = max_known(whole(fitting), needed);
     if (!(heads < double(all))) return all;  // NaN too

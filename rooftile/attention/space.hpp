@@ -47,6 +47,9 @@ std::vector<std::string> unchecked_walls(const AttentionHardware& hw);
 /// Calls `visit` with every configuration that the request leaves open, feasible or not, but for sections of heads.
 void for_each_config(const AttentionRequest& request, const std::function<void(const AttentionConfig&)>& visit);
 
+/// What the kernel counts to: tiles, of packed sequences places of tiles, whatever their lengths are.
+std::int64_t most_tiles(const AttentionProblem& problem, int tile_q);
+
 /// Heads whose keys and values fill L2, no fewer than give every SM a tile; at most all.
 std::int64_t section_heads(const AttentionHardware& hw, const AttentionProblem& problem, int tile_q);
 

@@ -300,7 +300,7 @@ std::optional<FieldRange> range_in(const Operation& operation, const Given& give
         if (field.kind != FieldKind::value || !given.has(field.key)) continue;
         const std::string_view text = given.text(field.key);
         const std::size_t dots = text.find("..");
-        if (dots == text.npos) continue;
+        if (dots == text.npos || text.find('[') != text.npos) continue;  // "64x[16..512]" is one value
         const auto least = number_of(text.substr(0, dots)), most = number_of(text.substr(dots + 2));
         if (!least || !most || *least < 1 || *most < *least)
             throw RequestError(

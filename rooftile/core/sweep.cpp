@@ -33,6 +33,10 @@ struct Choice {
 
 Choice choice_of(const std::string& key, const std::string& name, const std::string& text) {
     Choice choice{.key = key, .text = text};
+    if (text.find('[') != text.npos) {  // "64x[16..512]" is one value
+        choice.values.push_back(text);
+        return choice;
+    }
     if (const std::size_t dots = text.find(".."); dots != text.npos) {
         choice.least = whole_number(name, text.substr(0, dots), 1, largest);
         choice.most = whole_number(name, text.substr(dots + 2), choice.least, largest);

@@ -32,6 +32,29 @@ TEST(AttentionMask, BoundsAreTheDefinition) {
     }
 }
 
+// Every tile of every sequence has one place, found again by what the device looks up; the places left over are of no sequence's rows.
+TEST(AttentionMask, PackedSequencesHaveAPlaceForEveryTile) {
+    Random random(3);
+    for (int i = 0; i < 300; ++i) {
+        const int sequences = int(random.whole(1, 20)), tile_q = int(64 * random.whole(1, 3));
+        std::vector<int> begins{0};
+        for (int s = 0; s < sequences; ++s) begins.push_back(begins.back() + int(random.one_in(4) ? 0 : random.whole(1, 400)));
+        std::set<std::pair<int, int>> tiles;
+        const int places = attention_place(begins.back(), sequences, tile_q);
+        for (int place = 0; place < places; ++place) {
+            const int sequence = attention_sequence(begins.data(), sequences, place, tile_q);
+            const int tile = place - attention_place(begins[std::size_t(sequence)], sequence, tile_q);
+            const int length = begins[std::size_t(sequence) + 1] - begins[std::size_t(sequence)];
+            if (tile * tile_q < length) { EXPECT_TRUE(tiles.emplace(sequence, tile).second); }
+        }
+        std::size_t wanted = 0;
+        for (int s = 0; s < sequences; ++s)
+            wanted += std::size_t((begins[std::size_t(s) + 1] - begins[std::size_t(s)] + tile_q - 1) / tile_q);
+        EXPECT_EQ(tiles.size(), wanted);
+        EXPECT_LE(std::size_t(places), wanted + std::size_t(sequences));
+    }
+}
+
 // Every key that a query of a tile sees is in the tile's blocks; a block that is called clear every query sees whole; and a tile has
 // no block that none of its queries sees.
 TEST(AttentionMask, BlocksHoldWhatIsSeenAndNoMore) {

@@ -22,6 +22,26 @@ inline constexpr const char* with_log =
 // More tiles than any GPU has SMs.
 inline constexpr const char* many = "--batch 4 --heads 64 --kv-heads 64 --q 200 --kv 130 --dim 64 --tile-q 128 --tile-kv 128 --stages 2";
 
+// Sequences that end within a block, one without rows among them.
+inline constexpr const char* packed =
+    "--lengths 70,0,300,1,129,511 --heads 4 --kv-heads 2 --dim 64 --tile-q 128 --tile-kv 128 --stages 2";
+
+inline Mutant first_key_of_the_next_sequence() {
+    return {"the last queries of a sequence see the first key of the next one",
+            packed,
+            {{kernel, "return {tile, {C.mask, length, length, args.extent.window}", "return {tile, {C.mask, length, length + 1, args.extent.window}"}}};
+}
+inline Mutant nan_of_the_next_sequence() {
+    return {"a NaN in V of the next sequence is not mended",
+            packed,
+            {{kernel, "constexpr bool hides = C.mask != AttentionMask::none || C.packed;", "constexpr bool hides = C.mask != AttentionMask::none;"}}};
+}
+inline Mutant rows_of_the_next_sequence() {
+    return {"a sequence writes a row of the next one",
+            packed,
+            {{kernel, "const bool inside = row < at.extent.queries;", "const bool inside = row <= at.extent.queries;"}}};
+}
+
 inline Mutant one_key_too_many() {
     return {"a query sees the key behind its own place",
             causal,
@@ -45,8 +65,8 @@ inline Mutant rescaled_once_too_seldom() {
 inline Mutant neighbours_keys() {
     return {"heads read their neighbour's keys",
             plain,
-            {{kernel, "block * C.tile_kv, kv_head, tile.batch);\n            k_at.advance();",
-              "block * C.tile_kv, (kv_head + 1) % args.kv_heads, tile.batch);\n            k_at.advance();"}}};
+            {{kernel, "tile.first_row + block * C.tile_kv, kv_head, tile.batch);\n            k_at.advance();",
+              "tile.first_row + block * C.tile_kv, (kv_head + 1) % args.kv_heads, tile.batch);\n            k_at.advance();"}}};
 }
 inline Mutant heads_dealt_round() {
     return {"heads share keys in turns instead of in groups",
@@ -73,7 +93,7 @@ inline Mutant maximum_of_one_thread() {
 inline Mutant row_past_the_last() {
     return {"the row behind the last query is written",
             plain,
-            {{kernel, "const bool inside = row < args.extent.queries;", "const bool inside = row < args.extent.queries + 1;"}}};
+            {{kernel, "const bool inside = row < at.extent.queries;", "const bool inside = row < at.extent.queries + 1;"}}};
 }
 inline Mutant hidden_nan() {
     return {"a NaN in V behind the mask is not mended",
@@ -96,7 +116,8 @@ inline Mutant counter_left() {
 inline std::vector<Mutant> all() {
     return {one_key_too_many(), one_key_too_few(),    last_block_dropped(), rescaled_once_too_seldom(),
             neighbours_keys(),  heads_dealt_round(),  sum_from_before_the_last_block(), maximum_of_one_thread(),
-            row_past_the_last(), hidden_nan(),        log_of_base_two(),    counter_left()};
+            row_past_the_last(), hidden_nan(),        log_of_base_two(),    counter_left(),
+            first_key_of_the_next_sequence(), nan_of_the_next_sequence(), rows_of_the_next_sequence()};
 }
 
 }  // namespace rooftile::attention_mutants

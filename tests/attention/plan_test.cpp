@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 
 #include "rooftile/attention/fields.hpp"
 #include "rooftile/attention/model.hpp"
 #include "rooftile/attention/operation.hpp"
+#include "rooftile/attention/records.hpp"
 #include "rooftile/attention/space.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/error.hpp"
@@ -51,6 +53,42 @@ TEST(AttentionFields, WhatCannotBeIsRefusedByName) {
     EXPECT_THAT(refusal_of("--heads 8 --q 64 --dim 64 --mask window:0"), HasSubstr("1 .. "));
     EXPECT_THAT(refusal_of("--heads 8 --q 64 --dim 64 --type fp32"), HasSubstr("bf16"));
     EXPECT_THAT(refusal_of("--batch 65536 --heads 65536 --q 1000000 --dim 64"), HasSubstr("2^46 bytes"));
+}
+
+TEST(AttentionFields, LengthsAreAListARangeOrAFile) {
+    const AttentionProblem list = problem_of("--heads 8 --kv-heads 2 --dim 64 --lengths 128,0,300");
+    EXPECT_EQ(list.lengths, (std::vector<std::int64_t>{128, 0, 300}));
+    EXPECT_EQ(list.batch, 3);
+    EXPECT_EQ(list.query_rows(), 428);
+    EXPECT_EQ(list.visible_pairs(), 128.0 * 128 + 300.0 * 300);
+    EXPECT_EQ(list.q_bytes(), 8 * 428 * 64 * 2) << "nothing is padded";
+    const AttentionProblem drawn = problem_of("--heads 8 --dim 64 --lengths 50x[10..40]");
+    EXPECT_EQ(drawn.lengths.size(), 50u);
+    EXPECT_THAT(drawn.lengths, testing::Each(testing::AllOf(testing::Ge(10), testing::Le(40))));
+    EXPECT_EQ(attention_problem(attention_given(drawn)), drawn) << "as a list";
+    EXPECT_EQ(attention_problem(attention_given(problem_record(drawn))), drawn);
+    const std::string file = testing::TempDir() + "lengths.txt";
+    std::ofstream(file) << "7\n0 9\n";
+    EXPECT_EQ(problem_of("--heads 1 --dim 64 --lengths " + file).lengths, (std::vector<std::int64_t>{7, 0, 9}));
+    EXPECT_THAT(refusal_of("--heads 8 --dim 64 --lengths 5 --q 5"), HasSubstr("--q is given, and --lengths says it too"));
+    EXPECT_THAT(refusal_of("--heads 8 --dim 64 --lengths 5x[9..3]"), HasSubstr("--lengths"));
+    EXPECT_THAT(refusal_of("--heads 8 --dim 64 --lengths ,"), HasSubstr("0 lengths"));
+    EXPECT_THAT(refusal_of("--heads 8 --dim 64 --lengths 1000000000,1000000000"), HasSubstr("the sum of the lengths"));
+}
+
+// A packed batch of equal lengths is the batch: the same tiles and blocks, but for a place more each, and as much to multiply.
+TEST(AttentionModel, PackedSequencesCountAsTheyAre) {
+    for (const char* mask : {"none", "causal", "window:100"}) {
+        const std::string rest = std::string(" --heads 8 --dim 64 --tile-q 128 --tile-kv 128 --mask ") + mask;
+        const AttentionPrediction packed = plans_of("--lengths 500,500,500" + rest).plans.front().prediction,
+                                  batch = plans_of("--batch 3 --q 500" + rest).plans.front().prediction;
+        EXPECT_EQ(packed.tiles, batch.tiles);
+        EXPECT_EQ(packed.blocks, batch.blocks);
+        EXPECT_NEAR(*packed.time_us, *batch.time_us, 0.05 * *batch.time_us);
+        // Half of the rows at half the length are half of the blocks, and of the bytes.
+        const AttentionPrediction padded = plans_of("--batch 2 --q 2048 --heads 8 --dim 64").plans.front().prediction;
+        EXPECT_LT(*plans_of("--lengths 2048,64 --heads 8 --dim 64").plans.front().prediction.dram_bytes, 0.6 * double(*padded.dram_bytes));
+    }
 }
 
 TEST(AttentionFields, TensorsThatLieSomewhereGiveTheLayout) {

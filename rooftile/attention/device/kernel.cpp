@@ -39,7 +39,7 @@ TensorMapRequest request_of(const AttentionProblem& p, const void* base, std::in
     request.outer = rows;
     request.outer_stride_bytes = pitch.row * Sm90AttentionConfig::element_bytes;
     request.matrices[0] = heads;
-    request.matrices[1] = p.batch;
+    request.matrices[1] = p.packed() ? 1 : p.batch;
     request.matrix_stride_bytes[0] = pitch.head * Sm90AttentionConfig::element_bytes;
     request.matrix_stride_bytes[1] = pitch.batch * Sm90AttentionConfig::element_bytes;
     request.box_inner = Sm90AttentionConfig::box_elements;
@@ -79,27 +79,29 @@ class AttentionRunnable final : public Runnable {
 
     void launch(Stream stream, std::span<void* const> tensors, void* workspace) const override {
         const AttentionProblem& p = plan_.problem;
-        const std::size_t wanted = p.log_sum_exp ? 5 : 4;
+        const std::size_t output = p.packed() ? 4 : 3, wanted = output + 1 + (p.log_sum_exp ? 1 : 0);
         if (tensors.size() != wanted)
             throw RequestError(fmt::format("{} tensors are given; attention has {}", tensors.size(), wanted));
-        constexpr const char* names[] = {"Q", "K", "V", "O"};
-        if (p.queries == 0) return;  // nothing to write
-        for (std::size_t i = 0; i < 4; ++i)
-            if (p.keys > 0 || i == 0 || i == 3) check_pointer(names[i], tensors[i], access_bytes);
-        if (p.log_sum_exp) check_pointer("L", tensors[4], sizeof(float));
+        if (p.query_rows() == 0) return;  // nothing to write
+        check_pointer("Q", tensors[0], access_bytes);
+        if (p.key_rows() > 0) check_pointer("K", tensors[1], access_bytes), check_pointer("V", tensors[2], access_bytes);
+        if (p.packed()) check_pointer("cu_seqlens", tensors[3], sizeof(int));
+        check_pointer("O", tensors[output], access_bytes);
+        if (p.log_sum_exp) check_pointer("L", tensors[output + 1], sizeof(float));
         check_pointer("the workspace", workspace, sizeof(unsigned));
         AttentionArguments arguments = attention_arguments(p, plan_.config.section_heads);
-        arguments.q = tensors[0], arguments.k = tensors[1], arguments.v = tensors[2], arguments.o = tensors[3];
-        arguments.log_sum_exp = p.log_sum_exp ? static_cast<float*>(tensors[4]) : nullptr;
+        arguments.q = tensors[0], arguments.k = tensors[1], arguments.v = tensors[2], arguments.o = tensors[output];
+        if (p.packed()) arguments.cu_seqlens = static_cast<const int*>(tensors[3]);
+        arguments.log_sum_exp = p.log_sum_exp ? static_cast<float*>(tensors[output + 1]) : nullptr;
         arguments.counter = static_cast<unsigned*>(workspace);
         TensorMap q{}, k{}, v{};
-        encode(q, request_of(p, tensors[0], p.heads, p.queries, p.dim, config_.tile_q));
-        if (p.keys > 0) {  // else no tile has a block
-            encode(k, request_of(p, tensors[1], p.kv_heads, p.keys, p.dim, config_.tile_kv));
-            encode(v, request_of(p, tensors[2], p.kv_heads, p.keys, p.dim_v, config_.tile_kv));
+        encode(q, request_of(p, tensors[0], p.heads, p.query_rows(), p.dim, config_.tile_q));
+        if (p.key_rows() > 0) {  // else no tile has a block
+            encode(k, request_of(p, tensors[1], p.kv_heads, p.key_rows(), p.dim, config_.tile_kv));
+            encode(v, request_of(p, tensors[2], p.kv_heads, p.key_rows(), p.dim_v, config_.tile_kv));
         }
         const Loaded& here = loaded();
-        const std::int64_t tiles = (p.queries + config_.tile_q - 1) / config_.tile_q * p.heads_of_all();
+        const std::int64_t tiles = most_tiles(p, config_.tile_q);
         Launch launch;
         launch.grid_x = unsigned(std::min<std::int64_t>(tiles, here.sms));
         launch.block_x = unsigned(config_.threads());
@@ -152,28 +154,29 @@ Source attention_source(const AttentionPlan& plan) {
     source.name_expressions = {fmt::format(
         "rooftile::sm90_attention<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
         ".turns={}, .producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
-        ".mask=rooftile::AttentionMask::{}}}>",
+        ".mask=rooftile::AttentionMask::{}, .packed={}}}>",
         c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.turns, c.producer_registers, c.consumer_registers,
-        attention_type_name(c.type), name_of(c.mask))};
+        attention_type_name(c.type), name_of(c.mask), c.packed)};
     source.arch = nvrtc_arch(plan.arch);
     return source;
 }
 
 AttentionArguments attention_arguments(const AttentionProblem& p, std::int64_t section_heads) {
     AttentionArguments a{};
-    a.extent = p.extent();
+    a.extent = {p.mask, int(p.query_rows()), int(p.key_rows()), int(p.window)};
     a.heads = int(p.heads);
     a.kv_heads = int(p.kv_heads);
-    a.batches = int(p.batch);
+    a.batches = int(p.packed() ? 1 : p.batch);
+    a.sequences = int(p.packed() ? p.batch : 0);
     a.section_heads = int(section_heads);
     constexpr double log2_of_e = 1.4426950408889634;
     a.scale_log2 = float(log2_of_e / std::sqrt(double(p.dim)));
     a.dim = int(p.dim);
     a.dim_v = int(p.dim_v);
-    a.q_strides = strides_of(pitch_of(p, p.heads, p.queries, p.dim));
-    a.k_strides = strides_of(pitch_of(p, p.kv_heads, p.keys, p.dim));
-    a.v_strides = strides_of(pitch_of(p, p.kv_heads, p.keys, p.dim_v));
-    a.o_strides = strides_of(pitch_of(p, p.heads, p.queries, p.dim_v));
+    a.q_strides = strides_of(pitch_of(p, p.heads, p.query_rows(), p.dim));
+    a.k_strides = strides_of(pitch_of(p, p.kv_heads, p.key_rows(), p.dim));
+    a.v_strides = strides_of(pitch_of(p, p.kv_heads, p.key_rows(), p.dim_v));
+    a.o_strides = strides_of(pitch_of(p, p.heads, p.query_rows(), p.dim_v));
     return a;
 }
 

@@ -51,6 +51,24 @@ class Numbers {
     std::uint64_t seed_, counter_ = 0;
 };
 
+/// Arguments of one of packed sequences as if it were the whole problem; of others that.
+AttentionArguments arguments_of_sequence(const AttentionProblem& p, std::int64_t sequence, TensorPointers tensors) {
+    AttentionArguments a = attention_arguments(p, 1);
+    a.extent = p.extent(sequence);
+    const auto from = [&](std::size_t tensor, const AttentionStrides& strides) {
+        return static_cast<const unsigned short*>(tensors[tensor]) + p.first_row(sequence) * strides.row;
+    };
+    a.q = from(0, a.q_strides), a.k = from(1, a.k_strides), a.v = from(2, a.v_strides);
+    return a;
+}
+
+/// What one part of a problem came to, to what its others did.
+void add(CaseOutcome& all, const CaseOutcome& part) {
+    const std::int64_t checked = all.checked + part.checked, wrong = all.wrong + part.wrong;
+    if (all.checked == 0 || (all.right && !part.right) || (all.right == part.right && part.ratio > all.ratio)) all = part;
+    all.checked = checked, all.wrong = wrong;
+}
+
 }  // namespace
 
 Source attention_reference_source(const AttentionProblem& p, std::string_view arch) {
@@ -64,9 +82,10 @@ Source attention_reference_source(const AttentionProblem& p, std::string_view ar
     return source;
 }
 
-CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProblem& p, VerifyCase which) {
+CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProblem& p, VerifyCase which, std::int64_t sequence) {
     CaseOutcome outcome;
-    outcome.checked = p.batch * p.heads * p.queries * (p.dim_v + (p.log_sum_exp ? 1 : 0));
+    const std::int64_t queries = p.extent(sequence).queries;
+    outcome.checked = p.heads_of_all() * queries * (p.dim_v + (p.log_sum_exp ? 1 : 0));
     WorstElement worst{};
     for (const AttentionRecord& r : records) {
         outcome.wrong += std::int64_t(r.wrong);
@@ -75,7 +94,8 @@ CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProbl
     outcome.ratio = worst.ratio, outcome.bound = worst.bound;
     outcome.right = outcome.wrong == 0;
     if (outcome.right) return outcome;
-    const std::int64_t query = worst.row % p.queries, head = worst.row / p.queries % p.heads, batch = worst.row / p.queries / p.heads;
+    const std::int64_t query = worst.row % queries, head = worst.row / queries % p.heads,
+                       batch = p.packed() ? sequence : worst.row / queries / p.heads;
     const std::string bound = which == VerifyCase::exact ? "" : fmt::format(" +- {:.3g}", worst.bound);
     if (worst.column < 0)
         outcome.failure = fmt::format("{} of {} elements are wrong; the worst, L[{}, {}, {}], is {:.9g} where it should be {:.9g}{}",
@@ -110,22 +130,16 @@ std::span<const VerifyCase> AttentionReference::cases() const {
 
 void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, TensorPointers tensors) const {
     const AttentionProblem& p = problem_;
-    if (which == VerifyCase::exact) {
-        AttentionExactFill fill{};
-        fill.problem = attention_arguments(p, 1);
-        fill.problem.q = tensors[0], fill.problem.k = tensors[1], fill.problem.v = tensors[2];
-        fill.type = p.type;
-        fill.bits = attention_key_bits(p.keys, int(p.dim));
-        fill.seed = unsigned(seed ^ (seed >> 32));
-        Launch launch;
-        launch.grid_x = unsigned(8 * kernels_.sms());
-        launch.block_x = threads;
-        launch.stream = stream;
-        rooftile::launch(exact_fill_, launch, fill);
-        return;
+    if (p.packed()) {
+        std::vector<std::int32_t> bounds{0};
+        for (const std::int64_t length : p.lengths) bounds.push_back(bounds.back() + std::int32_t(length));
+        copy_to_device(reinterpret_cast<DevicePointer>(tensors[3]), bounds.data(), bounds.size() * sizeof(bounds[0]), stream);
+        synchronize(stream);  // `bounds` ends here
     }
+    if (which == VerifyCase::exact) return fill_exact(stream, seed, tensors);
     // Every tensor is dense: one matrix of rows.
-    const std::int64_t rows[] = {p.batch * p.heads * p.queries, p.batch * p.kv_heads * p.keys, p.batch * p.kv_heads * p.keys};
+    const std::int64_t q_rows = p.heads_of_all() * p.query_rows(), kv_rows = p.kv_heads_of_all() * p.key_rows();
+    const std::int64_t rows[] = {q_rows, kv_rows, kv_rows};
     const std::int64_t widths[] = {p.dim, p.dim, p.dim_v};
     for (std::size_t i = 0; i < 3; ++i) {
         FillArguments fill{};
@@ -150,37 +164,56 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
                         injected.bits, bytes_of(p.type));
 }
 
+void AttentionReference::fill_exact(Stream stream, std::uint64_t seed, TensorPointers tensors) const {
+    const AttentionProblem& p = problem_;
+    for (std::int64_t i = 0; i < p.sequences(); ++i) {
+        AttentionExactFill fill{};
+        fill.problem = arguments_of_sequence(p, i, tensors);
+        fill.type = p.type;
+        fill.bits = attention_key_bits(fill.problem.extent.keys, int(p.dim));
+        // Sequences have numbers of their own, so that none finds its key in another's rows.
+        fill.seed = unsigned(seed ^ (seed >> 32)) + 0x9e3779b9u * unsigned(i);
+        Launch launch;
+        launch.grid_x = unsigned(8 * kernels_.sms());
+        launch.block_x = threads;
+        launch.stream = stream;
+        rooftile::launch(exact_fill_, launch, fill);
+    }
+}
+
 std::vector<CaseOutcome> AttentionReference::judge(Stream stream, VerifyCase which, std::uint64_t,
                                                    std::span<const TensorPointers> results) const {
     const AttentionProblem& p = problem_;
-    AttentionJudgeArguments arguments{};
-    arguments.problem = attention_arguments(p, 1);
-    const TensorPointers inputs = results[0];
-    arguments.problem.q = inputs[0], arguments.problem.k = inputs[1], arguments.problem.v = inputs[2];
-    arguments.scale = 1 / std::sqrt(double(p.dim));
-    arguments.type = p.type;
-    arguments.exact = which == VerifyCase::exact;
-    arguments.results = int(results.size());
-    for (std::size_t i = 0; i < results.size(); ++i) {
-        arguments.o[i] = static_cast<const unsigned short*>(results[i][3]);
-        arguments.log_sum_exp[i] = p.log_sum_exp ? static_cast<const float*>(results[i][4]) : nullptr;
+    std::vector<CaseOutcome> outcomes(results.size());
+    for (std::int64_t sequence = 0; sequence < p.sequences(); ++sequence) {
+        AttentionJudgeArguments arguments{};
+        arguments.problem = arguments_of_sequence(p, sequence, results[0]);
+        arguments.scale = 1 / std::sqrt(double(p.dim));
+        arguments.type = p.type;
+        arguments.exact = which == VerifyCase::exact;
+        arguments.results = int(results.size());
+        const std::size_t output = p.packed() ? 4 : 3;
+        for (std::size_t i = 0; i < results.size(); ++i) {
+            arguments.o[i] = static_cast<const unsigned short*>(results[i][output]) + p.first_row(sequence) * arguments.problem.o_strides.row;
+            arguments.log_sum_exp[i] = p.log_sum_exp ? static_cast<const float*>(results[i][output + 1]) + p.first_row(sequence) : nullptr;
+        }
+        arguments.log_sum_exp_head = p.query_rows();
+        arguments.score_error = error_model(p.dim).most;
+        arguments.value_error = error_model(arguments.problem.extent.keys).most;
+        fill_bytes(records_.address(), 0, records_.bytes(), stream);
+        Launch launch;
+        launch.grid_x = unsigned(ctas());
+        launch.block_x = threads;
+        launch.shared_bytes = unsigned(shared_bytes_);
+        launch.stream = stream;
+        rooftile::launch(judge_, launch, arguments, records_.address());
+        synchronize(stream);
+        const auto count = std::size_t(ctas());
+        std::vector<AttentionRecord> records(count * results.size());
+        copy_to_host(records.data(), records_.address(), records.size() * sizeof(AttentionRecord));
+        for (std::size_t i = 0; i < results.size(); ++i)
+            add(outcomes[i], rooftile::judge(std::span(records).subspan(i * count, count), p, which, sequence));
     }
-    arguments.score_error = error_model(p.dim).most;
-    arguments.value_error = error_model(p.keys).most;
-    fill_bytes(records_.address(), 0, records_.bytes(), stream);
-    Launch launch;
-    launch.grid_x = unsigned(ctas());
-    launch.block_x = threads;
-    launch.shared_bytes = unsigned(shared_bytes_);
-    launch.stream = stream;
-    rooftile::launch(judge_, launch, arguments, records_.address());
-    synchronize(stream);
-    const auto count = std::size_t(ctas());
-    std::vector<AttentionRecord> records(count * results.size());
-    copy_to_host(records.data(), records_.address(), records.size() * sizeof(AttentionRecord));
-    std::vector<CaseOutcome> outcomes;
-    for (std::size_t i = 0; i < results.size(); ++i)
-        outcomes.push_back(rooftile::judge(std::span(records).subspan(i * count, count), p, which));
     return outcomes;
 }
 
@@ -190,24 +223,31 @@ std::vector<AttentionInjection> attention_injections(const AttentionProblem& p, 
     const auto infinity = std::uint16_t(f.infinity()), negative = std::uint16_t(f.sign_bit() | f.infinity());
     const auto nan = std::uint16_t(f.infinity() | 1u << (f.fraction_bits - 1));
     const auto place = [&](int tensor, std::int64_t row, std::uint16_t bits) {
-        const std::int64_t heads = tensor == 0 ? p.heads : p.kv_heads, rows = tensor == 0 ? p.queries : p.keys,
+        const std::int64_t heads = tensor == 0 ? p.heads : p.kv_heads, rows = tensor == 0 ? p.query_rows() : p.key_rows(),
                            dim = tensor == 2 ? p.dim_v : p.dim;
         const AttentionPitch pitch = pitch_of(p, heads, rows, dim);
         return AttentionInjection{tensor,
-                                  numbers.below(p.batch) * pitch.batch + numbers.below(heads) * pitch.head + row * pitch.row
+                                  numbers.below(p.packed() ? 1 : p.batch) * pitch.batch + numbers.below(heads) * pitch.head + row * pitch.row
                                       + numbers.below(dim),
                                   bits};
     };
     std::vector<AttentionInjection> all;
-    if (p.queries > 0)
-        for (const std::uint16_t bits : {nan, infinity}) all.push_back(place(0, numbers.below(p.queries), bits));
-    if (p.keys == 0) return all;
+    const std::int64_t keys = p.key_rows();
+    if (p.query_rows() > 0)
+        for (const std::uint16_t bits : {nan, infinity}) all.push_back(place(0, numbers.below(p.query_rows()), bits));
+    if (keys == 0) return all;
     // The last keys are those that a causal mask hides from most queries.
-    const std::int64_t last = p.keys - 1, near = std::max<std::int64_t>(0, p.keys - 3);
-    all.push_back(place(1, numbers.below(p.keys), nan));
+    const std::int64_t last = keys - 1, near = std::max<std::int64_t>(0, keys - 3);
+    all.push_back(place(1, numbers.below(keys), nan));
     all.push_back(place(1, near, negative));
-    all.push_back(place(2, numbers.below(p.keys), nan));
-    all.push_back(place(2, numbers.below(p.keys), infinity));
+    all.push_back(place(2, numbers.below(keys), nan));
+    all.push_back(place(2, numbers.below(keys), infinity));
+    // The first rows of a sequence, which a block at the end of the one before holds too.
+    for (std::int64_t i = 1; i < p.sequences() && all.size() < 12; ++i)
+        if (p.lengths[std::size_t(i)] > 0) {
+            all.push_back(place(1, p.first_row(i), nan));
+            all.push_back(place(2, p.first_row(i), nan));
+        }
     all.push_back(place(2, last, nan));
     all.push_back(place(2, near, negative));
     return all;

@@ -15,8 +15,9 @@ namespace rooftile {
 
 Source attention_reference_source(const AttentionProblem& problem, std::string_view arch);
 
-/// One result of `problem` by what the CTAs of the reference recorded.
-CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProblem& problem, VerifyCase which);
+/// One result of `problem` by what the CTAs of the reference recorded, of packed sequences of one.
+CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProblem& problem, VerifyCase which,
+                  std::int64_t sequence = 0);
 
 /// `kernels` outlive it.
 class AttentionReference final : public Reference {
@@ -31,6 +32,7 @@ class AttentionReference final : public Reference {
 
   private:
     int ctas() const;
+    void fill_exact(Stream stream, std::uint64_t seed, TensorPointers tensors) const;
 
     const MeasureKernels& kernels_;
     AttentionProblem problem_;

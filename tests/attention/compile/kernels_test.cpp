@@ -38,9 +38,13 @@ TEST(AttentionKernels, TilesAtTheWallsNeitherSpillNorSerialise) {
                 if (tile_q == 192 && dim == 256) continue;  // O alone takes 128 of 160 registers
                 AttentionProblem p;
                 p.queries = p.keys = 2048, p.dim = p.dim_v = dim, p.mask = mask;
-                const AttentionPlan plan = at_the_wall(p, tile_q);
-                SCOPED_TRACE(testing::Message() << tile_q << "x" << plan.config.tile_kv << " dim " << dim << " mask " << int(mask));
-                EXPECT_NO_THROW(compiled_attention(plan));
+                for (const bool packed : {false, true}) {
+                    if (packed) p.lengths = {2048}, p.batch = 1;
+                    const AttentionPlan plan = at_the_wall(p, tile_q);
+                    SCOPED_TRACE(testing::Message() << tile_q << "x" << plan.config.tile_kv << " dim " << dim << " mask " << int(mask)
+                                                    << (packed ? " packed" : ""));
+                    EXPECT_NO_THROW(compiled_attention(plan));
+                }
             }
 }
 
@@ -54,6 +58,7 @@ TEST(AttentionKernels, RandomPlansCompile) {
         p.dim = 8 * random.whole(1, 32), p.dim_v = 8 * random.whole(1, 32);
         p.mask = AttentionMask(random.pick(3)), p.window = random.whole(1, 4096);
         p.type = random.coin() ? Type::bf16 : Type::fp16;
+        if (random.one_in(3)) p.lengths = {p.queries, p.queries}, p.batch = 2, p.keys = p.queries;
         const auto outcome = derive(machine, p, {.top = 3});
         const auto& plans = std::get<AttentionPlans>(outcome).plans;
         const AttentionPlan& plan = plans[random.pick(plans.size())];

@@ -1,6 +1,8 @@
 // Attention on a GPU: drawn problems of every mask, type, layout and size, each against fp64 at every element.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "rooftile/attention/device/kernel.hpp"
 #include "rooftile/attention/operation.hpp"
 #include "rooftile/core/random.hpp"
@@ -54,6 +56,20 @@ AttentionProblem drawn(Random& random) {
     p.layout = random.coin() ? AttentionLayout::bhsd : AttentionLayout::bshd;
     p.log_sum_exp = random.coin();
     return p;
+}
+
+/// As drawn(), in packed sequences, some without rows.
+AttentionProblem drawn_packed(Random& random) {
+    AttentionProblem p = drawn(random);
+    p.batch = random.whole(1, 12);
+    for (std::int64_t i = 0; i < p.batch; ++i) p.lengths.push_back(random.one_in(4) ? random.whole(0, 2) : random.whole(1, 700));
+    p.queries = p.keys = *std::max_element(p.lengths.begin(), p.lengths.end());
+    return p;
+}
+
+TEST_F(AttentionTest, PackedSequences) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 18));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 6); ++i) expect_right(drawn_packed(random), {.top = 1}, i == 0);
 }
 
 TEST_F(AttentionTest, RandomProblems) {

@@ -34,6 +34,9 @@ TEST_F(WrongOnPurpose, AttentionMaximumOfOneThread) { caught(attention_mutants::
 TEST_F(WrongOnPurpose, AttentionRowPastTheLast) { caught(attention_mutants::row_past_the_last(), By::guards); }
 TEST_F(WrongOnPurpose, AttentionHiddenNan) { caught(attention_mutants::hidden_nan(), By::special); }
 TEST_F(WrongOnPurpose, AttentionLogOfBaseTwo) { caught(attention_mutants::log_of_base_two(), By::random); }
+TEST_F(WrongOnPurpose, AttentionFirstKeyOfTheNextSequence) { caught(attention_mutants::first_key_of_the_next_sequence(), By::random); }
+TEST_F(WrongOnPurpose, AttentionNanOfTheNextSequence) { caught(attention_mutants::nan_of_the_next_sequence(), By::special); }
+TEST_F(WrongOnPurpose, AttentionRowsOfTheNextSequence) { caught(attention_mutants::rows_of_the_next_sequence(), By::random); }
 TEST_F(WrongOnPurpose, AttentionCounterLeft) { caught(attention_mutants::counter_left(), By::timed); }
 
 }  // namespace
