@@ -16,7 +16,8 @@ struct AttentionArguments {
     const int* cu_seqlens;  ///< of packed sequences: where each begins, and behind them their end; null: not packed
     int sequences;          ///< packed
     int section_heads;  ///< heads (of all batches) taken together: attention_tile()
-    float scale_log2;   ///< what a score is multiplied by, times log2(e); above 0
+    float scale;        ///< what Q K^T is multiplied by; above 0
+    float scale_log2;   ///< what an exponential's argument is made of by base 2: log2(e), and `scale` where scores are plain
     int dim, dim_v;     ///< elements of a row of Q and K, and of V and O; multiples of 8
     const void *q, *k, *v;
     void* o;  ///< all four 16-byte aligned, and so are their strides

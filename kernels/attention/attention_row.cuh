@@ -2,15 +2,16 @@
 #pragma once
 
 #include "kernels/attention/attention_arguments.hpp"
+#include "kernels/attention/attention_score.cuh"
 #include "kernels/attention/online_softmax.cuh"
 #include "kernels/ptx/convert.cuh"
 
 namespace rooftile {
 
 /// Query `row` of a tile's head and batch, into O; by all lanes of a warp, each with every 32nd element of the row.
-template <Type type>
+template <Type type, class Score>
 __device__ void attention_row(const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& tile,
-                              int row) {
+                              int row, const Score& score_of) {
     constexpr unsigned all = 0xffffffff;
     constexpr int lanes = 32, max_parts = 8;  // of at most 256 elements
     const int lane = static_cast<int>(threadIdx.x % lanes), kv_head = tile.head / (args.heads / args.kv_heads);
@@ -29,6 +30,9 @@ __device__ void attention_row(const AttentionArguments& args, const AttentionExt
             score = 0;
 #pragma unroll 1
             for (int d = 0; d < args.dim; ++d) score = fmaf(ptx::widen<type>(q[d]), ptx::widen<type>(k[d]), score);
+            if constexpr (!Score::is_plain)
+                score = Score::of(score_of.of_head(tile.head), score * args.scale, static_cast<float>(extent.place(row)),
+                                  static_cast<float>(first + lane));
         }
         float most = fmaxf(greatest, score);
         for (int other = lanes / 2; other > 0; other /= 2) most = fmaxf(most, __shfl_xor_sync(all, most, other));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/attention/attention_mask.hpp"
+#include "kernels/attention/attention_score.cuh"
 #include "kernels/ptx/matrix_store.cuh"
 #include "kernels/ptx/special.cuh"
 
@@ -25,6 +26,18 @@ __device__ inline float row_sum(float x) {
 }
 
 __device__ inline float minus_infinity() { return __int_as_float(0xff800000); }
+
+/// Products of queries and keys become scores, where those are not plain; `place` is that of the thread's upper row among the keys, `key`
+/// that of its first column.
+template <class Score, int count>
+__device__ void make_scores(float (&scores)[count], const typename Score::OfHead& head, float scale, int place, int key) {
+    if constexpr (!Score::is_plain) {
+#pragma unroll
+        for (int i = 0; i < count; ++i)
+            scores[i] = Score::of(head, scores[i] * scale, static_cast<float>(place + i / 2 % 2 * 8),
+                                  static_cast<float>(key + (i / 4 * 8 + i % 2)));
+    }
+}
 
 /// Scores of keys that a row does not see become minus infinity; `first_key` is that of the block, `query` of the thread's
 /// upper row.

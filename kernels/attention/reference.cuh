@@ -7,6 +7,7 @@
 // sum of weights, all of one sign, errs by half a unit a term at most, against O itself; then O is rounded.
 #pragma once
 
+#include "kernels/attention/attention_score.cuh"
 #include "kernels/attention/reference_arguments.hpp"
 #include "kernels/measure/numbers.hpp"
 #include "kernels/measure/philox.hpp"
@@ -101,9 +102,10 @@ __device__ inline Verdict judge_whole(unsigned got, double reference, Type type)
     return {right ? 0.0 : infinite_ratio(), 0.0, round_to_bits(reference, type), 0.0};
 }
 
-/// Launched with any number of CTAs; `records` has one zeroed entry a CTA and result.
-template <int dim, int dim_v>
-__global__ void __launch_bounds__(256, 1) attention_judge(const __grid_constant__ AttentionJudgeArguments p, AttentionRecord* records) {
+/// Launched with any number of CTAs; `records` has one zeroed entry a CTA and result. A score that is not plain is made, with its error,
+/// by `score` (rooftile/attention/device/score_source.cpp).
+template <int dim, int dim_v, class Score>
+__device__ void judge_attention(const AttentionJudgeArguments& p, AttentionRecord* records, const Score& score) {
     using Tile = AttentionJudgeTile<dim, dim_v>;
     extern __shared__ double memory[];
     __shared__ AttentionSeenOfAll seen;
@@ -120,6 +122,7 @@ __global__ void __launch_bounds__(256, 1) attention_judge(const __grid_constant_
         const int q0 = static_cast<int>(tile % q_tiles) * Tile::queries, all_head = static_cast<int>(tile / q_tiles);
         const int head = all_head % a.heads, batch = all_head / a.heads, kv_head = head / (a.heads / a.kv_heads);
         const int last = min(q0 + Tile::queries, extent.queries) - 1;
+        const typename Score::OfHead of_head = score.of_head(head);
         __syncthreads();
         for (int i = t; i < Tile::queries * dim; i += Tile::threads) {
             const int row = i / dim, d = i % dim;
@@ -180,10 +183,16 @@ __global__ void __launch_bounds__(256, 1) attention_judge(const __grid_constant_
                     const bool sees = key >= first_seen && key < end_seen;
                     if (sees) {
                         scores[r][j] *= p.scale;
+                        double here = q_largest[row] * key_norms[x + Tile::side * j] * p.scale;
+                        if constexpr (!Score::is_plain) {
+                            const double before = here * p.score_error + 0x1p-22 * fabs(scores[r][j]);
+                            const auto made = Score::of(of_head, {scores[r][j], before}, extent.place(query), key);
+                            scores[r][j] = made.value;
+                            here = made.error / p.score_error;
+                        }
                         most = fmax(most, scores[r][j]);
                         // A NaN or an Inf says nothing of how well the others are known.
-                        const double here = q_largest[row] * key_norms[x + Tile::side * j] * p.scale;
-                        if (here < infinite_ratio()) deviation[r] = fmax(deviation[r], here);
+                        if (here < infinite_ratio() || fabs(scores[r][j]) < infinite_ratio()) deviation[r] = fmax(deviation[r], here);
                         if (fabs(scores[r][j]) < infinite_ratio()) largest_score[r] = fmax(largest_score[r], fabs(scores[r][j]));
                     }
                 }
@@ -279,6 +288,16 @@ __global__ void __launch_bounds__(256, 1) attention_judge(const __grid_constant_
     AttentionRecord& record = records[static_cast<long long>(t) * gridDim.x + blockIdx.x];
     record.wrong = all.wrong;
     record.worst = all.worst;
+}
+
+template <int dim, int dim_v>
+__global__ void __launch_bounds__(256, 1) attention_judge(const __grid_constant__ AttentionJudgeArguments p, AttentionRecord* records) {
+    judge_attention<dim, dim_v>(p, records, PlainScore{});
+}
+template <int dim, int dim_v, class Score>
+__global__ void __launch_bounds__(256, 1) attention_judge_scored(const __grid_constant__ AttentionJudgeArguments p,
+                                                                 AttentionRecord* records, const __grid_constant__ Score score) {
+    judge_attention<dim, dim_v>(p, records, score);
 }
 
 /// Every other row of a dense matrix of `rows` x `dim` times `factor`: scores so far apart that O has to be rescaled.

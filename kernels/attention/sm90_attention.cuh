@@ -261,20 +261,20 @@ __device__ unsigned spoiled_rows(const float (&sums)[count]) {
 }
 
 /// The rows of a warp for which a thread has a bit, again; behind store(). `first` is the warp's first query.
-template <Sm90AttentionConfig C>
-__device__ void mend(unsigned spoiled, const AttentionArguments& args, const Sm90AttentionPlace& at, int first) {
+template <Sm90AttentionConfig C, class Score>
+__device__ void mend(unsigned spoiled, const AttentionArguments& args, const Sm90AttentionPlace& at, int first, const Score& score) {
     __syncwarp();
 #pragma unroll 1
     for (int i = 0; i < 16; ++i) {
         const unsigned threads = __ballot_sync(0xffffffff, (spoiled >> (i / 8) & 1) != 0);
         if ((threads >> (i % 8 * 4) & 15) != 0 && first + i < at.extent.queries)
-            attention_row<C.type>(args, at.extent, at.tile, first + i);
+            attention_row<C.type>(args, at.extent, at.tile, first + i, score);
     }
 }
 
 /// One consumer warpgroup: its rows of every tile.
-template <Sm90AttentionConfig C>
-__device__ void consume(const AttentionArguments& args, const Sm90AttentionShared<C>& shared, int warpgroup) {
+template <Sm90AttentionConfig C, class Score>
+__device__ void consume(const AttentionArguments& args, const Sm90AttentionShared<C>& shared, int warpgroup, const Score& score) {
     constexpr int parties = C.consumer_warpgroups();
     constexpr bool hides = C.mask != AttentionMask::none || C.packed;
     const Turns<parties == 1 ? 2 : parties, sm90_attention_turn_barrier> turns{warpgroup};
@@ -292,6 +292,7 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
         const AttentionExtent& extent = at_begin.extent;
         const int q = at_begin.q, query = q + rows;
         const KeyBlocks blocks = extent.blocks(q, C.tile_q, C.tile_kv), clear = extent.clear(q, C.tile_q, C.tile_kv);
+        const typename Score::OfHead head = score.of_head(at_begin.tile.head);
         const auto masked = [&](int block) { return block >= clear.end || block < clear.first; };
         OnlineSoftmax softmax;
         float sums[C.dim_v / 2];
@@ -316,6 +317,7 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             shared.k_ring().release(at.stage);
             if (blocks.count() == 1) shared.q_ring().release(0);
             at.advance();
+            make_scores<Score>(scores, head, args.scale, extent.place(query), (blocks.end - 1) * C.tile_kv + place.column);
             if (masked(blocks.end - 1)) hide<C.tile_kv, C.mask == AttentionMask::window>(scores, extent, query, (blocks.end - 1) * C.tile_kv, place.column);
             softmax.take(scores, args.scale_log2, shrink);
             narrow_pairs<C.type>(pairs, scores);
@@ -339,6 +341,7 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             pin(scores);
             shared.k_ring().release(at.stage);
             if (block == blocks.first) shared.q_ring().release(0);  // the next tile's Q comes beside what is left
+            make_scores<Score>(scores, head, args.scale, extent.place(query), block * C.tile_kv + place.column);
             if (masked(block)) hide<C.tile_kv, C.mask == AttentionMask::window>(scores, extent, query, block * C.tile_kv, place.column);
             const bool rescales = softmax.take(scores, args.scale_log2, shrink);
             softmax.complete();
@@ -366,14 +369,13 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
         asm volatile("" : "+r"(number));  // a register through the loop, and not all that follows from it
         const Sm90AttentionPlace at_end = place_of();
         store<C>(sums, softmax, args, at_end, query);
-        if (hides && __any_sync(0xffffffff, spoiled != 0)) mend<C>(spoiled, args, at_end, query - place.row % 8);
+        if (hides && __any_sync(0xffffffff, spoiled != 0)) mend<C>(spoiled, args, at_end, query - place.row % 8, score);
     }
 }
 
-template <Sm90AttentionConfig C>
-__global__ void __launch_bounds__(C.threads(), 1)
-    sm90_attention(const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k,
-                   const __grid_constant__ TensorMap map_v, const __grid_constant__ AttentionArguments args) {
+template <Sm90AttentionConfig C, class Score>
+__device__ void run_attention(const TensorMap& map_q, const TensorMap& map_k, const TensorMap& map_v, const AttentionArguments& args,
+                              const Score& score) {
     static_assert(C.tile_q % 64 == 0 && C.tile_q <= 192 && C.tile_kv % 16 == 0 && C.tile_kv <= 256, "wgmma's shape; a TMA box");
     static_assert(C.dim % 16 == 0 && C.dim_v % 32 == 0, "k-steps; the widths of wgmma_registers");
     extern __shared__ __align__(Sm90AttentionConfig::tile_alignment) unsigned char memory[];
@@ -393,8 +395,24 @@ __global__ void __launch_bounds__(C.threads(), 1)
         if (begin_producer<C.producer_registers>()) produce<C>(map_q, map_k, map_v, args, shared);
     } else {
         begin_consumer<C.consumer_registers>();
-        consume<C>(args, shared, warpgroup() - 1);
+        consume<C>(args, shared, warpgroup() - 1, score);
     }
+}
+
+template <Sm90AttentionConfig C>
+__global__ void __launch_bounds__(C.threads(), 1)
+    sm90_attention(const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k,
+                   const __grid_constant__ TensorMap map_v, const __grid_constant__ AttentionArguments args) {
+    run_attention<C>(map_q, map_k, map_v, args, PlainScore{});
+}
+
+/// The same of scores that are not plain.
+template <Sm90AttentionConfig C, class Score>
+__global__ void __launch_bounds__(C.threads(), 1)
+    sm90_attention_scored(const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k,
+                          const __grid_constant__ TensorMap map_v, const __grid_constant__ AttentionArguments args,
+                          const __grid_constant__ Score score) {
+    run_attention<C>(map_q, map_k, map_v, args, score);
 }
 
 }  // namespace rooftile

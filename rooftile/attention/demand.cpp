@@ -29,14 +29,10 @@ Demand attention_demand(const Machine& machine, const AttentionPlan& plan) {
     const auto once = [&](double bytes) -> std::optional<double> {
         return plan.prediction.dram_bytes ? std::optional(bytes) : std::nullopt;
     };
-    const double q = double(p.q_bytes()), k = double(p.k_bytes()), v = double(p.v_bytes()), o = double(p.o_bytes());
-    demand.tensors = {{"Q", TensorRole::in, q, once(q)},
-                      {"K", TensorRole::in, k, again(k)},
-                      {"V", TensorRole::in, v, again(v)},
-                      {"O", TensorRole::out, o, once(o)}};
-    if (p.log_sum_exp) {
-        const double l = double(p.compulsory_bytes()) - q - k - v - o;
-        demand.tensors.push_back({"L", TensorRole::out, l, once(l)});
+    for (const TensorInfo& t : attention_tensors(p)) {
+        double bytes = t.element_bits / 8.0;
+        for (const Extent& extent : t.extents) bytes *= double(extent.most);
+        demand.tensors.push_back({t.name, t.role, bytes, t.name == "K" || t.name == "V" ? again(bytes) : once(bytes)});
     }
     demand.tiles = std::int64_t(work.tiles);
     return demand;

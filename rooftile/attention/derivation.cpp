@@ -113,12 +113,17 @@ class Writer {
                    t_.block.tensor, "clk",
                    k_.dim != p_.dim || k_.dim_v != p_.dim_v ? "dim and dim_v are padded on chip" : "both products");
         steps_.add("exponential_cycles", "tile_q tile_kv / rate.mufu, of a block", {steps_.fact("rate.mufu")},
-                   t_.block.exponential, "clk", "one exponential a score");
+                   t_.block.exponential, "clk",
+                   p_.score ? fmt::format("one exponential a score, and {} of {}", number_text(p_.score->cost.mufu), p_.score->graph.text)
+                            : "one exponential a score");
         steps_.add("softmax_cycles", "the most of exponentials, multiply-adds, maxima and issue slots, of a block",
                    {ours("exponentials", t_.block.exponential, "clk"), ours("multiply-adds", t_.block.arithmetic, "clk"),
                     ours("maxima", t_.block.comparison, "clk"), ours("issue", t_.block.issue, "clk")},
                    max_known(max_known(t_.block.exponential, t_.block.arithmetic), max_known(t_.block.comparison, t_.block.issue)),
-                   "clk", "two multiply-adds, one maximum, one exponential a score; a conversion of two");
+                   "clk",
+                   p_.score ? fmt::format("two multiply-adds, one maximum, one exponential a score; a conversion of two; and {} issue slots of {}",
+                                          number_text(1 + p_.score->cost.issue), p_.score->graph.text)
+                            : "two multiply-adds, one maximum, one exponential a score; a conversion of two");
         steps_.add("shared_cycles", "(copies + operands of products) / shared.bandwidth, of a block",
                    {steps_.fact("shared.bandwidth")}, t_.block.shared, "clk",
                    "P is an operand from registers: it never goes through shared memory");
@@ -145,7 +150,7 @@ class Writer {
                    {ours("tiles", t_.work.tiles, "tiles"), ours("longest", t_.work.longest, "blocks")}, t_.work.blocks,
                    "blocks",
                    fmt::format("{} of their scores are seen",
-                               percent_text(p_.visible_pairs() * double(p_.heads_of_all()) / t_.work.exponentials)));
+                               percent_text(p_.visible_pairs() * double(p_.heads_of_all()) / t_.work.scores)));
         steps_.add("balance", "mean over SMs of their work, of the last one's",
                    {steps_.fact("sm.count"), ours("tiles", t_.work.tiles, "tiles")}, t_.balance, "1",
                    fmt::format("{} clk an SM, {} of them between tiles", number_text(t_.cycles),

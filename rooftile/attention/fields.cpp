@@ -35,6 +35,10 @@ std::vector<Field> make_fields() {
         {"type", "TYPE", "Of all four tensors: bf16 or fp16; default bf16", problem},
         {"layout", "AXES", "bhsd (a head's rows follow each other) or bshd (a row's heads do); default bhsd", problem},
         {"log_sum_exp", "on|off", "The scores' log-sum-exp of every query, too; default off", problem},
+        {"score", "EXPRESSION",
+         "What is made of a score before its exponential, of s, the places i and j of its query and key among the keys, and tensors: "
+         "\"s = 30 * tanh(s / 30)\", \"s = s + slope * (j - i)\"", problem},
+        {"tensor", "NAME:TYPE[SHAPE]", "A tensor that the score reads: \"slope:fp32[H]\", one number a head, or [1]; repeatable", problem, FieldKind::list},
         {"tile_q", "N", "Queries of a tile: 64, 128 or 192", fixed},
         {"tile_kv", "N", "Keys of a block: a multiple of 16 up to 256", fixed},
         {"stages", "N", "Blocks of K, and of V, in shared memory", fixed},
@@ -144,6 +148,7 @@ AttentionProblem attention_problem(const Given& g) {
     if (g.has("type")) p.type = one_of(g.name("type"), g.text("type"), types) == 0 ? Type::bf16 : Type::fp16;
     if (g.has("layout")) p.layout = AttentionLayout(one_of(g.name("layout"), g.text("layout"), layouts));
     if (g.has("log_sum_exp")) p.log_sum_exp = one_of(g.name("log_sum_exp"), g.text("log_sum_exp"), switches) == 1;
+    p.score = attention_score(p.heads, p.type, g.text("score"), g.list("tensor"));
     check(p);
     return p;
 }
@@ -176,6 +181,10 @@ Given attention_given(const AttentionProblem& p) {
     given.add("type", std::string(attention_type_name(p.type)));
     given.add("layout", std::string(name_of(p.layout)));
     given.add("log_sum_exp", p.log_sum_exp ? "on" : "off");
+    if (p.score) {
+        given.add("score", p.score->expression);
+        for (const std::string& tensor : p.score->tensors) given.add("tensor", tensor);
+    }
     return given;
 }
 
@@ -188,6 +197,9 @@ Given attention_given(const Record& record) {
             given.add(key, std::to_string(find_as<std::int64_t>(record, key).value_or(0)));
     for (const char* key : {"mask", "type", "layout"}) given.add(key, find_as<std::string>(record, key).value_or(""));
     given.add("log_sum_exp", find_as<bool>(record, "log_sum_exp").value_or(false) ? "on" : "off");
+    if (const auto score = find_as<std::string>(record, "score")) given.add("score", *score);
+    for (const Value& value : find_as<List>(record, "score_tensors").value_or(List()))
+        if (const auto* text = std::get_if<std::string>(&value.content())) given.add("tensor", *text);
     return given;
 }
 

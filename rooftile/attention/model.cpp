@@ -15,6 +15,19 @@ constexpr double element_bytes = 2;
 /// Of a score, in instructions of a lane: a maximum, a multiply-add, an exponential, a sum; of two a conversion.
 constexpr double arithmetic_of_score = 2, comparisons_of_score = 1.5, instructions_of_score = 4.5;
 
+/// The same with what an expression makes of it, and the product with the scale before that.
+struct ScoreWork {
+    double exponentials = 1, arithmetic = arithmetic_of_score, comparisons = comparisons_of_score, instructions = instructions_of_score;
+    explicit ScoreWork(const AttentionProblem& p) {
+        if (!p.score) return;
+        const OpCost& more = p.score->cost;
+        exponentials += more.mufu;
+        comparisons += more.alu;
+        arithmetic += 1 + more.issue - more.mufu - more.alu;
+        instructions += 1 + more.issue;
+    }
+};
+
 /// Blocks of every row of tiles of a head, first to last; of packed sequences one behind the other.
 std::vector<int> blocks_of_tiles(const AttentionProblem& p, const AttentionConfig& c) {
     std::vector<int> blocks;
@@ -107,10 +120,11 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     const double warpgroups = c.consumer_warpgroups();
     BlockCycles b{};
     b.tensor = 2 * scores * (k.dim + k.dim_v) / hw.flops_per_cycle;
-    b.exponential = scores / hw.exponentials_per_cycle;
-    b.arithmetic = (arithmetic_of_score * scores + outputs) / hw.arithmetic_per_cycle;
-    b.comparison = comparisons_of_score * scores / hw.comparisons_per_cycle;
-    b.issue = (instructions_of_score * scores + outputs) / hw.issue_lanes;
+    const ScoreWork work(p);
+    b.exponential = work.exponentials * scores / hw.exponentials_per_cycle;
+    b.arithmetic = (work.arithmetic * scores + outputs) / hw.arithmetic_per_cycle;
+    b.comparison = work.comparisons * scores / hw.comparisons_per_cycle;
+    b.issue = (work.instructions * scores + outputs) / hw.issue_lanes;
     // Each warpgroup reads its Q, K and V; the copies come in by the same port.
     const double filled = k.k_bytes() + k.v_bytes();
     const double read = element_bytes * (double(c.tile_q) * k.dim + warpgroups * c.tile_kv * (k.dim + k.dim_v));
@@ -148,8 +162,10 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
     w.longest = head.longest;
     const double scores = w.blocks * c.tile_q * c.tile_kv;
     w.matrix_flops = 2 * scores * (k.dim + k.dim_v);
-    w.exponentials = scores;
-    w.instructions = instructions_of_score * scores + w.blocks * c.tile_q * k.dim_v;
+    const ScoreWork work(p);
+    w.scores = scores;
+    w.exponentials = work.exponentials * scores;
+    w.instructions = work.instructions * scores + w.blocks * c.tile_q * k.dim_v;
     w.filled_bytes = w.tiles * k.q_bytes() + w.blocks * (k.k_bytes() + k.v_bytes());
     w.shared_read_bytes = w.blocks * element_bytes
                           * (double(c.tile_q) * k.dim + double(c.consumer_warpgroups()) * c.tile_kv * (k.dim + k.dim_v));

@@ -27,7 +27,7 @@ struct BlockCycles {
 struct AttentionWork {
     double tiles = 0, blocks = 0;  ///< of all heads
     double longest = 0;            ///< blocks of a tile
-    double matrix_flops = 0, exponentials = 0, instructions = 0;  ///< executed, with what padding and masks add
+    double scores = 0, matrix_flops = 0, exponentials = 0, instructions = 0;  ///< executed, with what padding and masks add
     double filled_bytes = 0, shared_read_bytes = 0, l2_bytes = 0, dram_bytes = 0, dram_lower_bound_bytes = 0;
 };
 

@@ -87,7 +87,8 @@ std::string short_name(const AttentionProblem& p) {
 std::string attention_heading_text(const AttentionProblem& p, std::string_view machine_id, std::string_view machine_name,
                                    const Terminal& terminal) {
     std::string out = terminal.paint("attention", Tone::strong)
-                      + fmt::format("  O = softmax(Q K^T / sqrt({})) V, mask {}\n", p.dim, mask_text(p));
+                      + (p.score ? fmt::format("  O = softmax({}) V of s = Q K^T / sqrt({}), mask {}\n", p.score->graph.text, p.dim, mask_text(p))
+                               : fmt::format("  O = softmax(Q K^T / sqrt({})) V, mask {}\n", p.dim, mask_text(p)));
     std::vector<Entry> entries;
     for (const TensorInfo& t : attention_tensors(p)) {
         std::string extents;

@@ -95,7 +95,7 @@ std::int64_t AttentionProblem::o_bytes() const { return heads_of_all() * query_r
 std::int64_t AttentionProblem::compulsory_bytes() const {
     constexpr std::int64_t fp32_bytes = 4, int32_bytes = 4;
     return q_bytes() + k_bytes() + v_bytes() + o_bytes() + (log_sum_exp ? heads_of_all() * query_rows() * fp32_bytes : 0)
-           + (packed() ? (batch + 1) * int32_bytes : 0);
+           + (packed() ? (batch + 1) * int32_bytes : 0) + (score ? score->bytes(heads) : 0);
 }
 
 void check(const AttentionProblem& p) {
@@ -124,6 +124,9 @@ AttentionPitch pitch_of(const AttentionProblem& p, std::int64_t heads, std::int6
     return {heads * dim, dim, heads * rows * dim};
 }
 
+std::size_t first_score_tensor(const AttentionProblem& p) { return bounds_tensor + (p.packed() ? 1 : 0); }
+std::size_t output_tensor(const AttentionProblem& p) { return first_score_tensor(p) + (p.score ? p.score->operands.size() : 0); }
+
 std::vector<TensorInfo> attention_tensors(const AttentionProblem& p) {
     const std::int64_t rows = p.query_rows();
     std::vector<TensorInfo> tensors = {tensor(p, "Q", p.heads, rows, p.dim, TensorRole::in),
@@ -136,6 +139,14 @@ std::vector<TensorInfo> attention_tensors(const AttentionProblem& p) {
                            .extents = {Extent::of(p.batch + 1)},
                            .strides = {1},
                            .role = TensorRole::in});
+    if (p.score)
+        for (const ScoreOperand& o : p.score->operands)
+            tensors.push_back({.name = o.name,
+                               .type = std::string(name_of(o.element)),
+                               .element_bits = int(8 * bytes_of(o.element)),
+                               .extents = {Extent::of(o.by_head ? p.heads : 1)},
+                               .strides = {1},
+                               .role = TensorRole::in});
     tensors.push_back(tensor(p, "O", p.heads, rows, p.dim_v, TensorRole::out));
     if (p.log_sum_exp)
         tensors.push_back({.name = "L",

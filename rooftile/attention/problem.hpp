@@ -8,6 +8,7 @@
 
 #include "kernels/attention/attention_mask.hpp"
 #include "kernels/types.hpp"
+#include "rooftile/attention/score.hpp"
 #include "rooftile/core/problem.hpp"
 
 namespace rooftile {
@@ -34,6 +35,7 @@ struct AttentionProblem {
     AttentionLayout layout = AttentionLayout::bhsd;
     Type type = Type::bf16;
     bool log_sum_exp = false;  ///< of the scores of every query, too
+    SharedScore score;         ///< what is made of a score before its exponential
 
     bool packed() const { return !lengths.empty(); }
     /// Rows of Q, and of K, that a head has in memory: of a packed batch those of all sequences.
@@ -77,7 +79,12 @@ AttentionPitch pitch_of(const AttentionProblem& problem, std::int64_t heads, std
 /// "128,512,..."; empty: not packed.
 std::string lengths_text(const AttentionProblem& problem);
 
-/// Q, K, V, of packed sequences cu_seqlens, then O and, where asked for, L.
+/// Which of attention_tensors() is cu_seqlens, the score's first, and O.
+constexpr std::size_t bounds_tensor = 3;
+std::size_t first_score_tensor(const AttentionProblem& problem);
+std::size_t output_tensor(const AttentionProblem& problem);
+
+/// Q, K, V, of packed sequences cu_seqlens, what the score reads, then O and, where asked for, L.
 std::vector<TensorInfo> attention_tensors(const AttentionProblem& problem);
 
 }  // namespace rooftile

@@ -8,6 +8,10 @@ Record problem_record(const AttentionProblem& p) {
             {"dim_v", p.dim_v},       {"mask", mask_text(p)},     {"type", attention_type_name(p.type)},
             {"layout", name_of(p.layout)}, {"log_sum_exp", p.log_sum_exp}};
     if (p.packed()) record.push_back({"lengths", lengths_text(p)});
+    if (p.score) {
+        record.push_back({"score", p.score->expression});
+        if (!p.score->tensors.empty()) record.push_back({"score_tensors", p.score->tensors});
+    }
     return record;
 }
 

@@ -50,7 +50,8 @@ int registers_needed(const AttentionProblem& problem, const AttentionConfig& con
     constexpr int few_boxes = 2;
     const bool hides = problem.mask != AttentionMask::none || problem.packed();
     return k.accumulator_registers() + (hides ? registers_beside_masked : registers_beside)
-           + (Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_rows : 0);
+           + (Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_rows : 0)
+           + (problem.score ? problem.score->registers() : 0);
 }
 
 double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config) {
@@ -87,7 +88,12 @@ const Rule* rule_of(const AttentionProblem& problem, const AttentionConfig& conf
                                  "below 64 keys a product of queries and keys takes as long to read its queries from shared "
                                  "memory as to multiply, and every block has barriers"};
     static constexpr Rule unfed{"one_stage", "with one stage nothing is loaded while a block is computed"};
+    static constexpr Rule long_code{"long_code", "an expression of scores is written out for every score of a thread's block: beyond 2048 instructions they "
+                                                 "are more than the caches of instructions hold beside the loop, and take ptxas seconds"};
     constexpr int least_keys = 64;
+    constexpr double most_instructions = 2048;
+    if (problem.score && config.tile_kv > least_keys && config.tile_kv / 2 * problem.score->cost.issue > most_instructions)
+        return &long_code;
     if (config.stages == 1) return &unfed;
     if (config.tile_kv < least_keys && problem.keys > config.tile_kv) return &narrow;
     return nullptr;

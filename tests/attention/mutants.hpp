@@ -26,6 +26,20 @@ inline constexpr const char* many = "--batch 4 --heads 64 --kv-heads 64 --q 200 
 inline constexpr const char* packed =
     "--lengths 70,0,300,1,129,511 --heads 4 --kv-heads 2 --dim 64 --tile-q 128 --tile-kv 128 --stages 2";
 
+inline constexpr const char* sloped =
+    "--batch 2 --heads 4 --kv-heads 2 --q 300 --kv 500 --dim 64 --tile-q 128 --tile-kv 128 --stages 2 "
+    "--score s=s+slope*(j-i) --tensor slope:fp32[H]";
+
+inline Mutant place_of_the_other_row() {
+    return {"a thread's lower row has its upper row's place in a score",
+            sloped,
+            {{softmax, "static_cast<float>(place + i / 2 % 2 * 8)", "static_cast<float>(place)"}}};
+}
+inline Mutant slope_of_another_head() {
+    return {"a score takes the first head's number",
+            sloped,
+            {{kernel, "score.of_head(at_begin.tile.head)", "score.of_head(0)"}}};
+}
 inline Mutant first_key_of_the_next_sequence() {
     return {"the last queries of a sequence see the first key of the next one",
             packed,
@@ -117,7 +131,7 @@ inline std::vector<Mutant> all() {
     return {one_key_too_many(), one_key_too_few(),    last_block_dropped(), rescaled_once_too_seldom(),
             neighbours_keys(),  heads_dealt_round(),  sum_from_before_the_last_block(), maximum_of_one_thread(),
             row_past_the_last(), hidden_nan(),        log_of_base_two(),    counter_left(),
-            first_key_of_the_next_sequence(), nan_of_the_next_sequence(), rows_of_the_next_sequence()};
+            first_key_of_the_next_sequence(), nan_of_the_next_sequence(), rows_of_the_next_sequence(), place_of_the_other_row(), slope_of_another_head()};
 }
 
 }  // namespace rooftile::attention_mutants

@@ -76,6 +76,36 @@ TEST(AttentionFields, LengthsAreAListARangeOrAFile) {
     EXPECT_THAT(refusal_of("--heads 8 --dim 64 --lengths 1000000000,1000000000"), HasSubstr("the sum of the lengths"));
 }
 
+TEST(AttentionFields, AScoreIsAnExpressionOfItsPlaces) {
+    const AttentionProblem p = problem_of("--heads 8 --q 64 --dim 64 --score s=s+slope*(j-i) --tensor slope:fp32[H]");
+    ASSERT_TRUE(p.score);
+    EXPECT_TRUE(p.score->operands.front().by_head);
+    EXPECT_TRUE(p.score->by_place);
+    EXPECT_EQ(attention_tensors(p)[3].name, "slope");
+    EXPECT_EQ(output_tensor(p), 4u);
+    EXPECT_EQ(attention_problem(attention_given(p)), p);
+    EXPECT_EQ(attention_problem(attention_given(problem_record(p))), p);
+    EXPECT_FALSE(problem_of("--heads 8 --q 64 --dim 64 --score s=tanh(s)").score->by_place);
+    const auto refused = [](const std::string& rest) { return refusal_of("--heads 8 --q 64 --dim 64 " + rest); };
+    EXPECT_THAT(refused("--tensor slope:fp32[H]"), HasSubstr("no score that reads it"));
+    EXPECT_THAT(refused("--score s=softmax(s)"), HasSubstr("softmax takes whole rows"));
+    EXPECT_THAT(refused("--score s=i+j"), HasSubstr("must read s"));
+    EXPECT_THAT(refused("--score s=s>0"), HasSubstr("must read s"));
+    EXPECT_THAT(refused("--score s=s+b --tensor b:fp32[5]"), HasSubstr("one number of bf16, fp16 or fp32 a head"));
+    EXPECT_THAT(refused("--score s=s+i --tensor i:fp32[H]"), HasSubstr("the name is taken"));
+    EXPECT_THAT(refused("--score s=s+x"), HasSubstr("score: "));
+}
+
+// A soft-cap has two more of the special function unit's and more to issue: the plan says so, and takes longer.
+TEST(AttentionModel, AScoreCostsWhatItsOperatorsDo) {
+    const std::string rest = "--heads 16 --q 4096 --dim 64 --tile-q 128 --tile-kv 128 --stages 2";
+    const AttentionPrediction plain = plans_of(rest).plans.front().prediction,
+                              capped = plans_of(rest + " --score s=30*tanh(s*0.033)").plans.front().prediction;
+    EXPECT_GT(*capped.exponential_cycles, 1.5 * *plain.exponential_cycles);
+    EXPECT_GT(*capped.time_us, *plain.time_us);
+    EXPECT_EQ(capped.blocks, plain.blocks);
+}
+
 // A packed batch of equal lengths is the batch: the same tiles and blocks, but for a place more each, and as much to multiply.
 TEST(AttentionModel, PackedSequencesCountAsTheyAre) {
     for (const char* mask : {"none", "causal", "window:100"}) {

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "kernels/ptx/tensor_map.hpp"
+#include "rooftile/attention/device/score_source.hpp"
 #include "rooftile/attention/space.hpp"
 #include "rooftile/elapsed.hpp"
 #include "rooftile/runtime/cache.hpp"
@@ -79,19 +80,25 @@ class AttentionRunnable final : public Runnable {
 
     void launch(Stream stream, std::span<void* const> tensors, void* workspace) const override {
         const AttentionProblem& p = plan_.problem;
-        const std::size_t output = p.packed() ? 4 : 3, wanted = output + 1 + (p.log_sum_exp ? 1 : 0);
+        const std::size_t output = output_tensor(p), wanted = output + 1 + (p.log_sum_exp ? 1 : 0);
         if (tensors.size() != wanted)
             throw RequestError(fmt::format("{} tensors are given; attention has {}", tensors.size(), wanted));
         if (p.query_rows() == 0) return;  // nothing to write
         check_pointer("Q", tensors[0], access_bytes);
         if (p.key_rows() > 0) check_pointer("K", tensors[1], access_bytes), check_pointer("V", tensors[2], access_bytes);
-        if (p.packed()) check_pointer("cu_seqlens", tensors[3], sizeof(int));
+        if (p.packed()) check_pointer("cu_seqlens", tensors[bounds_tensor], sizeof(int));
+        std::vector<const void*> score;
+        for (std::size_t i = first_score_tensor(p); i < output; ++i) {
+            const ScoreOperand& operand = p.score->operands[i - first_score_tensor(p)];
+            check_pointer(operand.name, tensors[i], bytes_of(operand.element));
+            score.push_back(tensors[i]);
+        }
         check_pointer("O", tensors[output], access_bytes);
         if (p.log_sum_exp) check_pointer("L", tensors[output + 1], sizeof(float));
         check_pointer("the workspace", workspace, sizeof(unsigned));
         AttentionArguments arguments = attention_arguments(p, plan_.config.section_heads);
         arguments.q = tensors[0], arguments.k = tensors[1], arguments.v = tensors[2], arguments.o = tensors[output];
-        if (p.packed()) arguments.cu_seqlens = static_cast<const int*>(tensors[3]);
+        if (p.packed()) arguments.cu_seqlens = static_cast<const int*>(tensors[bounds_tensor]);
         arguments.log_sum_exp = p.log_sum_exp ? static_cast<float*>(tensors[output + 1]) : nullptr;
         arguments.counter = static_cast<unsigned*>(workspace);
         TensorMap q{}, k{}, v{};
@@ -108,7 +115,10 @@ class AttentionRunnable final : public Runnable {
         launch.shared_bytes = unsigned(config_.shared_bytes());
         launch.programmatic_dependent = true;
         launch.stream = stream;
-        rooftile::launch(here.function, launch, q, k, v, arguments);
+        if (!p.score) return rooftile::launch(here.function, launch, q, k, v, arguments);
+        if (score.empty()) score.push_back(nullptr);  // an empty class has a byte
+        void* pointers[] = {&q, &k, &v, &arguments, score.data(), nullptr};
+        launch_raw(here.function, launch, pointers);
     }
 
   private:
@@ -150,13 +160,15 @@ Source attention_source(const AttentionPlan& plan) {
     const Sm90AttentionConfig c = kernel_config(plan);
     Source source;
     source.name = "sm90_attention";
-    source.text = "#include \"kernels/attention/sm90_attention.cuh\"\n";
+    source.text = plan.problem.score ? score_text(*plan.problem.score) : "#include \"kernels/attention/sm90_attention.cuh\"\n";
     source.name_expressions = {fmt::format(
-        "rooftile::sm90_attention<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
+        "rooftile::sm90_attention{}<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
         ".turns={}, .producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
-        ".mask=rooftile::AttentionMask::{}, .packed={}}}>",
+        ".mask=rooftile::AttentionMask::{}, .packed={}}}{}>",
+        plan.problem.score ? "_scored" : "",
         c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.turns, c.producer_registers, c.consumer_registers,
-        attention_type_name(c.type), name_of(c.mask), c.packed)};
+        attention_type_name(c.type), name_of(c.mask), c.packed,
+        plan.problem.score ? ", rooftile::score::Score" : "")};
     source.arch = nvrtc_arch(plan.arch);
     return source;
 }
@@ -170,7 +182,9 @@ AttentionArguments attention_arguments(const AttentionProblem& p, std::int64_t s
     a.sequences = int(p.packed() ? p.batch : 0);
     a.section_heads = int(section_heads);
     constexpr double log2_of_e = 1.4426950408889634;
-    a.scale_log2 = float(log2_of_e / std::sqrt(double(p.dim)));
+    const double scale = 1 / std::sqrt(double(p.dim));
+    a.scale = float(scale);
+    a.scale_log2 = float(log2_of_e * (p.score ? 1 : scale));
     a.dim = int(p.dim);
     a.dim_v = int(p.dim_v);
     a.q_strides = strides_of(pitch_of(p, p.heads, p.query_rows(), p.dim));

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "kernels/expression/bounded.hpp"
 #include "kernels/measure/philox.hpp"
 #include "rooftile/attention/device/kernel.hpp"
+#include "rooftile/attention/device/score_source.hpp"
+#include "rooftile/core/random.hpp"
 #include "rooftile/runtime/cache.hpp"
 
 namespace rooftile {
@@ -75,8 +79,9 @@ Source attention_reference_source(const AttentionProblem& p, std::string_view ar
     const auto dim = padded_to(p.dim, reference_step), dim_v = padded_to(p.dim_v, reference_step);
     Source source;
     source.name = "attention_reference";
-    source.text = "#include \"kernels/attention/reference.cuh\"\n";
-    source.name_expressions = {fmt::format("rooftile::attention_judge<{}, {}>", dim, dim_v), "rooftile::attention_exact_fill",
+    source.text = p.score ? judged_score_text(*p.score) : "#include \"kernels/attention/reference.cuh\"\n";
+    source.name_expressions = {p.score ? fmt::format("rooftile::attention_judge_scored<{}, {}, rooftile::score::JudgedScore>", dim, dim_v)
+                                       : fmt::format("rooftile::attention_judge<{}, {}>", dim, dim_v), "rooftile::attention_exact_fill",
                                "rooftile::attention_scale_rows"};
     source.arch = nvrtc_arch(arch);
     return source;
@@ -125,7 +130,8 @@ int AttentionReference::ctas() const { return kernels_.verify_ctas(); }
 
 std::span<const VerifyCase> AttentionReference::cases() const {
     static constexpr VerifyCase all[] = {VerifyCase::exact, VerifyCase::random, VerifyCase::special};
-    return all;
+    // Scores that are not plain need not tell the one key from the others.
+    return std::span(all).subspan(problem_.score ? 1 : 0);
 }
 
 void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, TensorPointers tensors) const {
@@ -133,9 +139,10 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
     if (p.packed()) {
         std::vector<std::int32_t> bounds{0};
         for (const std::int64_t length : p.lengths) bounds.push_back(bounds.back() + std::int32_t(length));
-        copy_to_device(reinterpret_cast<DevicePointer>(tensors[3]), bounds.data(), bounds.size() * sizeof(bounds[0]), stream);
+        copy_to_device(reinterpret_cast<DevicePointer>(tensors[bounds_tensor]), bounds.data(), bounds.size() * sizeof(bounds[0]), stream);
         synchronize(stream);  // `bounds` ends here
     }
+    if (p.score) fill_score(stream, seed, tensors);
     if (which == VerifyCase::exact) return fill_exact(stream, seed, tensors);
     // Every tensor is dense: one matrix of rows.
     const std::int64_t q_rows = p.heads_of_all() * p.query_rows(), kv_rows = p.kv_heads_of_all() * p.key_rows();
@@ -162,6 +169,28 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
         kernels_.inject(stream,
                         reinterpret_cast<DevicePointer>(tensors[std::size_t(injected.tensor)]) + DevicePointer(2 * injected.element),
                         injected.bits, bytes_of(p.type));
+}
+
+/// Normal numbers, halved and halved again: what is multiplied by how far apart two places are stays moderate in most heads.
+void AttentionReference::fill_score(Stream stream, std::uint64_t seed, TensorPointers tensors) const {
+    const AttentionProblem& p = problem_;
+    Random random(seed + 1);
+    for (std::size_t i = 0; i < p.score->operands.size(); ++i) {
+        const ScoreOperand& o = p.score->operands[i];
+        std::vector<std::byte> bytes(std::size_t((o.by_head ? p.heads : 1) * bytes_of(o.element)));
+        for (std::size_t at = 0; at < bytes.size(); at += std::size_t(bytes_of(o.element))) {
+            const double value = random.log_uniform(0x1p-8, 1) * (random.coin() ? 1 : -1);
+            if (o.element == Element::fp32) {
+                const auto number = float(value);
+                std::memcpy(&bytes[at], &number, sizeof number);
+            } else {
+                const auto bits = std::uint16_t(round_to_bits(value, type_of(o.element)));
+                std::memcpy(&bytes[at], &bits, sizeof bits);
+            }
+        }
+        copy_to_device(reinterpret_cast<DevicePointer>(tensors[first_score_tensor(p) + i]), bytes.data(), bytes.size(), stream);
+        synchronize(stream);  // `bytes` ends here
+    }
 }
 
 void AttentionReference::fill_exact(Stream stream, std::uint64_t seed, TensorPointers tensors) const {
@@ -192,7 +221,7 @@ std::vector<CaseOutcome> AttentionReference::judge(Stream stream, VerifyCase whi
         arguments.type = p.type;
         arguments.exact = which == VerifyCase::exact;
         arguments.results = int(results.size());
-        const std::size_t output = p.packed() ? 4 : 3;
+        const std::size_t output = output_tensor(p);
         for (std::size_t i = 0; i < results.size(); ++i) {
             arguments.o[i] = static_cast<const unsigned short*>(results[i][output]) + p.first_row(sequence) * arguments.problem.o_strides.row;
             arguments.log_sum_exp[i] = p.log_sum_exp ? static_cast<const float*>(results[i][output + 1]) + p.first_row(sequence) : nullptr;
@@ -206,7 +235,13 @@ std::vector<CaseOutcome> AttentionReference::judge(Stream stream, VerifyCase whi
         launch.block_x = threads;
         launch.shared_bytes = unsigned(shared_bytes_);
         launch.stream = stream;
-        rooftile::launch(judge_, launch, arguments, records_.address());
+        if (p.score) {
+            std::vector<const void*> score(results[0].begin() + std::ptrdiff_t(first_score_tensor(p)), results[0].begin() + std::ptrdiff_t(output));
+            if (score.empty()) score.push_back(nullptr);  // an empty class has a byte
+            DevicePointer records = records_.address();
+            void* pointers[] = {&arguments, &records, score.data(), nullptr};
+            launch_raw(judge_, launch, pointers);
+        } else rooftile::launch(judge_, launch, arguments, records_.address());
         synchronize(stream);
         const auto count = std::size_t(ctas());
         std::vector<AttentionRecord> records(count * results.size());

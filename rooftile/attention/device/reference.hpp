@@ -32,6 +32,7 @@ class AttentionReference final : public Reference {
 
   private:
     int ctas() const;
+    void fill_score(Stream stream, std::uint64_t seed, TensorPointers tensors) const;
     void fill_exact(Stream stream, std::uint64_t seed, TensorPointers tensors) const;
 
     const MeasureKernels& kernels_;

@@ -68,6 +68,24 @@ TEST(AttentionKernels, RandomPlansCompile) {
     }
 }
 
+// What a score is made of takes registers that the planner leaves for it.
+TEST(AttentionKernels, ScoresOfExpressionsFit) {
+    for (const char* expression : {"s = 30 * tanh(s / 30)", "s = s + slope * (j - i)", "s = where(i - j > 40, gelu(s) * cap, s + slope * j)"})
+        for (const int tile_q : {128, 192})
+            for (const bool packed : {false, true}) {
+                AttentionProblem p;
+                p.queries = p.keys = 2048, p.heads = 4, p.dim = p.dim_v = 64, p.mask = AttentionMask::causal;
+                if (packed) p.lengths = {2048};
+                std::vector<std::string> tensors;
+                if (std::string_view(expression).find("slope") != std::string_view::npos) tensors.emplace_back("slope:fp32[H]");
+                if (std::string_view(expression).find("cap") != std::string_view::npos) tensors.emplace_back("cap:bf16[1]");
+                p.score = attention_score(4, p.type, expression, tensors);
+                SCOPED_TRACE(testing::Message() << expression << " " << tile_q << (packed ? " packed" : ""));
+                EXPECT_NO_THROW(compiled_attention(at_the_wall(p, tile_q)));
+                EXPECT_NO_THROW(compile_cached(attention_reference_source(p, "sm_90")));
+            }
+}
+
 // A random plan that spilled: O takes 80 registers, scores 32, probabilities 16, of 160.
 TEST(AttentionKernels, LongRowsOfThreeWarpgroupsFit) {
     AttentionProblem p;

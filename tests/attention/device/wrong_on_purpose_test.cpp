@@ -37,6 +37,8 @@ TEST_F(WrongOnPurpose, AttentionLogOfBaseTwo) { caught(attention_mutants::log_of
 TEST_F(WrongOnPurpose, AttentionFirstKeyOfTheNextSequence) { caught(attention_mutants::first_key_of_the_next_sequence(), By::random); }
 TEST_F(WrongOnPurpose, AttentionNanOfTheNextSequence) { caught(attention_mutants::nan_of_the_next_sequence(), By::special); }
 TEST_F(WrongOnPurpose, AttentionRowsOfTheNextSequence) { caught(attention_mutants::rows_of_the_next_sequence(), By::random); }
+TEST_F(WrongOnPurpose, AttentionPlaceOfTheOtherRow) { caught(attention_mutants::place_of_the_other_row(), By::random); }
+TEST_F(WrongOnPurpose, AttentionSlopeOfAnotherHead) { caught(attention_mutants::slope_of_another_head(), By::random); }
 TEST_F(WrongOnPurpose, AttentionCounterLeft) { caught(attention_mutants::counter_left(), By::timed); }
 
 }  // namespace

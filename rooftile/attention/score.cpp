@@ -1,0 +1,123 @@
+#include "rooftile/attention/score.hpp"
+
+#include <fmt/core.h>
+
+#include <cctype>
+
+#include "rooftile/error.hpp"
+#include "rooftile/expression/text.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view own_names[] = {"s", "i", "j"};
+/// Extents that stand for queries and keys: what a value varies with is seen by the axes that it has.
+constexpr std::int64_t queries = 2, keys = 3;
+
+/// H of the extents as a number.
+std::string with_heads(std::string_view text, std::int64_t heads) {
+    const std::size_t open = text.find('[');
+    std::string out(text.substr(0, open));
+    if (open == text.npos) return out;
+    for (const char c : text.substr(open)) {
+        if (c == 'H' || c == 'h') out += std::to_string(heads);
+        else if (c != ' ') out += c;
+    }
+    return out;
+}
+
+/// Whether the name of one letter stands in the text.
+bool reads(std::string_view text, char name) {
+    const auto of_a_name = [&](std::size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_'); };
+    for (std::size_t i = 0; i < text.size(); ++i)
+        if (text[i] == name && !of_a_name(i + 1) && (i == 0 || !of_a_name(i - 1))) return true;
+    return false;
+}
+
+/// The language gives a name once; a score is "s = ..." of s. Its last statement names S what it calls s: as many characters.
+std::string with_result_apart(std::string text) {
+    const std::size_t last = text.rfind(';'), begin = text.find_first_not_of(" \t", last == text.npos ? 0 : last + 1);
+    if (begin == text.npos || text[begin] != 's') return text;
+    const std::size_t equals = text.find_first_not_of(" \t", begin + 1);
+    if (equals != text.npos && text[equals] == '=' && text.substr(equals, 2) != "==") text[begin] = 'S';
+    return text;
+}
+
+ScoreOperand operand_of(const TensorDeclaration& t, std::int64_t heads) {
+    for (const std::string_view taken : own_names)
+        if (t.name == taken)
+            throw RequestError(fmt::format("the tensor {} of a score: the name is taken; s is the score, i and j are places; choose another", t.name));
+    const std::int64_t count = t.shape.size() > 1 ? -1 : elements_of(t.shape);
+    if ((count != 1 && count != heads) || !is_floating(t.element))
+        throw RequestError(fmt::format("the tensor {} is {} {}; a score's tensor is [H], one number of bf16, fp16 or fp32 a head of "
+                                       "Q ({}), or [1]",
+                                       t.name, name_of(t.element), text_of(t.shape), heads));
+    return {t.name, t.element, count == heads};
+}
+
+}  // namespace
+
+int AttentionScore::registers() const {
+    constexpr int of_a_value = 16;  // from what ptxas needs (tests/attention/compile)
+    return of_a_value + int(operands.size()) + (by_place ? 2 : 0);
+}
+
+std::int64_t AttentionScore::bytes(std::int64_t heads) const {
+    std::int64_t all = 0;
+    for (const ScoreOperand& o : operands) all += (o.by_head ? heads : 1) * bytes_of(o.element);
+    return all;
+}
+
+std::string SharedScore::text() const {
+    if (!own_) return {};
+    std::string out = own_->expression;
+    for (const std::string& tensor : own_->tensors) out += " | " + tensor;
+    return out;
+}
+
+SharedScore attention_score(std::int64_t heads, Type type, std::string_view expression, const std::vector<std::string>& tensors) {
+    if (expression.empty() || expression == "none") {
+        if (!tensors.empty())
+            throw RequestError(fmt::format("tensor {}: there is no score that reads it; give --score \"s = ...\"", tensors.front()));
+        return {};
+    }
+    AttentionScore out;
+    out.expression = expression;
+    out.precision = type == Type::bf16 ? Element::bf16 : Element::fp16;
+    std::vector<TensorDeclaration> declared = {{std::string(own_names[0]), Element::fp32, {heads, queries, keys}}};
+    // The language refuses what is declared and not read.
+    if (reads(expression, 'i')) declared.push_back({std::string(own_names[1]), Element::fp32, {queries, 1}});
+    if (reads(expression, 'j')) declared.push_back({std::string(own_names[2]), Element::fp32, {keys}});
+    out.by_place = declared.size() > 1;
+    for (const std::string& given : tensors) {
+        out.tensors.push_back(with_heads(given, heads));
+        declared.push_back(tensor_declaration(out.tensors.back()));
+        out.operands.push_back(operand_of(declared.back(), heads));
+        declared.back().shape = Shape{out.operands.back().by_head ? heads : 1, 1, 1};
+    }
+    try {
+        out.graph = expression_graph(with_result_apart(std::string(expression)), declared);
+    } catch (const ExpressionError& error) {
+        throw ExpressionError("score: " + error.what_alone(), error.column(), expression);
+    }
+    const auto& nodes = out.graph.nodes;
+    for (const GraphNode& node : nodes) {
+        if (is_row_operation(node.op) || reduces_all(node.op))
+            throw RequestError(fmt::format("score: {} takes whole rows; of a score point-wise operators work", name_of(node.op)));
+        if (node.op == Op::dropout) throw RequestError("score: dropout is not supported");
+    }
+    if (out.graph.outputs.size() != 1)
+        throw RequestError(fmt::format("score: {} results, {} and {}; one is the score", out.graph.outputs.size(),
+                                       out.graph.outputs[0].name, out.graph.outputs[1].name));
+    const GraphNode& result = nodes[std::size_t(out.graph.outputs.front().node)];
+    if (result.shape != Shape{heads, queries, keys} || result.element != Element::fp32)
+        throw RequestError(fmt::format("score: {} is no fp32 number for each query and key of each head: it must read s",
+                                       out.graph.outputs.front().name));
+    for (const GraphNode& node : nodes)
+        // What does not vary with the key costs next to nothing.
+        if (node.op != Op::input && node.op != Op::number && !node.shape.empty() && node.shape.back() == keys)
+            out.cost += cost_of(node, out.precision);
+    return SharedScore(std::move(out));
+}
+
+}  // namespace rooftile
