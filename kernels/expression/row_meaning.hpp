@@ -19,6 +19,9 @@ using namespace bounds;
 /// whole vectors, then threads and CTAs meet in halves. Never fewer than 64 threads share a row of more than
 /// 4096.
 inline double roundings(double n) { return 32 + n / 256; }
+/// The same of a column's `n` terms, whose threads may lie side by side rather than below one another: planners keep to it
+/// (rooftile/fuse/column_tiles.hpp).
+inline double column_roundings(double n) { return 64 + n / 32; }
 
 struct RowSums {
     double total = 0, magnitude = 0, error = 0;
@@ -62,17 +65,17 @@ struct RowFlag {
 };
 
 template <class Row, class Term>
-inline Bounded sum_of(const Row& row, Term term) {
+inline Bounded sum_of(const Row& row, Term term, double (*depth)(double n) = roundings) {
     const RowSums s =
         row.template reduce<RowSums>([&](RowSums& sums, Bounded x, long long) { sums.add(term(x)); });
     if (!is_finite(s.total)) return {s.total, is_infinite(s.error) ? infinity : 0};
     const double error = s.magnitude > 1e38 ? infinity : s.error;
-    return {s.total, error + roundings(static_cast<double>(row.n)) * unit * s.magnitude + tiny};
+    return {s.total, error + depth(static_cast<double>(row.n)) * unit * s.magnitude + tiny};
 }
 
 template <class Row>
-inline Bounded sum_of(const Row& row) {
-    return sum_of(row, [](Bounded x) { return x; });
+inline Bounded sum_of(const Row& row, double (*depth)(double n) = roundings) {
+    return sum_of(row, [](Bounded x) { return x; }, depth);
 }
 
 template <class Row>
@@ -181,12 +184,25 @@ inline void row_sum(Row& row) {
     row.give(sum_of(row));
 }
 
+inline Bounded mean_of(Bounded sum, double n) {
+    const double mean = sum.value / n;
+    return {mean, is_finite(mean) ? sum.error / n + 2 * unit * fabs(mean) : sum.error};
+}
+
 template <class Row>
 inline void row_mean(Row& row) {
-    const double n = static_cast<double>(row.n);
-    const Bounded s = sum_of(row);
-    const double mean = s.value / n;
-    row.give({mean, is_finite(mean) ? s.error / n + 2 * unit * fabs(mean) : s.error});
+    row.give(mean_of(sum_of(row), static_cast<double>(row.n)));
+}
+
+/// Of a column, whose elements are this row's.
+template <class Row>
+inline void column_sum(Row& row) {
+    row.give(sum_of(row, column_roundings));
+}
+
+template <class Row>
+inline void column_mean(Row& row) {
+    row.give(mean_of(sum_of(row, column_roundings), static_cast<double>(row.n)));
 }
 
 template <class Row>

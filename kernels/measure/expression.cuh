@@ -166,7 +166,7 @@ struct DeviceRow {
     double epsilon;
     int weights;
 
-    __device__ Bounded x(long long i) const { return value_at(p.x, row * n + i); }
+    __device__ Bounded x(long long i) const { return value_at(p.x, row * p.pitch + i * p.step); }
     __device__ Bounded weight(int w, long long i) const { return value_at(p.weights[w], i); }
     template <class R, class Step>
     __device__ R reduce(Step step) const {

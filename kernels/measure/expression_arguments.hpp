@@ -44,6 +44,7 @@ struct RowArguments {
     int weight_count;
     double epsilon;
     long long rows, columns;
+    long long pitch, step;  ///< elements of x from one row's first to the next one's; from one of a row to the next
     Bounded* out;
     int threads, ctas;
     unsigned* arrived;  ///< of each row side by side, zeroed: how often CTAs came to a meeting

@@ -38,9 +38,10 @@ class Stretch {
     bool same_ = false;
 };
 
-/// The operation of `n` on rows of `columns` elements; operands behind the first are weights of a row.
+/// The operation of `n` on rows as `rows_in` has them; operands behind the first are weights of a row.
 BoundedTensor evaluate_rows(const GraphNode& n, const std::vector<BoundedTensor>& values,
-                            std::int64_t columns, BoundedTensor out) {
+                            const RowsIn& lie, BoundedTensor out) {
+    const std::int64_t columns = lie.columns;
     const BoundedTensor& x = values[size_t(n.operands[0])];
     const bool keeps = keeps_row(n.op);
     out.resize(keeps ? x.size() : size_t(elements_of(n.shape)));
@@ -49,11 +50,12 @@ BoundedTensor evaluate_rows(const GraphNode& n, const std::vector<BoundedTensor>
                 .n = columns,
                 .epsilon = n.value,
                 .weights = int(n.operands.size()) - 1,
-                .out = out.data()};
+                .out = out.data(),
+                .step = lie.step};
     for (int w = 0; w < row.weights; ++w) row.weight_of[w] = values[size_t(n.operands[size_t(w) + 1])].data();
     for (size_t r = 0; r < rows; ++r) {
         operator_of(n.op).meaning.row.host(row);
-        row.first += columns;
+        row.first += lie.pitch;
         row.out += keeps ? columns : 1;
     }
     return out;
@@ -62,11 +64,8 @@ BoundedTensor evaluate_rows(const GraphNode& n, const std::vector<BoundedTensor>
 /// `out` may hold anything; its memory is used again.
 BoundedTensor evaluate_node(const ExpressionGraph& graph, const GraphNode& n,
                             const std::vector<BoundedTensor>& values, BoundedTensor out) {
-    if (is_row_operation(n.op) || reduces_all(n.op)) {
-        const Shape& shape = graph.nodes[size_t(n.operands[0])].shape;
-        return evaluate_rows(n, values, reduces_all(n.op) ? elements_of(shape) : shape.back(),
-                             std::move(out));
-    }
+    if (operator_of(n.op).meaning.row)
+        return evaluate_rows(n, values, rows_in(n.op, graph.nodes[size_t(n.operands[0])].shape), std::move(out));
     out.resize(size_t(elements_of(n.shape)));
     std::vector<Stretch> places;
     for (int i : n.operands) places.emplace_back(n.shape, graph.nodes[size_t(i)].shape);
@@ -89,6 +88,13 @@ BoundedTensor exact_numbers(std::span<const double> numbers, BoundedTensor out) 
 }
 
 }  // namespace
+
+RowsIn rows_in(Op op, const Shape& shape) {
+    if (reduces_all(op)) return {elements_of(shape), elements_of(shape), 1};
+    const std::int64_t last = shape.back();
+    if (!reduces_columns(op)) return {last, last, 1};
+    return {elements_of(Shape(shape.begin(), shape.end() - 1)), 1, last};
+}
 
 std::vector<size_t> last_readers(const ExpressionGraph& graph) {
     std::vector<size_t> last(graph.nodes.size(), 0);
@@ -143,7 +149,7 @@ std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph,
 std::optional<ExpressionGraph> rows_of(const ExpressionGraph& graph, std::int64_t count) {
     Shape space;
     for (const GraphNode& n : graph.nodes) {
-        if (reduces_all(n.op)) return std::nullopt;
+        if (reduces_columns(n.op) || reduces_all(n.op)) return std::nullopt;
         space = broadcast(space, n.shape);
     }
     if (space.empty()) return std::nullopt;

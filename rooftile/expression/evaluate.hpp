@@ -19,8 +19,15 @@ namespace rooftile {
 std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph,
                                     std::span<const std::vector<double>> inputs);
 
+/// How what an operator brings together lies in its operand: elements, from the first of one to the first of the next, and from
+/// one element to the next. Of columns these are the rows of the operand's transpose.
+struct RowsIn {
+    std::int64_t columns, pitch, step;
+};
+RowsIn rows_in(Op op, const Shape& shape);
+
 /// `graph` with `count` rows instead of its own, all outer axes as one, for work on a part of them.
-/// Empty where rows are not alone: a whole reduction, or a tensor that some outer axes share.
+/// Empty where rows are not alone: a reduction of columns or of everything, or a tensor that some outer axes share.
 std::optional<ExpressionGraph> rows_of(const ExpressionGraph& graph, std::int64_t count);
 
 /// Whether `got`, read from a result of `element`, is `expected` within its error and the rounding of the

@@ -151,7 +151,7 @@ void GraphBuilder::check_weight(Op op, const GraphNode& row, int weight, int col
 }
 
 void GraphBuilder::check_operands(Op op, const std::vector<int>& operands, int column) const {
-    if (is_row_operation(op) || reduces_all(op)) {
+    if (is_row_operation(op) || reduces_columns(op) || reduces_all(op)) {
         const GraphNode& row = node(operands[0]);
         if (row.op == Op::number || !is_floating(row.element))
             throw ExpressionError(fmt::format("{} needs a floating tensor; found {}", name_of(op),
@@ -160,7 +160,13 @@ void GraphBuilder::check_operands(Op op, const std::vector<int>& operands, int c
         if (!reduces_all(op) && row.shape.empty())
             throw ExpressionError(
                 fmt::format("{} works along the last axis; {} has none", name_of(op), words(row)), column);
-        const bool empty = elements_of(reduces_all(op) ? row.shape : Shape{row.shape.back()}) == 0;
+        if (reduces_columns(op) && row.shape.size() < 2)
+            throw ExpressionError(fmt::format("{} works along all axes but the last; {} has no other", name_of(op), words(row)),
+                                  column);
+        const Shape reduced = reduces_all(op)       ? row.shape
+                              : reduces_columns(op) ? Shape(row.shape.begin(), row.shape.end() - 1)
+                                                    : Shape{row.shape.back()};
+        const bool empty = elements_of(reduced) == 0;
         if (empty && operator_of(op).needs_elements)
             throw ExpressionError(fmt::format("{} of nothing: {} is empty", name_of(op), words(row)), column);
         for (size_t i = 1; i < operands.size(); ++i) check_weight(op, row, operands[i], column);
@@ -190,9 +196,9 @@ int GraphBuilder::apply(Op op, const std::vector<int>& operands, const Attribute
                 .offset = attributes.offset,
                 .column = column};
     const GraphNode& first = node(operands[0]);
-    if (is_row_operation(op) || reduces_all(op)) {
+    if (is_row_operation(op) || reduces_columns(op) || reduces_all(op)) {
         n.element = result_of(op, first.element, column);
-        n.shape = reduces_all(op) ? Shape{} : first.shape;
+        n.shape = reduces_all(op) ? Shape{} : reduces_columns(op) ? Shape{first.shape.back()} : first.shape;
         if (reduces_row(op)) n.shape.back() = 1;
         return add(std::move(n));
     }

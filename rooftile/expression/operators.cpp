@@ -88,6 +88,7 @@ bool is_comparison(Op op) { return operator_of(op).result == ResultType::boolean
 bool keeps_row(Op op) { return operator_of(op).kind == OperatorKind::keeps_row; }
 bool reduces_row(Op op) { return operator_of(op).kind == OperatorKind::reduces_row; }
 bool is_row_operation(Op op) { return keeps_row(op) || reduces_row(op); }
+bool reduces_columns(Op op) { return operator_of(op).kind == OperatorKind::reduces_columns; }
 bool reduces_all(Op op) { return operator_of(op).kind == OperatorKind::reduces_all; }
 
 std::string_view name_of(Reduction reduction) {

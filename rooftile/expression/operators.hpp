@@ -45,7 +45,8 @@ enum class OperatorKind : std::uint8_t {
     pointwise,    ///< of elements
     keeps_row,    ///< along the last axis, shape kept
     reduces_row,  ///< along the last axis, which is then 1
-    reduces_all,  ///< of the whole tensor, which is then one number without axes
+    reduces_columns,  ///< along all axes but the last, which alone is left
+    reduces_all,      ///< of the whole tensor, which is then one number without axes
 };
 
 /// What an operator takes besides tensors: a number, by place or by name.
@@ -175,6 +176,7 @@ bool is_comparison(Op op);
 bool keeps_row(Op op);
 bool reduces_row(Op op);
 bool is_row_operation(Op op);
+bool reduces_columns(Op op);
 bool reduces_all(Op op);
 
 }  // namespace rooftile

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/expression/row_meaning.hpp"
+
 #include "rooftile/core/warp.hpp"
+#include "rooftile/fuse/column_tiles.hpp"
 #include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/staging.hpp"
 
@@ -34,13 +37,15 @@ class Story {
         traffic(ops);
         vector_width();
         if (p_.form == FuseForm::row) row();
+        if (p_.form == FuseForm::columns) columns();
         flight();
         vectors_per_thread();
         if (c_.row_storage == RowStorage::pipelined) ring();
-        else if (shared_ > 0) shared();
+        else if (shared_ > 0 && p_.form != FuseForm::columns) shared();
         residency();
         if (c_.row_storage == RowStorage::pipelined) ring_grid();
         else if (grid_resident_rows(c_)) resident_grid();
+        else if (p_.form == FuseForm::columns) column_grid();
         else grid();
         issue();
         time();
@@ -134,6 +139,46 @@ class Story {
                : c_.threads_per_row <= warp_threads
                    ? "a row is reduced by shuffles alone"
                    : "a row is reduced by shuffles, then through shared memory");
+    }
+
+    /// How the threads of a CTA lie over a tile of columns.
+    void columns() {
+        const ColumnTiles t = column_tiles(p_, c_);
+        std::string why = "neighbours in a row lie side by side: a warp reads whole lines";
+        if (t.fold > 1)
+            why = fmt::format("{} rows are whole vectors, and a CTA has them all: they lie as one row of {} elements, of which the "
+                              "parts are added at the end",
+                              t.fold, t.row);
+        if (t.period > 1)
+            why = fmt::format("a row is no whole vectors; every {} rows they have the same columns again, so each thread keeps its own; "
+                              "one thread more has what is pushed out of the tile",
+                              t.period);
+        d_.add("threads_per_row", "vectors of a row, in tiles that are alike, of at most threads / threads down   [M22]",
+               {given("columns", double(p_.columns), "", "problem"),
+                given("vector_width", c_.vector_width, "elements", "this plan"),
+                given("threads", c_.threads, "", "this plan"), given("threads_down", t.down, "", "this plan")},
+               t.across, "threads", why);
+        d_.add("additions", "vectors a thread + turns + CTA + CTAs, one after the other",
+               {given("rows", double(p_.rows), "", "problem"), given("threads_down", t.down, "", "this plan"),
+                given("vectors_per_thread", c_.vectors_per_thread, "", "this plan"),
+                given("row_splits", c_.row_splits, "", "below")},
+               column_depth(p_, c_), "",
+               fmt::format("at most {:.0f}, on which the reference's bound counts", meaning::column_roundings(double(p_.rows))));
+    }
+
+    void column_grid() {
+        const ColumnTiles t = column_tiles(p_, c_);
+        d_.add("row_splits", "SMs x CTAs an SM / tiles, at least 1, at most turns of the threads down the rows   [M20]",
+               {given("tiles", double(t.tiles), "", "columns / a tile's, rounded up"), d_.fact("sm.count"),
+                given("ctas_per_sm", c_.ctas_per_sm, "", "this plan"), d_.fact("l2.latency")},
+               c_.row_splits, "CTAs",
+               c_.row_splits == 1 ? "a CTA has all rows of its columns: nothing goes through the workspace"
+                                  : fmt::format("share the rows of a tile, so that {:.3g} waves keep enough in flight; each leaves its sums in the "
+                                                "workspace, the last of them adds all, in a fixed order",
+                                                f_.waves));
+        d_.add("grid", "tiles x row_splits",
+               {given("tiles", double(t.tiles), "", "above"), given("row_splits", c_.row_splits, "", "above")},
+               double(c_.grid), "CTAs", fmt::format("{:.3g} waves of resident CTAs hold the work   [M29]", f_.waves));
     }
 
     void flight() {

@@ -28,7 +28,8 @@ std::vector<Field> make_fields() {
         {"threads_per_row", "N", "Threads of a CTA that share a row", fixed},
         {"rows_per_cta", "N", "Rows of a CTA; 1 where its threads share one", fixed},
         {"cluster", "N", "CTAs that share a row", fixed},
-        {"reduce_scope", "NAME", "Where a row is reduced: cta, cluster, or grid (in device memory)", fixed},
+        {"row_splits", "N", "CTAs that share the rows of a tile of columns", fixed},
+        {"reduce_scope", "NAME", "Where a row or column is reduced: cta, cluster, or grid (in device memory)", fixed},
         {"stages", "N", "Slots of the ring, or iterations of grid-resident rows that shared memory holds",
          fixed},
         {"ctas_per_sm", "N", "CTAs that an SM has at once, no more than fit", fixed},
@@ -100,6 +101,7 @@ FuseRequest fuse_request(const Given& g, int default_top) {
     r.threads_per_row = number_if(g, "threads_per_row", max_small);
     r.cluster = number_if(g, "cluster", max_small);
     r.stages = number_if(g, "stages", max_small);
+    r.row_splits = number_if(g, "row_splits", max_small * max_vector_width);
     r.ctas_per_sm = number_if(g, "ctas_per_sm", max_small);
     r.reduction_threads = number_if(g, "reduction_threads", max_small, 0);
     if (g.has("row_storage"))

@@ -176,7 +176,7 @@ ProgramWork program_work(const ExpressionGraph& graph, const Program& p, int vec
     for (const ProgramStore& s : p.stores) {
         const GraphNode& n = graph.nodes[size_t(graph.outputs[size_t(s.output)].node)];
         work.written_bytes += double(bytes_of(n));
-        if (s.level != Level::element) continue;
+        if (s.level != Level::element || p.form == FuseForm::columns) continue;  // of columns alone: next to nothing
         stored.insert(s.value);
         work.first += 0.5 * conversion_cost(n.element);  // two an instruction
         work.first += OpCost{staged ? 1 + returned / staged : access_cost / vector_width, 0};

@@ -12,6 +12,7 @@
 #include "rooftile/core/step.hpp"
 #include "rooftile/core/warp.hpp"
 #include "rooftile/expression/graph.hpp"
+#include "rooftile/fuse/columns_model.hpp"
 #include "rooftile/fuse/grid_resident_model.hpp"
 #include "rooftile/fuse/program.hpp"
 #include "rooftile/fuse/ring_model.hpp"
@@ -40,6 +41,7 @@ struct FuseConfig {
         0;  ///< threads of a ring's CTA that only reduce, while the others store the row before; 0: all do both
     int rows_per_thread = 1;  ///< rows in shared memory that a thread has one after the other
     int cluster = 1;  ///< CTAs that share a row
+    int row_splits = 1;  ///< CTAs that share the rows of a tile of columns
     int stages =
         1;  ///< slots of a ring; vectors_per_thread vectors of each thread lie in one. Of grid-resident rows: iterations that are held
     int ctas_per_sm = 1;
@@ -50,7 +52,8 @@ struct FuseConfig {
     std::int64_t grid = 0;  ///< CTAs
 
     int rows_per_cta() const {
-        return threads_per_row > warp_threads ? 1
+        return form == FuseForm::columns      ? threads / threads_per_row
+               : threads_per_row > warp_threads ? 1
                : threads_per_row > 0          ? threads / threads_per_row * rows_per_thread
                                               : 0;
     }
@@ -86,7 +89,7 @@ struct FusePrediction {
 };
 
 /// A launch as the model of its kind takes it.
-using TimedLaunch = std::variant<FuseLaunch, RingLaunch, GridResidentLaunch>;
+using TimedLaunch = std::variant<FuseLaunch, RingLaunch, GridResidentLaunch, ColumnsLaunch>;
 
 struct FusePlan {
     int rank = 0;
@@ -128,7 +131,7 @@ struct FuseInfeasible {
 /// What the caller fixes; the rest is searched.
 struct FuseRequest {
     std::optional<int> vector_width{}, vectors_per_thread{}, threads{}, threads_per_row{}, cluster{},
-        stages{}, ctas_per_sm{}, reduction_threads{}, rows_per_cta{};
+        stages{}, ctas_per_sm{}, reduction_threads{}, rows_per_cta{}, row_splits{};
     std::optional<RowStorage> row_storage{};
     std::optional<bool> persistent{}, grid_reduction{}, early_weights{};
     std::optional<std::string_view> reduce_scope{};  ///< as reduce_scope_of() says (fuse/staging.hpp)

@@ -19,6 +19,8 @@ std::string bytes_or_unknown(const std::optional<std::int64_t>& bytes) {
 }
 
 std::string team_text(const FuseConfig& c) {
+    if (c.form == FuseForm::columns)
+        return fmt::format("{} x {} threads", c.threads_per_row, c.threads / c.threads_per_row);
     if (c.threads_per_row == 0) return "";
     if (reduces_across_grid(c)) return fmt::format("{} CTAs", c.cluster);
     if (c.cluster > 1) return fmt::format("cluster of {}", c.cluster);
@@ -82,6 +84,9 @@ std::string label_of(const FuseConfig& c) {
     const std::string vectors = fmt::format("{} vector{} of {}, {} threads", c.vectors_per_thread,
                                             c.vectors_per_thread == 1 ? "" : "s", c.vector_width, c.threads);
     if (c.threads_per_row == 0) return vectors + (c.persistent ? ", persistent" : "");
+    if (c.form == FuseForm::columns)
+        return fmt::format("{} x {}{}", c.threads_per_row, vectors,
+                           c.row_splits > 1 ? fmt::format(", {} share the rows", c.row_splits) : "");
     return fmt::format("{} a row, {}, {}{}{}", team_text(c), vectors, name_of(c.row_storage),
                        c.persistent ? ", persistent" : "",
                        c.reduction_threads > 0 ? fmt::format(", {} reduce", c.reduction_threads) : "");

@@ -21,6 +21,8 @@ struct Timed {
         }
         if (const auto* rows = std::get_if<GridResidentLaunch>(&launch))
             return grid_resident_flow(hw, program, work, bytes, *rows);
+        if (const auto* columns = std::get_if<ColumnsLaunch>(&launch))
+            return columns_flow(hw, program, work, bytes, *columns);
         return fuse_flow(hw, program, work, bytes, std::get<FuseLaunch>(launch));
     }
 };

@@ -107,8 +107,13 @@ class Lowering : private RowSteps {
         else if (n.op == Op::input) made = load(index);
         else if (is_row_operation(n.op)) made = row_operation(n);
         else if (reduces_all(n.op)) made = whole(n);
+        else if (reduces_columns(n.op)) made = column(n);
         else made = pointwise(n);
         ProgramValue& v = program_.values[size_t(made)];
+        if (any_column_ && v.pass > 0 && !of_columns(n.shape))
+            throw Refusal{fmt::format("{} is {}, made from columns' reductions: the grid cannot wait for them in one kernel; "
+                                      "compute it in an expression of its own",
+                                      expression_of(graph_, index, 48), text_of(n.shape))};
         if (v.node < 0) v.node = index;
         if (v.name.empty()) v.name = n.name;
         return made;
@@ -184,6 +189,21 @@ class Lowering : private RowSteps {
         return part(steps.part, add(std::move(r)));
     }
 
+    int column(const GraphNode& n) {
+        const GraphNode& operand = graph_.nodes[size_t(n.operands[0])];
+        const int x = of_[size_t(n.operands[0])];
+        if (elements_of(operand.shape) != program_.rows * program_.columns || value(x).pass > 0)
+            throw Refusal{fmt::format("{} of {} within {}: columns must be those of the kernel, before any other reduction; give "
+                                      "it an expression of its own",
+                                      name_of(n.op), text_of(operand.shape), text_of(space_))};
+        const OperatorSteps& steps = operator_of(n.op).steps;
+        any_column_ = true;
+        reduced_elements_ = program_.rows;
+        const int r = add(
+            {.kind = ValueKind::reduce, .level = Level::element, .operands = {x}, .reduction = steps.reduction});
+        return part(steps.part, r);
+    }
+
     void store(int output) {
         const GraphOutput& out = graph_.outputs[size_t(output)];
         const GraphNode& n = graph_.nodes[size_t(out.node)];
@@ -191,6 +211,8 @@ class Lowering : private RowSteps {
         const bool whole_result = any_whole_ && n.shape.empty();
         ProgramStore s{of_[size_t(out.node)], output, Level::element};
         if (whole_result) s.level = Level::uniform;
+        else if (any_column_ && of_columns(n.shape)) s.level = Level::element;
+        else if (any_column_) throw unlike_columns(out);
         else if (!access.along_row && access.plain_rows()) s.level = Level::row;
         else if (!(access.full())) throw unlike(out, ", or one value a row");
         program_.stores.push_back(s);
@@ -203,6 +225,27 @@ class Lowering : private RowSteps {
             out.name, text_of(graph_.nodes[size_t(out.node)].shape), text_of(space_), otherwise, out.name)};
     }
 
+    /// A value a column, and nothing beside.
+    bool of_columns(const Shape& shape) const {
+        return elements_of(shape) == program_.columns && (shape.empty() || shape.back() == program_.columns);
+    }
+    Refusal unlike_columns(const GraphOutput& out) const {
+        return {fmt::format("{} is {} beside reductions of columns: outputs must have the {} columns alone; give {} an expression "
+                            "of its own",
+                            out.name, text_of(graph_.nodes[size_t(out.node)].shape), program_.columns, out.name)};
+    }
+
+    /// Of a reduction of columns.
+    void check_columns() const {
+        for (const ProgramValue& v : program_.values) {
+            if (v.kind == ValueKind::reduce && v.level != Level::element)
+                throw Refusal{"reductions of columns beside others: compute the others in an expression of their own, and pass "
+                              "their results as tensors"};
+            if (v.op == Op::dropout && v.pass == 0 && v.level != Level::uniform && !v.access.full())
+                throw Refusal{"dropout of what rows or columns share, in a reduction of columns: pass its result as a tensor"};
+        }
+    }
+
     void find_form() {
         for (const ProgramValue& v : program_.values) program_.passes = std::max(program_.passes, v.pass + 1);
         const bool rows = std::any_of(
@@ -210,6 +253,11 @@ class Lowering : private RowSteps {
             [](const ProgramValue& v) { return v.kind == ValueKind::reduce && v.level == Level::row; });
         if (rows && any_whole_)
             throw Refusal{"a whole reduction beside row operations: give each an expression"};
+        if (any_column_) {
+            check_columns();
+            program_.form = FuseForm::columns;
+            return;
+        }
         program_.form = rows ? FuseForm::row : any_whole_ ? FuseForm::whole : FuseForm::pointwise;
         if (any_whole_)
             for (const ProgramStore& s : program_.stores)
@@ -242,7 +290,7 @@ class Lowering : private RowSteps {
     std::vector<int> of_;                // value of each node
     std::int64_t reduced_elements_ = 1;  // by the operation that is taken apart
     Shape space_, outer_;
-    bool any_whole_ = false;
+    bool any_whole_ = false, any_column_ = false;
 };
 
 /// Whether `greatest` is used only as in e^(x - greatest).
@@ -300,7 +348,7 @@ int shared_base_of(const Program& p, int exp) {
 }
 
 std::string_view name_of(FuseForm form) {
-    constexpr std::string_view names[] = {"pointwise", "row", "whole"};
+    constexpr std::string_view names[] = {"pointwise", "row", "whole", "columns"};
     return names[int(form)];
 }
 

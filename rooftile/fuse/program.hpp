@@ -36,7 +36,7 @@ enum class ValueKind : std::uint8_t {
     load,  ///< of an input
     number,
     compute,  ///< one point-wise operation
-    reduce,   ///< of a row, or of everything; each is one accumulator of kernels/fuse/reduce.cuh
+    reduce,   ///< of a row, a column or everything; each is one accumulator of kernels/fuse/reduce.cuh
     part,     ///< a number that follows from a reduction
 };
 
@@ -69,6 +69,7 @@ enum class FuseForm : std::uint8_t {
     pointwise,  ///< no reduction
     row,        ///< reductions along the last axis
     whole,      ///< of everything to one number
+    columns,    ///< along all axes but the last: a number a column; what follows has columns alone
 };
 std::string_view name_of(FuseForm form);
 

@@ -41,6 +41,7 @@ Record config_record(const FusePlan& plan) {
             {"reduction_threads", c.reduction_threads},
             {"rows_per_cta", c.rows_per_cta()},
             {"cluster", c.cluster},
+            {"row_splits", c.row_splits},
             {"stages", c.stages},
             {"ctas_per_sm", c.ctas_per_sm},
             {"persistent", c.persistent},

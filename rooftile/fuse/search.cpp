@@ -16,6 +16,8 @@
 #include "rooftile/fuse/registers.hpp"
 #include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/rules.hpp"
+#include "rooftile/fuse/column_tiles.hpp"
+#include "rooftile/fuse/search_columns.hpp"
 #include "rooftile/fuse/search_grid_resident.hpp"
 #include "rooftile/fuse/search_rings.hpp"
 #include "rooftile/fuse/stacks.hpp"
@@ -112,7 +114,8 @@ class Search {
 
     FuseSearch all() {
         work_ = program_work(graph_, p_, width_);
-        if (p_.form != FuseForm::row) pointwise();
+        if (p_.form == FuseForm::columns) search_columns(context(), out_);
+        else if (p_.form != FuseForm::row) pointwise();
         else rows();
         if (narrow_ != width_) {
             width_ = narrow_;
@@ -386,6 +389,12 @@ bool vector_fits(const ExpressionGraph& graph, const Program& p, int alignment, 
         && (p.form == FuseForm::whole || p.columns > max_columns || vector_width > max_width
             || (p.form == FuseForm::pointwise && std::ranges::any_of(p.values, shares_mask))))
         return false;
+    // Of what rows share a vector has one row's.
+    if (p.form == FuseForm::columns && column_period(p, vector_width) > 1
+        && std::ranges::any_of(p.values, [](const ProgramValue& v) {
+               return v.kind == ValueKind::load && v.level != Level::uniform && !v.access.full() && !v.access.only_row();
+           }))
+        return false;
     const auto aligned = [&](Element e) { return alignment % vector_alignment(p, vector_width, e) == 0; };
     for (int i : graph.inputs)
         if (elements_of(graph.nodes[size_t(i)].shape) > 1 && !aligned(graph.nodes[size_t(i)].element))
@@ -414,8 +423,9 @@ double registers_needed(const Program& p, const FuseConfig& config) {
             ++words.shared;
         if (v.kind == ValueKind::compute && v.level == Level::element) ++computed;
         if (v.kind != ValueKind::reduce) continue;
+        if (c.form == FuseForm::columns) extra += 2.0 * c.vector_width;  // of all turns, and of one
         // What is computed for the reduction and again for the result, the compiler likes to keep.
-        if (p.values[size_t(v.operands[0])].kind == ValueKind::compute)
+        else if (p.values[size_t(v.operands[0])].kind == ValueKind::compute)
             extra += c.vector_width * std::min(max_kept, c.vectors_per_thread);
         // New values of an accumulator beside its old ones.
         if (v.reduction == Reduction::exponentials

@@ -28,7 +28,7 @@ bool asked(const std::optional<T>& wanted, T value) {
 /// The same of everything that a search tries in turn; stages and CTAs of an SM follow from those.
 inline bool as_asked(const FuseRequest& r, const FuseConfig& c) {
     return asked(r.vectors_per_thread, c.vectors_per_thread) && asked(r.threads, c.threads)
-           && asked(r.reduction_threads, c.reduction_threads) && asked(r.cluster, c.cluster)
+           && asked(r.reduction_threads, c.reduction_threads) && asked(r.cluster, c.cluster) && asked(r.row_splits, c.row_splits)
            && asked(r.row_storage, c.row_storage) && asked(r.persistent, c.persistent)
            && asked(r.grid_reduction, c.grid_reduction) && asked(r.early_weights, c.early_weights)
            && asked(r.rows_per_cta, c.rows_per_cta()) && asked(r.reduce_scope, reduce_scope_of(c))

@@ -143,7 +143,7 @@ int rows_gathered(const Program& program, const FuseConfig& c) {
 }
 
 std::string_view reduce_scope_of(const FuseConfig& c) {
-    if (reduces_across_grid(c)) return "grid";
+    if (reduces_across_grid(c) || c.row_splits > 1) return "grid";
     return c.cluster > 1 ? "cluster" : "cta";
 }
 

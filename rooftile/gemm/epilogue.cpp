@@ -203,7 +203,7 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
                               inside ? expression : std::string_view());
     }
     for (const GraphNode& node : out.graph.nodes)
-        if (is_row_operation(node.op) || reduces_all(node.op))
+        if (is_row_operation(node.op) || reduces_columns(node.op) || reduces_all(node.op))
             throw RequestError(fmt::format("epilogue: {} takes whole rows, and a tile has a part of each; point-wise operators "
                                            "work here, a row's are a kernel behind the product",
                                            name_of(node.op)));

@@ -43,7 +43,7 @@ constexpr const char* other_kernels[] = {"rooftile::judge_elements", "rooftile::
 
 bool has_row_operation(const ExpressionGraph& graph) {
     return std::ranges::any_of(
-        graph.nodes, [](const GraphNode& n) { return is_row_operation(n.op) || reduces_all(n.op); });
+        graph.nodes, [](const GraphNode& n) { return is_row_operation(n.op) || reduces_columns(n.op) || reduces_all(n.op); });
 }
 
 Shape space_of(const ExpressionGraph& graph) {
@@ -377,7 +377,8 @@ class ExpressionReference::Part {
         p.weight_count = int(n.operands.size()) - 1;
         for (int w = 0; w < p.weight_count; ++w) p.weights[w] = view(n.operands[std::size_t(w) + 1]);
         p.epsilon = n.value;
-        p.columns = reduces_all(n.op) ? elements_of(from) : from.back();
+        const RowsIn lie = rows_in(n.op, from);
+        p.columns = lie.columns, p.pitch = lie.pitch, p.step = lie.step;
         p.rows = !keeps_row(n.op) ? elements_of(n.shape) : p.columns ? elements_of(n.shape) / p.columns : 0;
         p.out = out_of(i);
         reference_.run_rows(stream_, meaning, p);

@@ -10,6 +10,7 @@
 
 #include "kernels/measure/philox.hpp"
 #include "rooftile/elapsed.hpp"
+#include "rooftile/fuse/column_tiles.hpp"
 #include "rooftile/fuse/device/source.hpp"
 #include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/staging.hpp"
@@ -147,7 +148,8 @@ void FuseKernel::launch(Stream stream, std::span<const void* const> inputs, std:
     if (!workspace && needs_workspace(plan))
         throw RequestError(fmt::format("{} needs a workspace of {} zeroed bytes", name(), workspace_bytes()));
     const Loaded& loaded = state_->loaded();
-    if (plan.program.form != FuseForm::whole && plan.program.rows * plan.program.columns == 0
+    const bool columns = plan.program.form == FuseForm::columns;
+    if (plan.program.form != FuseForm::whole && (columns ? 1 : plan.program.rows) * plan.program.columns == 0
         && std::all_of(plan.program.stores.begin(), plan.program.stores.end(),
                        [](const ProgramStore& s) { return s.level == Level::element; }))
         return;  // empty tensors: nothing to write
@@ -215,7 +217,7 @@ fuse::FuseSizes fuse_sizes(const FusePlan& plan) {
 }
 
 bool needs_workspace(const FusePlan& plan) {
-    return plan.program.form == FuseForm::whole || reduces_across_grid(plan.config);
+    return plan.program.form == FuseForm::whole || plan.config.row_splits > 1 || reduces_across_grid(plan.config);
 }
 
 bool takes_workspace(const FusePlan& plan) {
@@ -223,6 +225,8 @@ bool takes_workspace(const FusePlan& plan) {
 }
 
 std::size_t fuse_workspace_bytes(const FusePlan& plan, std::int64_t grid) {
+    if (plan.program.form == FuseForm::columns)
+        return std::size_t(column_counter_bytes(plan.program, plan.config) + column_partial_bytes(plan.program, plan.config));
     constexpr std::size_t word = 8, iterations = 2,
                           words = fuse::reduction_words;  // kernels/fuse/grid_reduction.cuh
     const std::size_t cta = reduces_across_grid(plan.config)
@@ -238,6 +242,10 @@ Launch fuse_launch(const FusePlan& plan, std::int64_t grid) {
     launch.shared_bytes = unsigned(staged_rows(plan.program, plan.config).bytes);
     launch.cooperative = reduces_across_grid(plan.config);
     launch.cluster_x = launch.cooperative ? 1 : unsigned(plan.config.cluster);
+    if (plan.program.form == FuseForm::columns) {
+        launch.grid_y = unsigned(plan.config.row_splits);
+        launch.grid_x = unsigned(grid / plan.config.row_splits);
+    }
     return launch;
 }
 
@@ -245,6 +253,7 @@ std::int64_t fuse_grid(const FusePlan& plan, std::int64_t resident) {
     constexpr std::int64_t max_ctas = 2147483647;
     const FuseConfig& c = plan.config;
     const Program& p = plan.program;
+    if (p.form == FuseForm::columns) return column_tiles(p, c).tiles * c.row_splits;
     std::int64_t pieces = 1;
     if (p.form == FuseForm::row) pieces = ceil_div(p.rows, std::max(1, c.rows_per_cta())) * c.cluster;
     else pieces = ceil_div(vectors_of_all(p, c.vector_width), std::int64_t(c.threads) * c.vectors_per_thread);

@@ -84,10 +84,12 @@ void SourceWriter::preamble(std::string_view story) {
     if (drops) headers.push_back("expression/dropout.cuh");
     headers.push_back("expression/math.cuh");
     headers.push_back("fuse/arguments.hpp");
+    if (program.form == FuseForm::columns) headers.push_back("fuse/columns.cuh");
     headers.push_back("fuse/pack.cuh");
     if (program.form != FuseForm::pointwise) headers.push_back("fuse/reduce.cuh");
     if (config.row_storage == RowStorage::pipelined) headers.push_back("fuse/ring.cuh");
-    if (rows_off_vectors(program, config.vector_width) || gathered_vectors(program, config) > 0)
+    if ((rows_off_vectors(program, config.vector_width) && program.form != FuseForm::columns)
+        || gathered_vectors(program, config) > 0)
         headers.push_back("fuse/row_span.cuh");
     if (grid_resident_rows(config)) headers.push_back("fuse/staged.cuh");
     if (grid_resident_rows(config)
@@ -159,6 +161,7 @@ int whole_reductions(const Program& program) {
 
 std::string fuse_text(const FusePlan& plan) {
     if (!plan.buildable) throw RequestError("this plan cannot be built: " + plan.why_not);
+    if (plan.program.form == FuseForm::columns) return columns_text(plan);
     return plan.program.form == FuseForm::row ? rows_text(plan) : pointwise_text(plan);
 }
 

@@ -60,5 +60,7 @@ class SourceWriter {
 /// Of a point-wise kernel or a whole reduction; of one with rows.
 std::string pointwise_text(const FusePlan& plan);
 std::string rows_text(const FusePlan& plan);
+/// Of one with reductions of columns.
+std::string columns_text(const FusePlan& plan);
 
 }  // namespace rooftile
