@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/gemm/sm80_gemm_arguments.hpp"
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 #include "kernels/ptx/load.cuh"
 #include "kernels/ptx/sync.cuh"
 

@@ -5,9 +5,9 @@
 #include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/sm90_gemm_config.hpp"
 #include "kernels/gemm/sm90_gemm_groups.cuh"
-#include "kernels/gemm/tile_order.cuh"
 #include "kernels/pipeline/ring.cuh"
 #include "kernels/pipeline/scheduler.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 #include "kernels/ptx/load.cuh"
 #include "kernels/ptx/sync.cuh"
 

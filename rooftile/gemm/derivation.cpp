@@ -65,6 +65,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
                    .cluster_n = c.tile.cluster_n,
                    .order = kept.order.order,
                    .group = kept.order.group,
+                   .reverse = context.request.reverse.value_or(false),
                    .split_k = c.tile.split_k,
                    .grid_split_k = c.tile.grid_split_k,
                    .ctas_per_sm = c.tile.ctas_per_sm,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/gemm/kernel.hpp"
 
 namespace rooftile {

@@ -40,6 +40,7 @@ struct GemmConfig {
     int cluster_m = 1, cluster_n = 1;
     Order order = Order::row;
     int group = 1;  ///< rows of tiles taken together where `order` is grouped
+    bool reverse = false;  ///< tiles come from the last one of `order` to the first: what a kernel before left last is met first
     int split_k = 1;       ///< parts of K that the CTAs of a cluster sum
     int grid_split_k = 1;  ///< pieces of K, each with as many parts, that clusters sum and add up through L2
     int ctas_per_sm = 1;
@@ -144,7 +145,7 @@ struct GemmRequest {
     std::optional<Schedule> schedule{};
     std::optional<bool> swap_ab{};  ///< empty: both are searched
     std::optional<Order> order{};
-    std::optional<bool> programmatic_launch{}, overlapped_epilogue{};
+    std::optional<bool> programmatic_launch{}, overlapped_epilogue{}, reverse{};
     std::optional<EvictFirst> evict_first{};  ///< of C: where C goes out by TMA
     int top = 8;                              ///< plans to keep
     bool buildable_only = false;              ///< leave out what no kernel can be compiled for yet

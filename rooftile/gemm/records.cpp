@@ -43,7 +43,7 @@ Record problem_record(const GemmProblem& p) {
 }
 
 Record config_record(const GemmConfig& c) {
-    return {{"kernel", name_of(c.kernel)},
+    Record out = {{"kernel", name_of(c.kernel)},
             {"tile_m", c.tile_m},
             {"tile_n", c.tile_n},
             {"tile_k", c.tile_k},
@@ -64,6 +64,8 @@ Record config_record(const GemmConfig& c) {
             {"evict_first", evict_first_letters(c)},
             {"pack_a", c.pack_a},
             {"pack_b", c.pack_b}};
+    if (c.reverse) out.emplace_back("reverse", true);  // hardly any has it: other documents stay as they were
+    return out;
 }
 
 Record resources_record(const Resources& r) {

@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/error.hpp"
 
 namespace rooftile {

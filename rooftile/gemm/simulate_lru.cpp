@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 
 namespace rooftile {
 namespace {

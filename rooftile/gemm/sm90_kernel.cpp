@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/sm90_derivation.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/error.hpp"
 
 namespace rooftile {

@@ -19,7 +19,7 @@
 
 namespace rooftile {
 
-struct TileCoordinate;  // kernels/gemm/tile_order.cuh
+struct TileCoordinate;  // kernels/pipeline/tile_order.cuh
 
 struct TileSchedule {
     std::int64_t m = 0, n = 0, k = 0;

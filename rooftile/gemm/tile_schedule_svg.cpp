@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/plan_text.hpp"
 #include "rooftile/gemm/simulation_report.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/gemm/tile_schedule.hpp"
 
 namespace rooftile {

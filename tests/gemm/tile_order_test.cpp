@@ -1,4 +1,4 @@
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/error.hpp"
 #include "tests/gemm/made_up_gpu.hpp"
 

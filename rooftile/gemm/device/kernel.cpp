@@ -8,7 +8,7 @@
 
 #include <fmt/core.h>
 
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/elapsed.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"
@@ -76,12 +76,12 @@ struct Program {
     }
 
     /// The tile schedule of that order in device memory of the current context; made once, kept as long as the code.
-    DevicePointer table(Order order, const ClusterTiles& tiles) {
+    DevicePointer table(const GemmConfig& config, const ClusterTiles& tiles) {
         const std::uint64_t id = context_id(current_context());
         std::lock_guard lock(mutex);
-        DeviceBuffer& buffer = tables[{id, order, tiles.rows, tiles.columns}];
+        DeviceBuffer& buffer = tables[{id, config.order, config.group, config.reverse, tiles.rows, tiles.columns}];
         if (buffer.bytes() == 0) {
-            const std::vector<std::uint32_t> tile_schedule = schedule_table(order, tiles);
+            const std::vector<std::uint32_t> tile_schedule = schedule_table(config.order, tiles, config.group, config.reverse);
             DeviceBuffer made(tile_schedule.size() * sizeof(tile_schedule[0]));
             copy_to_device(made.address(), tile_schedule.data(), made.bytes());
             synchronize(Stream(nullptr));  // a copy from pageable memory may return before it has arrived
@@ -94,8 +94,11 @@ struct Program {
     std::mutex mutex;
     Module module;
     std::map<std::uint64_t, Loaded> contexts;  // references into a map stay valid
-    std::map<std::tuple<std::uint64_t, Order, std::int64_t, std::int64_t>, DeviceBuffer> tables;
+    std::map<std::tuple<std::uint64_t, Order, int, bool, std::int64_t, std::int64_t>, DeviceBuffer> tables;
 };
+
+/// Whether the kernel reads its tile schedule from a table: it has no closed form, or runs backwards.
+bool reads_table(const GemmConfig& config) { return config.reverse || ordered_by_table(config.order); }
 
 /// The program of that key, if a kernel still holds one.
 std::shared_ptr<Program> living_program(const std::string& hash, std::shared_ptr<Program> made) {
@@ -153,8 +156,7 @@ void Kernel::load() const { load(shape_of(state_->plan.problem)); }
 void Kernel::load(const GemmShape& shape) const {
     const Loaded& loaded = state_->program->loaded(*state_->code);
     state_->code->grid(shape, loaded.resident_ctas);  // refuses a shape of too many tiles
-    if (const Order order = state_->plan.config.order; ordered_by_table(order))
-        state_->program->table(order, state_->code->tiles(shape));
+    if (reads_table(state_->plan.config)) state_->program->table(state_->plan.config, state_->code->tiles(shape));
 }
 
 Function Kernel::function() const { return state_->program->loaded(*state_->code).function; }
@@ -217,8 +219,8 @@ void Kernel::launch(Stream stream, GemmPointers pointers, const GemmShape& shape
     Launch launch = launch_of(code.cta());
     launch.grid_x = unsigned(code.grid(shape, loaded.resident_ctas));
     launch.stream = stream;
-    if (const Order order = state_->plan.config.order; ordered_by_table(order))
-        pointers.tiles = reinterpret_cast<const unsigned*>(state_->program->table(order, code.tiles(shape)));
+    if (reads_table(state_->plan.config))
+        pointers.tiles = reinterpret_cast<const unsigned*>(state_->program->table(state_->plan.config, code.tiles(shape)));
     GemmOperands operands{shape, pointers};
     operands.pointers.workspace = workspace;
     if (code.packs()) operands = code.pack(loaded.pack, stream, operands, workspace);

@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "kernels/gemm/tile_order.cuh"
+#include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/error.hpp"
 
 namespace rooftile {
@@ -24,7 +24,7 @@ GemmShape shape_of(const GemmProblem& problem) {
             problem.groups ? problem.groups->count() : 0};
 }
 
-std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles) {
+std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles, int group, bool reverse) {
     const auto [rows, columns, products] = tiles;
     if (std::max(rows, columns) > max_table_extent)
         throw RequestError(
@@ -34,8 +34,10 @@ std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles
     assert(rows <= max_gemm_size / columns);  // as check_tiles() has it
     std::vector<std::uint32_t> table(std::size_t(rows * columns));
     for (std::size_t i = 0; i < table.size(); ++i)
-        table[i] = packed(order == Order::hilbert ? hilbert_at(int(i), int(rows), int(columns))
-                                                  : morton_at(int(i), int(rows), int(columns)));
+        table[i] = packed(order == Order::hilbert  ? hilbert_at(int(i), int(rows), int(columns))
+                          : order == Order::morton ? morton_at(int(i), int(rows), int(columns))
+                                                   : tile_at(int(i), int(rows), int(columns), order, group));
+    if (reverse) std::reverse(table.begin(), table.end());
     return table;
 }
 

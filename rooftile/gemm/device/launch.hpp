@@ -26,7 +26,8 @@ struct ClusterTiles {
 
 /// The tile schedule of an order that the kernel reads from a table (morton, hilbert), packed as the kernel reads it.
 /// Throws RequestError where there are more rows or columns than the packing can count.
-std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles);
+/// `reverse`: from its last tile to its first, and so of any order.
+std::vector<std::uint32_t> schedule_table(Order order, const ClusterTiles& tiles, int group = 1, bool reverse = false);
 
 // Each throws RequestError, one line that names the value.
 

@@ -1,0 +1,446 @@
+#include "rooftile/chain/derive.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/chain/derivation.hpp"
+#include "rooftile/chain/traffic.hpp"
+#include "rooftile/core/derivation.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/set.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view kernel_arch = "sm_90";
+
+/// A product planned by its own operation, as the chain takes it.
+struct Part {
+    std::optional<Plan> plan{};
+    std::string why_not{};     ///< it cannot be built as the chain needs it
+    bool with_epilogue = false;
+    ChainProduct product{};
+    std::optional<std::int64_t> bound_bytes{};
+};
+
+/// The machine with a DRAM that never binds.
+Machine without_dram(const Machine& machine) {
+    constexpr double beyond_any = 1e4;
+    Machine out = machine;
+    for (auto& [key, fact] : out.facts)
+        if (key.starts_with("dram.") && fact.dimension.byte == 1 && (fact.dimension.second == -1 || fact.dimension.cycle == -1))
+            fact.value *= beyond_any;
+    return out;
+}
+
+std::optional<std::int64_t> number_of(const Record& record, std::string_view key) { return find_as<std::int64_t>(record, key); }
+
+Order order_of(std::string_view name) {
+    for (const Order order : {Order::row, Order::column, Order::grouped, Order::serpentine, Order::morton, Order::hilbert})
+        if (name_of_order(order) == name) return order;
+    return Order::row;
+}
+
+ProductTime time_of(const Machine& machine, const Machine& no_dram, const Plan& plan, const Predictor& predicts) {
+    ProductTime t;
+    t.seconds = predicts(machine).front().seconds;
+    t.on_chip_seconds = predicts(no_dram).front().seconds;
+    if (const auto bytes = number_of(plan.operation->prediction_record(plan), "dram_bytes")) t.dram_bytes = double(*bytes);
+    return t;
+}
+
+ChainProduct product_of(const ChainHardware& hw, const Plan& plan) {
+    const Record config = plan.operation->config_record(plan), problem = plan.operation->problem_record(plan.problem);
+    const auto value = [](const Record& record, std::string_view key, std::int64_t otherwise = 1) {
+        return number_of(record, key).value_or(otherwise);
+    };
+    ChainProduct p;
+    p.m = value(problem, "m"), p.n = value(problem, "n"), p.k = value(problem, "k");
+    p.tile_m = int(value(config, "tile_m")), p.tile_n = int(value(config, "tile_n")), p.tile_k = int(value(config, "tile_k"));
+    p.cluster_m = int(value(config, "cluster_m")), p.cluster_n = int(value(config, "cluster_n"));
+    p.k_parts = int(value(config, "split_k") * value(config, "grid_split_k"));
+    const double ctas_per_sm = double(value(config, "ctas_per_sm")), of_cluster = double(p.cluster_m) * p.cluster_n * p.k_parts;
+    p.clusters = std::max<std::int64_t>(1, std::int64_t(known_or(hw.sms, 1) * ctas_per_sm / of_cluster));
+    p.late_clusters = std::int64_t(known_or(hw.sms_per_gpc, 0) * ctas_per_sm / of_cluster);
+    p.skew = hw.sm_skew;
+    p.order = order_of(find_as<std::string>(config, "order").value_or("row"));
+    p.group = int(value(config, "group"));
+    return p;
+}
+
+/// Planned as asked for; where its operation refuses that on this machine, without `plain` the epilogue, for its time and traffic.
+Part planned(const std::shared_ptr<const Machine>& machine, const ChainHardware& hw, const Given& asked, const Given& plain) {
+    Part part;
+    PlanSet set;
+    const auto attempt = [&](const Given& given) {
+        try {
+            set = derive_part(product_operation, machine, given);
+            if (set.plans.empty()) part.why_not = set.refusal ? set.refusal->message : "no plan";
+        } catch (const RequestError& error) {
+            part.why_not = error.what();
+            set = {};
+        }
+        return !set.plans.empty();
+    };
+    part.with_epilogue = attempt(asked);
+    if (!part.with_epilogue && !attempt(plain)) return part;
+    Plan& plan = set.plans.front();
+    if (part.why_not.empty()) part.why_not = plan.why_not;
+    part.product = product_of(hw, plan);
+    part.bound_bytes = number_of(plan.operation->prediction_record(plan), "dram_lower_bound_bytes");
+    part.plan = std::move(plan);
+    return part;
+}
+
+class Search {
+  public:
+    Search(std::shared_ptr<const Machine> machine, const Problem& problem, const ChainRequest& request)
+        : machine_(std::move(machine)), any_(problem), p_(problem.own.as<ChainProblem>()), request_(request),
+          hw_(chain_hardware(*machine_, p_.type, set_.unknown)) {
+        set_.machine_id = machine_->id;
+        set_.machine_name = machine_->name;
+        set_.problem = problem;
+    }
+
+    PlanSet run() {
+        if (wants(ChainForm::two_kernels) || wants(ChainForm::carry_over) || wants(ChainForm::persistent)) products();
+        if (wants(ChainForm::on_chip)) on_chip();
+        rank();
+        return std::move(set_);
+    }
+
+  private:
+    bool wants(ChainForm form) const { return !request_.form || *request_.form == form; }
+    std::int64_t l2() const { return std::int64_t(hw_.l2_bytes); }
+    /// Whether traffic can be followed: L2 is known, and it takes no minutes.
+    bool followed() const { return !std::isnan(hw_.l2_bytes) && !std::isnan(hw_.sms); }
+
+    void products() {
+        const bool pairs = p_.act == ChainAct::swiglu;
+        first_ = planned(machine_, hw_, first_product(p_, true), first_product(p_, false));
+        second_ = planned(machine_, hw_, second_product(p_, p_.residual), second_product(p_, false));
+        if (!first_.plan || !second_.plan) {
+            refusal_ = !first_.plan ? first_.why_not : second_.why_not;
+            set_.rejected.add(Reason::instruction, !request_.form ? 3 : 1);
+            return;
+        }
+        why_not_ = !first_.why_not.empty() ? "the first product: " + first_.why_not
+                   : !second_.why_not.empty() ? "the second product: " + second_.why_not : std::string();
+        if (pairs) why_not_ = "the first product has no epilogue that joins a gate's and an up's columns";
+        predictors_ = part_predictors(*machine_, std::vector{*first_.plan, *second_.plan});
+        const double steps = chain_steps(first_.product, second_.product);
+        if (steps > max_chain_steps) set_.notes.push_back(fmt::format("{:.2g} steps of tiles are too many to follow through L2: traffic is each product's own", steps));
+        simulates_ = followed() && steps <= max_chain_steps;
+        if (wants(ChainForm::two_kernels)) two_kernels();
+        if (wants(ChainForm::carry_over)) carry_over();
+        if (wants(ChainForm::persistent)) persistent();
+    }
+
+    ChainTraffic traffic_of(const ChainProduct& first, const ChainProduct& second) const {
+        return two_kernels_traffic(p_, first, second, l2());
+    }
+
+    void two_kernels() {
+        ChainPlan plan = begun(ChainForm::two_kernels, first_.product, second_.product);
+        if (simulates_) plan.prediction.traffic = traffic_of(first_.product, second_.product);
+        add(std::move(plan), why_not_);
+    }
+
+    /// The second product's tiles from the last to the first, in the order that reads least beside what the first left.
+    void carry_over() {
+        ChainPlan best = begun(ChainForm::carry_over, first_.product, second_.product);
+        best.config.products[1].reverse = true;
+        std::int64_t least = -1;
+        std::vector<ChainProduct> orders;
+        for (const Order order : {second_.product.order, Order::row, Order::grouped}) {
+            ChainProduct p = second_.product;
+            p.order = order, p.reverse = true;
+            if (order == Order::grouped) p.group = second_.product.order == Order::grouped ? second_.product.group : 8;
+            const bool seen = std::any_of(orders.begin(), orders.end(), [&](const ChainProduct& o) { return o.order == p.order && o.group == p.group; });
+            if (!seen) orders.push_back(p);
+        }
+        for (const ChainProduct& second : orders) {
+            if (!simulates_) break;
+            ChainTraffic traffic = traffic_of(first_.product, second);
+            const std::int64_t moved = traffic.dram_bytes();
+            if (least >= 0 && moved >= least) {
+                set_.rejected.add(Reason::dominated);
+                continue;
+            }
+            if (least >= 0) set_.rejected.add(Reason::dominated);
+            least = moved;
+            best.config.products[1] = second;
+            best.prediction.traffic = std::move(traffic);
+        }
+        // The second product once more, in that order and backwards.
+        Given given = second_product(p_, second_.with_epilogue && p_.residual);
+        Record config = second_.plan->operation->config_record(*second_.plan);
+        for (auto& [key, value] : config) {
+            if (key == "order") value = name_of_order(best.config.products[1].order);
+            if (key == "group") value = best.config.products[1].group;
+        }
+        const Given fixed = second_.plan->operation->given_of_config(config);
+        for (const Field& field : second_.plan->operation->fields())
+            if (fixed.has(field.key)) given.add(field.key, fixed.text(field.key));
+        given.add("reverse", "on");
+        const Part turned = planned(machine_, hw_, given, given);
+        if (!turned.plan) {
+            add(std::move(best), "the second product does not go backwards: " + turned.why_not, &*second_.plan);
+            return;
+        }
+        add(std::move(best), why_not_, &*turned.plan);
+    }
+
+    /// Chunks of rows by the room that H may take of L2, and those that fill a wave of the first product's tiles.
+    void persistent() {
+        ChainPlan best = begun(ChainForm::persistent, first_.product, second_.product);
+        // One kernel has one height of tiles; K in pieces would need sums through memory.
+        constexpr int tile_m = 128;
+        for (ChainProduct& p : best.config.products) {
+            p.clusters = std::max<std::int64_t>(1, p.clusters * p.cluster_m * p.cluster_n * p.k_parts);
+            p.tile_m = tile_m, p.cluster_m = p.cluster_n = p.k_parts = 1;
+            p.order = Order::column;
+        }
+        const std::int64_t unit = tile_m;
+        std::vector<std::int64_t> heights;
+        const auto offer = [&](double rows) {
+            const std::int64_t all = (p_.m + unit - 1) / unit * unit;
+            const std::int64_t whole = std::clamp<std::int64_t>(std::llround(rows / double(unit)) * unit, unit, all);
+            if (std::find(heights.begin(), heights.end(), whole) == heights.end()) heights.push_back(whole);
+        };
+        if (request_.chunk_rows) offer(double(*request_.chunk_rows));
+        else if (followed()) {
+            const double row_bytes = double(p_.ff + p_.d) * ChainProblem::element_bytes;
+            for (const double share : {0.03125, 0.0625, 0.125, 0.25, 0.5}) offer(share * hw_.l2_bytes / row_bytes);
+            // A wave of the second product, which has the fewer tiles.
+            const double columns = std::ceil(double(second_.product.n) / second_.product.tile_n);
+            offer(hw_.sms / columns * second_.product.tile_m);
+        } else offer(double(unit));
+        best.config.chunk_rows = heights.front();
+        std::int64_t least = -1;
+        for (const std::int64_t rows : heights) {
+            if (!simulates_) break;
+            ChainTraffic traffic = persistent_traffic(p_, best.config.products[0], best.config.products[1], rows, l2());
+            const std::int64_t moved = traffic.dram_bytes();
+            if (least >= 0) set_.rejected.add(Reason::dominated);
+            if (least >= 0 && moved >= least) continue;
+            least = moved;
+            best.config.chunk_rows = rows;
+            best.prediction.traffic = std::move(traffic);
+        }
+        add(std::move(best), "no kernel takes tiles of two products from one queue yet");
+    }
+
+    void on_chip() {
+        std::optional<ChainPlan> best;
+        double fastest = INFINITY;
+        std::optional<ChainWall> nearest;
+        for (const int tile_m : {64, 128, 192})
+            for (const int tile_ff : {64, 128})
+                for (const int stages : {1, 2, 3, 4}) {
+                    const ChainTile tile{tile_m, tile_ff, stages};
+                    if ((request_.tile_m && *request_.tile_m != tile_m) || (request_.tile_ff && *request_.tile_ff != tile_ff)
+                        || (request_.stages && *request_.stages != stages))
+                        continue;
+                    if (const auto wall = wall_of(hw_, p_, tile)) {
+                        set_.rejected.add(wall->reason);
+                        if (!nearest || wall->needed / wall->available < nearest->needed / nearest->available) nearest = wall;
+                        continue;
+                    }
+                    ChainPlan plan = begun(ChainForm::on_chip, {}, {});
+                    plan.config.tile = tile;
+                    const double bytes = double(p_.compulsory_bytes());
+                    const double seconds = on_chip_time(hw_, p_, tile, bytes).time.seconds;
+                    if (best) set_.rejected.add(Reason::dominated);
+                    if (best && !(seconds < fastest)) continue;
+                    fastest = seconds;
+                    best = std::move(plan);
+                }
+        if (!best) {
+            if (nearest && refusal_.empty())
+                refusal_ = nearest->reason == Reason::instruction
+                               ? fmt::format("form on_chip keeps rows of Y of at most 256 columns in registers, tiles of 64, 128 or 192 rows, blocks of 64 or 128 columns of H; d is {}", p_.d)
+                               : fmt::format("form on_chip needs {:.0f} {} where {} has {:.0f}", nearest->needed,
+                                             nearest->reason == Reason::registers ? "registers a thread" : "B of shared memory", machine_->id, nearest->available);
+            if (refusal_.empty()) refusal_ = "form on_chip has tiles of 64, 128 or 192 rows, blocks of 64 or 128 columns of H and 1 to 4 stages";
+            reason_ = nearest ? nearest->reason : Reason::instruction;
+            return;
+        }
+        if (followed()) best->prediction.traffic = on_chip_traffic(p_, best->config.tile, std::int64_t(hw_.sms), l2());
+        std::string why_not;
+        if (machine_->arch != kernel_arch)
+            why_not = fmt::format("sm90_chain needs wgmma, TMA and setmaxnreg of sm_90; this machine is {}",
+                                  machine_->arch.empty() ? "of no known architecture" : machine_->arch);
+        add(std::move(*best), why_not);
+    }
+
+    ChainPlan begun(ChainForm form, const ChainProduct& first, const ChainProduct& second) const {
+        ChainPlan plan;
+        plan.arch = machine_->arch;
+        plan.problem = p_;
+        plan.config.form = form;
+        plan.config.products = {first, second};
+        return plan;
+    }
+
+    /// `second`: the plan of the second product, where it is not the best by itself.
+    void add(ChainPlan own, std::string why_not, const Plan* second = nullptr) {
+        Plan plan;
+        plan.operation = any_.operation;
+        plan.problem = any_;
+        plan.why_not = std::move(why_not);
+        plan.buildable = plan.why_not.empty();
+        plan.unknown = set_.unknown;
+        const bool on_chip = own.config.form == ChainForm::on_chip, one = on_chip || own.config.form == ChainForm::persistent;
+        if (!on_chip) {
+            plan.parts = {*first_.plan, second ? *second : *second_.plan};
+            for (std::size_t i = 0; i < 2; ++i) own.part_configs[i] = plan.parts[i].operation->config_record(plan.parts[i]);
+        }
+        resources(own);
+        ChainPrediction& out = own.prediction;
+        const bool known = !out.traffic.tensors.empty();
+        const ChainTime time = on_chip || known ? chain_time(*machine_, own, plan.parts, second ? part_predictors(*machine_, plan.parts) : predictors_) : ChainTime{};
+        out.time_us = known_value(time.seconds * 1e6);
+        if (out.time_us) out.tflops = p_.flops() / time.seconds / 1e12, out.bound = time.bound;
+        out.dram_lower_bound_bytes = p_.compulsory_bytes();
+        if (first_.bound_bytes && second_.bound_bytes) out.dram_sum_of_bounds_bytes = *first_.bound_bytes + *second_.bound_bytes;
+        if (known) {
+            out.dram_bytes = out.traffic.dram_bytes();
+            out.l2_bytes = out.traffic.asked_bytes();
+            if (out.traffic.steps > 0) out.both_hit_share = double(out.traffic.both_hits) / double(out.traffic.steps);
+        }
+        plan.time_us = out.time_us;
+        plan.bound = out.bound;
+        const std::string kernel = on_chip ? "sm90_chain" : find_as<std::string>(own.part_configs[0], "kernel").value_or("product");
+        plan.launches.push_back({.kernel = kernel, .workspace_bytes = own.workspace_bytes});
+        if (!one) plan.launches.push_back({.kernel = find_as<std::string>(own.part_configs[1], "kernel").value_or("product")});
+        plan.derivation = Steps([machine = machine_, hw = hw_, own] { return chain_derivation(*machine, hw, own); });
+        plan.own = Own::of(std::move(own));
+        set_.plans.push_back(std::move(plan));
+    }
+
+    static std::optional<double> known_value(double x) { return std::isnan(x) ? std::nullopt : std::optional(x); }
+
+    void resources(ChainPlan& own) const {
+        if (own.config.form != ChainForm::on_chip) {
+            own.workspace_bytes = own.config.form == ChainForm::persistent
+                                      ? 2 * own.config.chunk_rows * p_.ff * ChainProblem::element_bytes
+                                      : p_.h_bytes();
+            return;
+        }
+        const Sm90ChainConfig k = kernel_config(p_, own.config.tile);
+        const ChainRegisters r = chain_registers(hw_, own.config.tile.consumer_warpgroups());
+        own.threads = k.threads();
+        own.shared_bytes = k.shared_bytes();
+        own.accumulator_registers = k.accumulator_registers();
+        own.producer_registers = known_count(r.producer);
+        own.consumer_registers = known_count(r.consumer);
+    }
+
+    void rank() {
+        // What has no time comes last; of equals the form with fewer kernels.
+        std::stable_sort(set_.plans.begin(), set_.plans.end(), [](const Plan& a, const Plan& b) {
+            if (a.time_us.has_value() != b.time_us.has_value()) return a.time_us.has_value();
+            return a.time_us && *a.time_us < *b.time_us * (1 - 1e-6);
+        });
+        const auto kept = std::min(set_.plans.size(), std::size_t(request_.top));
+        set_.rejected.add(Reason::dominated, std::int64_t(set_.plans.size() - kept));
+        set_.plans.resize(kept);
+        for (std::size_t i = 0; i < kept; ++i) set_.plans[i].rank = int(i + 1);
+        if (set_.plans.empty()) set_.refusal = Refusal{reason_, refusal_, std::nullopt, std::nullopt};
+    }
+
+    PlanSet set_;
+    std::shared_ptr<const Machine> machine_;
+    Problem any_;
+    ChainProblem p_;
+    ChainRequest request_;
+    ChainHardware hw_;
+    Part first_, second_;
+    std::vector<Predictor> predictors_;
+    std::string why_not_, refusal_;
+    Reason reason_ = Reason::instruction;
+    bool simulates_ = false;
+};
+
+}  // namespace
+
+std::string_view name_of(ChainForm form) {
+    constexpr std::string_view names[] = {"two_kernels", "carry_over", "persistent", "on_chip"};
+    return names[int(form)];
+}
+
+std::string_view name_of_order(Order order) {
+    constexpr std::string_view names[] = {"row", "column", "grouped", "serpentine", "morton", "hilbert"};
+    return names[int(order)];
+}
+
+Given first_product(const ChainProblem& p, bool with_act) {
+    Given g(Given::Named::by_key);
+    g.add("m", std::to_string(p.m));
+    g.add("n", std::to_string(p.first_width()));
+    g.add("k", std::to_string(p.d));
+    g.add("type", std::string(chain_type_name(p.type)));
+    // Of swiglu the function of the gates stands for both.
+    if (with_act) g.add("epilogue", fmt::format("h = {}(acc)", p.act == ChainAct::swiglu ? "silu" : name_of(p.act)));
+    return g;
+}
+
+Given second_product(const ChainProblem& p, bool with_residual) {
+    Given g(Given::Named::by_key);
+    g.add("m", std::to_string(p.m));
+    g.add("n", std::to_string(p.d));
+    g.add("k", std::to_string(p.ff));
+    g.add("type", std::string(chain_type_name(p.type)));
+    if (with_residual) {
+        g.add("epilogue", "y = acc + x");
+        g.add("tensor", fmt::format("x:{}[M,N]", chain_type_name(p.type)));
+    }
+    return g;
+}
+
+std::vector<Predictor> part_predictors(const Machine& machine, std::span<const Plan> parts) {
+    std::vector<Predictor> out;
+    for (const Plan& part : parts) out.push_back(part.operation->predictor(machine, std::span(&part, 1)));
+    return out;
+}
+
+ChainTime chain_time(const Machine& machine, const ChainPlan& plan, std::span<const Plan> parts, std::span<const Predictor> predictors) {
+    std::vector<std::string> unknown;
+    const ChainHardware hw = chain_hardware(machine, plan.problem.type, unknown);
+    const ChainTraffic& traffic = plan.prediction.traffic;
+    const bool known = !traffic.tensors.empty();
+    if (plan.config.form == ChainForm::on_chip)
+        return on_chip_time(hw, plan.problem, plan.config.tile, known ? double(traffic.dram_bytes()) : unknown_number).time;
+    if (!known || parts.size() != 2) return {};
+    const Machine no_dram = without_dram(machine);
+    const ProductTime first = time_of(machine, no_dram, parts[0], predictors[0]), second = time_of(machine, no_dram, parts[1], predictors[1]);
+    return plan.config.form == ChainForm::persistent ? persistent_time(hw, first, second, traffic)
+                                                     : two_kernels_time(hw, first, second, traffic);
+}
+
+Predictor chain_predictor(const Machine& machine, std::span<const Plan> plans) {
+    struct Timed {
+        ChainPlan plan;
+        std::vector<Plan> parts;
+        std::vector<Predictor> predictors;
+    };
+    std::vector<Timed> timed;
+    for (const Plan& plan : plans) timed.push_back({plan.own.as<ChainPlan>(), plan.parts, part_predictors(machine, plan.parts)});
+    return [timed = std::move(timed)](const Machine& on) {
+        std::vector<PredictedRun> runs;
+        for (const Timed& t : timed) {
+            const ChainTime time = chain_time(on, t.plan, t.parts, t.predictors);
+            runs.push_back({time.seconds, time.clock_hz});
+        }
+        return runs;
+    };
+}
+
+PlanSet derive_chain(std::shared_ptr<const Machine> machine, const Problem& problem, const ChainRequest& request) {
+    return Search(std::move(machine), problem, request).run();
+}
+
+}  // namespace rooftile

@@ -1,0 +1,220 @@
+#include "rooftile/chain/device/kernel.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
+
+#include "kernels/ptx/tensor_map.hpp"
+#include "rooftile/elapsed.hpp"
+#include "rooftile/measure/device_operation.hpp"
+#include "rooftile/runtime/cache.hpp"
+#include "rooftile/runtime/driver_table.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int access_bytes = 16;  // of TMA, and of stores of Y
+constexpr std::size_t counter_bytes = 16, workspace_alignment = 256;
+
+const ChainPlan& typed(const Plan& plan) { return plan.own.as<ChainPlan>(); }
+
+void check_tensors(std::span<void* const> tensors, void* workspace) {
+    constexpr const char* names[] = {"X", "W1", "W2", "Y"};
+    if (tensors.size() != std::size(names)) throw RequestError(fmt::format("{} tensors are given; a chain has 4", tensors.size()));
+    const auto check = [](std::string_view name, const void* pointer) {
+        if (!pointer) throw RequestError(fmt::format("the pointer to {} is null", name));
+        if (reinterpret_cast<std::uintptr_t>(pointer) % access_bytes != 0)
+            throw RequestError(fmt::format("{} at {} is not aligned to {} B", name, pointer, access_bytes));
+    };
+    for (std::size_t i = 0; i < std::size(names); ++i) check(names[i], tensors[i]);
+    check("the workspace", workspace);
+}
+
+std::size_t aligned(std::size_t bytes) { return (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment; }
+
+/// Two products' kernels in one stream. The second one's launch may begin beside the end of the first (programmatic launch), and
+/// reads nothing until that has ended.
+class TwoKernels final : public Runnable {
+  public:
+    TwoKernels(const Plan& plan, CompiledKernel first, CompiledKernel second)
+        : residual_(typed(plan).problem.residual), h_bytes_(aligned(std::size_t(typed(plan).problem.h_bytes()))), first_(std::move(first)),
+          second_(std::move(second)) {}
+
+    KernelCode code() const override {
+        KernelCode code = first_.code();
+        const KernelCode& other = second_.code();
+        code.name += ", then " + other.name;
+        code.from_cache = code.from_cache && other.from_cache;
+        code.compile_seconds += other.compile_seconds;
+        return code;
+    }
+    std::string ptx() const override { return first_.ptx() + second_.ptx(); }
+    std::size_t workspace_bytes() const override { return h_bytes_ + aligned(first_.workspace_bytes()) + second_.workspace_bytes(); }
+    std::int64_t shared_bytes() const override { return std::max(first_.shared_bytes(), second_.shared_bytes()); }
+    void load() const override { first_.load(), second_.load(); }
+
+    void launch(Stream stream, std::span<void* const> tensors, void* workspace) const override {
+        check_tensors(tensors, workspace);
+        void* const h = workspace;
+        char* const behind = static_cast<char*>(workspace) + h_bytes_;
+        void* const of_first[] = {tensors[0], tensors[1], h};
+        first_.launch(stream, of_first, first_.workspace_bytes() > 0 ? behind : nullptr);
+        void* const for_second = second_.workspace_bytes() > 0 ? behind + aligned(first_.workspace_bytes()) : nullptr;
+        void* const plain[] = {h, tensors[2], tensors[3]};
+        void* const with_x[] = {h, tensors[2], tensors[0], tensors[3]};
+        if (residual_) second_.launch(stream, with_x, for_second);
+        else second_.launch(stream, plain, for_second);
+    }
+
+  private:
+    bool residual_;
+    std::size_t h_bytes_;
+    CompiledKernel first_, second_;
+};
+
+/// A kernel in one context.
+struct Loaded {
+    Function function;
+    int sms = 0;
+};
+
+TensorMapRequest request_of(Type type, const void* base, std::int64_t rows, std::int64_t columns, int box_rows) {
+    TensorMapRequest request;
+    request.type = type;
+    request.base = reinterpret_cast<DevicePointer>(base);
+    request.inner = columns;
+    request.outer = rows;
+    request.outer_stride_bytes = columns * Sm90ChainConfig::element_bytes;
+    request.box_inner = Sm90ChainConfig::box_elements;
+    request.box_outer = box_rows;
+    request.swizzle_bytes = Sm90ChainConfig::swizzle_bytes;
+    return request;
+}
+
+class OnChip final : public Runnable {
+  public:
+    OnChip(const Plan& plan, Source source, CachedCompile compiled, double seconds)
+        : plan_(typed(plan)), config_(kernel_config(plan_)), source_(std::move(source)), compiled_(std::move(compiled)), seconds_(seconds) {}
+
+    KernelCode code() const override {
+        return {.name = source_.name_expressions.front(),
+                .lowered_name = compiled_.compiled.lowered_names.front(),
+                .arch = source_.arch,
+                .source = {},
+                .cubin = compiled_.compiled.cubin,
+                .hash = compiled_.key.hash,
+                .entry = compiled_.compiled.entries.front(),
+                .from_cache = compiled_.from_cache,
+                .compile_seconds = seconds_};
+    }
+    std::string ptx() const override { return compile_to_ptx(source_); }
+    std::size_t workspace_bytes() const override { return counter_bytes; }
+    std::int64_t shared_bytes() const override { return config_.shared_bytes(); }
+    void load() const override { loaded(); }
+
+    void launch(Stream stream, std::span<void* const> tensors, void* workspace) const override {
+        check_tensors(tensors, workspace);
+        const ChainProblem& p = plan_.problem;
+        ChainArguments arguments{};
+        arguments.m = int(p.m), arguments.d = int(p.d), arguments.ff = int(p.ff);
+        arguments.x = p.residual ? tensors[0] : nullptr;
+        arguments.y = tensors[3];
+        arguments.counter = static_cast<unsigned*>(workspace);
+        TensorMap x{}, w1{}, w2{};
+        encode(x, request_of(p.type, tensors[0], p.m, p.d, config_.tile_m));
+        TensorMapRequest first = request_of(p.type, tensors[1], p.ff, p.d, config_.tile_ff);
+        first.matrices[0] = config_.hidden_products();  // gates and ups end apart, so that neither's last block has the other's rows
+        first.matrix_stride_bytes[0] = p.ff * p.d * Sm90ChainConfig::element_bytes;
+        encode(w1, first);
+        encode(w2, request_of(p.type, tensors[2], p.d, p.ff, config_.d));
+        const Loaded& here = loaded();
+        Launch launch;
+        launch.grid_x = unsigned(std::min<std::int64_t>((p.m + config_.tile_m - 1) / config_.tile_m, here.sms));
+        launch.block_x = unsigned(config_.threads());
+        launch.shared_bytes = unsigned(config_.shared_bytes());
+        launch.programmatic_dependent = true;
+        launch.stream = stream;
+        rooftile::launch(here.function, launch, x, w1, w2, arguments);
+    }
+
+  private:
+    const Loaded& loaded() const {
+        const std::uint64_t id = context_id(current_context());
+        std::lock_guard lock(mutex_);
+        if (auto found = contexts_.find(id); found != contexts_.end()) return found->second;
+        const int device = current_device();  // throws where no context is current
+        Driver::instance().require_arch(device, plan_.arch);
+        if (!module_) module_ = Module(compiled_.compiled.cubin);
+        Loaded made;
+        made.function = module_.function(compiled_.compiled.lowered_names.front());
+        made.function.allow_shared(config_.shared_bytes());
+        made.sms = Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        return contexts_.emplace(id, std::move(made)).first->second;
+    }
+
+    ChainPlan plan_;
+    Sm90ChainConfig config_;
+    Source source_;
+    CachedCompile compiled_;
+    double seconds_;
+    mutable std::mutex mutex_;
+    mutable Module module_;
+    mutable std::map<std::uint64_t, Loaded> contexts_;  // references into a map stay valid
+};
+
+bool is_on_chip(const Plan& plan) { return typed(plan).config.form == ChainForm::on_chip; }
+
+Source on_chip_source(const Plan& plan) {
+    const ChainPlan& own = typed(plan);
+    const Sm90ChainConfig c = kernel_config(own);
+    Source source;
+    source.name = "sm90_chain";
+    source.text = "#include \"kernels/chain/sm90_chain.cuh\"\n";
+    source.name_expressions = {
+        fmt::format("rooftile::sm90_chain<rooftile::Sm90ChainConfig{{.tile_m={}, .tile_ff={}, .d={}, .stages={}, .turns={}, "
+                    ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, .act=rooftile::ChainFunction::{}}}>",
+                    c.tile_m, c.tile_ff, c.d, c.stages, c.turns, c.producer_registers, c.consumer_registers, chain_type_name(c.type),
+                    name_of(own.problem.act))};
+    source.arch = nvrtc_arch(own.arch);
+    return source;
+}
+
+}  // namespace
+
+Sm90ChainConfig kernel_config(const ChainPlan& plan) {
+    Sm90ChainConfig config = kernel_config(plan.problem, plan.config.tile);
+    if (plan.producer_registers) config.producer_registers = int(*plan.producer_registers);
+    if (plan.consumer_registers) config.consumer_registers = int(*plan.consumer_registers);
+    return config;
+}
+
+Source chain_source(const Plan& plan) {
+    if (!plan.buildable) throw RequestError("not buildable: " + plan.why_not);
+    return is_on_chip(plan) ? on_chip_source(plan) : on_device(*plan.parts.front().operation).source(plan.parts.front());
+}
+
+std::shared_ptr<const Runnable> compiled_chain(const Plan& plan, const CompileOptions& options) {
+    if (!plan.buildable) throw RequestError("not buildable: " + plan.why_not);
+    if (!is_on_chip(plan)) {
+        const auto part = [&](std::size_t i) { return on_device(*plan.parts[i].operation).compile(plan.parts[i], options); };
+        CompiledKernel first = part(0), second = part(1);
+        return std::make_shared<const TwoKernels>(plan, std::move(first), std::move(second));
+    }
+    const auto start = std::chrono::steady_clock::now();
+    Source source = on_chip_source(plan);
+    source.line_info = options.line_info;
+    CachedCompile compiled = compile_as(options, source);
+    return std::make_shared<const OnChip>(plan, std::move(source), std::move(compiled), seconds_since(start));
+}
+
+std::string chain_code_key(const Plan& plan) {
+    if (is_on_chip(plan)) return cache_key(on_chip_source(plan)).hash;
+    std::string key;
+    for (const Plan& part : plan.parts) key += on_device(*part.operation).code_key(part);
+    return key;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,129 @@
+#include "rooftile/chain/fields.hpp"
+
+#include <fmt/core.h>
+
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view acts[] = {"gelu", "silu", "relu", "swiglu"}, types[] = {"bf16", "fp16"},
+                           forms[] = {"two_kernels", "carry_over", "persistent", "on_chip"};
+
+std::vector<Field> make_fields() {
+    const char *problem = "Problem, Y = act(X W1^T) W2^T", *fixed = "Fixed parameters (the rest is searched)";
+    return {
+        {"m", "M", "Rows of X and Y", problem},
+        {"d", "D", "Columns of X and Y: a multiple of 8", problem},
+        {"ff", "F", "Columns of the intermediate: a multiple of 8", problem},
+        {"act", "NAME", "gelu (default, by erf), silu, relu or swiglu (silu(gate) * up, W1 being 2 F x D, gates above ups)", problem},
+        {"residual", "", "Y = X + act(X W1^T) W2^T", problem, FieldKind::on},
+        {"type", "TYPE", "Of all tensors and the intermediate: bf16 (default) or fp16; fp32 accumulation", problem},
+        {"form", "NAME", "two_kernels, carry_over, persistent or on_chip", fixed},
+        {"chunk_rows", "N", "Rows that the persistent form takes through both products together", fixed},
+        {"tile_m", "N", "Rows of a tile of form on_chip: 64, 128 or 192", fixed},
+        {"tile_ff", "N", "Columns of the intermediate that form on_chip makes and uses at a time: 64 or 128", fixed},
+        {"stages", "N", "Blocks of W1, and of W2, in shared memory of form on_chip", fixed},
+        {"top", "N", "Forms to keep", "Output"},
+    };
+}
+
+std::int64_t needed(const Given& g, std::string_view key) {
+    if (!g.has(key))
+        throw RequestError(fmt::format("missing {}: rooftile plan chain --m 65536 --d 1024 --ff 4096 --act gelu", g.name(key)));
+    return whole_number(g.name(key), g.text(key), 1, max_chain_extent);
+}
+
+std::optional<int> number_if(const Given& g, std::string_view key, int most) {
+    if (!g.has(key)) return std::nullopt;
+    return int(whole_number(g.name(key), g.text(key), 1, most));
+}
+
+}  // namespace
+
+std::span<const Field> chain_fields() {
+    static const std::vector<Field> fields = make_fields();
+    return fields;
+}
+
+ChainProblem chain_problem(const Given& g) {
+    ChainProblem p;
+    p.m = needed(g, "m");
+    p.d = needed(g, "d");
+    p.ff = needed(g, "ff");
+    if (g.has("act")) p.act = ChainAct(one_of(g.name("act"), g.text("act"), acts));
+    p.residual = g.has("residual");
+    if (g.has("type")) p.type = one_of(g.name("type"), g.text("type"), types) == 0 ? Type::bf16 : Type::fp16;
+    check(p);
+    return p;
+}
+
+ChainRequest chain_request(const Given& g, int default_top) {
+    constexpr int max_plans = 64, max_small = 1024;
+    ChainRequest r;
+    if (g.has("form")) r.form = ChainForm(one_of(g.name("form"), g.text("form"), forms));
+    if (g.has("chunk_rows")) r.chunk_rows = whole_number(g.name("chunk_rows"), g.text("chunk_rows"), 1, max_chain_extent);
+    r.tile_m = number_if(g, "tile_m", max_small);
+    r.tile_ff = number_if(g, "tile_ff", max_small);
+    r.stages = number_if(g, "stages", max_small);
+    r.top = number_if(g, "top", max_plans).value_or(default_top);
+    return r;
+}
+
+Given chain_given(const ChainProblem& p) {
+    Given given(Given::Named::by_key);
+    given.add("m", std::to_string(p.m));
+    given.add("d", std::to_string(p.d));
+    given.add("ff", std::to_string(p.ff));
+    given.add("act", std::string(name_of(p.act)));
+    if (p.residual) given.add("residual", "");
+    given.add("type", std::string(chain_type_name(p.type)));
+    return given;
+}
+
+Given chain_given(const Record& record) {
+    Given given(Given::Named::by_key);
+    for (const char* key : {"m", "d", "ff"}) given.add(key, std::to_string(find_as<std::int64_t>(record, key).value_or(0)));
+    for (const char* key : {"act", "type"}) given.add(key, find_as<std::string>(record, key).value_or(""));
+    if (find_as<bool>(record, "residual").value_or(false)) given.add("residual", "");
+    return given;
+}
+
+Given chain_given_of_config(const Record& config) {
+    Given given(Given::Named::by_key);
+    given.add("form", find_as<std::string>(config, "form").value_or(""));
+    for (const char* key : {"chunk_rows", "tile_m", "tile_ff", "stages"})
+        if (const auto number = find_as<std::int64_t>(config, key)) given.add(key, std::to_string(*number));
+    return given;
+}
+
+void add_chain_tensors(Given& given, std::span<const TensorInfo> inputs) {
+    if (inputs.size() != 3) throw RequestError(fmt::format("chain takes X, W1 and W2; {} tensors are given", inputs.size()));
+    constexpr const char* names[] = {"X", "W1", "W2"};
+    for (std::size_t i = 0; i < 3; ++i) {
+        const TensorInfo& t = inputs[i];
+        if (t.extents.size() != 2) throw RequestError(fmt::format("{} has {} axes; chain takes matrices", names[i], t.extents.size()));
+        if (t.type != inputs[0].type)
+            throw RequestError(fmt::format("{} is {} and X {}; chain takes one type", names[i], t.type, inputs[0].type));
+        const bool dense = t.strides[1] == 1 && (t.strides[0] == t.extents[1].most || t.extents[0].most == 1) && t.offset % chain_step == 0;
+        if (!dense) throw RequestError(fmt::format("{} is not dense from a multiple of 16 bytes on; hand over a copy that is", names[i]));
+    }
+    const std::int64_t d = inputs[0].extents[1].most, ff = inputs[2].extents[1].most, rows = inputs[1].extents[0].most;
+    if (inputs[1].extents[1].most != d || inputs[2].extents[0].most != d || (rows != ff && rows != 2 * ff))
+        throw RequestError(fmt::format("X {} x {}, W1 {} x {} and W2 {} x {} do not follow each other", inputs[0].extents[0].most, d,
+                                       rows, inputs[1].extents[1].most, inputs[2].extents[0].most, ff));
+    const bool pairs = given.has("act") && given.text("act") == "swiglu";
+    if (pairs != (rows == 2 * ff))
+        throw RequestError(fmt::format("W1 has {} rows where W2 has {} columns; of swiglu W1 has twice as many, else as many", rows, ff));
+    const auto add = [&](std::string_view key, std::string text) {
+        if (given.has(key)) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name(key)));
+        given.add(key, std::move(text));
+    };
+    add("m", std::to_string(inputs[0].extents[0].most));
+    add("d", std::to_string(d));
+    add("ff", std::to_string(ff));
+    add("type", inputs[0].type);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,164 @@
+#include "rooftile/chain/model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rooftile {
+namespace {
+
+constexpr double element_bytes = ChainProblem::element_bytes;
+
+/// The bandwidth of a mixture of reads and writes, known to be no better than either.
+double dram_seconds(const ChainHardware& hw, double bytes) { return bytes / min_known(hw.dram_bandwidth, hw.dram_copy_bandwidth); }
+
+/// The clock at which static power and the work's energy, which grows with the clock, are the limit's.
+double clock_of(const ChainHardware& hw, double matrix_flops, double filled, double read, double dram, double cycles) {
+    const double joules = matrix_flops * hw.flop_joules + max_known(filled * hw.fill_joules, 0)
+                          + max_known(read * hw.shared_read_joules, 0) + max_known(dram * hw.dram_joules, 0);
+    const double watts = hw.sustained_watts - hw.static_watts;
+    if (std::isnan(joules * watts * hw.energy_exponent * cycles)) return hw.clock_hz;
+    // joules (f / f0)^e / (cycles / f) = watts
+    const double clock = hw.clock_hz * std::pow(watts / (joules * hw.clock_hz / cycles), 1 / (hw.energy_exponent + 1));
+    return min_known(clock, max_known(hw.top_hz, hw.clock_hz));
+}
+
+/// A kernel's seconds where DRAM sends it `bytes` instead of those it was planned with.
+double with_bytes(const ChainHardware& hw, const ProductTime& p, double bytes) {
+    const double saved = (p.dram_bytes - bytes) / hw.dram_bandwidth;
+    return std::max(p.on_chip_seconds, p.seconds - saved);
+}
+
+}  // namespace
+
+ActCost act_cost(ChainAct act) {
+    // Counted in kernels/expression/math.cuh, as it compiles; the rounding is half an instruction.
+    switch (act) {
+        case ChainAct::gelu:
+            return {11.5, 1};  // a polynomial of degree 7, exp2, a step and two products
+        case ChainAct::silu:
+            return {5.5, 2};  // exp2 and a reciprocal
+        case ChainAct::relu:
+            return {1.5, 0};
+        case ChainAct::swiglu:
+            return {6.5, 2};
+    }
+    return {};
+}
+
+ChainTime two_kernels_time(const ChainHardware& hw, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic) {
+    ChainTime t;
+    const double one = with_bytes(hw, first, double(traffic.of_kernel[0])), two = with_bytes(hw, second, double(traffic.of_kernel[1]));
+    t.seconds = one + two;
+    const double dram = dram_seconds(hw, double(traffic.dram_bytes()));
+    t.bound = dram > 0.5 * t.seconds && (one > first.on_chip_seconds || two > second.on_chip_seconds) ? Bound::dram : Bound::tensor;
+    t.clock_hz = hw.clock_hz;
+    return t;
+}
+
+ChainTime persistent_time(const ChainHardware& hw, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic) {
+    ChainTime t;
+    const double on_chip = first.on_chip_seconds + second.on_chip_seconds - max_known(hw.launch_seconds, 0);
+    const double dram = dram_seconds(hw, double(traffic.dram_bytes())) + max_known(hw.launch_seconds, 0);
+    t.seconds = std::isnan(on_chip + dram) ? unknown_number : std::max(on_chip, dram);
+    t.bound = dram > on_chip ? Bound::dram : Bound::tensor;
+    t.clock_hz = hw.clock_hz;
+    return t;
+}
+
+ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& p, const ChainTile& tile) {
+    const Sm90ChainConfig k = kernel_config(p, tile);
+    const double elements = double(tile.tile_m) * tile.tile_ff, warpgroups = tile.consumer_warpgroups();
+    const double products = k.hidden_products();
+    const ActCost cost = act_cost(p.act);
+    ChainBlock b{};
+    b.tensor = 2 * elements * k.d * (products + 1) / hw.flops_per_cycle;
+    b.act = max_known(elements * cost.instructions / hw.issue_lanes,
+                      cost.exponentials > 0 ? elements * cost.exponentials / hw.exponentials_per_cycle : 0);
+    // Each warpgroup reads its rows of X once a block, and W1 and W2; the copies come in by the same port.
+    const double filled = k.w1_bytes() + k.w2_bytes();
+    const double read = element_bytes * (products * tile.tile_m * k.d + warpgroups * tile.tile_ff * k.d * (products + 1));
+    b.shared = (filled + read) / hw.shared_bandwidth;
+    b.port = filled / hw.l2_port;
+    b.l2 = filled / hw.l2_share;
+    struct Unit {
+        double cycles;
+        Bound bound;
+    };
+    const Unit units[] = {{b.tensor, Bound::tensor}, {b.act, Bound::issue}, {b.shared, Bound::shared}, {max_known(b.port, b.l2), Bound::l2}};
+    double longest = 0;
+    for (const Unit& unit : units)
+        if (unit.cycles > longest) longest = unit.cycles, b.bound = unit.bound;
+    const double own = b.tensor / warpgroups, hidden_share = products / (products + 1);
+    b.chain = own * hidden_share + std::max(own * (1 - hidden_share), max_known(b.act, 0) / warpgroups);
+    if (b.chain > longest) longest = b.chain, b.bound = Bound::latency;
+    b.all = longest + max_known(hw.step_cycles, 0);
+    if (std::isnan(b.tensor)) b.all = unknown_number;
+    return b;
+}
+
+OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const ChainTile& tile, double dram_bytes) {
+    OnChipTime out;
+    const Sm90ChainConfig k = kernel_config(p, tile);
+    out.block = chain_block(hw, p, tile);
+    out.tiles = std::ceil(double(p.m) / tile.tile_m), out.blocks = std::ceil(double(p.ff) / tile.tile_ff);
+    const double all_blocks = out.tiles * out.blocks, products = k.hidden_products();
+    out.matrix_flops = 2 * all_blocks * tile.tile_m * tile.tile_ff * k.d * (products + 1);
+    out.filled_bytes = out.tiles * k.x_bytes() + all_blocks * (k.w1_bytes() + k.w2_bytes());
+    out.shared_read_bytes = all_blocks * element_bytes
+                            * (products * tile.tile_m * k.d + double(tile.consumer_warpgroups()) * tile.tile_ff * k.d * (products + 1));
+    // A ring of one stage waits for every load; with more, the others' blocks run meanwhile.
+    double block = out.block.all;
+    const double load = hw.load_latency + max_known(out.block.port, out.block.l2);
+    if (const double shown = load - (tile.stages - 1) * block; shown > 0) block += shown / tile.stages;
+    // A tile's first product, its function and its last product stand alone, and Y leaves by the port that X came by.
+    const double alone = out.block.tensor + max_known(out.block.act, 0);
+    const double row_bytes = double(tile.tile_m) * double(p.d) * element_bytes;
+    out.turn = std::max(0.0, alone - block) + max_known(row_bytes / hw.l2_port, 0) * (p.residual ? 2 : 1);
+    const double rounds = std::ceil(out.tiles / hw.sms);
+    const double cycles = rounds * (out.blocks * block + out.turn);
+    ChainTime& t = out.time;
+    t.clock_hz = clock_of(hw, out.matrix_flops, out.filled_bytes, out.shared_read_bytes, dram_bytes, cycles);
+    const double fill = (known_or(hw.load_latency, 0) * 2) / t.clock_hz;
+    const double on_chip = cycles / t.clock_hz, dram = dram_seconds(hw, dram_bytes);
+    t.bound = out.block.bound;
+    double longest = on_chip;
+    if (dram > longest) longest = dram, t.bound = Bound::dram;
+    if (hw.launch_seconds > longest) t.bound = Bound::launch;
+    t.seconds = std::isnan(on_chip) || std::isnan(dram) ? unknown_number : longest + fill + hw.launch_seconds;
+    return out;
+}
+
+Sm90ChainConfig kernel_config(const ChainProblem& p, const ChainTile& tile) {
+    constexpr std::int64_t box = Sm90ChainConfig::box_elements;
+    Sm90ChainConfig k;
+    k.tile_m = tile.tile_m, k.tile_ff = tile.tile_ff, k.stages = tile.stages;
+    k.d = int(std::min<std::int64_t>((p.d + box - 1) / box * box, 1 << 20));
+    k.type = p.type;
+    k.act = ChainFunction(p.act);
+    return k;
+}
+
+ChainRegisters chain_registers(const ChainHardware& hw, int consumer_warpgroups) {
+    // The least that leaves the consumers as many as instructions of eight at a time can take.
+    const double producer = consumer_warpgroups == 3 ? 32 : 24;
+    const double shared_by = (hw.registers_per_sm / 128 - producer) / consumer_warpgroups;
+    return {producer, min_known(whole(shared_by / 8) * 8, whole((hw.registers_per_thread - 7) / 8) * 8)};
+}
+
+int registers_needed(const ChainProblem& p, const ChainTile& tile) {
+    constexpr int beside = 32;  // addresses, positions in rings, what the function takes of an element at a time
+    return kernel_config(p, tile).accumulator_registers() + beside;
+}
+
+std::optional<ChainWall> wall_of(const ChainHardware& hw, const ChainProblem& p, const ChainTile& tile) {
+    const Sm90ChainConfig k = kernel_config(p, tile);
+    constexpr int widest = 256;  // of a matrix instruction, and of a box
+    if (k.d > widest || tile.tile_m % 64 != 0 || tile.tile_ff % 64 != 0 || tile.tile_ff > widest)
+        return ChainWall{Reason::instruction, double(k.d), widest};
+    const double available = chain_registers(hw, tile.consumer_warpgroups()).consumer;
+    if (registers_needed(p, tile) > available) return ChainWall{Reason::registers, double(registers_needed(p, tile)), available};
+    if (k.shared_bytes() > hw.shared_per_cta) return ChainWall{Reason::shared, double(k.shared_bytes()), hw.shared_per_cta};
+    return std::nullopt;
+}
+
+}  // namespace rooftile

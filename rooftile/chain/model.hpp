@@ -1,0 +1,69 @@
+// How long a chain takes in each of its forms.
+#pragma once
+
+#include <optional>
+
+#include "kernels/chain/sm90_chain_config.hpp"
+#include "rooftile/chain/hardware.hpp"
+#include "rooftile/chain/plan.hpp"
+#include "rooftile/core/step.hpp"
+
+namespace rooftile {
+
+/// Instructions and special functions that an element of H takes between its two products, its rounding included.
+struct ActCost {
+    double instructions, exponentials;
+};
+ActCost act_cost(ChainAct act);
+
+/// A time and what it is the time of; NaN: unknown.
+struct ChainTime {
+    double seconds = unknown_number;
+    Bound bound = Bound::tensor;
+    double clock_hz = unknown_number;
+};
+
+/// A product's time by its own operation, from DRAM as it is and from one that never binds.
+struct ProductTime {
+    double seconds = unknown_number, on_chip_seconds = unknown_number;
+    double dram_bytes = unknown_number;  ///< that it was planned with
+};
+
+/// Two launches, each with the bytes that the chain's traffic has for it.
+ChainTime two_kernels_time(const ChainHardware& hw, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic);
+/// One launch: both products' work on the chip, or all of the traffic.
+ChainTime persistent_time(const ChainHardware& hw, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic);
+
+/// What a block of form on_chip takes of a CTA's units, in cycles.
+struct ChainBlock {
+    double tensor, act, shared, port, l2;
+    double chain;  ///< of one warpgroup: its product with W1, then the function beside its product with W2
+    double all = 0;
+    Bound bound = Bound::tensor;
+};
+ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& problem, const ChainTile& tile);
+struct OnChipTime {
+    ChainBlock block;
+    double tiles = 0, blocks = 0;  ///< of all; of a tile
+    double turn = 0;               ///< cycles of a tile beside its blocks
+    double filled_bytes = 0, shared_read_bytes = 0, matrix_flops = 0;
+    ChainTime time;
+};
+OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& problem, const ChainTile& tile, double dram_bytes);
+
+/// The kernel's template parameter.
+Sm90ChainConfig kernel_config(const ChainProblem& problem, const ChainTile& tile);
+struct ChainRegisters {
+    double producer, consumer;  ///< a thread; NaN: unknown
+};
+ChainRegisters chain_registers(const ChainHardware& hw, int consumer_warpgroups);
+/// Registers of a consumer thread that a tile needs.
+int registers_needed(const ChainProblem& problem, const ChainTile& tile);
+/// Why a tile cannot be had; empty: it can. Unknown numbers bind nothing.
+struct ChainWall {
+    Reason reason = Reason::registers;
+    double needed = 0, available = 0;
+};
+std::optional<ChainWall> wall_of(const ChainHardware& hw, const ChainProblem& problem, const ChainTile& tile);
+
+}  // namespace rooftile

@@ -1,0 +1,110 @@
+#include "rooftile/chain/plan_text.hpp"
+
+#include <fmt/core.h>
+
+#include "rooftile/report/explain.hpp"
+#include "rooftile/report/explanation_text.hpp"
+#include "rooftile/report/number.hpp"
+
+namespace rooftile {
+namespace {
+
+using Align = Table::Align;
+
+const ChainPlan& typed(const Plan& plan) { return plan.own.as<ChainPlan>(); }
+
+std::string bytes_or_unknown(const std::optional<std::int64_t>& bytes) { return bytes ? scaled_text(double(*bytes), "B") : "?"; }
+
+std::string tile_text(const ChainConfig& c) {
+    if (c.form == ChainForm::on_chip) return fmt::format("{}x{}, {} stages", c.tile.tile_m, c.tile.tile_ff, c.tile.stages);
+    std::string out;
+    for (const ChainProduct& p : c.products)
+        out += (out.empty() ? "" : " + ") + fmt::format("{}x{}x{}{}", p.tile_m, p.tile_n, p.tile_k, p.reverse ? " back" : "");
+    return out;
+}
+
+std::string plan_table(const PlanSet& plans, const Terminal& terminal) {
+    Table table({{"#"}, {"form", Align::left}, {"tiles", Align::left, 3}, {"DRAM"}, {"of the bound", Align::right, 2}, {"H", Align::right, 2},
+                 {"both hit", Align::right, 5}, {"predicted"}, {"TFLOP/s"}, {"bound", Align::left, 1}, {"buildable", Align::left, 2}});
+    for (const Plan& any : plans.plans) {
+        const ChainPlan& plan = typed(any);
+        const ChainPrediction& p = plan.prediction;
+        const Tone tone = any.rank == 1 ? Tone::strong : Tone::plain;
+        std::optional<std::int64_t> h;
+        for (const ChainTensorTraffic& t : p.traffic.tensors)
+            if (t.name == "H") h = t.all();
+        table.row({{std::to_string(any.rank), tone},
+                   {std::string(name_of(plan.config.form)), tone},
+                   {tile_text(plan.config)},
+                   {bytes_or_unknown(p.dram_bytes)},
+                   {p.dram_bytes ? number_text(double(*p.dram_bytes) / double(p.dram_lower_bound_bytes), 3) : "?"},
+                   {p.traffic.tensors.empty() ? "?" : h ? scaled_text(double(*h), "B") : "none"},
+                   {p.both_hit_share ? percent_text(*p.both_hit_share) : "?"},
+                   {time_or_unknown(p.time_us), tone},
+                   {p.tflops ? number_text(*p.tflops) : "?", tone},
+                   {p.bound ? std::string(name_of(*p.bound)) : "?"},
+                   {any.buildable ? "yes" : "no", any.buildable ? Tone::good : Tone::faint}});
+    }
+    return table.text(terminal);
+}
+
+std::string why_behind(const Plan& best, const Plan& other) {
+    if (!best.time_us || !other.time_us) return "an unknown number leaves it without a time";
+    const double slower = *other.time_us / *best.time_us - 1;
+    const auto moved = [](const Plan& plan) { return typed(plan).prediction.dram_bytes.value_or(0); };
+    const double more = double(moved(other) - moved(best));
+    const std::string bytes = more == 0 ? "as many bytes" : scaled_text(std::abs(more), "B") + (more > 0 ? " more" : " less") + " to and from DRAM";
+    if (slower < 0.0005) return "as fast by the model, " + bytes;
+    return percent_text(slower) + " slower, " + bytes;
+}
+
+}  // namespace
+
+std::string label_of(const ChainConfig& c) { return fmt::format("{} {}", name_of(c.form), tile_text(c)); }
+
+std::string short_name(const ChainProblem& p) {
+    return fmt::format("{}x{}x{} {}{}{}", p.m, p.d, p.ff, name_of(p.act), p.residual ? " residual" : "",
+                       p.type == Type::bf16 ? "" : " fp16");
+}
+
+std::string chain_heading_text(const ChainProblem& p, std::string_view machine_id, std::string_view machine_name,
+                               const Terminal& terminal) {
+    std::string out = terminal.paint(fmt::format("chain {} × {} × {}", p.m, p.d, p.ff), Tone::strong)
+                      + fmt::format("  Y = {}{}(X W1^T) W2^T, {}, fp32 accumulate\n", p.residual ? "X + " : "", name_of(p.act), chain_type_name(p.type));
+    out += fmt::format("{}, at least {} to move; H is {}\n", scaled_text(p.flops(), "FLOP"), scaled_text(double(p.compulsory_bytes()), "B"),
+                       scaled_text(double(p.h_bytes()), "B"));
+    return out
+           + fmt::format("on {}  {}\n", terminal.paint(machine_id, Tone::strong), terminal.paint(machine_name, Tone::plain));
+}
+
+std::string chain_plan_text(const PlanSet& plans, bool explain, std::span<const Explanation> explanations, const Terminal& terminal) {
+    const Plan& best = plans.plans.front();
+    const ChainPlan& own = typed(best);
+    std::string out = chain_heading_text(own.problem, plans.machine_id, plans.machine_name, terminal);
+    out += "\n" + plan_table(plans, terminal) + "\n";
+    std::string tensors;
+    for (const ChainTensorTraffic& t : own.prediction.traffic.tensors)
+        tensors += fmt::format("{}{} {}", tensors.empty() ? "" : ", ", t.name, scaled_text(double(t.all()), "B"));
+    if (!tensors.empty()) out += entry("DRAM, plan 1", tensors, terminal);
+    if (own.prediction.dram_sum_of_bounds_bytes)
+        out += entry("bounds", fmt::format("the chain {}, its products by themselves {}", scaled_text(double(own.prediction.dram_lower_bound_bytes), "B"),
+                                           scaled_text(double(*own.prediction.dram_sum_of_bounds_bytes), "B")),
+                     terminal);
+    for (const Plan& plan : plans.plans)
+        if (!plan.buildable) out += entry("not buildable", fmt::format("{}: {}", name_of(typed(plan).config.form), plan.why_not), terminal);
+    if (plans.rejected.count() > 0)
+        out += entry("rejected", fmt::format("{} configurations by constraints, or behind those kept", plans.rejected.count()), terminal);
+    if (!plans.unknown.empty()) out += entry("unknown", joined(plans.unknown), terminal);
+    for (const auto& note : plans.notes) out += entry("note", note, terminal);
+    if (!explain) return out;
+    out += "\n" + terminal.paint(fmt::format("Why plan 1: {}", label_of(own.config)), Tone::strong) + "\n";
+    out += steps_text(best.derivation, terminal);
+    if (explanations.empty()) return out;
+    out += "\n" + terminal.paint("From the roof to the prediction, plan 1", Tone::strong) + "\n\n"
+           + attainability_text(explanations.front().attainability, std::nullopt, terminal);
+    std::vector<NamedPlan> named;
+    for (const Plan& plan : plans.plans) named.push_back({label_of(typed(plan).config), plan.time_us, why_behind(best, plan)});
+    return out + runners_up_text(named, explanations, terminal);
+}
+
+}  // namespace rooftile

@@ -1,0 +1,111 @@
+#include "rooftile/chain/records.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/chain/model.hpp"
+
+namespace rooftile {
+namespace {
+
+bool is_on_chip(const ChainPlan& plan) { return plan.config.form == ChainForm::on_chip; }
+
+Value product_record(const ChainPlan& plan, std::size_t i) {
+    if (is_on_chip(plan)) return Unused{};
+    const ChainProduct& c = plan.config.products[i];
+    Record out = plan.part_configs[i];
+    for (auto& [key, value] : out) {
+        if (key == "order") value = name_of_order(c.order);
+        if (key == "group") value = c.group;
+    }
+    if (!find(out, "reverse")) out.emplace_back("reverse", c.reverse);
+    return out;
+}
+
+}  // namespace
+
+Record problem_record(const ChainProblem& p) {
+    return {{"m", p.m}, {"d", p.d}, {"ff", p.ff}, {"act", name_of(p.act)}, {"residual", p.residual}, {"type", chain_type_name(p.type)}};
+}
+
+Record config_record(const ChainPlan& plan) {
+    const ChainConfig& c = plan.config;
+    const bool on_chip = is_on_chip(plan);
+    const auto only = [](bool used, const auto& value) { return used ? Value(value) : Value(Unused{}); };
+    const std::string kernel = on_chip ? "sm90_chain" : find_as<std::string>(plan.part_configs[0], "kernel").value_or("unknown");
+    return {{"kernel", kernel},
+            {"form", name_of(c.form)},
+            {"tile_m", only(on_chip, c.tile.tile_m)},
+            {"tile_ff", only(on_chip, c.tile.tile_ff)},
+            {"stages", only(on_chip, c.tile.stages)},
+            {"consumer_warpgroups", only(on_chip, c.tile.consumer_warpgroups())},
+            {"chunk_rows", only(c.form == ChainForm::persistent, c.chunk_rows)},
+            {"first", product_record(plan, 0)},
+            {"second", product_record(plan, 1)}};
+}
+
+Record resources_record(const ChainPlan& plan) {
+    return {{"threads", plan.threads},
+            {"accumulator_registers", plan.accumulator_registers},
+            {"setmaxnreg", Record{{"producer", plan.producer_registers}, {"consumer", plan.consumer_registers}}},
+            {"shared_bytes", plan.shared_bytes},
+            {"workspace_bytes", plan.workspace_bytes}};
+}
+
+Record prediction_record(const ChainPrediction& p) {
+    Record by_tensor, read;
+    for (const ChainTensorTraffic& t : p.traffic.tensors) by_tensor.emplace_back(t.name, t.all());
+    for (const ChainTensorTraffic& t : p.traffic.tensors)
+        read.emplace_back(t.name, t.asked > 0 ? Value(1 - double(t.read) / double(t.asked)) : Value());
+    const bool known = !p.traffic.tensors.empty();
+    return {{"time_us", p.time_us},
+            {"tflops", p.tflops},
+            {"bound", p.bound ? Value(name_of(*p.bound)) : Value()},
+            {"dram_bytes", p.dram_bytes},
+            {"dram_lower_bound_bytes", p.dram_lower_bound_bytes},
+            {"dram_sum_of_bounds_bytes", p.dram_sum_of_bounds_bytes},
+            {"dram_bytes_by_tensor", known ? Value(by_tensor) : Value()},
+            {"l2_hit_rate_by_tensor", known ? Value(read) : Value()},
+            {"both_hit_share", p.both_hit_share},
+            {"l2_bytes", p.l2_bytes}};
+}
+
+Demand chain_demand(const Machine& machine, const ChainPlan& plan) {
+    std::vector<std::string> unknown;
+    const ChainProblem& p = plan.problem;
+    const ChainHardware hw = chain_hardware(machine, p.type, unknown);
+    Demand demand;
+    if (!hw.family.empty()) demand.matrix.push_back({hw.family, std::string(chain_type_name(p.type)), "fp32", p.flops()});
+    const double elements = double(p.m) * double(p.ff);
+    const ActCost cost = act_cost(p.act);
+    demand.exponentials = elements * cost.exponentials;
+    demand.issue_slots = elements * cost.instructions;
+    const ChainTraffic& traffic = plan.prediction.traffic;
+    const bool known = !traffic.tensors.empty();
+    if (known) demand.dram_bytes = double(traffic.dram_bytes());
+    const auto add = [&](std::string name, TensorRole role, double bytes) {
+        TensorTraffic t{name, role, bytes, std::nullopt};
+        for (const ChainTensorTraffic& tensor : traffic.tensors)
+            if (tensor.name == name) t.dram_bytes = std::max(bytes, double(tensor.all()));
+        demand.tensors.push_back(std::move(t));
+    };
+    add("X", TensorRole::in, double(p.x_bytes()));
+    add("W1", TensorRole::in, double(p.w1_bytes()));
+    add("W2", TensorRole::in, double(p.w2_bytes()));
+    add("Y", TensorRole::out, double(p.y_bytes()));
+    if (is_on_chip(plan)) {
+        const OnChipTime t = on_chip_time(hw, p, plan.config.tile, known ? double(traffic.dram_bytes()) : 0);
+        demand.filled_bytes = t.filled_bytes, demand.shared_read_bytes = t.shared_read_bytes;
+        demand.shared_bytes = t.filled_bytes + t.shared_read_bytes;
+        demand.l2_bytes = t.filled_bytes + double(p.y_bytes());
+        demand.tiles = std::int64_t(t.tiles);
+    } else {
+        const ChainProduct& c = plan.config.products[0];
+        if (c.tile_m > 0) demand.tiles = ((p.m + c.tile_m - 1) / c.tile_m) * ((c.n + c.tile_n - 1) / c.tile_n);
+        if (traffic.asked_bytes() > 0) demand.l2_bytes = double(traffic.asked_bytes());
+        demand.launches = plan.config.form == ChainForm::persistent ? 1 : 2;
+    }
+    return demand;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,279 @@
+#include "rooftile/chain/traffic.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "kernels/pipeline/tile_order.cuh"
+#include "rooftile/physics/l2_cache.hpp"
+
+namespace rooftile {
+namespace {
+
+using Int = std::int64_t;
+
+Int ceil_div(Int a, Int b) { return (a + b - 1) / b; }
+
+/// A matrix in blocks. A block belongs to whatever part of the matrix it begins in.
+struct Blocks {
+    Int rows, columns, block_rows, block_columns, element_bytes, first = 0;
+
+    Int row_count() const { return ceil_div(rows, block_rows); }
+    Int column_count() const { return ceil_div(columns, block_columns); }
+    Int count() const { return row_count() * column_count(); }
+    /// Of the first block that begins at `row` or behind it; at most row_count().
+    Int row_from(Int row) const { return std::min(ceil_div(row, block_rows), row_count()); }
+    Int column_from(Int column) const { return std::min(ceil_div(column, block_columns), column_count()); }
+    Int id(Int row, Int column) const { return first + row * column_count() + column; }
+    Int bytes(Int row, Int column) const {
+        return std::min(block_rows, rows - row * block_rows) * std::min(block_columns, columns - column * block_columns) * element_bytes;
+    }
+};
+
+enum Tensor : std::size_t { x, w1, h, w2, y };
+constexpr std::string_view tensor_names[] = {"X", "W1", "H", "W2", "Y"};
+
+/// A product's operands; its result's tile columns are `shrink` times as wide as what is stored of them (of swiglu 2).
+struct Operands {
+    const Blocks &a, &b, &c;
+    Int shrink = 1;
+    const Blocks* beside = nullptr;  ///< read with a tile of the result before it is stored
+    Int a_rows = 0, c_rows = 0;      ///< rows of a and c that there is room for, used in turns; 0: all
+};
+
+std::vector<TileCoordinate> scheduled(const ChainProduct& p, Int first_row, Int rows) {
+    const int tile_rows = int(ceil_div(ceil_div(rows, p.tile_m), p.cluster_m));
+    const int columns = int(ceil_div(ceil_div(p.n, p.tile_n), p.cluster_n));
+    std::vector<TileCoordinate> tiles(std::size_t(tile_rows) * std::size_t(columns));
+    for (int i = 0; i < int(tiles.size()); ++i) {
+        const int index = p.reverse ? int(tiles.size()) - 1 - i : i;
+        TileCoordinate& t = tiles[std::size_t(i)];
+        t = p.order == Order::hilbert  ? hilbert_at(index, tile_rows, columns)
+            : p.order == Order::morton ? morton_at(index, tile_rows, columns)
+                                       : tile_at(index, tile_rows, columns, p.order, p.group);
+        t.row += int(first_row / p.tile_m / p.cluster_m);
+    }
+    return tiles;
+}
+
+/// Follows one product's accesses: clusters in lock step, but for the last ones, which fall behind by `skew`; a step asks for what
+/// its tiles share once.
+class Follower {
+  public:
+    Follower(const ChainProduct& p, const Operands& o, L2Cache& cache, ChainTraffic& out) : p_(p), o_(o), cache_(cache), out_(out) {
+        rows_.resize(std::size_t(ceil_div(p.m, p.tile_m)));
+        columns_.resize(std::size_t(ceil_div(p.n, p.tile_n)));
+        const Int blocks = ceil_div(p.k, p.tile_k), part = ceil_div(blocks, p.k_parts);
+        for (Int step = 0; step < part; ++step)
+            for (Int block = step; block < blocks; block += part) k_.push_back(block);
+    }
+
+    /// Rows [first_row, first_row + rows), of tiles' heights.
+    void run(Int first_row, Int rows) {
+        tiles_ = scheduled(p_, first_row, rows);
+        const Int rounds = ceil_div(Int(tiles_.size()), p_.clusters), all = rounds * Int(k_.size());
+        const bool lags = p_.skew > 0 && p_.late_clusters > 0 && p_.late_clusters < p_.clusters;
+        const Int first_late = lags ? p_.clusters - p_.late_clusters : p_.clusters;
+        Group prompt{0, first_late}, late{first_late, p_.clusters};
+        for (Int now = 0, behind = 0; now < all || (lags && behind < all);) {
+            const bool is_late = lags && behind < all && (now == all || double(behind) * (1 + p_.skew) < double(now));
+            if (is_late) take(late, behind++);
+            else take(prompt, now++);
+        }
+    }
+
+  private:
+    /// Clusters that are at the same step of their tiles, and what of their present round they ask for.
+    struct Group {
+        Int from, to;
+        std::vector<Int> rows{}, columns{};  ///< of tiles, each once, in the order of first use
+    };
+
+    struct Line {
+        Int seen = -1;
+        std::size_t asker = 0;  ///< the first cluster of the round that wants it; for the others it is on its way
+        bool hit = false;
+    };
+
+    std::span<const TileCoordinate> round_of(const Group& g, Int round) const {
+        const Int count = Int(tiles_.size()), begin = round * p_.clusters;
+        const Int from = std::min(begin + g.from, count), to = std::min(begin + g.to, count);
+        return std::span(tiles_).subspan(std::size_t(from), std::size_t(to - from));
+    }
+    template <class Visit>
+    void for_each_tile(std::span<const TileCoordinate> round, Visit visit) const {
+        for (const TileCoordinate& t : round)
+            for (Int i = Int{t.row} * p_.cluster_m; i < std::min((Int{t.row} + 1) * p_.cluster_m, Int(rows_.size())); ++i)
+                for (Int j = Int{t.column} * p_.cluster_n; j < std::min((Int{t.column} + 1) * p_.cluster_n, Int(columns_.size())); ++j)
+                    visit(i, j, std::size_t(&t - round.data()));
+    }
+
+    void take(Group& g, Int step) {
+        const Int steps = Int(k_.size()), round = step / steps, at = step % steps;
+        const auto tiles = round_of(g, round);
+        if (at == 0) gather(g, tiles);
+        const Int block = k_[std::size_t(at)];
+        for (Int i : g.rows) rows_[std::size_t(i)].hit = read_lines(o_.a, i * p_.tile_m, p_.tile_m, block, o_.a_rows);
+        for (Int j : g.columns) columns_[std::size_t(j)].hit = read_lines(o_.b, j * p_.tile_n, p_.tile_n, block, 0);
+        for_each_tile(tiles, [&](Int i, Int j, std::size_t cluster) {
+            const Line &a = rows_[std::size_t(i)], &b = columns_[std::size_t(j)];
+            ++out_.steps;
+            out_.both_hits += (a.hit || a.asker != cluster) && (b.hit || b.asker != cluster);
+        });
+        if (at == steps - 1) for_each_tile(tiles, [&](Int i, Int j, std::size_t) { store(i, j); });
+    }
+
+    void gather(Group& g, std::span<const TileCoordinate> tiles) {
+        g.rows.clear(), g.columns.clear();
+        const Int stamp = ++stamps_;
+        const auto meet = [&](Line& line, Int index, std::size_t cluster, std::vector<Int>& list) {
+            if (line.seen == stamp) return;
+            line.seen = stamp, line.asker = cluster;
+            list.push_back(index);
+        };
+        for_each_tile(tiles, [&](Int i, Int j, std::size_t cluster) {
+            meet(rows_[std::size_t(i)], i, cluster, g.rows);
+            meet(columns_[std::size_t(j)], j, cluster, g.columns);
+        });
+    }
+
+    /// Lines [first, first + count) of an operand, one block of K of them. True where all were there.
+    bool read_lines(const Blocks& m, Int first, Int count, Int block, Int room) {
+        bool hit = true;
+        const Int offset = room > 0 ? first / room * room : 0;  // where there is room for some rows alone
+        for (Int row = m.row_from(first - offset); row < m.row_from(first - offset + count); ++row)
+            if (block < m.column_count()) hit &= cache_.read(m.id(row, block), m.bytes(row, block));
+        return hit;
+    }
+
+    template <class Access>
+    void for_each_block(const Blocks& m, Int row, Int column, Int shrink, Int room, Access access) {
+        const Int offset = room > 0 ? row / room * room : 0;
+        for (Int r = m.row_from(row - offset); r < m.row_from(row - offset + p_.tile_m); ++r)
+            for (Int c = m.column_from(column / shrink); c < m.column_from((column + p_.tile_n) / shrink); ++c)
+                access(m.id(r, c), m.bytes(r, c));
+    }
+    void store(Int i, Int j) {
+        const Int row = i * p_.tile_m, column = j * p_.tile_n;
+        if (o_.beside)
+            for_each_block(*o_.beside, row, column, 1, 0, [&](Int id, Int bytes) { cache_.read(id, bytes); });
+        for_each_block(o_.c, row, column, o_.shrink, o_.c_rows, [&](Int id, Int bytes) { cache_.write(id, bytes); });
+    }
+
+    const ChainProduct& p_;
+    const Operands& o_;
+    L2Cache& cache_;
+    ChainTraffic& out_;
+    std::vector<Line> rows_, columns_;
+    std::vector<Int> k_;
+    std::vector<TileCoordinate> tiles_;
+    Int stamps_ = 0;
+};
+
+/// Five matrices in one cache, cut as both products' tiles ask for.
+class Memory {
+  public:
+    Memory(const ChainProblem& p, const ChainProduct& first, const ChainProduct& second, Int h_rows, Int l2_bytes)
+        : cache(l2_bytes) {
+        const Int e = ChainProblem::element_bytes;
+        constexpr Int fewest_rows = 32;  // of a block: fewer cost time and tell no more
+        Int rows = std::gcd(first.tile_m, second.tile_m);
+        if (rows < fewest_rows) rows = std::min(first.tile_m, second.tile_m);
+        blocks[x] = {p.m, p.d, rows, first.tile_k, e};
+        blocks[w1] = {p.first_width(), p.d, first.tile_n, first.tile_k, e};
+        blocks[h] = {h_rows, p.ff, rows, second.tile_k, e};
+        blocks[w2] = {p.d, p.ff, second.tile_n, second.tile_k, e};
+        blocks[y] = {p.m, p.d, rows, second.tile_n, e};
+        for (Blocks& b : blocks) b.first = cache.add_tensor(b.count());
+    }
+    /// What a kernel moved since the last call, with what is dirty of Y and H counted as written by the one that made it.
+    void take(ChainTraffic& out) const {
+        for (std::size_t t = x; t <= y; ++t) {
+            const CacheTraffic& c = cache.traffic(t);
+            out.tensors.push_back({tensor_names[t], c.read, c.written, c.asked});
+        }
+    }
+    Int read() const {
+        Int sum = 0;
+        for (std::size_t t = x; t <= y; ++t) sum += cache.traffic(t).read;
+        return sum;
+    }
+
+    L2Cache cache;
+    Blocks blocks[5]{};
+};
+
+}  // namespace
+
+double chain_steps(const ChainProduct& first, const ChainProduct& second) {
+    double sum = 0;
+    for (const ChainProduct* p : {&first, &second}) {
+        const double tiles = double(ceil_div(p->m, p->tile_m)) * double(ceil_div(p->n, p->tile_n));
+        sum += tiles * double(ceil_div(p->k, p->tile_k));
+    }
+    return sum;
+}
+
+ChainTraffic two_kernels_traffic(const ChainProblem& p, const ChainProduct& first, const ChainProduct& second, Int l2_bytes) {
+    ChainTraffic out;
+    Memory m(p, first, second, p.m, l2_bytes);
+    const Int shrink = p.first_width() / p.ff;
+    const Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink};
+    const Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr};
+    Follower(first, of_first, m.cache, out).run(0, p.m);
+    out.of_kernel[0] = m.read() + p.h_bytes();
+    Follower(second, of_second, m.cache, out).run(0, p.m);
+    m.cache.write_back();
+    out.of_kernel[1] = m.read() + p.h_bytes() - out.of_kernel[0] + p.y_bytes();
+    m.take(out);
+    return out;
+}
+
+ChainTraffic persistent_traffic(const ChainProblem& p, const ChainProduct& first, const ChainProduct& second, Int chunk_rows,
+                                Int l2_bytes) {
+    ChainTraffic out;
+    const Int unit = Int{std::lcm(first.tile_m * first.cluster_m, second.tile_m * second.cluster_m)};
+    const Int chunk = ceil_div(chunk_rows, unit) * unit, room = 2 * chunk;
+    Memory m(p, first, second, std::min(room, p.m), l2_bytes);
+    const Int shrink = p.first_width() / p.ff;
+    const Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink, nullptr, 0, room};
+    const Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr, room, 0};
+    Follower one(first, of_first, m.cache, out), two(second, of_second, m.cache, out);
+    // The second product of a chunk follows the first one of the next, so that nobody waits.
+    for (Int row = 0; row < p.m + chunk; row += chunk) {
+        if (row < p.m) one.run(row, std::min(chunk, p.m - row));
+        if (row > 0) two.run(row - chunk, std::min(chunk, p.m - row + chunk));
+    }
+    m.cache.write_back();
+    m.take(out);
+    return out;
+}
+
+ChainTraffic on_chip_traffic(const ChainProblem& p, const ChainTile& tile, Int ctas, Int l2_bytes) {
+    ChainTraffic out;
+    L2Cache cache(l2_bytes);
+    const Int e = ChainProblem::element_bytes, pairs = p.first_width() / p.ff;
+    Blocks bx{p.m, p.d, tile.tile_m, p.d, e}, b1{p.ff, p.d * pairs, tile.tile_ff, p.d * pairs, e}, b2{p.ff, p.d, tile.tile_ff, p.d, e},
+        by{p.m, p.d, tile.tile_m, p.d, e};
+    for (Blocks* b : {&bx, &b1, &b2, &by}) b->first = cache.add_tensor(b->count());
+    for (Int first = 0; first < bx.row_count(); first += ctas) {
+        const Int last = std::min(first + ctas, bx.row_count());
+        for (Int i = first; i < last; ++i) cache.read(bx.id(i, 0), bx.bytes(i, 0));
+        for (Int block = 0; block < b1.row_count(); ++block) {
+            const bool hit1 = cache.read(b1.id(block, 0), b1.bytes(block, 0)), hit2 = cache.read(b2.id(block, 0), b2.bytes(block, 0));
+            out.steps += last - first;
+            out.both_hits += hit1 && hit2 ? last - first : 0;
+        }
+        for (Int i = first; i < last; ++i) {
+            if (p.residual) cache.read(bx.id(i, 0), bx.bytes(i, 0));
+            cache.write(by.id(i, 0), by.bytes(i, 0));
+        }
+    }
+    cache.write_back();
+    constexpr std::string_view names[] = {"X", "W1", "W2", "Y"};
+    for (std::size_t t = 0; t < 4; ++t)
+        out.tensors.push_back({names[t], cache.traffic(t).read, cache.traffic(t).written, cache.traffic(t).asked});
+    return out;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,24 @@
+// What each form of a chain moves between DRAM and the chip, by tensor: one L2 under LRU followed block by block through both
+// products, what the first leaves there included [M32, M34].
+#pragma once
+
+#include <cstdint>
+
+#include "rooftile/chain/plan.hpp"
+
+namespace rooftile {
+
+/// Two kernels, one after the other, from an L2 that holds nothing of the chain's. `l2_bytes`: what one partition keeps.
+ChainTraffic two_kernels_traffic(const ChainProblem& problem, const ChainProduct& first, const ChainProduct& second,
+                                 std::int64_t l2_bytes);
+/// One kernel that takes `chunk_rows` rows after the other through both products; H has the room of two such chunks, used in turns.
+ChainTraffic persistent_traffic(const ChainProblem& problem, const ChainProduct& first, const ChainProduct& second,
+                                std::int64_t chunk_rows, std::int64_t l2_bytes);
+/// One kernel whose `ctas` each have rows of X and Y and stream W1 and W2; no H.
+ChainTraffic on_chip_traffic(const ChainProblem& problem, const ChainTile& tile, std::int64_t ctas, std::int64_t l2_bytes);
+
+/// Steps that are followed to simulate a pair of products; beyond max_chain_steps it takes more than a second or two.
+double chain_steps(const ChainProduct& first, const ChainProduct& second);
+inline constexpr double max_chain_steps = 4e8;
+
+}  // namespace rooftile

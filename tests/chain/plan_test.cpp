@@ -1,0 +1,133 @@
+// Chains' plans: what is refused, which form wins where, what their times must keep to.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+
+#include "rooftile/chain/derive.hpp"
+#include "rooftile/chain/fields.hpp"
+#include "rooftile/chain/model.hpp"
+#include "rooftile/chain/operation.hpp"
+#include "rooftile/elapsed.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "tests/core/example.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal_of(std::string_view line) {
+    try {
+        chain_problem(given_of(chain_operation(), line));
+    } catch (const RequestError& error) { return error.what(); }
+    return "none";
+}
+
+PlanSet plans_of(std::string_view line, const char* machine = "h200-sxm", std::string_view set = "") {
+    Machine m = machine_by_id(machine);
+    if (!set.empty()) set_number(m, set);
+    const Given given = given_of(chain_operation(), line);
+    return chain_operation().derive(std::make_shared<const Machine>(m), chain_operation().problem(given), chain_operation().request(given, {}));
+}
+
+std::map<ChainForm, const Plan*> by_form(const PlanSet& set) {
+    std::map<ChainForm, const Plan*> out;
+    for (const Plan& plan : set.plans) out[plan.own.as<ChainPlan>().config.form] = &plan;
+    return out;
+}
+
+TEST(ChainFields, WhatCannotBeIsRefusedByName) {
+    EXPECT_THAT(refusal_of("--d 64 --ff 256"), HasSubstr("missing --m"));
+    EXPECT_THAT(refusal_of("--m 64 --ff 256"), HasSubstr("missing --d"));
+    EXPECT_THAT(refusal_of("--m 64 --d 64"), HasSubstr("missing --ff"));
+    EXPECT_THAT(refusal_of("--m 0 --d 64 --ff 256"), HasSubstr("--m"));
+    EXPECT_THAT(refusal_of("--m 64 --d 60 --ff 256"), HasSubstr("d is 60"));
+    EXPECT_THAT(refusal_of("--m 64 --d 64 --ff 250"), HasSubstr("ff is 250"));
+    EXPECT_THAT(refusal_of("--m 64 --d 64 --ff 256 --act tanh"), HasSubstr("gelu, silu, relu"));
+    EXPECT_THAT(refusal_of("--m 64 --d 64 --ff 256 --type fp32"), HasSubstr("bf16"));
+    EXPECT_THAT(refusal_of("--m 1073741824 --d 1073741824 --ff 8"), HasSubstr("2^44"));
+    EXPECT_THROW(plans_of("--m 64 --d 64 --ff 256 --form sideways"), RequestError);
+}
+
+// 65536 x 1024 x 4096: W1 and W2 are 8.4 MB each, H 537 MB. On an H200 products bind whatever moves; where DRAM is 50 times as slow
+// the form that leaves H in L2 wins, and by as much as its bytes are fewer.
+TEST(ChainPlan, ASlowDramLeavesTwoKernels) {
+    constexpr const char* line = "--m 65536 --d 1024 --ff 4096";
+    const PlanSet fast = plans_of(line);
+    const auto forms = by_form(fast);
+    ASSERT_TRUE(forms.contains(ChainForm::two_kernels) && forms.contains(ChainForm::persistent));
+    EXPECT_FALSE(forms.contains(ChainForm::on_chip)) << "1024 columns of Y do not fit into registers";
+    EXPECT_LT(*forms.at(ChainForm::two_kernels)->time_us, 1.01 * *forms.at(ChainForm::persistent)->time_us);
+    const PlanSet slow = plans_of(line, "h200-sxm", "dram.bandwidth=100 GB/s");
+    EXPECT_EQ(slow.plans.front().own.as<ChainPlan>().config.form, ChainForm::persistent);
+    EXPECT_LT(2 * *slow.plans.front().time_us, *by_form(slow).at(ChainForm::two_kernels)->time_us);
+}
+
+// 6 MiB: weights of 512 x 2048 (2 MB each) stay, those of 1024 x 4096 (8.4 MB each) do not, so that small chunks read them again and
+// again: there a persistent form moves more than two kernels do.
+TEST(ChainPlan, OnASmallL2ChunksPayWhereTheWeightsStay) {
+    const auto moved = [](const PlanSet& set, ChainForm form) { return *by_form(set).at(form)->own.as<ChainPlan>().prediction.dram_bytes; };
+    const PlanSet narrow = plans_of("--m 65536 --d 512 --ff 2048", "a40"), wide = plans_of("--m 65536 --d 1024 --ff 4096", "a40");
+    EXPECT_LT(4 * moved(narrow, ChainForm::persistent), moved(narrow, ChainForm::two_kernels));
+    EXPECT_GT(moved(wide, ChainForm::persistent), moved(wide, ChainForm::two_kernels));
+}
+
+TEST(ChainPlan, MatchedOrdersMoveNoMore) {
+    for (const char* line : {"--m 65536 --d 256 --ff 1024", "--m 4096 --d 512 --ff 2048 --residual", "--m 20000 --d 640 --ff 1920 --act silu"}) {
+        const PlanSet set = plans_of(line);
+        const auto forms = by_form(set);
+        const auto moved = [&](ChainForm form) { return *forms.at(form)->own.as<ChainPlan>().prediction.dram_bytes; };
+        EXPECT_LE(moved(ChainForm::carry_over), moved(ChainForm::two_kernels)) << line;
+    }
+}
+
+// d = 128: Y 64, a block of H 32 and in pairs 16, 32 beside: 144 of 160 with three warpgroups. d = 320 exceeds an instruction.
+TEST(ChainModel, RegistersByHand) {
+    std::vector<std::string> unknown;
+    const ChainHardware hw = chain_hardware(machine_by_id("h200-sxm"), Type::bf16, unknown);
+    ChainProblem p{.m = 4096, .d = 128, .ff = 512};
+    EXPECT_EQ(registers_needed(p, {192, 64, 2}), 64 + 32 + 16 + 32);
+    EXPECT_FALSE(wall_of(hw, p, {192, 64, 2}));
+    ASSERT_TRUE(wall_of(hw, p, {192, 128, 2}));
+    EXPECT_EQ(wall_of(hw, p, {192, 128, 2})->reason, Reason::registers);
+    p.d = 320;
+    EXPECT_EQ(wall_of(hw, p, {128, 64, 1})->reason, Reason::instruction);
+    // X 128 x 256 x 2 = 65536 B, W1 and W2 32768 B each a stage: 2 stages fit into 227 KiB, 3 do not.
+    p.d = 256;
+    EXPECT_EQ(kernel_config(p, {128, 64, 2}).shared_bytes(), 65536 + 2 * 65536 + 2 * 5 * 8 + 8);
+    EXPECT_FALSE(wall_of(hw, p, {128, 64, 2}));
+    EXPECT_EQ(wall_of(hw, p, {128, 64, 3})->reason, Reason::shared);
+}
+
+// 4096 FLOP a cycle: 2 x 128 x 64 x (128 + 128) / 4096 = 1024; gelu 128 x 64 x 11.5 / 128 = 736 issue cycles, 512 special functions.
+TEST(ChainModel, UnitsByHand) {
+    std::vector<std::string> unknown;
+    const ChainHardware hw = chain_hardware(machine_by_id("h200-sxm"), Type::bf16, unknown);
+    const ChainBlock b = chain_block(hw, {.m = 4096, .d = 128, .ff = 512}, {128, 64, 2});
+    EXPECT_EQ(b.tensor, 1024);
+    EXPECT_EQ(b.act, 736);
+    EXPECT_GE(b.all, b.tensor);
+    const ChainBlock swiglu = chain_block(hw, {.m = 4096, .d = 128, .ff = 512, .act = ChainAct::swiglu}, {128, 64, 2});
+    EXPECT_EQ(swiglu.tensor, 1536);
+}
+
+TEST(ChainPlan, SwigluIsPlannedAndSaysWhyItIsNotBuilt) {
+    for (const Plan& plan : plans_of("--m 8192 --d 1024 --ff 2048 --act swiglu").plans) {
+        EXPECT_FALSE(plan.buildable);
+        EXPECT_TRUE(plan.time_us);
+    }
+}
+
+// A chain plan takes 10 s on one core at most: the widest of the law on the smallest L2.
+TEST(ChainPlan, OfTheLargestProblemsInSeconds) {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_FALSE(plans_of("--m 1048576 --d 1024 --ff 4096 --residual", "a40").plans.empty());
+    EXPECT_LT(seconds_since(start), 10);
+}
+
+}  // namespace
+}  // namespace rooftile
