@@ -52,7 +52,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
         changes.push_back([=](GemmProblem&, GemmRequest& r) { r.*field = value; });
     };
     const auto [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset,
-                b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, epilogue] = GemmProblem{};
+                b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, epilogue, groups] = GemmProblem{};
     change(&GemmProblem::m, m + 64);
     change(&GemmProblem::n, n + 64);
     change(&GemmProblem::k, k + 64);
@@ -74,9 +74,11 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::c_stride, c_stride + 1);
     change(&GemmProblem::alpha, 2.0);
     change(&GemmProblem::beta, 1.0);
+    ASSERT_FALSE(groups);
+    change(&GemmProblem::groups, SharedGroups({256, 256}));
     const auto [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
                 split_k, grid_split_k, ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch,
-                overlapped_epilogue, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b] = GemmRequest{};
+                overlapped_epilogue, reverse, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b] = GemmRequest{};
     for (auto field : {&GemmRequest::tile_m, &GemmRequest::tile_n, &GemmRequest::tile_k, &GemmRequest::stages,
                        &GemmRequest::consumer_warpgroups, &GemmRequest::cluster_m, &GemmRequest::cluster_n,
                        &GemmRequest::group, &GemmRequest::split_k, &GemmRequest::grid_split_k, &GemmRequest::ctas_per_sm,
@@ -85,7 +87,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
     for (Schedule value : {Schedule::cooperative, Schedule::pingpong}) fix(&GemmRequest::schedule, value);
     for (Order value : {Order::row, Order::column}) fix(&GemmRequest::order, value);
     for (auto field : {&GemmRequest::swap_ab, &GemmRequest::programmatic_launch, &GemmRequest::overlapped_epilogue,
-                       &GemmRequest::pack_a, &GemmRequest::pack_b})
+                       &GemmRequest::reverse, &GemmRequest::pack_a, &GemmRequest::pack_b})
         for (bool value : {false, true}) fix(field, value);
     for (EvictFirst value :
          {EvictFirst{}, EvictFirst{.a = true}, EvictFirst{.b = true}, EvictFirst{.c = true}})
