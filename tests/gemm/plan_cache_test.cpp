@@ -110,7 +110,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 21 + 3 * 12 + 2 + 2 + 5 * 2 + 4 + 2 + 4);
+    EXPECT_EQ(questions.size(), 1u + 22 + 3 * 12 + 2 + 2 + 6 * 2 + 4 + 2 + 4);
 }
 
 TEST(PlanCache, ForgetsWhatWasAskedForLongestAgo) {
