@@ -19,6 +19,9 @@ sm80 measure gemm --kernel sm80_gemm --shape 256x256x512 --tile 128x128x32
 sm80-persistent measure gemm --kernel sm80_gemm --shape 1792x1792x64 --tile 128x128x32 --ctas-per-sm 1
 point-wise measure fuse "y = gelu(x + b)" --tensor x:bf16[64,512] --tensor b:bf16[512]
 dropout measure fuse "y = dropout(x, 0.25, 7)" --tensor x:bf16[64,512]
+columns measure fuse "s = column_sum(x)" --tensor x:bf16[300,520]
+columns-shifted measure fuse "s = column_sum(x)" --tensor x:bf16[300,4099]
+columns-folded measure fuse "s = column_sum(x); m = column_max(x)" --tensor x:bf16[3001,33]
 everything measure fuse "s = sum_all(x)" --tensor x:bf16[64,1024]
 rows-in-registers measure fuse "y = layernorm(x, g, b)" --tensor x:bf16[64,8192] --tensor g:bf16[8192] --tensor b:bf16[8192] --row-storage registers --threads 256
 rows-in-shared measure fuse "y = softmax(x)" --tensor x:bf16[32,8192] --row-storage shared

@@ -21,6 +21,7 @@ _OF_TWO = {
 }
 _OF_A_ROW = {"softmax": "softmax", "log_softmax": "log_softmax"}
 _TO_ONE = {"sum": "sum", "mean": "mean", "amax": "max", "max": "max", "argmax": "argmax", "logsumexp": "logsumexp"}
+_TO_COLUMNS = {"sum": "column_sum", "mean": "column_mean", "amax": "column_max"}  # along all axes but the last
 _CASTS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
 
 
@@ -158,13 +159,24 @@ def _along_rows(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Tra
         raise RequestError(f"{name}: an expression knows its tensor and its axis, not {', '.join(named) or rest}")
     if axis is None and name in ("sum", "mean", "max", "amax"):
         return Traced(f"{_TO_ONE[name]}_all({{}})", (x,))
+    if name in _TO_COLUMNS and _leaves_last(axis):
+        if keep:
+            raise RequestError(f"{name} along axis {axis}: what is reduced loses its axes in an expression; give keepdim=False")
+        return Traced(f"{_TO_COLUMNS[name]}({{}})", (x,))
     if axis not in (-1, (-1,), [-1]):
-        raise RequestError(f"{name} along axis {axis}: expressions work along the last one, dim=-1")
+        before = ", or along all before it" if name in _TO_COLUMNS else ""
+        raise RequestError(f"{name} along axis {axis}: expressions work along the last one, dim=-1{before}")
     if name in _OF_A_ROW:
         return Traced(f"{name}({{}})", (x,))
     if not keep:
         raise RequestError(f"{name}: what is reduced keeps its axis in an expression; give keepdim=True")
     return Traced(f"{_TO_ONE[name]}({{}})", (x,))
+
+
+def _leaves_last(axis: Any) -> bool:
+    """Whether these are all axes but the last, of a tensor with one axis more."""
+    axes = (axis,) if isinstance(axis, int) else tuple(axis or ())
+    return len(axes) > 0 and sorted(axes) == list(range(len(axes)))
 
 
 def _norm(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Traced:

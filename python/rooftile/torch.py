@@ -378,6 +378,10 @@ def _last(function: Callable[..., torch.Tensor]) -> Callable[[torch.Tensor], tor
     return lambda x: function(x, dim=-1, keepdim=True)
 
 
+def _columns(function: Callable[..., torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda x: function(x, dim=tuple(range(x.dim() - 1)))
+
+
 def _layernorm(x, gamma=None, beta=None, eps=1e-5):
     y = torch.nn.functional.layer_norm(x, x.shape[-1:], eps=eps)
     y = y if gamma is None else y * gamma
@@ -408,6 +412,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": _last(torch.amax),
     "argmax": _last(torch.argmax),
     "logsumexp": _last(torch.logsumexp),
+    "column_sum": _columns(torch.sum),
+    "column_mean": _columns(torch.mean),
+    "column_max": _columns(torch.amax),
     "sum_all": torch.sum,
     "mean_all": torch.mean,
     "max_all": torch.amax,

@@ -17,7 +17,7 @@ double wave_cycles(const FuseHardware& hw, const ProgramWork& work, const Column
     const double elements = warp_threads * l.vectors_per_thread * l.vector_width;
     const double computing = std::max(max_known(issue_cycles(hw, elements * work.first), 0),
                                       max_known(elements * work.first.mufu / hw.mufu_rate, 0));
-    const double into_sm = max_known(elements * l.useful * work.full_bytes / hw.sm_bandwidth, 0);
+    const double into_sm = max_known(elements * work.full_bytes / hw.sm_bandwidth, 0);
     const double memory = std::max(dram_cycles_a_turn * sms, into_sm);
     const double latency = max_known(hw.dram_latency, 0) + max_known(hw.l2_latency, 0);
     return l.turns * warps / mva_throughput(warps, latency, computing, memory);
@@ -29,7 +29,8 @@ FuseFlow columns_flow(const FuseHardware& hw, const Program& p, const ProgramWor
                       const ColumnsLaunch& l) {
     FuseWork w;
     w.dram_read_bytes = double(bytes.read_bytes), w.dram_written_bytes = double(bytes.written_bytes);
-    w.l2_read_bytes = 2 * l.partial_bytes;
+    // Vectors that two threads take, for one part each, come from L2 again.
+    w.l2_read_bytes = 2 * l.partial_bytes + double(bytes.read_bytes) * (1 / l.useful - 1);
     w.cost = double(p.rows) * double(p.columns) / l.useful * work.first;
     FuseFlow f;
     f.time = fuse_time(hw, w);

@@ -82,6 +82,7 @@ Given fuse_given_of_config(const Record& config) {
     given.add("reduce_scope", text("reduce_scope"));
     for (const char* key : {"vector_width", "vectors_per_thread", "threads", "cluster", "stages", "reduction_threads"})
         given.add(key, std::to_string(number(key)));
+    if (number("row_splits") > 0) given.add("row_splits", std::to_string(number("row_splits")));
     for (const char* key : {"persistent", "early_weights"}) given.add(key, on(key));
     if (number("threads_per_row") > 0)
         for (const char* key : {"threads_per_row", "rows_per_cta"}) given.add(key, std::to_string(number(key)));

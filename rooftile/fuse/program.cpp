@@ -171,7 +171,14 @@ class Lowering : private RowSteps {
         return steps.steps ? steps.steps(*this, call) : part(steps.part, reduce(steps.reduction, call.x));
     }
 
+    /// Reductions of columns stand alone, or beside others of columns.
+    static Refusal beside_columns() {
+        return {"reductions of columns beside others: compute the others in an expression of their own, and pass their results as "
+                "tensors"};
+    }
+
     int whole(const GraphNode& n) {
+        if (any_column_) throw beside_columns();
         const GraphNode& operand = graph_.nodes[size_t(n.operands[0])];
         const int x = of_[size_t(n.operands[0])];
         if (elements_of(operand.shape) != program_.rows * program_.columns || value(x).pass > 0)
@@ -239,8 +246,7 @@ class Lowering : private RowSteps {
     void check_columns() const {
         for (const ProgramValue& v : program_.values) {
             if (v.kind == ValueKind::reduce && v.level != Level::element)
-                throw Refusal{"reductions of columns beside others: compute the others in an expression of their own, and pass "
-                              "their results as tensors"};
+                throw beside_columns();
             if (v.op == Op::dropout && v.pass == 0 && v.level != Level::uniform && !v.access.full())
                 throw Refusal{"dropout of what rows or columns share, in a reduction of columns: pass its result as a tensor"};
         }

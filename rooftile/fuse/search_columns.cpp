@@ -28,9 +28,10 @@ class ColumnSearch : FuseSearchContext {
     void reject(Reason reason) { out_.rejected.add(reason); }
 
     /// Threads across a row that its vectors ask for, at most `most`, so that tiles are alike; 0: they do not fit.
-    int across(int most, int period) const {
+    int across(int threads, int most, int period) const {
         const std::int64_t width = vector_width, columns = std::max<std::int64_t>(1, program.columns);
-        if (period > 1 && columns * period <= most * width) return int(columns * period / width);  // rows lie together
+        // Rows that a CTA can have together lie together: then no vector is taken twice.
+        if (const std::int64_t own = columns * period / width; period > 1 && own <= threads) return own <= most ? int(own) : 0;
         const std::int64_t extra = period > 1, shift = width - width / period;
         if (const std::int64_t own = ceil_div(shift + columns, width); own <= most) return int(own);
         if (most < warp_threads) return 0;  // a warp takes 512 bytes of a row that has as many
@@ -45,7 +46,7 @@ class ColumnSearch : FuseSearchContext {
         FuseConfig c{.form = program.form,
                      .vector_width = vector_width,
                      .vectors_per_thread = vectors_per_thread,
-                     .threads_per_row = across(most_threads / down, rows_alike)};
+                     .threads_per_row = across(most_threads, most_threads / down, rows_alike)};
         if (c.threads_per_row == 0) return;
         c.threads = c.threads_per_row * down;
         const ColumnTiles t = column_tiles(program, c);
@@ -53,12 +54,13 @@ class ColumnSearch : FuseSearchContext {
         if (2 * c.threads <= most_threads && t.tiles <= 1 && down < t.rows) return;
         if (down % t.period != 0) return;
         if (down * vectors_per_thread >= 2 * std::max<std::int64_t>(t.rows, t.period) && (down > t.period || vectors_per_thread > 1)) return;
+        constexpr std::int64_t most = 65535;  // of a grid's second axis
+        const std::int64_t turns = ceil_div(std::max<std::int64_t>(1, t.rows), std::int64_t(down) * vectors_per_thread);
         std::set<std::int64_t> splits;
+        if (request.row_splits && *request.row_splits <= turns) splits.insert(*request.row_splits);
         for (int ctas = 1; ctas <= max_known(hw.ctas_per_sm, 1); ++ctas) {
-            constexpr std::int64_t most = 65535;  // of a grid's second axis
             const double wanted = known_or(whole(hw.sms * ctas / double(std::max<std::int64_t>(1, t.tiles))), 1);
-            const std::int64_t rows = ceil_div(std::max<std::int64_t>(1, t.rows), std::int64_t(down) * vectors_per_thread);
-            splits.insert(std::clamp(std::int64_t(wanted), std::int64_t(1), std::min(most, rows)));
+            splits.insert(std::clamp(std::int64_t(wanted), std::int64_t(1), std::min(most, turns)));
             if (ctas * c.threads >= hw.threads_per_sm) break;
         }
         for (const std::int64_t of_rows : splits) {

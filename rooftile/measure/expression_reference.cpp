@@ -112,11 +112,20 @@ std::int64_t UndecidedLimit::of(std::int64_t elements) const {
 
 namespace {
 constexpr std::int64_t ordinary = 8;  ///< rows of which one may be special
+
+bool has_columns(const ExpressionGraph& graph) {
+    return std::ranges::any_of(graph.nodes, [](const GraphNode& n) { return reduces_columns(n.op); });
+}
+
+/// Rows that nothing brings together, or of reductions of columns the columns: a special value stays in its own.
+std::int64_t lanes_of(const ExpressionGraph& graph, const RowParts& parts) {
+    return has_columns(graph) ? space_of(graph).back() : parts.rows();
+}
 }
 
 UndecidedLimit undecided_limit(const ExpressionGraph& graph, VerifyCase which) {
     if (which != VerifyCase::special) return {};
-    return {.share = RowParts(graph, 1).rows() < ordinary ? 1.0 : 1.0 / double(ordinary)};
+    return {.share = lanes_of(graph, RowParts(graph, 1)) < ordinary ? 1.0 : 1.0 / double(ordinary)};
 }
 
 std::vector<SpecialValue> special_values(const ExpressionGraph& graph, std::uint64_t seed) {
@@ -137,31 +146,33 @@ std::vector<SpecialValue> special_values(const ExpressionGraph& graph, std::uint
     }
     std::vector<SpecialValue> out;
     if (candidates.empty()) return out;
-    const auto put = [&](std::size_t input, std::int64_t first, std::int64_t count, double value) {
-        out.push_back({input, first + std::int64_t(random.pick(std::size_t(count))), value});
+    const auto put = [&](std::size_t input, std::int64_t first, std::int64_t count, double value, std::int64_t step = 1) {
+        out.push_back({input, first + step * std::int64_t(random.pick(std::size_t(count))), value});
     };
-    if (parts.rows() < ordinary) {
+    const std::int64_t lanes = lanes_of(graph, parts);
+    if (lanes < ordinary) {
         const std::size_t input = random.one_of(candidates);
         put(input, 0, elements_of(graph.nodes[std::size_t(graph.inputs[input])].shape),
             random.coin() ? infinity : -infinity);
         return out;
     }
     // Rows are dealt out among the values: a band of rows to each, one row of the band taken.
-    const bool overflows = parts.rows() >= few_rows;
+    const bool overflows = lanes >= few_rows;
     const std::int64_t kinds = overflows ? 4 : 3;
     const std::int64_t each =
-        std::clamp<std::int64_t>(parts.rows() / (ordinary * std::int64_t(candidates.size())), 1, kinds);
-    const std::int64_t values = std::min(parts.rows() / ordinary, each * std::int64_t(candidates.size()));
-    const std::int64_t band = parts.rows() / values;
+        std::clamp<std::int64_t>(lanes / (ordinary * std::int64_t(candidates.size())), 1, kinds);
+    const std::int64_t values = std::min(lanes / ordinary, each * std::int64_t(candidates.size()));
+    const std::int64_t band = lanes / values;
     auto kind = std::int64_t(random.pick(std::size_t(kinds)));
     for (std::int64_t v = 0; v < values; ++v, kind = (kind + 1) % kinds) {
         const std::size_t input = candidates[std::size_t(v) % candidates.size()];
         const GraphNode& n = graph.nodes[std::size_t(graph.inputs[input])];
-        const std::int64_t columns = elements_of(n.shape) / parts.rows();
+        const std::int64_t across = elements_of(n.shape) / lanes;  // elements of a row, or of a column
         const double largest = rounded_to(0.9 * format_of(n.element).largest, n.element);
         const double number[] = {std::nan(""), infinity, -infinity, random.coin() ? largest : -largest};
-        put(input, (v * band + std::int64_t(random.pick(std::size_t(band)))) * columns, columns,
-            number[kind]);
+        const std::int64_t lane = v * band + std::int64_t(random.pick(std::size_t(band)));
+        if (has_columns(graph)) put(input, lane, across, number[kind], lanes);
+        else put(input, lane * across, across, number[kind]);
     }
     return out;
 }

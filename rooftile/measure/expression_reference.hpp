@@ -32,7 +32,7 @@ struct SpecialValue {
     double value = 0;
 };
 /// NaN, +Inf, -Inf and numbers near their type's largest, so that at least seven of eight rows stay ordinary; where rows are
-/// not alone, or fewer than eight, one Inf. The same for the same seed.
+/// not alone, or fewer than eight, one Inf; of reductions of columns, columns in the place of rows. The same for the same seed.
 std::vector<SpecialValue> special_values(const ExpressionGraph& graph, std::uint64_t seed);
 
 /// The graph in parts of whole rows.

@@ -91,6 +91,37 @@ TEST(Evaluate, RowsByHand) {
     EXPECT_EQ(result("y = x - mean(x)", "x:fp32[2,2]", {1, 2, 3, 5})[3].value, 1);
 }
 
+// Rows {1, 2, -3} and {10, 20, 3}; of [2,1,3] the same.
+TEST(Evaluate, ColumnsByHand) {
+    const double sums[] = {11, 22, 0}, greatest[] = {10, 20, 3};
+    for (const char* x : {"x:fp32[2,3]", "x:fp32[2,1,3]", "x:fp32[1,2,3]"}) {
+        const BoundedTensor sum = result("y = column_sum(x)", x, {1, 2, -3, 10, 20, 3});
+        ASSERT_EQ(sum.size(), 3u);
+        for (size_t c = 0; c < 3; ++c) EXPECT_EQ(sum[c].value, sums[c]) << x;
+        // Of 2 additions as of 64 and fewer: 64.0625 * 2^-24 of the magnitudes' sum.
+        EXPECT_NEAR(sum[2].error, 64.0625 * 6 * std::exp2(-24), 1e-12);
+        const BoundedTensor mean = result("y = column_mean(x)", x, {1, 2, -3, 10, 20, 3});
+        for (size_t c = 0; c < 3; ++c) EXPECT_EQ(mean[c].value, sums[c] / 2) << x;
+        const BoundedTensor max = result("y = column_max(x)", x, {1, 2, -3, 10, 20, 3});
+        for (size_t c = 0; c < 3; ++c) EXPECT_EQ(max[c].value, greatest[c]) << x;
+    }
+    EXPECT_EQ(result("y = column_sum(x) * 2 + 1.0", "x:fp32[2,1]", {4, 5})[0].value, 19);
+    EXPECT_EQ(result("y = column_sum(x)", "x:fp32[0,2]", {})[1].value, 0);
+    EXPECT_TRUE(std::isnan(result("y = column_mean(x)", "x:fp32[0,2]", {})[1].value));
+}
+
+TEST(Evaluate, ColumnsWithWhatIsNotFinite) {
+    const BoundedTensor sum = result("y = column_sum(x)", "x:fp32[2,4]", {infinity, infinity, std::nan(""), 3e38, 1, -infinity, 1, 3e38});
+    EXPECT_EQ(sum[0].value, infinity);
+    EXPECT_TRUE(std::isnan(sum[1].value));
+    EXPECT_TRUE(std::isnan(sum[2].value));
+    EXPECT_EQ(sum[3].error, infinity);  // fp64 holds 6e38, fp32 does not
+    const BoundedTensor max = result("y = column_max(x)", "x:fp32[2,3]", {infinity, std::nan(""), -infinity, 1, 2, -infinity});
+    EXPECT_EQ(max[0].value, infinity);
+    EXPECT_TRUE(std::isnan(max[1].value));
+    EXPECT_EQ(max[2].value, -infinity);
+}
+
 TEST(Evaluate, BroadcastsAnyAxis) {
     const std::vector<TensorDeclaration> tensors = {tensor_declaration("a:fp32[2,1,2]"),
                                                     tensor_declaration("b:fp32[3,1]")};

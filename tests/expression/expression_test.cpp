@@ -88,6 +88,8 @@ TEST(Expression, TypesAreThoseOfPyTorch) {
     EXPECT_EQ(type_of("y = argmax(x)", {"x:bf16[3,4]"}), "int64[3,1]");
     EXPECT_EQ(type_of("y = layernorm(x, g)", {"x:bf16[3,4]", "g:fp32[4]"}), "bf16[3,4]");
     EXPECT_EQ(type_of("y = sum_all(x)", {"x:fp16[3,4]"}), "fp16[]");
+    EXPECT_EQ(type_of("y = column_sum(x)", {"x:fp16[2,3,4]"}), "fp16[4]");
+    EXPECT_EQ(type_of("y = column_max(x) + column_mean(x) * w", {"x:bf16[3,1]", "w:fp32[1]"}), "fp32[1]");
 }
 
 TEST(Expression, ShapesStretchAsInPyTorch) {
@@ -95,6 +97,14 @@ TEST(Expression, ShapesStretchAsInPyTorch) {
     EXPECT_EQ(type_of("y = x + b", {"x:fp32[0,3]", "b:fp32[3]"}), "fp32[0,3]");
     EXPECT_EQ(type_of("y = x - max(x)", {"x:fp32[2,3,4]"}), "fp32[2,3,4]");
     EXPECT_THAT(refusal("y = x + b", {"x:fp32[4,3]", "b:fp32[4]"}), HasSubstr("3 against 4"));
+}
+
+TEST(Expression, ReductionsOfColumnsNeedRows) {
+    EXPECT_THAT(refusal("y = column_sum(x)", {"x:bf16[8]"}), HasSubstr("all axes but the last; bf16[8] has no other"));
+    EXPECT_THAT(refusal("y = column_sum(x > 0)", {"x:bf16[8,8]"}), HasSubstr("needs a floating tensor"));
+    EXPECT_THAT(refusal("y = column_max(x)", {"x:bf16[0,8]"}), HasSubstr("of nothing"));
+    EXPECT_EQ(refusal("y = column_max(x)", {"x:bf16[8,0]"}), "accepted");  // no column is without a value
+    EXPECT_EQ(refusal("y = column_sum(x)", {"x:bf16[0,8]"}), "accepted");
 }
 
 TEST(Expression, RefusalsPointAtTheColumn) {

@@ -11,6 +11,7 @@ namespace rooftile::fuse_mutants {
 
 inline constexpr std::string_view generated = "", pack = "kernels/fuse/pack.cuh",
                                   team = "kernels/fuse/team.cuh", whole = "kernels/fuse/whole.cuh",
+                                  columns = "kernels/fuse/columns.cuh",
                                   dropout = "kernels/expression/dropout.cuh",
                                   convert = "kernels/ptx/matrix_store.cuh";
 
@@ -27,6 +28,9 @@ inline constexpr const char* row_of_the_grid =
     R"-("y = x - mean(x)" --tensor x:bf16[4,262144] --row-storage reload --cluster 32 --threads 256)-";
 inline constexpr const char* ring =
     R"-("y = x - mean(x)" --tensor x:bf16[200,32768] --row-storage pipelined --reduction-threads 0 --exhaustive)-";
+inline constexpr const char* short_columns = R"-("y = column_sum(x)" --tensor x:bf16[1003,33])-";
+inline constexpr const char* tiles_of_columns = R"-("y = column_sum(x)" --tensor x:bf16[4096,1024] --row-splits 32)-";
+inline constexpr const char* shifted_columns = R"-("y = column_sum(x)" --tensor x:bf16[600,4099])-";
 inline constexpr const char* everything = R"-("s = sum_all(x)" --tensor x:bf16[256,1024])-";
 
 inline Mutant one_row_wrong() {
@@ -64,6 +68,28 @@ inline Mutant last_part_skipped() {
             everything,
             {{whole, "for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) {",
               "for (unsigned i = threadIdx.x; i + 1 < gridDim.x; i += blockDim.x) {"}}};
+}
+
+// 8 rows of 33 elements lie together; of 1003 three are left over.
+inline Mutant last_rows_skipped() {
+    return {"a reduction of columns skips the rows that are fewer than lie together",
+            short_columns,
+            {{columns, "if (blockIdx.y > 0 || y_ > 0) return 0;", "return 0;"}}};
+}
+
+inline Mutant split_taken_twice() {
+    return {"a reduction of columns adds one CTA's sums twice",
+            tiles_of_columns,
+            {{columns, "if (split + i * down < gridDim.y)\n#pragma unroll\n",
+              "if (split + i * down == 1)\n                    for (int k = 0; k < width; ++k) mine[k].merge(A{part[i].element[k]});\n"
+              "                if (split + i * down < gridDim.y)\n#pragma unroll\n"}}};
+}
+
+// A tile's columns lie in other vectors every row.
+inline Mutant shift_left_out() {
+    return {"a reduction of columns forgets where rows begin in their vectors",
+            shifted_columns,
+            {{columns, "c + shift(part);", "c;"}}};
 }
 
 inline Mutant mask_shifted() {
@@ -168,6 +194,9 @@ inline std::vector<Mutant> all() {
             last_cta_skipped(),
             last_cta_of_the_grid_skipped(),
             last_part_skipped(),
+            last_rows_skipped(),
+            split_taken_twice(),
+            shift_left_out(),
             mask_shifted(),
             element_unwritten(),
             past_the_output(),

@@ -68,6 +68,16 @@ TEST(Program, PassesFollowTheReductions) {
     EXPECT_TRUE(whole.flat);
 }
 
+TEST(Program, ColumnsGoOnWithColumns) {
+    const Program p = program("db = column_sum(g * r) * w; m = column_max(g)", {"g:bf16[4,16,32]", "r:fp32[4,16,1]", "w:fp32[32]"});
+    EXPECT_EQ(p.form, FuseForm::columns);
+    EXPECT_EQ(p.rows, 64);
+    EXPECT_EQ(p.columns, 32);
+    EXPECT_EQ(p.stores.size(), 2u);
+    EXPECT_EQ(program("y = x + column_sum(x)", {"x:bf16[1,32]"}).form, FuseForm::columns);  // its only row is its columns
+    EXPECT_EQ(program("y = column_sum(x)", {"x:bf16[64,1]"}).form, FuseForm::columns);
+}
+
 TEST(Program, RowsOfOneElement) {
     EXPECT_EQ(program("y = softmax(x)", {"x:bf16[64,1]"}).form, FuseForm::row);
     EXPECT_EQ(program("y = sum(sum(x))", {"x:bf16[64,32]"}).passes, 2);  // a sum of one value is that value
@@ -84,6 +94,19 @@ TEST(Program, WhatOneKernelCannotDoIsSaid) {
     EXPECT_THAT(why("y = x / sum_all(x)", {"x:fp32[4,8]"}), testing::HasSubstr("the grid cannot wait"));
     EXPECT_THAT(why("y = softmax(x); s = sum_all(x)", {"x:fp32[4,8]"}),
                 testing::HasSubstr("beside row operations"));
+    EXPECT_THAT(why("y = x - column_mean(x)", {"x:fp32[4,8]"}), testing::HasSubstr("the grid cannot wait"));
+    EXPECT_THAT(why("y = column_sum(x); z = x * 2", {"x:fp32[4,8]"}), testing::HasSubstr("outputs must have the 8 columns alone"));
+    EXPECT_THAT(why("y = column_sum(x); z = r * 2", {"x:fp32[8,8]", "r:fp32[8,1]"}),
+                testing::HasSubstr("outputs must have the 8 columns alone"));
+    for (const char* text : {"y = column_sum(softmax(x))", "y = column_sum(x * sum(x))", "y = column_sum(x); s = sum_all(x)",
+                             "y = softmax(column_sum(x))"})
+        EXPECT_THAT(why(text, {"x:fp32[4,8]"}), testing::AnyOf(testing::HasSubstr("pass their results as tensors"),
+                                                               testing::HasSubstr("before any other reduction")))
+            << text;
+    EXPECT_THAT(why("y = column_sum(b) * column_sum(x)", {"x:fp32[4,8]", "b:fp32[1,8]"}),
+                testing::HasSubstr("columns must be those of the kernel"));
+    EXPECT_THAT(why("y = column_sum(x * dropout(r, 0.5))", {"x:fp32[4,8]", "r:fp32[4,1]"}),
+                testing::HasSubstr("dropout of what rows or columns share"));
     EXPECT_THAT(why("y = x + b; z = exp(b)", {"x:fp32[4,8]", "b:fp32[8]"}),
                 testing::HasSubstr("outputs must have its shape"));
     // A point-wise kernel would store each of its elements: as many as z has.

@@ -86,6 +86,27 @@ TEST(SpecialValues, OfOneRowIsOneInfinity) {
     EXPECT_TRUE(special_values(made("y = where(f, 1.0, 2.0)", {"f:bool[64,64]"}), 3).empty());
 }
 
+// 40 columns of 300: as many as 5 of them may be special, each in a row of its own choice.
+TEST(SpecialValues, OfColumnsStayInFewOfThem) {
+    const ExpressionGraph graph = made("y = column_sum(x * r) * w", {"x:bf16[300,40]", "r:fp32[300,1]", "w:fp32[40]"});
+    bool nan = false, infinite = false;
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        std::set<std::int64_t> special;
+        for (const SpecialValue& v : special_values(graph, seed)) {
+            ASSERT_EQ(v.input, 0u) << "the others are shared";
+            ASSERT_LT(v.element, 300 * 40);
+            EXPECT_TRUE(special.insert(v.element % 40).second) << "one column twice";
+            nan |= std::isnan(v.value);
+            infinite |= std::isinf(v.value);
+        }
+        EXPECT_GE(special.size(), 1u);
+        EXPECT_LE(special.size(), 5u);
+    }
+    EXPECT_TRUE(nan && infinite);
+    EXPECT_EQ(undecided_limit(graph, VerifyCase::special).of(4000), 500);
+    EXPECT_EQ(special_values(made("y = column_sum(x)", {"x:bf16[300,7]"}), 3).size(), 1u);
+}
+
 // Standard normal inputs leave nothing undecided, special ones no more than the rows that they are put into.
 TEST(UndecidedLimit, RandomExpressionsKeepIt) {
     RandomExpressions random(99);

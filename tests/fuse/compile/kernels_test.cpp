@@ -413,6 +413,8 @@ TEST(FuseCode, IndicesOfTwoWordsCompile) {
           Large{"y = gelu(x + b)", {"x:bf16[3000000000,8]", "b:bf16[8]"}, RowStorage::none},
           Large{"y = x + z", {"x:fp32[30000,3,70001]", "z:fp32[30000,1,70001]"}, RowStorage::none},
           Large{"s = sum_all(x); m = max_all(x * x)", {"x:bf16[30000000001]"}, RowStorage::none},
+          Large{"s = column_sum(x)", {"x:bf16[30000001,1003]"}, RowStorage::none},
+          Large{"s = column_sum(x * b)", {"x:bf16[3,2147483619]", "b:bf16[2147483619]"}, RowStorage::none},
           Large{"y = layernorm(x, g, b) + r",
                 {"x:bf16[65536,262144]", "r:bf16[65536,262144]", "g:bf16[262144]", "b:bf16[262144]"},
                 RowStorage::pipelined},

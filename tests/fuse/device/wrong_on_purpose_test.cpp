@@ -25,6 +25,9 @@ TEST_F(WrongOnPurpose, FuseLastCtaOfTheGridSkipped) {
     caught(fuse_mutants::last_cta_of_the_grid_skipped(), By::random);
 }
 TEST_F(WrongOnPurpose, FuseLastPartSkipped) { caught(fuse_mutants::last_part_skipped(), By::random); }
+TEST_F(WrongOnPurpose, FuseLastRowsSkipped) { caught(fuse_mutants::last_rows_skipped(), By::random); }
+TEST_F(WrongOnPurpose, FuseSplitTakenTwice) { caught(fuse_mutants::split_taken_twice(), By::random); }
+TEST_F(WrongOnPurpose, FuseShiftLeftOut) { caught(fuse_mutants::shift_left_out(), By::random); }
 TEST_F(WrongOnPurpose, FuseMaskShifted) { caught(fuse_mutants::mask_shifted(), By::random); }
 TEST_F(WrongOnPurpose, FuseElementUnwritten) { caught(fuse_mutants::element_unwritten(), By::random); }
 TEST_F(WrongOnPurpose, FusePastTheOutput) { caught(fuse_mutants::past_the_output(), By::guards); }
