@@ -187,15 +187,20 @@ class Search {
         given.add("reverse", "on");
         const Part turned = planned(machine_, hw_, given, given);
         if (!turned.plan) {
-            add(std::move(best), "the second product does not go backwards: " + turned.why_not, &*second_.plan);
+            add(std::move(best), "the second product does not go backwards: " + turned.why_not);
             return;
         }
-        add(std::move(best), why_not_, &*turned.plan);
+        add(std::move(best), why_not_, &*first_.plan, &*turned.plan);
     }
 
     /// Chunks of rows by the room that H may take of L2, and those that fill a wave of the first product's tiles.
     void persistent() {
-        ChainPlan best = begun(ChainForm::persistent, first_.product, second_.product);
+        // Little of it waits for DRAM, so that its tiles are those which are fastest on the chip.
+        const auto fast = std::make_shared<const Machine>(without_dram(*machine_));
+        Part first = planned(fast, hw_, first_product(p_, first_.with_epilogue), first_product(p_, false)),
+             second = planned(fast, hw_, second_product(p_, second_.with_epilogue && p_.residual), second_product(p_, false));
+        if (!first.plan || !second.plan) first = first_, second = second_;
+        ChainPlan best = begun(ChainForm::persistent, first.product, second.product);
         // One kernel has one height of tiles; K in pieces would need sums through memory.
         constexpr int tile_m = 128;
         for (ChainProduct& p : best.config.products) {
@@ -215,8 +220,8 @@ class Search {
             const double row_bytes = double(p_.ff + p_.d) * ChainProblem::element_bytes;
             for (const double share : {0.03125, 0.0625, 0.125, 0.25, 0.5}) offer(share * hw_.l2_bytes / row_bytes);
             // A wave of the second product, which has the fewer tiles.
-            const double columns = std::ceil(double(second_.product.n) / second_.product.tile_n);
-            offer(hw_.sms / columns * second_.product.tile_m);
+            const double columns = std::ceil(double(second.product.n) / second.product.tile_n);
+            offer(hw_.sms / columns * tile_m);
         } else offer(double(unit));
         best.config.chunk_rows = heights.front();
         std::int64_t least = -1;
@@ -230,7 +235,7 @@ class Search {
             best.config.chunk_rows = rows;
             best.prediction.traffic = std::move(traffic);
         }
-        add(std::move(best), "no kernel takes tiles of two products from one queue yet");
+        add(std::move(best), "no kernel takes tiles of two products from one queue yet", &*first.plan, &*second.plan);
     }
 
     void on_chip() {
@@ -285,8 +290,13 @@ class Search {
         return plan;
     }
 
-    /// `second`: the plan of the second product, where it is not the best by itself.
-    void add(ChainPlan own, std::string why_not, const Plan* second = nullptr) {
+    /// `first` and `second`: the plans of the products, where they are not the best by themselves.
+    void add(ChainPlan own, std::string why_not, const Plan* first = nullptr, const Plan* second = nullptr) {
+        if (request_.buildable_only && !why_not.empty()) {
+            set_.rejected.add(Reason::instruction);
+            if (refusal_.empty()) refusal_ = why_not;
+            return;
+        }
         Plan plan;
         plan.operation = any_.operation;
         plan.problem = any_;
@@ -295,7 +305,7 @@ class Search {
         plan.unknown = set_.unknown;
         const bool on_chip = own.config.form == ChainForm::on_chip, one = on_chip || own.config.form == ChainForm::persistent;
         if (!on_chip) {
-            plan.parts = {*first_.plan, second ? *second : *second_.plan};
+            plan.parts = {first ? *first : *first_.plan, second ? *second : *second_.plan};
             for (std::size_t i = 0; i < 2; ++i) own.part_configs[i] = plan.parts[i].operation->config_record(plan.parts[i]);
         }
         resources(own);

@@ -59,9 +59,10 @@ ChainProblem chain_problem(const Given& g) {
     return p;
 }
 
-ChainRequest chain_request(const Given& g, int default_top) {
+ChainRequest chain_request(const Given& g, int default_top, bool buildable_only) {
     constexpr int max_plans = 64, max_small = 1024;
     ChainRequest r;
+    r.buildable_only = buildable_only;
     if (g.has("form")) r.form = ChainForm(one_of(g.name("form"), g.text("form"), forms));
     if (g.has("chunk_rows")) r.chunk_rows = whole_number(g.name("chunk_rows"), g.text("chunk_rows"), 1, max_chain_extent);
     r.tile_m = number_if(g, "tile_m", max_small);

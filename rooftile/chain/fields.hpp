@@ -11,7 +11,7 @@ namespace rooftile {
 std::span<const Field> chain_fields();
 /// Throws RequestError, as the others do.
 ChainProblem chain_problem(const Given& given);
-ChainRequest chain_request(const Given& given, int default_top);
+ChainRequest chain_request(const Given& given, int default_top, bool buildable_only);
 Given chain_given(const ChainProblem& problem);
 Given chain_given(const Record& record);
 Given chain_given_of_config(const Record& config);

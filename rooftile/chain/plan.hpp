@@ -105,6 +105,7 @@ struct ChainRequest {
     std::optional<int> tile_m{}, tile_ff{}, stages{};
     std::optional<std::int64_t> chunk_rows{};
     int top = 8;
+    bool buildable_only = false;  ///< leave out what no kernel can be compiled for
 };
 
 }  // namespace rooftile

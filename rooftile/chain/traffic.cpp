@@ -1,6 +1,7 @@
 #include "rooftile/chain/traffic.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <span>
 
@@ -214,7 +215,20 @@ double chain_steps(const ChainProduct& first, const ChainProduct& second) {
     return sum;
 }
 
-ChainTraffic two_kernels_traffic(const ChainProblem& p, const ChainProduct& first, const ChainProduct& second, Int l2_bytes) {
+namespace {
+
+/// With as many steps of K taken at once as leave few enough.
+ChainProduct coarse(ChainProduct p, double steps) {
+    const double at_once = std::ceil(steps / followed_chain_steps);
+    if (at_once > 1) p.tile_k = int(std::min(double(p.tile_k) * at_once, double(std::max<Int>(p.k, p.tile_k))));
+    return p;
+}
+
+}  // namespace
+
+ChainTraffic two_kernels_traffic(const ChainProblem& p, const ChainProduct& fine_first, const ChainProduct& fine_second, Int l2_bytes) {
+    const double steps = chain_steps(fine_first, fine_second);
+    const ChainProduct first = coarse(fine_first, steps), second = coarse(fine_second, steps);
     ChainTraffic out;
     Memory m(p, first, second, p.m, l2_bytes);
     const Int shrink = p.first_width() / p.ff;
@@ -229,8 +243,10 @@ ChainTraffic two_kernels_traffic(const ChainProblem& p, const ChainProduct& firs
     return out;
 }
 
-ChainTraffic persistent_traffic(const ChainProblem& p, const ChainProduct& first, const ChainProduct& second, Int chunk_rows,
+ChainTraffic persistent_traffic(const ChainProblem& p, const ChainProduct& fine_first, const ChainProduct& fine_second, Int chunk_rows,
                                 Int l2_bytes) {
+    const double steps = chain_steps(fine_first, fine_second);
+    const ChainProduct first = coarse(fine_first, steps), second = coarse(fine_second, steps);
     ChainTraffic out;
     const Int unit = Int{std::lcm(first.tile_m * first.cluster_m, second.tile_m * second.cluster_m)};
     const Int chunk = ceil_div(chunk_rows, unit) * unit, room = 2 * chunk;

@@ -17,8 +17,10 @@ ChainTraffic persistent_traffic(const ChainProblem& problem, const ChainProduct&
 /// One kernel whose `ctas` each have rows of X and Y and stream W1 and W2; no H.
 ChainTraffic on_chip_traffic(const ChainProblem& problem, const ChainTile& tile, std::int64_t ctas, std::int64_t l2_bytes);
 
-/// Steps that are followed to simulate a pair of products; beyond max_chain_steps it takes more than a second or two.
+/// Steps of tiles that both products have.
 double chain_steps(const ChainProduct& first, const ChainProduct& second);
-inline constexpr double max_chain_steps = 4e8;
+/// Of more steps each takes so many of them at once that about as many are left: what LRU keeps hardly hangs on how finely K is cut,
+/// and a plan takes seconds. Beyond max_chain_steps even whole rows of K are too many.
+inline constexpr double followed_chain_steps = 1.5e6, max_chain_steps = 2e9;
 
 }  // namespace rooftile
