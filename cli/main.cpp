@@ -16,6 +16,7 @@ std::vector<Verb> all_verbs() {
     std::vector<Verb> verbs;
     add_machine(verbs);
     add_plan(verbs);
+    add_beside(verbs);
     add_build(verbs);
     add_build_source(verbs);
     add_measure(verbs);

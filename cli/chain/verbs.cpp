@@ -1,9 +1,67 @@
+// The verb of chains that most other operations lack: what a simulated L2 sees of one.
+#include <nlohmann/json.hpp>
+
+#include "cli/output.hpp"
+#include "cli/target.hpp"
 #include "cli/verb.hpp"
+#include "rooftile/chain/operation.hpp"
+#include "rooftile/chain/plan_text.hpp"
+#include "rooftile/chain/simulation_report.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/report/json.hpp"
 
 namespace rooftile::cli {
+namespace {
+
+int simulate_chain(const Given& given, const OutputFlags& output, const Invocation& invocation) {
+    const Format format = checked_format(output);
+    const Operation& chain = chain_operation();
+    const Problem problem = chain.problem(given);
+    const Own request = chain.request(given, {.top = 1});
+    const Target target = target_of(given);
+    const DocumentContext context = context_of(*target.machine, invocation.command);
+    const PlanSet plans = derive_for(target, problem, request);
+    if (plans.refusal) return report_refusal(plans, context, output);
+    const Plan& plan = plans.plans.front();
+    const ChainPlan& own = plan.own.as<ChainPlan>();
+    if (own.prediction.traffic.tensors.empty())
+        throw RequestError("l2.size or sm.count of " + target.machine->id + " is unknown, and nothing can be simulated without; --set gives it");
+    if (given.has("svg")) {
+        OutputFlags file = output;
+        file.file = given.text("svg");
+        file.flag = "--svg";
+        write_result(chain_simulation_svg(own.problem, own), file);
+    }
+    if (format == Format::text) {
+        write_result(chain_simulation_text(plans, plan, terminal_for(output)), output);
+        return int(ExitCode::done);
+    }
+    Json document = {{"schema", "rooftile/chain_simulation/1"},
+                     {"context", context_json(context)},
+                     {"machine", {{"id", target.machine->id}, {"name", target.machine->name}}},
+                     {"problem", to_json(chain.problem_record(problem))},
+                     {"config", to_json(chain.config_record(plan))}};
+    document.update(to_json(chain_simulation_record(own.prediction.traffic)));
+    write_result(document_text(document, format), output);
+    return int(ExitCode::done);
+}
+
+}  // namespace
 
 void add_chain_verbs(std::vector<Verb>& verbs);
-/// Chains have no verb that the other operations lack.
-void add_chain_verbs(std::vector<Verb>&) {}
+void add_chain_verbs(std::vector<Verb>& verbs) {
+    const Field own[] = {{"svg", "FILE", "Draw hits by tensor over time into FILE", "Simulation"}};
+    std::vector<Field> fields(chain_operation().fields().begin(), chain_operation().fields().end());
+    std::erase_if(fields, [](const Field& field) { return field.key == "top"; });
+    verbs.push_back({.path = "simulate chain",
+                     .meaning = "What a form of two products in a row reads from DRAM and finds in L2, by tensor",
+                     .fields = joined_fields({fields, target_fields(), own}),
+                     .documents = Documents::json_only,
+                     .examples = "Examples:\n"
+                                 "  rooftile simulate chain --m 65536 --d 512 --ff 2048 --machine a40 --form carry_over\n"
+                                 "  rooftile simulate chain --m 65536 --d 512 --ff 2048 --machine a40 --form persistent --svg hits.svg\n",
+                     .synopsis = std::string(chain_operation().example()),
+                     .run = simulate_chain});
+}
 
 }  // namespace rooftile::cli

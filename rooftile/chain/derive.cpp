@@ -148,49 +148,55 @@ class Search {
         add(std::move(plan), why_not_);
     }
 
-    /// The second product's tiles from the last to the first, in the order that reads least beside what the first left.
+    /// The second product's tiles from the last to the first, in the order that is fastest with what the first one left.
     void carry_over() {
-        ChainPlan best = begun(ChainForm::carry_over, first_.product, second_.product);
-        best.config.products[1].reverse = true;
-        std::int64_t least = -1;
+        std::optional<ChainPlan> best;
+        std::optional<Plan> second;
+        double fastest = INFINITY;
+        std::string why_none;
         std::vector<ChainProduct> orders;
         for (const Order order : {second_.product.order, Order::row, Order::grouped}) {
             ChainProduct p = second_.product;
             p.order = order, p.reverse = true;
-            if (order == Order::grouped) p.group = second_.product.order == Order::grouped ? second_.product.group : 8;
+            constexpr int band = 8;
+            if (order == Order::grouped && second_.product.order != Order::grouped) p.group = band;
             const bool seen = std::any_of(orders.begin(), orders.end(), [&](const ChainProduct& o) { return o.order == p.order && o.group == p.group; });
             if (!seen) orders.push_back(p);
         }
-        for (const ChainProduct& second : orders) {
-            if (!simulates_) break;
-            ChainTraffic traffic = traffic_of(first_.product, second);
-            const std::int64_t moved = traffic.dram_bytes();
-            if (least >= 0 && moved >= least) {
-                set_.rejected.add(Reason::dominated);
+        for (const ChainProduct& product : orders) {
+            const Part turned = backwards(product);
+            if (!turned.plan) {
+                why_none = turned.why_not;
+                set_.rejected.add(Reason::instruction);
                 continue;
             }
-            if (least >= 0) set_.rejected.add(Reason::dominated);
-            least = moved;
-            best.config.products[1] = second;
-            best.prediction.traffic = std::move(traffic);
+            ChainPlan plan = begun(ChainForm::carry_over, first_.product, product);
+            if (simulates_) plan.prediction.traffic = traffic_of(first_.product, product);
+            const std::vector<Plan> parts = {*first_.plan, *turned.plan};
+            const double seconds = simulates_ ? chain_time(*machine_, plan, parts, part_predictors(*machine_, parts)).seconds : unknown_number;
+            if (best) set_.rejected.add(Reason::dominated);
+            if (best && !(seconds < fastest)) continue;
+            fastest = seconds;
+            best = std::move(plan);
+            second = *turned.plan;
         }
-        // The second product once more, in that order and backwards.
+        if (best) add(std::move(*best), why_not_, &*first_.plan, &*second);
+        else add(begun(ChainForm::carry_over, first_.product, orders.front()), "the second product does not go backwards: " + why_none);
+    }
+
+    /// The second product's plan once more, in that order and backwards.
+    Part backwards(const ChainProduct& product) const {
         Given given = second_product(p_, second_.with_epilogue && p_.residual);
         Record config = second_.plan->operation->config_record(*second_.plan);
         for (auto& [key, value] : config) {
-            if (key == "order") value = name_of_order(best.config.products[1].order);
-            if (key == "group") value = best.config.products[1].group;
+            if (key == "order") value = name_of_order(product.order);
+            if (key == "group") value = product.group;
         }
         const Given fixed = second_.plan->operation->given_of_config(config);
         for (const Field& field : second_.plan->operation->fields())
             if (fixed.has(field.key)) given.add(field.key, fixed.text(field.key));
         given.add("reverse", "on");
-        const Part turned = planned(machine_, hw_, given, given);
-        if (!turned.plan) {
-            add(std::move(best), "the second product does not go backwards: " + turned.why_not);
-            return;
-        }
-        add(std::move(best), why_not_, &*first_.plan, &*turned.plan);
+        return planned(machine_, hw_, given, given);
     }
 
     /// Chunks of rows by the room that H may take of L2, and those that fill a wave of the first product's tiles.

@@ -56,8 +56,15 @@ struct ChainTensorTraffic {
     std::int64_t all() const { return read + written; }
 };
 
+/// Where a simulation stood: bytes of each tensor so far, in the order of ChainTraffic::tensors.
+struct ChainSample {
+    std::int64_t steps = 0, both_hits = 0;
+    std::vector<std::int64_t> asked{}, read{};
+};
+
 struct ChainTraffic {
     std::vector<ChainTensorTraffic> tensors;  ///< X, W1, H, W2, Y; where H stays on chip without it
+    std::vector<ChainSample> samples{};       ///< of two kernels and of the persistent one, some hundred at even distances
     std::array<std::int64_t, 2> of_kernel{};  ///< read by each of two kernels, and written by it or for it later
     std::int64_t steps = 0, both_hits = 0;    ///< steps of tiles; those whose operands were both in L2 [M40]
     std::int64_t dram_bytes() const {

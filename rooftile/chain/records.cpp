@@ -45,6 +45,9 @@ Record config_record(const ChainPlan& plan) {
 }
 
 Record resources_record(const ChainPlan& plan) {
+    if (!is_on_chip(plan))  // its products say it each
+        return {{"threads", Unused{}}, {"accumulator_registers", Unused{}}, {"setmaxnreg", Unused{}}, {"shared_bytes", Unused{}},
+                {"workspace_bytes", plan.workspace_bytes}};
     return {{"threads", plan.threads},
             {"accumulator_registers", plan.accumulator_registers},
             {"setmaxnreg", Record{{"producer", plan.producer_registers}, {"consumer", plan.consumer_registers}}},

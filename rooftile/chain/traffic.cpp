@@ -32,6 +32,7 @@ struct Blocks {
 };
 
 enum Tensor : std::size_t { x, w1, h, w2, y };
+constexpr double samples_taken = 128;
 constexpr std::string_view tensor_names[] = {"X", "W1", "H", "W2", "Y"};
 
 /// A product's operands; its result's tile columns are `shrink` times as wide as what is stored of them (of swiglu 2).
@@ -61,7 +62,9 @@ std::vector<TileCoordinate> scheduled(const ChainProduct& p, Int first_row, Int 
 /// its tiles share once.
 class Follower {
   public:
-    Follower(const ChainProduct& p, const Operands& o, L2Cache& cache, ChainTraffic& out) : p_(p), o_(o), cache_(cache), out_(out) {
+    /// Samples are taken `sample_steps` apart.
+    Follower(const ChainProduct& p, const Operands& o, L2Cache& cache, ChainTraffic& out, double sample_steps)
+        : p_(p), o_(o), cache_(cache), out_(out), sample_steps_(sample_steps) {
         rows_.resize(std::size_t(ceil_div(p.m, p.tile_m)));
         columns_.resize(std::size_t(ceil_div(p.n, p.tile_n)));
         const Int blocks = ceil_div(p.k, p.tile_k), part = ceil_div(blocks, p.k_parts);
@@ -122,6 +125,13 @@ class Follower {
             out_.both_hits += (a.hit || a.asker != cluster) && (b.hit || b.asker != cluster);
         });
         if (at == steps - 1) for_each_tile(tiles, [&](Int i, Int j, std::size_t) { store(i, j); });
+        if (const Int last = out_.samples.empty() ? 0 : out_.samples.back().steps; double(out_.steps - last) >= sample_steps_) sample();
+    }
+
+    void sample() {
+        ChainSample s{out_.steps, out_.both_hits};
+        for (std::size_t t = x; t <= y; ++t) s.asked.push_back(cache_.traffic(t).asked), s.read.push_back(cache_.traffic(t).read);
+        out_.samples.push_back(std::move(s));
     }
 
     void gather(Group& g, std::span<const TileCoordinate> tiles) {
@@ -169,6 +179,7 @@ class Follower {
     std::vector<Int> k_;
     std::vector<TileCoordinate> tiles_;
     Int stamps_ = 0;
+    const double sample_steps_;
 };
 
 /// Five matrices in one cache, cut as both products' tiles ask for.
@@ -234,9 +245,10 @@ ChainTraffic two_kernels_traffic(const ChainProblem& p, const ChainProduct& fine
     const Int shrink = p.first_width() / p.ff;
     const Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink};
     const Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr};
-    Follower(first, of_first, m.cache, out).run(0, p.m);
+    const double apart = chain_steps(first, second) / samples_taken;
+    Follower(first, of_first, m.cache, out, apart).run(0, p.m);
     out.of_kernel[0] = m.read() + p.h_bytes();
-    Follower(second, of_second, m.cache, out).run(0, p.m);
+    Follower(second, of_second, m.cache, out, apart).run(0, p.m);
     m.cache.write_back();
     out.of_kernel[1] = m.read() + p.h_bytes() - out.of_kernel[0] + p.y_bytes();
     m.take(out);
@@ -254,7 +266,8 @@ ChainTraffic persistent_traffic(const ChainProblem& p, const ChainProduct& fine_
     const Int shrink = p.first_width() / p.ff;
     const Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink, nullptr, 0, room};
     const Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr, room, 0};
-    Follower one(first, of_first, m.cache, out), two(second, of_second, m.cache, out);
+    const double apart = chain_steps(first, second) / samples_taken;
+    Follower one(first, of_first, m.cache, out, apart), two(second, of_second, m.cache, out, apart);
     // The second product of a chunk follows the first one of the next, so that nobody waits.
     for (Int row = 0; row < p.m + chunk; row += chunk) {
         if (row < p.m) one.run(row, std::min(chunk, p.m - row));

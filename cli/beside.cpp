@@ -1,0 +1,146 @@
+// `plan beside`: two independent plans at the same time, or one after the other.
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/target.hpp"
+#include "cli/verb.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/physics/beside.hpp"
+#include "rooftile/report/json.hpp"
+#include "rooftile/report/number.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+/// Words of a quoted request; double quotes hold one together.
+std::vector<std::string> words_of(std::string_view line) {
+    std::vector<std::string> words;
+    bool quoted = false, open = false;
+    for (const char c : line) {
+        if (c == '"') quoted = !quoted;
+        if (c == '"' || (c == ' ' && !quoted)) {
+            if (c == ' ') open = false;
+            continue;
+        }
+        if (!open) words.emplace_back();
+        open = true;
+        words.back() += c;
+    }
+    return words;
+}
+
+/// A request as `plan` takes it, without its verb.
+struct Asked {
+    const Operation* operation;
+    Given given{};
+};
+
+Asked asked_of(const std::string& line) {
+    const std::vector<std::string> words = words_of(line);
+    const Operation* operation = words.empty() ? nullptr : find_operation(words.front());
+    if (!operation) {
+        std::string names;
+        for (const Operation* one : operations()) names += (names.empty() ? "" : ", ") + std::string(one->name());
+        throw RequestError(fmt::format("\"{}\": a request begins with one of {}", line, names));
+    }
+    Asked asked{operation};
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        const Field* found = nullptr;
+        for (const Field& field : operation->fields())
+            if (words[i].starts_with("--") ? flag_of(field.key) == words[i] : field.kind == FieldKind::positional) found = &field;
+        if (!found) throw RequestError(fmt::format("\"{}\": {} takes no {}", line, operation->name(), words[i]));
+        if (found->kind == FieldKind::on) asked.given.add(found->key, "");
+        else if (found->kind == FieldKind::positional) asked.given.add(found->key, words[i]);
+        else if (i + 1 == words.size()) throw RequestError(fmt::format("\"{}\": {} has no value", line, words[i]));
+        else asked.given.add(found->key, words[++i]);
+    }
+    return asked;
+}
+
+Json part_of(const Plan& plan, const UnitShares& s, int sms) {
+    const auto us = [](double seconds) { return seconds * 1e6; };
+    return {{"op", plan.operation->name()}, {"problem", plan.operation->short_name(plan.problem)}, {"plan", plan.operation->label(plan)},
+            {"time_us", us(s.seconds)},     {"sms", sms},          {"sm_us", us(s.of_sms)},
+            {"l2_us", us(s.of_l2)},         {"dram_us", us(s.of_dram)}};
+}
+
+std::string text_of(const SideBySide& s, const Plan& first, const Plan& second, const Terminal& terminal) {
+    Table table({{"", Table::Align::left}, {"plan", Table::Align::left}, {"alone"}, {"SM units"}, {"L2"}, {"DRAM"}, {"SMs"}});
+    const Plan* plans[] = {&first, &second};
+    for (std::size_t i = 0; i < 2; ++i) {
+        const UnitShares& u = s.parts[i];
+        table.row({{std::string(plans[i]->operation->name()) + " " + plans[i]->operation->short_name(plans[i]->problem)},
+                   {plans[i]->operation->label(*plans[i])},
+                   {time_text(u.seconds * 1e6)},
+                   {time_text(u.of_sms * 1e6)},
+                   {time_text(u.of_l2 * 1e6)},
+                   {time_text(u.of_dram * 1e6)},
+                   {std::to_string(s.sms[i])}});
+    }
+    std::string out = table.text(terminal) + "\n";
+    out += entry("in turn", time_text(s.in_turn * 1e6), terminal);
+    out += entry("side by side", fmt::format("{}, bound by {}: {} times as fast; no split gains more than {} [M38]", time_text(s.together * 1e6), s.bound,
+                                              number_text(s.gain(), 3), number_text(s.ceiling, 3)),
+                 terminal);
+    return out + entry("so", s.pays() ? "side by side" : "one after the other: what both want most is the same, or one is too short to fill the other's gaps", terminal);
+}
+
+int beside(const Given& given, const OutputFlags& output, const Invocation& invocation) {
+    const Format format = checked_format(output);
+    const Asked asked[] = {asked_of(given.text("first")), asked_of(given.text("second"))};
+    std::vector<Problem> problems;
+    std::vector<Own> requests;
+    for (const Asked& one : asked) {
+        problems.push_back(one.operation->problem(one.given));
+        requests.push_back(one.operation->request(one.given, {.top = 1}));
+    }
+    const Target target = target_of(given);
+    const DocumentContext context = context_of(*target.machine, invocation.command);
+    std::vector<Plan> plans;
+    for (std::size_t i = 0; i < 2; ++i) {
+        PlanSet set = derive_for(target, problems[i], requests[i]);
+        if (set.refusal) return report_refusal(set, context, output);
+        plans.push_back(std::move(set.plans.front()));
+    }
+    std::string why;
+    const auto found = side_by_side(*target.machine, plans[0], plans[1], why);
+    if (!found) throw Error(ExitCode::no_plan, why);
+    if (format == Format::text) {
+        write_result(text_of(*found, plans[0], plans[1], terminal_for(output)), output);
+        return int(ExitCode::done);
+    }
+    const Json document = {{"schema", "rooftile/beside/1"},
+                           {"context", context_json(context)},
+                           {"machine", {{"id", target.machine->id}, {"name", target.machine->name}}},
+                           {"first", part_of(plans[0], found->parts[0], found->sms[0])},
+                           {"second", part_of(plans[1], found->parts[1], found->sms[1])},
+                           {"in_turn_us", found->in_turn * 1e6},
+                           {"side_by_side_us", found->together * 1e6},
+                           {"bound", found->bound},
+                           {"gain", found->gain()},
+                           {"ceiling", found->ceiling},
+                           {"advised", found->pays()}};
+    write_result(document_text(document, format), output);
+    return int(ExitCode::done);
+}
+
+}  // namespace
+
+void add_beside(std::vector<Verb>& verbs) {
+    Verb verb;
+    verb.path = "plan beside";
+    verb.meaning = "Two independent plans at the same time, each on some of the SMs, or one after the other";
+    const Field own[] = {{"first", "REQUEST", "A quoted plan request: \"OP --flag value ...\"", "Plans", FieldKind::positional},
+                         {"second", "REQUEST", "The other one", "Plans", FieldKind::positional}};
+    verb.fields = joined_fields({own, target_fields()});
+    verb.documents = Documents::json_only;
+    verb.synopsis = "\"OP ...\" \"OP ...\"";
+    const Operation &first = *operations().front(), &second = *operations().back();
+    verb.examples = fmt::format("Examples:\n  rooftile plan beside \"{} {}\" \"{} {}\" --machine h200-sxm\n", first.name(), first.example(),
+                                second.name(), second.example());
+    verb.run = beside;
+    verbs.push_back(std::move(verb));
+}
+
+}  // namespace rooftile::cli

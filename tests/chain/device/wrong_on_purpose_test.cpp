@@ -1,0 +1,32 @@
+// Chains made wrong on purpose: each must be caught, by the case that its test names.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "rooftile/chain/operation.hpp"
+#include "tests/chain/mutants.hpp"
+#include "tests/device/wrong_on_purpose.hpp"
+
+namespace rooftile {
+namespace {
+
+void caught(const Mutant& mutant, By by) { expect_caught(chain_operation(), mutant, by); }
+
+TEST_F(WrongOnPurpose, EveryChainIsRightAsItIs) {
+    std::set<std::string> problems;
+    for (const Mutant& mutant : chain_mutants::all())
+        if (problems.insert(mutant.problem).second) expect_right(chain_operation(), mutant);
+}
+
+TEST_F(WrongOnPurpose, ChainLastBlockDropped) { caught(chain_mutants::last_block_dropped(), By::exact); }
+TEST_F(WrongOnPurpose, ChainFirstBlockAdded) { caught(chain_mutants::first_block_added_to_the_tile_before(), By::exact); }
+TEST_F(WrongOnPurpose, ChainNeighboursColumns) { caught(chain_mutants::neighbours_columns(), By::random); }
+TEST_F(WrongOnPurpose, ChainResidualOfHalf) { caught(chain_mutants::residual_twice(), By::exact); }
+TEST_F(WrongOnPurpose, ChainTanhGelu) { caught(chain_mutants::tanh_gelu(), By::random); }
+TEST_F(WrongOnPurpose, ChainGatesAndUps) { caught(chain_mutants::gates_and_ups_swapped(), By::random); }
+TEST_F(WrongOnPurpose, ChainRowPastTheLast) { caught(chain_mutants::row_past_the_last(), By::guards); }
+TEST_F(WrongOnPurpose, ChainCounterLeft) { caught(chain_mutants::counter_left(), By::timed); }
+TEST_F(WrongOnPurpose, ChainCutNotRounded) { caught(chain_mutants::cut_not_rounded(), By::random); }
+
+}  // namespace
+}  // namespace rooftile

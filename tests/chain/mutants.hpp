@@ -1,0 +1,59 @@
+// Chains made wrong on purpose: one small mistake each, in the kernel's own text. What must catch each stands in
+// tests/chain/device/wrong_on_purpose_test.cpp.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "tests/device/mutant.hpp"
+
+namespace rooftile::chain_mutants {
+
+inline constexpr std::string_view kernel = "kernels/chain/sm90_chain.cuh";
+
+// Several blocks a tile of which the last one ends within, more tiles than any GPU has SMs, a last tile that is not full.
+inline constexpr const char* whole = "--m 40000 --d 128 --ff 200 --act relu --residual --form on_chip --tile-m 128 --tile-ff 64 --stages 2";
+inline constexpr const char* smooth = "--m 40000 --d 128 --ff 200 --act gelu --form on_chip --tile-m 128 --tile-ff 64 --stages 2";
+inline constexpr const char* pairs = "--m 40000 --d 128 --ff 200 --act swiglu --form on_chip --tile-m 128 --tile-ff 64 --stages 2";
+
+inline Mutant last_block_dropped() {
+    return {"the last block of H is left out", whole, {{kernel, "return (args.ff + C.tile_ff - 1) / C.tile_ff;", "return args.ff / C.tile_ff;"}}};
+}
+inline Mutant first_block_added_to_the_tile_before() {
+    return {"a tile's first block is added to the tile before", whole, {{kernel, "w2_at.stage, block > 1);", "w2_at.stage, 1);"}}};
+}
+inline Mutant neighbours_columns() {
+    return {"a block of H meets the columns of W2 before its own",
+            smooth,
+            {{kernel, "map_w2, block * C.tile_ff + i * C.box_elements", "map_w2, (block > 0 ? block - 1 : 0) * C.tile_ff + i * C.box_elements"}}};
+}
+inline Mutant residual_twice() {
+    return {"the residual is added to the upper half of a pair alone", whole, {{kernel, "low += ptx::widen<C.type>(beside & 0xffffu), high", "high"}}};
+}
+inline Mutant tanh_gelu() {
+    return {"gelu by tanh stands for gelu by erf", smooth, {{kernel, "return expression::gelu_16<C.type>(x);", "return expression::gelu_tanh(x);"}}};
+}
+inline Mutant gates_and_ups_swapped() {
+    return {"the function is of the ups", pairs,
+            {{kernel, "sums[0][i] = chain_act<C>(sums[0][i]);\n        if constexpr (products == 2) sums[0][i] *= sums[1][i];",
+              "if constexpr (products == 2) sums[0][i] *= chain_act<C>(sums[1][i]);\n        else sums[0][i] = chain_act<C>(sums[0][i]);"}}};
+}
+inline Mutant row_past_the_last() {
+    return {"a row behind the last is written", whole, {{kernel, "const bool inside = at < args.m;", "const bool inside = at <= args.m;"}}};
+}
+inline Mutant counter_left() {
+    return {"the counter of tiles is not zero behind a launch", whole,
+            {{"kernels/pipeline/scheduler.cuh", "atomicInc(counter_, tiles_ - 1)", "atomicInc(counter_, tiles_)"}}};
+}
+inline Mutant cut_not_rounded() {
+    return {"H is cut to 16 bits, not rounded", smooth,
+            {{kernel, "pairs[i] = ptx::pack2<type>(values[2 * i], values[2 * i + 1]);",
+              "pairs[i] = __float_as_uint(values[2 * i]) >> 16 | (__float_as_uint(values[2 * i + 1]) & 0xffff0000u);"}}};
+}
+
+inline std::vector<Mutant> all() {
+    return {last_block_dropped(), first_block_added_to_the_tile_before(), neighbours_columns(), residual_twice(), tanh_gelu(),
+            gates_and_ups_swapped(), row_past_the_last(), counter_left(), cut_not_rounded()};
+}
+
+}  // namespace rooftile::chain_mutants
