@@ -71,10 +71,11 @@ class Kernel:
             self._attribute(PROGRAMMATIC, 1)
         if launch["cooperative"]:
             self._attribute(COOPERATIVE, 1)
-        self.config.gx = self._ctas(sms)
+        ctas, below = self._ctas(sms), launch.get("row_splits", 1)
+        self.config.gx, self.config.gy = ctas // below, below
         sizes = bytearray(bytes.fromhex(launch["sizes"]))
         if (at := launch["workspace"]) is not None:
-            count = launch["workspace_bytes"] + self.config.gx * launch["workspace_bytes_per_cta"]
+            count = launch["workspace_bytes"] + ctas * launch["workspace_bytes_per_cta"]
             self.workspace = torch.zeros(count, dtype=torch.uint8, device="cuda")
             sizes[at:at + 8] = self.workspace.data_ptr().to_bytes(8, "little")
         self.sizes = ctypes.create_string_buffer(bytes(sizes), len(sizes))

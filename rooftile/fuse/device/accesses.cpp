@@ -93,6 +93,7 @@ Record launch_record(const FusePlan& plan, const std::string& entry) {
         {"sizes", sizes_hex(plan)},
         {"cooperative", launch.cooperative},
         {"ctas_together", plan.config.cluster},
+        {"row_splits", plan.config.row_splits},
         {"rounds_even", false},  // of schema 1: no grid is cut so any more
         {"workspace_bytes", std::int64_t(fuse_workspace_bytes(plan, 0))},
         {"workspace_bytes_per_cta", std::int64_t(fuse_workspace_bytes(plan, 1) - fuse_workspace_bytes(plan, 0))},
