@@ -124,6 +124,9 @@ int simulate_gemm(const Given& given, const OutputFlags& output, const Invocatio
     if (given.has("policy")) flags.policy = given.text("policy");
     if (given.has("l2")) flags.layout = given.text("l2");
     const Problem problem = gemm_operation().problem(given);
+    if (const auto& p = problem.own.as<GemmProblem>(); p.groups || p.batch > 1)
+        throw RequestError(fmt::format("{} is not simulated: L2 is followed through the tiles of one product; give the sizes of one",
+                                       p.groups ? given.name("groups") : given.name("batch")));
     const Own request = Own::of(GemmAsk{.request = gemm_request(given, 1), .sample = 0, .orders = {}});
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);

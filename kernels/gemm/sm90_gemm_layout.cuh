@@ -90,6 +90,16 @@ struct TileOrigin {
     __device__ TileOrigin moved(int down, int right) const { return {m + down, n + right, batch, end}; }
 };
 
+/// Tiles of groups are of two kinds, which alternate.
+template <int cluster, bool grouped>
+struct Sm90Turns {
+    using type = StaticTileScheduler<cluster>;
+};
+template <int cluster>
+struct Sm90Turns<cluster, true> {
+    using type = RotatingTileScheduler<cluster>;
+};
+
 /// The tiles of C as this CTA's cluster meets them, product after product.
 template <Sm90GemmConfig C>
 struct Sm90TileScheduler {
@@ -97,7 +107,7 @@ struct Sm90TileScheduler {
     int rank;  // of this CTA among the peers of its part
     int part;  // of K, in the cluster
     int piece = 0;  // of K, that the cluster has
-    StaticTileScheduler<C.cluster_ctas()> tiles;
+    typename Sm90Turns<C.cluster_ctas(), C.grouped()>::type tiles;
     [[maybe_unused]] Sm90Groups<C> groups;
     __device__ Sm90TileScheduler(const GemmArguments& arguments, const Sm90Shared<C>& shared)
         : args(arguments),
@@ -116,13 +126,14 @@ struct Sm90TileScheduler {
         }
     }
     __device__ static int rows_of_tiles(const GemmArguments& args, const Sm90Shared<C>& shared) {
-        if constexpr (C.grouped()) return shared.groups().tiles(args.groups);
+        if constexpr (C.grouped()) return shared.groups().tiles();
         else return ceil_div(args.m, C.cluster_m * C.tile_m) * (C.batched ? args.batch : 1);
     }
     /// The same of a group's tiles: they begin where the group does, and the last one may reach beyond its end.
     __device__ TileOrigin origin_in_group() const {
-        const int group = groups.group_of(tiles.index / tiles.columns), before = group == 0 ? 0 : groups.tiles_up_to(group - 1);
-        const TileCoordinate t = tile_at(tiles.index - before * tiles.columns, groups.tiles_up_to(group) - before, tiles.columns,
+        const int index = groups.visited(tiles.index, tiles.columns), place = groups.place_of(index / tiles.columns);
+        const int before = place == 0 ? 0 : groups.tiles_up_to(place - 1), group = groups.group(place);
+        const TileCoordinate t = tile_at(index - before * tiles.columns, groups.tiles_up_to(place) - before, tiles.columns,
                                          static_cast<Order>(args.order), args.group);
         return {groups.first_row(group) + (t.row * C.cluster_m + rank / C.cluster_n) * C.tile_m,
                 min((t.column * C.cluster_n + rank % C.cluster_n) * C.tile_n, args.last_n), group, groups.first_row(group + 1)};

@@ -22,6 +22,32 @@ struct StaticTileScheduler {
     __device__ void advance() { index += step; }
 };
 
+/// The same where tiles of unlike kinds follow each other in a fixed pattern: a team's place in its turn moves on from turn to turn, so
+/// that no team meets one kind alone.
+template <int cluster>
+struct RotatingTileScheduler {
+    int rows, columns;
+    int step = static_cast<int>(gridDim.x / cluster);
+    int first = 0;  // of this turn's tiles
+    int place = static_cast<int>(blockIdx.x / cluster);
+    int index = place;
+
+    __device__ bool more() const { return index < rows * columns; }
+    __device__ bool more_after_this() const { return first + step + next_place() < rows * columns; }
+    __device__ void advance() {
+        first += step;
+        place = next_place();
+        index = first + place;
+    }
+
+  private:
+    /// Five eighths of a turn further on: near the golden ratio, whose multiples fill a circle most evenly; odd.
+    __device__ int next_place() const {
+        const int next = place + (step * 5 / 8 | 1);
+        return next < step ? next : next - step;
+    }
+};
+
 /// Stands for the tile behind the last one. No constexpr: that would be a variable of every module.
 enum : unsigned { no_tile = 0xffffffffu };
 

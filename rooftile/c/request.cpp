@@ -87,10 +87,10 @@ void add(Given& given, const std::string& key, const Field& field, const Json& v
         if (!value.is_array()) given.add(field.key, text_of_value(key, field, value));
         else
             for (const Json& element : value) given.add(field.key, text_of_value(key, field, element));
-    } else if (value.is_array() && field.form.find('x') != std::string::npos) {  // "MxNxK"
+    } else if (value.is_array() && field.form.find_first_of("x,") != std::string::npos) {  // "MxNxK", "A,B,D"
         std::vector<std::string> parts;
         for (const Json& element : value) parts.push_back(text_of_value(key, field, element));
-        given.add(field.key, fmt::format("{}", fmt::join(parts, "x")));
+        given.add(field.key, fmt::format("{}", fmt::join(parts, field.form.find('x') != std::string::npos ? "x" : ",")));
     } else {
         given.add(field.key, text_of_value(key, field, value));
     }

@@ -94,7 +94,9 @@ void schedule_traffic(DerivationWriter& w) {
         "waves", std::string("ceil(tiles * split_k") + (w.tile().grid_split_k > 1 ? " * grid_split_k" : "")
             + " / slots), slots = SMs * ctas_per_sm in whole clusters   [M29]",
         {Derivation::given("tiles", double(waves.tiles), "",
-                           fmt::format("ceil({} / {}) x ceil({} / {}), whole clusters", p.m, w.tile().tile_m,
+                           fmt::format("{} x ceil({} / {}), whole clusters",
+                                       p.groups ? fmt::format("{} rows of tiles of all groups", p.groups->tiles(std::int64_t{w.tile().tile_m} * w.tile().cluster_m) * w.tile().cluster_m)
+                                                : fmt::format("ceil({} / {})", p.m, w.tile().tile_m),
                                        p.n, w.tile().tile_n)),
          w.config("split_k", w.tile().split_k),
          Derivation::given("slots", waves.slots, "", "whole clusters within GPCs"), w.steps.fact("sm.count"),

@@ -94,10 +94,68 @@ void draw_layout(Random& random, GemmProblem& p) {
     for (std::int64_t* offset : {&p.a_offset, &p.b_offset, &p.c_offset}) *offset = random.whole(0, furthest_offset);
 }
 
-/// Sizes are drawn alike by all laws, and then what is the law's own.
+constexpr double most_bytes = 4e10;  // of all operands together
+
+/// Whether a law may keep it.
+bool kept(const GemmProblem& p) {
+    const double flops = p.flops().value;
+    return flops >= least_flops && flops <= most_flops && p.compulsory_bytes().value <= most_bytes;
+}
+
+/// Heads of an attention, blocks of a block-diagonal layer, slices of a tensor: small products, many of them.
+GemmProblem drawn_batch(Random& random) {
+    const auto extent = [&random] { return stepped(random.log_uniform(32, 8192), random.coin() ? 64 : 8); };
+    const std::int64_t batch = std::llround(random.log_uniform(2, 512)), m = std::llround(random.log_uniform(1, 8192)), n = extent();
+    GemmProblem p = gemm_problem(m, n, extent(), Type::bf16, random.one_in(4) && m % 8 == 0 ? Major::mn : Major::k,
+                                 random.coin() ? Major::mn : Major::k);
+    p.batch = batch;
+    p.c_stride = dense_stride(p, 'c');
+    // Of four operands one serves all products; of what is not shared every fourth lies side by side within its lines.
+    const auto lay = [&](char operand, std::int64_t width, std::int64_t& leading, std::int64_t& stride) {
+        if (random.one_in(8)) return;  // one for all: a stride of 0
+        const bool beside = random.one_in(4) && width % 8 == 0;
+        if (beside) leading = width * batch;
+        stride = beside ? width : dense_stride(p, operand);
+    };
+    lay('a', p.a_major == Major::k ? p.k : p.m, p.lda, p.a_stride);
+    lay('b', p.b_major == Major::k ? p.k : p.n, p.ldb, p.b_stride);
+    return p;
+}
+
+/// Rows of each group: alike; each row to any of them; or shares that fall as 1 / place, in any order.
+std::vector<std::int64_t> drawn_counts(Random& random, std::int64_t groups, std::int64_t rows) {
+    std::vector<std::int64_t> counts(std::size_t(groups), 0);
+    const std::size_t way = random.pick(3);
+    if (way == 0) {
+        for (std::size_t g = 0; g < counts.size(); ++g) counts[g] = rows / groups + (std::int64_t(g) < rows % groups ? 1 : 0);
+        return counts;
+    }
+    std::vector<std::uint64_t> up_to(counts.size());
+    for (std::size_t g = 0; g < counts.size(); ++g) up_to[g] = way == 1 ? 1 : (std::uint64_t{1} << 32) / (g + 1);
+    for (std::size_t g = counts.size(); g > 1; --g) std::swap(up_to[g - 1], up_to[random.pick(g)]);
+    for (std::size_t g = 1; g < up_to.size(); ++g) up_to[g] += up_to[g - 1];
+    for (std::int64_t row = 0; row < rows; ++row)
+        ++counts[std::size_t(std::upper_bound(up_to.begin(), up_to.end(), random.pick(up_to.back())) - up_to.begin())];
+    return counts;
+}
+
+/// Layers of experts: width, experts and tokens as models have them.
+GemmProblem drawn_groups(Random& random) {
+    const std::int64_t groups = std::llround(random.log_uniform(2, 256)), hidden = stepped(random.log_uniform(1024, 8192), 128),
+                       inner = stepped(random.log_uniform(512, 16384), 64), rows = std::llround(random.log_uniform(16, 131072));
+    const bool down = random.coin();
+    const std::int64_t gates = random.coin() ? 2 : 1;  // gate and up together
+    GemmProblem p = down ? gemm_problem(rows, hidden, inner) : gemm_problem(rows, gates * inner, hidden);
+    p.groups = SharedGroups(drawn_counts(random, groups, rows));
+    p.b_stride = dense_stride(p, 'b');
+    return p;
+}
+
+/// Sizes are drawn alike by all laws that do not draw whole problems, and then what is the law's own.
 struct Law {
     std::string_view name, meaning;
     void (*draw)(Random&, GemmProblem&);
+    GemmProblem (*whole)(Random&) = nullptr;
 };
 constexpr Law laws[] = {
     {"draw", "half log-uniform, half layers of models, 5e7 to 2e13 FLOP", [](Random&, GemmProblem&) {}},
@@ -113,6 +171,14 @@ constexpr Law laws[] = {
      "half log-uniform, half layers of models, 5e7 to 2e13 FLOP; bias, bias and gelu (of both kinds) or relu, silu, residual, bias "
      "and residual, silu times a tensor",
      draw_epilogue},
+    {"batch",
+     "2 to 512 products; m 1 to 8192, n and k 32 to 8192 in steps of 8 or 64, all log-uniform; A m-major in a quarter, B n-major in half; "
+     "an eighth of the operands serves all, a quarter of the rest lies side by side; 5e7 to 2e13 FLOP, at most 4e10 B",
+     nullptr, drawn_batch},
+    {"group",
+     "layers of 2 to 256 experts, 1024 to 8192 wide, 512 to 16384 within, up (half with gate) or down; 16 to 131072 rows, all log-uniform; "
+     "counts alike, each row to any, or shares as 1 / place; 5e7 to 2e13 FLOP, at most 4e10 B",
+     nullptr, drawn_groups},
 };
 
 const Law& law_of(const DrawRequest& request) {
@@ -132,6 +198,12 @@ GemmProblem drawn_gemm(Random& random, const DrawRequest& request) {
     const Law& law = law_of(request);
     const bool any = law.draw == draw_layout;
     for (;;) {
+        if (law.whole) {
+            const GemmProblem problem = law.whole(random);
+            if (!kept(problem)) continue;
+            check(problem);
+            return problem;
+        }
         const Sizes s = random.coin() ? log_sizes(random, any) : layer_sizes(random, any);
         const double flops = 2.0 * double(s.m) * double(s.n) * double(s.k);
         if (flops < least_flops || flops > most_flops) continue;
@@ -148,7 +220,9 @@ ProblemTraits gemm_traits(const GemmProblem& p) {
         return line_step(pitch * bytes_of(type)) == PackedCopy::alignment;
     };
     ProblemTraits t;
-    t.band = p.m >= 2048 ? "M >= 2048" : p.m >= 128 ? "M 128 .. 2047" : "M < 128";
+    const double rows = p.rows_a_matrix();  // of groups the mean
+    t.band = p.groups ? (rows >= 128 ? "128 rows a group and more" : rows >= 16 ? "16 .. 127 rows a group" : "under 16 rows a group")
+             : p.m >= 2048 ? "M >= 2048" : p.m >= 128 ? "M 128 .. 2047" : "M < 128";
     t.features = {{"m no multiple of 64", p.m % whole != 0},
                   {"n no multiple of 64", p.n % whole != 0},
                   {"k no multiple of 64", p.k % whole != 0},
@@ -156,6 +230,10 @@ ProblemTraits gemm_traits(const GemmProblem& p) {
                    !on_line(p.lda, p.a_type) || !on_line(p.ldb, p.b_type) || !on_line(p.ldc, p.c_type)},
                   {"narrow: n <= 256", p.n <= narrow},
                   {"deep: k >= 8 m, 8 n", p.k >= deep * std::max(p.m, p.n)}};
+    if (p.groups) {
+        t.features.push_back({"empty groups", p.groups->with_rows() < p.groups->count()});
+        t.features.push_back({"the longest group >= 4 means", double(p.groups->longest()) >= 4 * rows});
+    }
     t.x = {"m", double(p.m)};
     t.y = {"n k", double(p.n) * double(p.k)};
     t.flops = p.flops().value;

@@ -74,7 +74,7 @@ std::vector<Field> make_fields() {
         {"stride_a", "N", "Elements from one A of a batch to the next, 0: one A for all; default: dense", problem},
         {"stride_b", "N", "The same of B, of groups too, which have one each", problem},
         {"stride_d", "N", "The same of the results, which lie apart", problem},
-        {"groups", "LIST",
+        {"groups", "R,R,..",
          "Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and scaled to m; or a file", problem,
          FieldKind::text},
         // Named so that it is refused by name.

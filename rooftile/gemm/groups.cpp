@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <fstream>
 #include <numeric>
@@ -32,6 +33,11 @@ std::int64_t sum_of_tiles(std::span<const std::int64_t> rows, std::int64_t heigh
 
 GemmGroups::GemmGroups(std::vector<std::int64_t> rows) : rows_(std::move(rows)) {
     for (std::int64_t r : rows_) total_ += r, with_rows_ += r > 0 ? 1 : 0, longest_ = std::max(longest_, r);
+    std::vector<Alike> bins(64);
+    for (std::int64_t r : rows_)
+        if (r > 0) ++bins[std::size_t(std::bit_width(std::uint64_t(r)))].groups, bins[std::size_t(std::bit_width(std::uint64_t(r)))].rows += double(r);
+    for (Alike& bin : bins)
+        if (bin.groups > 0) bin.rows /= double(bin.groups), alike_.push_back(bin);
     for (std::int64_t height = step; height <= most_height; height += step) tiles_.push_back(sum_of_tiles(rows_, height));
 }
 

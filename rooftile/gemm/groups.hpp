@@ -25,11 +25,18 @@ class GemmGroups {
     std::int64_t tiles(std::int64_t height) const;
     /// Most tiles of that height that as many groups of as many rows in all may take.
     std::int64_t max_tiles(std::int64_t height) const;
+    /// Groups of about as many rows: within a factor of two, and the mean of them.
+    struct Alike {
+        std::int64_t groups = 0;
+        double rows = 0;
+    };
+    std::span<const Alike> alike() const { return alike_; }
     /// Where each begins, and the last one's end.
     std::vector<std::int32_t> offsets() const;
 
   private:
     std::vector<std::int64_t> rows_;
+    std::vector<Alike> alike_;
     std::vector<std::int64_t> tiles_;  // of heights 8, 16, ..: the search asks again and again
     std::int64_t total_ = 0, with_rows_ = 0, longest_ = 0;
 };

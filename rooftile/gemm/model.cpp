@@ -140,13 +140,19 @@ double bytes(std::int64_t rows, std::int64_t columns, Type type) {
 }  // namespace
 
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p)
-    : a_(p.rows_a_matrix() * double(p.k) * bytes_of(p.a_type)),
+    : ScheduleTraffic(hw, t, p, p.rows_a_matrix(), double(p.groups ? p.groups->with_rows() : p.batch)) {
+    if (!p.groups || p.groups->alike().size() < 2) return;
+    for (const GemmGroups::Alike& groups : p.groups->alike()) alike_.push_back(ScheduleTraffic(hw, t, p, groups.rows, double(groups.groups)));
+}
+
+ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double rows, double products)
+    : a_(rows * double(p.k) * bytes_of(p.a_type)),
       b_(bytes(p.n, p.k, p.b_type)),
-      c_(p.rows_a_matrix() * double(p.n) * bytes_of(p.c_type) + (p.epilogue ? p.epilogue->bytes / double(p.batch) : 0)),  // read once, tile by tile, as C is written
-      products_(double(p.groups ? p.groups->with_rows() : p.batch)),
+      c_(rows * double(p.n) * bytes_of(p.c_type) + (p.epilogue ? p.epilogue->bytes / double(p.batch) : 0)),  // read once, tile by tile, as C is written
+      products_(products),
       a_shared_(p.a_stride == 0 && !p.groups),
       b_shared_(p.b_stride == 0),
-      rows_(rows_a_matrix(p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1))),
+      rows_(whole_up(rows / t.tile_m)),
       columns_(double(ceil_div(p.n, t.tile_n))),
       slots_(hw.sms * t.ctas_per_sm / t.k_parts()),
       l2_(hw.l2_bytes),
@@ -179,7 +185,22 @@ OperandBytes ScheduleTraffic::of_batch(const OperandBytes& one) const {
     return {a_shared_ && stays ? one.a : products_ * one.a, b_shared_ && stays ? one.b : products_ * one.b, products_ * one.c};
 }
 
-OperandBytes ScheduleTraffic::dram_by_operand(Order order, int group) const { return of_batch(of_one(order, group)); }
+OperandBytes ScheduleTraffic::dram_by_operand(Order order, int group) const {
+    if (alike_.empty()) return of_batch(of_one(order, group));
+    OperandBytes all{0, 0, 0};
+    for (const ScheduleTraffic& groups : alike_) {
+        const OperandBytes of = groups.dram_by_operand(order, group);
+        all.a += of.a, all.b += of.b, all.c += of.c;
+    }
+    return all;
+}
+
+double ScheduleTraffic::least() const {
+    if (alike_.empty()) return of_batch({a_, b_, c_}).sum();
+    double all = 0;
+    for (const ScheduleTraffic& groups : alike_) all += groups.least();
+    return all;
+}
 
 OperandBytes ScheduleTraffic::of_one(Order order, int group) const {
     const OperandBytes unknown{std::nan(""), std::nan(""), std::nan("")};
@@ -215,7 +236,7 @@ double crossing_share(const GemmHardware& hw, const GemmTile& t, const GemmProbl
             if (readers % 2 == 1) all_at_home *= one;
         return 1 - all_at_home;
     };
-    const double a = double(p.m) * bytes_of(p.a_type), b = double(p.n) * bytes_of(p.b_type);
+    const double a = double(p.m) * bytes_of(p.a_type), b = double(p.n) * bytes_of(p.b_type) * (p.groups ? double(p.groups->with_rows()) : 1);
     return (a * crossing(columns) + b * crossing(std::int64_t(whole_up(rows_a_matrix(p, {rows, columns, products}))))) / (a + b);
 }
 

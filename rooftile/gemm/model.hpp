@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/types.hpp"
 #include "rooftile/core/arithmetic.hpp"
@@ -136,11 +137,13 @@ class ScheduleTraffic {
     double dram(Order order, int group) const { return dram_by_operand(order, group).sum(); }
     OperandBytes dram_by_operand(Order order, int group) const;
     /// Bytes with every operand moved once: no order moves less.
-    double least() const { return of_batch({a_, b_, c_}).sum(); }
-    /// The same of one product: what must find room in L2.
-    double least_of_one() const { return a_ + b_ + c_; }
+    double least() const;
+    /// The same of one product, of groups the longest: what must find room in L2.
+    double least_of_one() const { return alike_.empty() ? a_ + b_ + c_ : alike_.back().least_of_one(); }
 
   private:
+    /// Of a product of so many rows, which stands for `products` of them.
+    ScheduleTraffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, double rows, double products);
     OperandBytes of_one(Order order, int group) const;
     OperandBytes of_batch(const OperandBytes& one) const;
     /// A tile schedule in bands of rows; down the columns the operands change their parts.
@@ -165,6 +168,7 @@ class ScheduleTraffic {
     double l2_;
     int cluster_m_, cluster_n_;
     Bands down_;
+    std::vector<ScheduleTraffic> alike_;  ///< groups of unlike counts, by their counts; else empty
 };
 
 struct Waves {

@@ -75,6 +75,8 @@ ScoredOrder order_by_formula(const ScheduleTraffic& traffic, const InnerSpace& i
 
 std::optional<ScoredOrder> order_by_simulation(const GemmHardware& hw, const GemmTile& tile,
                                                const GemmProblem& problem, const InnerSpace& inner) {
+    // Of unlike counts none stands for the others: the formula's order stays.
+    if (problem.groups && problem.groups->alike().size() > 1) return std::nullopt;
     if (problem.groups) return order_by_simulation(hw, tile, as_batch(problem), inner);
     const ScheduleTraffic traffic(hw, tile, problem);
     const auto [rows, columns, products] = cluster_grid(problem, tile);

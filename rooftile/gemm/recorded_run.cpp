@@ -81,6 +81,15 @@ GemmProblem gemm_problem_of(const Json& p) {
     problem.a_offset = p.value("a_offset", problem.a_offset);
     problem.b_offset = p.value("b_offset", problem.b_offset);
     problem.c_offset = p.value("c_offset", problem.c_offset);
+    if (p.value("batch", 1) > 1) {
+        problem.batch = extent_at(p, "batch");
+        problem.a_stride = p.value("stride_a", std::int64_t{0}), problem.b_stride = p.value("stride_b", std::int64_t{0});
+        problem.c_stride = p.value("stride_d", std::int64_t{0});
+    }
+    if (p.contains("groups")) {
+        problem.groups = gemm_groups(p.at("groups").get<std::string>(), problem.m, "problem.groups");
+        problem.b_stride = p.value("stride_b", dense_stride(problem, 'b'));
+    }
     check(problem);
     return problem;
 }

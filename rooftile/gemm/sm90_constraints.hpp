@@ -212,8 +212,10 @@ class ConstraintChecker {
         if (size > hw_.cluster_ctas)
             return stop(Constraint::at(Reason::cluster, size, hw_.cluster_ctas,
                                        "a cluster of {needed} CTAs; the machine takes {available}"));
-        if (f_.tiles.rows < t.cluster_m)
-            return stop(Constraint::at(Reason::cluster, t.cluster_m, double(f_.tiles.rows),
+        // Of groups in the longest one: else a CTA of each cluster would have no rows.
+        const std::int64_t rows = problem_.groups ? ceil_div(problem_.groups->longest(), std::int64_t{t.tile_m}) : f_.tiles.rows;
+        if (rows < t.cluster_m)
+            return stop(Constraint::at(Reason::cluster, t.cluster_m, double(rows),
                                        "cluster_m = {needed}, but there is {available} row of tiles"));
         return f_.tiles.columns < t.cluster_n
                && stop(Constraint::at(Reason::cluster, t.cluster_n, double(f_.tiles.columns),

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 
 #include "rooftile/error.hpp"
@@ -109,12 +110,46 @@ TEST(GemmDraw, EpiloguesAreOfAllForms) {
     for (const auto& [form, count] : forms) EXPECT_NEAR(count, draws / 8, 0.04 * draws) << form;
 }
 
+TEST(GemmDraw, BatchesShareOperandsAndLieInAllWays) {
+    Random random(1);
+    int shared = 0, beside = 0, n_major = 0;
+    for (int i = 0; i < draws; ++i) {
+        const GemmProblem p = drawn_gemm(random, {.law = "batch"});
+        EXPECT_TRUE(p.batch >= 2 && p.batch <= 512) << text_of(p);
+        EXPECT_LE(p.compulsory_bytes().value, 4e10);
+        shared += (p.a_stride == 0) + (p.b_stride == 0);
+        beside += p.b_stride > 0 && p.b_stride < p.ldb;
+        n_major += p.b_major == Major::mn;
+    }
+    EXPECT_NEAR(shared, 0.25 * draws, 0.05 * draws);
+    EXPECT_NEAR(beside, 0.22 * draws, 0.05 * draws);
+    EXPECT_NEAR(n_major, 0.5 * draws, 0.05 * draws);
+}
+
+TEST(GemmDraw, GroupsAreAlikeRoutedAndSkewed) {
+    Random random(1);
+    int alike = 0, empty = 0, skewed = 0;
+    for (int i = 0; i < draws; ++i) {
+        const GemmProblem p = drawn_gemm(random, {.law = "group"});
+        ASSERT_TRUE(p.groups);
+        EXPECT_TRUE(p.groups->count() >= 2 && p.groups->count() <= 256);
+        EXPECT_EQ(p.groups->total(), p.m);
+        const std::int64_t least = *std::min_element(p.groups->rows().begin(), p.groups->rows().end());
+        alike += p.groups->longest() - least <= 1;
+        empty += least == 0;
+        skewed += double(p.groups->longest()) >= 4 * p.rows_a_matrix();
+    }
+    EXPECT_NEAR(alike, 0.36 * draws, 0.06 * draws);
+    EXPECT_GT(empty, 0.1 * draws);
+    EXPECT_GT(skewed, 0.1 * draws);
+}
+
 TEST(GemmDraw, AnotherLawIsRefusedWithAllNames) {
     try {
         gemm_law({.law = "fp7"});
         FAIL() << "accepted";
     } catch (const RequestError& error) {
-        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, epilogue");
+        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, epilogue, batch, group");
     }
 }
 

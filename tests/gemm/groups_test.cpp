@@ -102,6 +102,19 @@ TEST(GemmGroups, NoTileHasRowsOfTwoGroups) {
     EXPECT_THAT(groups.offsets(), ElementsAre(0, 64, 129, 129, 130, 330));
 }
 
+// 5 and 7 have three bits, 64 has seven, 1 one.
+TEST(GemmGroups, AlikeAreThoseWithinAFactorOfTwo) {
+    const GemmGroups groups({64, 5, 0, 7, 1});
+    const auto alike = groups.alike();
+    ASSERT_EQ(alike.size(), 3u);
+    EXPECT_EQ(alike[0].groups, 1);
+    EXPECT_EQ(alike[0].rows, 1);
+    EXPECT_EQ(alike[1].groups, 2);
+    EXPECT_EQ(alike[1].rows, 6);
+    EXPECT_EQ(alike[2].groups, 1);
+    EXPECT_EQ(alike[2].rows, 64);
+}
+
 TEST(GemmGroups, NoCountsTakeMoreTilesThanTheMost) {
     Random random(5);
     for (int i = 0; i < 300; ++i) {
@@ -171,10 +184,21 @@ TEST(GemmGroups, TheirTimeIsThatOfABatchWhereTheyAreAlike) {
 
 TEST(GemmGroups, FewRowsAGroupStandOnTheShortSideOfTheInstruction) {
     std::variant<Plans, Infeasible> few, many;
-    const GemmConfig& decode = plans_of(grouped("256x4", 4096, 7168), few).front().config;
-    EXPECT_TRUE(decode.swap_ab);
-    EXPECT_LE(decode.tile_m, 16);
+    const GemmConfig& short_k = plans_of(grouped("64x4", 2048, 512), few).front().config;
+    EXPECT_TRUE(short_k.swap_ab);
+    EXPECT_LE(short_k.tile_m, 16);
     EXPECT_GE(plans_of(grouped("8x2048", 4096, 4096), many).front().config.tile_m, 128);
+}
+
+// Row by row a group of several rows of tiles would bring its weights, more than L2 holds, once for each.
+TEST(GemmGroups, WeightsOfATallGroupAreReadOnce) {
+    std::variant<Plans, Infeasible> outcome;
+    GemmRequest request;
+    request.tile_m = 24, request.swap_ab = true;
+    const GemmProblem p = grouped("7x10,58", 28672, 4096);
+    EXPECT_LT(double(plans_of(p, outcome, request).front().prediction.dram_bytes.value()), 1.02 * p.compulsory_bytes().value);
+    request.order = Order::row;
+    EXPECT_GT(double(plans_of(p, outcome, request).front().prediction.dram_bytes.value()), 1.1 * p.compulsory_bytes().value);
 }
 
 TEST(GemmGroups, RefusedAreBatchesPiecesAndTables) {

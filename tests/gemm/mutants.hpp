@@ -382,7 +382,14 @@ inline Mutant last_row_of_a_turned_group_left() {
 inline Mutant tiles_of_a_group_forgotten() {
     return {"a tile of several is counted for none of its group's rows",
             groups(),
-            {{sm90_groups, "(rows + cluster_rows - 1) / cluster_rows", "rows / cluster_rows + (rows > 0 && rows < cluster_rows)"}}};
+            {{sm90_groups, "return (max(0, begin[i + 1] - begin[i]) + cluster_rows - 1) / cluster_rows;",
+              "const int rows = max(0, begin[i + 1] - begin[i]); return rows / cluster_rows + (rows > 0 && rows < cluster_rows);"}}};
+}
+
+inline Mutant last_tile_of_tall_groups_forgotten() {
+    return {"the last tile of groups of several is taken for one of the others",
+            groups(),
+            {{sm90_groups, "(whole * all_tall_tiles + all_tiles - 1) / all_tiles", "whole * all_tall_tiles / all_tiles"}}};
 }
 
 /// More tiles than CTAs, each stored when it is done.
@@ -534,6 +541,7 @@ inline std::vector<Mutant> all() {
                                last_row_of_a_group_left(),
                                last_row_of_a_turned_group_left(),
                                tiles_of_a_group_forgotten(),
+                               last_tile_of_tall_groups_forgotten(),
                                sums_not_cleared(),
                                turned_rows_swapped(),
                                turned_row_past_c(),

@@ -46,8 +46,8 @@ std::vector<TimedPart> timed_parts(const GemmPlan& plan, AblationStudy& study) {
             fill_bytes(workspace->address(), 0, bytes, nullptr);
         }
         out.push_back({fmt::format("plan {} without {}", plan.rank, name_of(part.ablated)),
-                       [kernel, workspace](Stream stream, const void* a, const void* b, void* c) {
-                           kernel.launch(stream, a, b, c, workspace ? workspace->data() : nullptr);
+                       [kernel, workspace](Stream stream, TensorPointers tensors) {
+                           kernel.launch(stream, tensors, workspace ? workspace->data() : nullptr);
                        },
                        i});
     }

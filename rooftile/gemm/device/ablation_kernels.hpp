@@ -7,13 +7,14 @@
 #include "rooftile/gemm/device/verify.hpp"
 #include "rooftile/gemm/measurement.hpp"
 #include "rooftile/measure/timing.hpp"
+#include "rooftile/measure/verifier.hpp"
 
 namespace rooftile {
 
 /// One of them, loaded into the current context.
 struct TimedPart {
     std::string name;
-    GemmLaunch launch;
+    TensorLaunch launch;
     std::size_t index;  ///< of AblationStudy::parts
 };
 

@@ -23,10 +23,9 @@ std::unique_ptr<const CublasLtLoop> GemmBench::loop(const GemmProblem& problem, 
     return loop;
 }
 
-std::function<void(Stream, std::int64_t)> on(const TensorSets& sets, GemmLaunch launch) {
+std::function<void(Stream, std::int64_t)> on(const TensorSets& sets, TensorLaunch launch) {
     return [&sets, launch = std::move(launch)](Stream stream, std::int64_t set) {
-        const TensorPointers tensors = sets.tensors(set);
-        launch(stream, tensors[0], tensors[1], tensors[2]);
+        launch(stream, sets.tensors(set));
     };
 }
 

@@ -35,7 +35,7 @@ class GemmBench {
 };
 
 /// `launch` on buffer set `set` of `sets`, which must outlive it.
-std::function<void(Stream, std::int64_t set)> on(const TensorSets& sets, GemmLaunch launch);
+std::function<void(Stream, std::int64_t set)> on(const TensorSets& sets, TensorLaunch launch);
 
 /// Algorithm `index` of `baseline`, which must outlive it.
 TensorLaunch launch_of(const CublasLt& baseline, int index);

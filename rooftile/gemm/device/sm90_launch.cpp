@@ -11,6 +11,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/epilogue_source.hpp"
+#include "rooftile/gemm/model.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/parts.hpp"
 #include "rooftile/gemm/pieces.hpp"
@@ -295,7 +296,7 @@ class Sm90Code final : public GemmCode {
             arguments.b = packed_lines(copy, given.shape.ldb, given.shape.b_stride, given.pointers.b, to);
             packed.pointers.b = to;
             packed.shape.ldb = copy.pitch;
-            if (copy.matrices > 1) packed.shape.b_stride = copy.stride();
+            if (given.shape.b_stride != 0) packed.shape.b_stride = copy.stride();
         }
         rooftile::launch(pack, pack_launch(stream, arguments.a.ctas() + arguments.b.ctas(), std::max(arguments.a.matrices, arguments.b.matrices)),
                          arguments);
@@ -324,8 +325,9 @@ class Sm90Code final : public GemmCode {
     }
     void launch(const Function& function, const Launch& launch, const GemmShape& shape,
                 const GemmPointers& p) const override {
-        const GemmTensors tensors =
+        GemmTensors tensors =
             as_packed(gemm_tensors(config_, shape, p.a, p.b, p.c, plan_.a_policy, plan_.b_policy), shape);
+        if (most_groups_are_one_tile()) tensors.b.l2_promotion_bytes = 128;  // what operand() does where one reads it
         TensorMap map_a{}, map_b{}, map_c{};
         encode(map_a, tensors.a);
         encode(map_b, tensors.b);
@@ -376,7 +378,7 @@ class Sm90Code final : public GemmCode {
             const PackedBytes bytes{static_cast<const unsigned char*>(from), reinterpret_cast<unsigned char*>(to), copy.lines, copy.width,
                                     leading, copy.pitch, stride, copy.stride(), unsigned(copy.matrices), major == Major::k};
             from = to, leading = copy.pitch;
-            if (copy.matrices > 1) stride = copy.stride();
+            if (stride != 0) stride = copy.stride();
             to += copy.bytes();
             return bytes;
         };
@@ -411,6 +413,12 @@ class Sm90Code final : public GemmCode {
         if (plan_.pack_a) tensors.a.inner = copy_of_a(shape).filled();
         if (plan_.pack_b) tensors.b.inner = copy_of_b(shape).filled();
         return tensors;
+    }
+    /// By the counts that were planned for: no more than half of the groups with rows have a second row of cluster tiles.
+    bool most_groups_are_one_tile() const {
+        if (!problem_.groups) return false;
+        const TileGrid clusters = cluster_grid(problem_, config_.tile_m, config_.tile_n, config_.cluster_m, config_.cluster_n);
+        return rows_a_matrix(problem_, clusters) <= 1.5;
     }
     PiecesWorkspace pieces(const GemmShape& s) const { return pieces_workspace(plan_, s.m, s.n, s.batch); }
     PackedCopy copy_of_a(const GemmShape& s) const { return packed_copy(config_.type, config_.a_major, s.m, s.k, s.a_matrices()); }
