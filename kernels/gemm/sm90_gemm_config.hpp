@@ -195,8 +195,8 @@ struct Sm90GemmConfig {
     /// Full and empty of each stage; two for the exchange between parts of K.
     constexpr int all_barrier_bytes() const { return (2 * stages + (split_k > 1 ? 2 : 0)) * barrier_bytes; }
 
-    /// Three numbers a group, and three more; in whole barriers.
-    constexpr int group_bytes() const { return grouped() ? 4 * (3 * group_slots + 4) : 0; }
+    /// Two words a group, three more, and a number of 16 bits a group; in whole barriers.
+    constexpr int group_bytes() const { return grouped() ? 4 * (2 * group_slots + 4) + 2 * group_slots : 0; }
 
     /// Everything but the stages.
     constexpr int reserved_bytes() const { return epilogue_bytes() + all_barrier_bytes() + group_bytes(); }

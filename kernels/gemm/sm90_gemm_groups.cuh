@@ -24,11 +24,11 @@ struct Sm90Groups {
 
     /// Of the `i`-th group that is visited: rows of cluster tiles up to its end, and its number.
     __device__ int tiles_up_to(int i) const { return word(i); }
-    __device__ int group(int i) const { return word(C.group_slots + i); }
-    __device__ int first_row(int group) const { return word(2 * C.group_slots + group); }
+    __device__ int group(int i) const { return ptx::load_shared_half(number(i)); }
+    __device__ int first_row(int group) const { return word(C.group_slots + group); }
     /// Of those with several; and how many in 2^32 tiles.
-    __device__ int tiles_of_tall() const { return word(3 * C.group_slots + 1); }
-    __device__ unsigned share_of_tall() const { return unsigned(word(3 * C.group_slots + 2)); }
+    __device__ int tiles_of_tall() const { return word(2 * C.group_slots + 1); }
+    __device__ unsigned share_of_tall() const { return unsigned(word(2 * C.group_slots + 2)); }
     __device__ int tiles() const { return tiles_up_to(C.group_slots - 1); }
 
     /// By the first warp, before anyone asks. What the offsets say beyond A's rows is not taken.
@@ -63,15 +63,16 @@ struct Sm90Groups {
             const int tiles = tiles_of(i), place = tiles > 1 ? tall : all_tall + first + i - tall;
             const int up_to = tiles > 1 ? tall_tiles += tiles : all_tall_tiles + (low_tiles += tiles);
             tall += tiles > 1;
-            set(place, up_to), set(C.group_slots + place, first + i), set(2 * C.group_slots + first + i, begin[i]);
+            set(place, up_to), set(C.group_slots + first + i, begin[i]);
+            ptx::store_shared_half(number(place), static_cast<unsigned short>(first + i));
         }
         if (lane != 31) return;
-        set(3 * C.group_slots, begin[of_a_lane]);
-        set(3 * C.group_slots + 1, all_tall_tiles);
+        set(2 * C.group_slots, begin[of_a_lane]);
+        set(2 * C.group_slots + 1, all_tall_tiles);
         // Rounded up: of all tiles exactly those. Where all are of one kind there is nothing to mix.
         const unsigned long long whole = 1ull << 32;
         const bool mixed = all_tall_tiles > 0 && all_tall_tiles < all_tiles;
-        set(3 * C.group_slots + 2, mixed ? int((whole * all_tall_tiles + all_tiles - 1) / all_tiles) : 0);
+        set(2 * C.group_slots + 2, mixed ? int((whole * all_tall_tiles + all_tiles - 1) / all_tiles) : 0);
     }
     /// Which of `columns` columns of all rows of cluster tiles is the `index`-th to compute.
     __device__ int visited(int index, int columns) const {
@@ -89,6 +90,7 @@ struct Sm90Groups {
     }
 
   private:
+    __device__ unsigned number(int i) const { return at + 4 * (2 * C.group_slots + 4) + 2 * i; }
     __device__ int word(int i) const { return int(ptx::load_shared_word(at + 4 * i)); }
     __device__ void set(int i, int x) const { ptx::store_shared(at + 4 * i, unsigned(x)); }
 };

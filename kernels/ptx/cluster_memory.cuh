@@ -30,6 +30,9 @@ __device__ inline unsigned short load_shared_half(unsigned shared) {
     asm volatile("ld.shared::cta.u16 %0, [%1];" : "=h"(half) : "r"(shared));
     return half;
 }
+__device__ inline void store_shared_half(unsigned shared, unsigned short half) {
+    asm volatile("st.shared::cta.u16 [%0], %1;" ::"r"(shared), "h"(half) : "memory");
+}
 __device__ inline void store_shared_1(unsigned shared, float x) {
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared), "f"(x) : "memory");
 }
