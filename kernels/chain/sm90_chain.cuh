@@ -12,6 +12,9 @@
 // The grid is persistent: who is done takes the next tile from a counter. The producer asks for it when it has started the last copy
 // of a tile, some blocks before the consumers are through, and tells them beside X.
 //
+// All CTAs stream the same W1 and W2. A tile begins at a block of its own and goes round, so that they do not ask the same few lines of L2
+// at once; a tile's sums have one order wherever it runs.
+//
 // Of swiglu a block has tile_ff rows of gates and as many of ups, and H = silu(gate) * up.
 #pragma once
 
@@ -35,15 +38,15 @@ inline constexpr int sm90_chain_turn_barrier = 1;  ///< and the next two
 template <Sm90ChainConfig C>
 struct Sm90ChainShared {
     unsigned base;
-    __device__ unsigned x() const { return base; }
-    __device__ unsigned w1(int stage) const { return base + C.x_bytes() + stage * C.w1_bytes(); }
+    __device__ unsigned x(int stage) const { return base + stage * C.x_bytes(); }
+    __device__ unsigned w1(int stage) const { return x(C.x_stages) + stage * C.w1_bytes(); }
     __device__ unsigned w2(int stage) const { return w1(C.stages) + stage * C.w2_bytes(); }
     __device__ unsigned barriers() const { return w2(C.stages); }
-    __device__ Ring<1> x_ring() const { return {barriers()}; }
-    __device__ Ring<C.stages> w1_ring() const { return {barriers() + Ring<1>::bytes()}; }
-    __device__ Ring<C.stages> w2_ring() const { return {barriers() + Ring<1>::bytes() + Ring<C.stages>::bytes()}; }
+    __device__ Ring<C.x_stages> x_ring() const { return {barriers()}; }
+    __device__ Ring<C.stages> w1_ring() const { return {barriers() + Ring<C.x_stages>::bytes()}; }
+    __device__ Ring<C.stages> w2_ring() const { return {w1_ring().barriers + Ring<C.stages>::bytes()}; }
     /// Written before X is announced, read behind the wait for it.
-    __device__ unsigned tile_number() const { return barriers() + C.all_barrier_bytes(); }
+    __device__ unsigned tile_number(int x_stage) const { return barriers() + C.all_barrier_bytes() + x_stage * C.tile_number_bytes; }
 };
 
 template <Sm90ChainConfig C>
@@ -51,16 +54,16 @@ __device__ int chain_blocks(const ChainArguments& args) {
     return (args.ff + C.tile_ff - 1) / C.tile_ff;
 }
 
-/// The producer, one thread: the first W1 and X, then each next W1 before the W2 that it runs ahead of.
+/// The producer, one thread: a tile's X and first W1, then each next W1 before the W2 that it runs ahead of.
 template <Sm90ChainConfig C>
 __device__ void produce(const TensorMap& map_x, const TensorMap& map_w1, const TensorMap& map_w2, const ChainArguments& args,
                         const Sm90ChainShared<C>& shared) {
-    RingPosition<1> x_at;
+    RingPosition<C.x_stages> x_at;
     RingPosition<C.stages> w1_at, w2_at;
-    const Ring<1> x_ring = shared.x_ring();
+    const Ring<C.x_stages> x_ring = shared.x_ring();
     const auto tell = [&](unsigned number) {
         x_ring.acquire(x_at);
-        ptx::store_shared(shared.tile_number(), number);
+        ptx::store_shared(shared.tile_number(x_at.stage), number);
     };
     const auto load_w1 = [&](int block) {
         const Ring<C.stages> ring = shared.w1_ring();
@@ -88,33 +91,37 @@ __device__ void produce(const TensorMap& map_x, const TensorMap& map_w1, const T
     const auto tiles = static_cast<unsigned>((args.m + C.tile_m - 1) / C.tile_m);
     ScheduleSlots<1, 1> alone;
     for (DynamicTileScheduler<1, 1> turn(alone, args.counter, tiles); turn.more(); turn.ask(), turn.advance()) {
-        load_w1(0);  // before X, whose place the tile before still holds
+        const int first = static_cast<int>(turn.index() % static_cast<unsigned>(blocks));
+        const auto turned = [&](int block) { return first + block < blocks ? first + block : first + block - blocks; };
+        if constexpr (C.x_stages == 1) load_w1(first);  // before X, whose place the tile before still holds
         tell(turn.index());
-        x_ring.expect(0, C.x_bytes());
+        x_ring.expect(x_at.stage, C.x_bytes());
 #pragma unroll
         for (int i = 0; i < C.boxes(C.d); ++i)
-            ptx::tma_load_2d(shared.x() + i * C.box_bytes(C.tile_m), map_x, i * C.box_elements, static_cast<int>(turn.index()) * C.tile_m,
-                             x_ring.full(0));
+            ptx::tma_load_2d(shared.x(x_at.stage) + i * C.box_bytes(C.tile_m), map_x, i * C.box_elements,
+                             static_cast<int>(turn.index()) * C.tile_m, x_ring.full(x_at.stage));
         x_at.advance();
+        if constexpr (C.x_stages > 1) load_w1(first);
         for (int block = 1; block < blocks; ++block) {
-            load_w1(block);
-            load_w2(block - 1);
+            load_w1(turned(block));
+            load_w2(turned(block - 1));
         }
-        load_w2(blocks - 1);
+        load_w2(turned(blocks - 1));
     }
     tell(no_tile);
-    x_ring.commit(0);
+    x_ring.commit(x_at.stage);
 }
 
 /// S = X W1^T of this warpgroup's rows and one block, issued; `product`: gates or ups.
 template <Sm90ChainConfig C>
-__device__ void multiply_first(float (&sums)[C.tile_ff / 2], const Sm90ChainShared<C>& shared, int warpgroup, int stage, int product) {
+__device__ void multiply_first(float (&sums)[C.tile_ff / 2], const Sm90ChainShared<C>& shared, int warpgroup, int x_stage, int stage,
+                               int product) {
     constexpr int steps_a_box = C.box_elements / 16, step_bytes = 32, eight_rows = 8 * C.swizzle_bytes;
 #pragma unroll
     for (int step = 0; step < C.d / 16; ++step) {
         const unsigned within = step % steps_a_box * step_bytes;
         const int box = step / steps_a_box;
-        const unsigned x = shared.x() + box * C.box_bytes(C.tile_m) + warpgroup * C.box_bytes(C.warpgroup_m) + within;
+        const unsigned x = shared.x(x_stage) + box * C.box_bytes(C.tile_m) + warpgroup * C.box_bytes(C.warpgroup_m) + within;
         const unsigned w = shared.w1(stage) + (product * C.boxes(C.d) + box) * C.box_bytes(C.tile_ff) + within;
         ptx::wgmma<C.tile_ff, C.type, C.type, Major::k, Major::k>(sums, ptx::matrix_descriptor(x, 16, eight_rows),
                                                                    ptx::matrix_descriptor(w, 16, eight_rows), step > 0);
@@ -169,6 +176,28 @@ __device__ void narrow_pairs(unsigned (&pairs)[count / 2], const float (&values)
     for (int i = 0; i < count / 2; ++i) pairs[i] = ptx::pack2<type>(values[2 * i], values[2 * i + 1]);
 }
 
+/// The residual of this thread's sums, two elements a word, all on their way at once: beside the tile's last product.
+template <Sm90ChainConfig C>
+__device__ void load_residual(unsigned (&words)[C.d / 4], const ChainArguments& args, long long row) {
+    const int lane4 = static_cast<int>(threadIdx.x % 4);
+#pragma unroll
+    for (int i = 0; i < C.d / 4; ++i) {
+        const long long at = row + 8 * (i % 2);
+        const int column = i / 2 * 8 + 2 * lane4;
+        words[i] = 0;
+        if (at < args.m && column < args.d)
+            words[i] = *reinterpret_cast<const unsigned*>(static_cast<const char*>(args.x) + C.element_bytes * (at * args.d + column));
+    }
+}
+template <Sm90ChainConfig C>
+__device__ void add_residual(float (&sums)[C.d / 2], const unsigned (&words)[C.d / 4]) {
+#pragma unroll
+    for (int i = 0; i < C.d / 4; ++i) {
+        sums[2 * i] += ptx::widen<C.type>(words[i] & 0xffffu);
+        sums[2 * i + 1] += ptx::widen_upper<C.type>(words[i]);
+    }
+}
+
 /// This warpgroup's rows of Y. The four threads of a row have two columns of each eight: they swap, so that each stores 16 bytes of
 /// one of four such groups. `row` is the thread's upper one.
 template <Sm90ChainConfig C>
@@ -179,20 +208,12 @@ __device__ void store(const float (&sums)[C.d / 2], const ChainArguments& args, 
         const long long at = row + 8 * half;
         const bool inside = at < args.m;
         char* y = static_cast<char*>(args.y) + C.element_bytes * at * args.d;
-        const char* x = static_cast<const char*>(args.x) + C.element_bytes * at * args.d;
 #pragma unroll
         for (int first = 0; first < C.d / 8; first += 4) {
             unsigned mine[4], whole[4];
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                float low = sums[4 * (first + i) + 2 * half], high = sums[4 * (first + i) + 2 * half + 1];
-                const int column = (first + i) * 8 + 2 * lane4;
-                if (args.x && inside && column < args.d) {
-                    const unsigned beside = *reinterpret_cast<const unsigned*>(x + column * C.element_bytes);
-                    low += ptx::widen<C.type>(beside & 0xffffu), high += ptx::widen_upper<C.type>(beside);
-                }
-                mine[i] = ptx::pack2<C.type>(low, high);
-            }
+            for (int i = 0; i < 4; ++i)
+                mine[i] = ptx::pack2<C.type>(sums[4 * (first + i) + 2 * half], sums[4 * (first + i) + 2 * half + 1]);
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {  // what thread lane4 ^ turn has of group lane4
                 const int other = lane4 ^ turn;
@@ -219,11 +240,11 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
     const Turns<parties == 1 ? 2 : parties, sm90_chain_turn_barrier> turns{warpgroup};
     const int blocks = chain_blocks<C>(args);
     const int row = warpgroup * C.warpgroup_m + static_cast<int>(threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4);
-    RingPosition<1> x_at;
+    RingPosition<C.x_stages> x_at;
     RingPosition<C.stages> at;  // of W1; W2 is read one use behind
     for (;; x_at.advance()) {
         shared.x_ring().wait(x_at);
-        const unsigned number = ptx::load_shared(shared.tile_number());
+        const unsigned number = ptx::load_shared(shared.tile_number(x_at.stage));
         if (number == no_tile) return;
         float sums[C.d / 2];
         unsigned pairs[C.tile_ff / 4];
@@ -232,13 +253,13 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
             shared.w1_ring().wait(at);
             ptx::wgmma_fence();
 #pragma unroll
-            for (int p = 0; p < products; ++p) multiply_first<C>(hidden[p], shared, warpgroup, at.stage, p);
+            for (int p = 0; p < products; ++p) multiply_first<C>(hidden[p], shared, warpgroup, x_at.stage, at.stage, p);
             ptx::wgmma_commit();
             ptx::wgmma_wait<0>();
 #pragma unroll
             for (int p = 0; p < products; ++p) pin(hidden[p]);
             shared.w1_ring().release(at.stage);
-            if (blocks == 1) shared.x_ring().release(0);
+            if (blocks == 1) shared.x_ring().release(x_at.stage);
             at.advance();
             make_hidden<C, products>(hidden);
             narrow_pairs<C.type>(pairs, hidden[0]);
@@ -250,7 +271,7 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
             if (C.turns && parties > 1) turns.wait(block == 1);
             ptx::wgmma_fence();
 #pragma unroll
-            for (int p = 0; p < products; ++p) multiply_first<C>(hidden[p], shared, warpgroup, at.stage, p);
+            for (int p = 0; p < products; ++p) multiply_first<C>(hidden[p], shared, warpgroup, x_at.stage, at.stage, p);
             ptx::wgmma_commit();
             shared.w2_ring().wait(w2_at);
             pin(sums);
@@ -263,7 +284,7 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
 #pragma unroll
             for (int p = 0; p < products; ++p) pin(hidden[p]);
             shared.w1_ring().release(at.stage);
-            if (block == blocks - 1) shared.x_ring().release(0);  // the next tile's X comes beside what is left
+            if (block == blocks - 1) shared.x_ring().release(x_at.stage);  // the next tile's X comes beside what is left
             make_hidden<C, products>(hidden);
             ptx::wgmma_wait<0>();
             pin(sums);
@@ -277,10 +298,14 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
         ptx::wgmma_fence();
         multiply_second<C>(sums, pairs, shared, w2_at.stage, blocks > 1);
         ptx::wgmma_commit();
+        const long long upper = static_cast<long long>(number) * C.tile_m + row;
+        unsigned words[C.residual ? C.d / 4 : 1];
+        if constexpr (C.residual) load_residual<C>(words, args, upper);
         ptx::wgmma_wait<0>();
         pin(sums);
         shared.w2_ring().release(w2_at.stage);
-        store<C>(sums, args, static_cast<long long>(number) * C.tile_m + row);
+        if constexpr (C.residual) add_residual<C>(sums, words);
+        store<C>(sums, args, upper);
     }
 }
 

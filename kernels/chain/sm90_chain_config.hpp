@@ -13,10 +13,12 @@ struct Sm90ChainConfig {
     int tile_ff = 64;  ///< columns of H of a block
     int d = 128;       ///< columns of X and Y, rounded up to 64
     int stages = 2;    ///< of W1 and of W2 each
+    int x_stages = 1;  ///< of X: with two a tile's X comes while the tile before is computed
     bool turns = true; ///< warpgroups issue their products in turns, so that one's function runs beside another's products
     int producer_registers = 24, consumer_registers = 240;
     Type type = Type::bf16;
     ChainFunction act = ChainFunction::gelu;
+    bool residual = false;  ///< Y = X + ...
 
     static constexpr int element_bytes = 2;
     static constexpr int swizzle_bytes = 128;  ///< a row of a box: 64 elements
@@ -36,10 +38,10 @@ struct Sm90ChainConfig {
     /// A block of W1: rows of tile_ff, of swiglu twice; of W2: d rows of tile_ff columns.
     constexpr int w1_bytes() const { return hidden_products() * boxes(d) * box_bytes(tile_ff); }
     constexpr int w2_bytes() const { return boxes(tile_ff) * box_bytes(d); }
-    /// Full and empty of X's one stage, and of each stage of W1 and W2.
-    constexpr int all_barrier_bytes() const { return 2 * (1 + 2 * stages) * barrier_bytes; }
+    /// Full and empty of each stage of X, W1 and W2.
+    constexpr int all_barrier_bytes() const { return 2 * (x_stages + 2 * stages) * barrier_bytes; }
     constexpr int shared_bytes() const {
-        return x_bytes() + stages * (w1_bytes() + w2_bytes()) + all_barrier_bytes() + tile_number_bytes;
+        return x_stages * (x_bytes() + tile_number_bytes) + stages * (w1_bytes() + w2_bytes()) + all_barrier_bytes();
     }
     /// fp32 of Y and of a block of H, and H in pairs: registers of a consumer thread that live through the loop.
     constexpr int accumulator_registers() const { return d / 2 + hidden_products() * tile_ff / 2 + tile_ff / 4; }

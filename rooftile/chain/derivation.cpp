@@ -83,9 +83,9 @@ class Writer {
                    {of("d", k.d, "columns"), of("tile_ff", t.tile_ff, "columns", "the plan"), of("products", k.hidden_products(), "")},
                    registers_needed(p_, t), "registers",
                    fmt::format("a thread has {}: rows of Y and a block of H stay there", number_text(available)));
-        steps_.add("shared_bytes", "X + stages (W1 + W2) + barriers   [M13]",
+        steps_.add("shared_bytes", "x_stages X + stages (W1 + W2) + barriers   [M13]",
                    {of("X", k.x_bytes(), "B", "the plan"), of("W1", k.w1_bytes(), "B", "the plan"), of("W2", k.w2_bytes(), "B", "the plan"),
-                    of("stages", t.stages, "blocks", "the plan"), steps_.fact("shared.per_cta")},
+                    of("stages", t.stages, "blocks", "the plan"), of("x_stages", t.x_stages, "tiles", "the plan"), steps_.fact("shared.per_cta")},
                    k.shared_bytes(), "B", "every block of W1 and W2 comes from L2 for each tile of rows");
         const auto unit = [&](const char* name, double cycles, const char* formula, const char* key, std::string what) {
             steps_.add(name, formula, {steps_.fact(key)}, cycles, "clk", std::move(what));

@@ -251,7 +251,11 @@ class Search {
         for (const int tile_m : {64, 128, 192})
             for (const int tile_ff : {64, 128})
                 for (const int stages : {1, 2, 3, 4}) {
-                    const ChainTile tile{tile_m, tile_ff, stages};
+                    // One warpgroup takes no turns.
+                    const Schedule schedule = request_.schedule.value_or(tile_m == ChainTile::warpgroup_m ? Schedule::cooperative : Schedule::pingpong);
+                    ChainTile tile{tile_m, tile_ff, stages, 2, schedule};
+                    if (request_.x_stages) tile.x_stages = *request_.x_stages;
+                    else if (wall_of(hw_, p_, tile)) tile.x_stages = 1;  // two where they fit
                     if ((request_.tile_m && *request_.tile_m != tile_m) || (request_.tile_ff && *request_.tile_ff != tile_ff)
                         || (request_.stages && *request_.stages != stages))
                         continue;

@@ -131,10 +131,12 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
 Sm90ChainConfig kernel_config(const ChainProblem& p, const ChainTile& tile) {
     constexpr std::int64_t box = Sm90ChainConfig::box_elements;
     Sm90ChainConfig k;
-    k.tile_m = tile.tile_m, k.tile_ff = tile.tile_ff, k.stages = tile.stages;
+    k.tile_m = tile.tile_m, k.tile_ff = tile.tile_ff, k.stages = tile.stages, k.x_stages = tile.x_stages;
     k.d = int(std::min<std::int64_t>((p.d + box - 1) / box * box, 1 << 20));
     k.type = p.type;
     k.act = ChainFunction(p.act);
+    k.residual = p.residual;
+    k.turns = tile.schedule == Schedule::pingpong;
     return k;
 }
 
@@ -146,8 +148,9 @@ ChainRegisters chain_registers(const ChainHardware& hw, int consumer_warpgroups)
 }
 
 int registers_needed(const ChainProblem& p, const ChainTile& tile) {
-    constexpr int beside = 32;  // addresses, positions in rings, what the function takes of an element at a time
-    return kernel_config(p, tile).accumulator_registers() + beside;
+    // Addresses, positions in rings, what the function takes of an element at a time; of gates and ups more is alive between the two.
+    constexpr int beside = 32, beside_pairs = 56;
+    return kernel_config(p, tile).accumulator_registers() + (p.act == ChainAct::swiglu ? beside_pairs : beside);
 }
 
 std::optional<ChainWall> wall_of(const ChainHardware& hw, const ChainProblem& p, const ChainTile& tile) {

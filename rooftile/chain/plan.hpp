@@ -30,6 +30,8 @@ struct ChainTile {
     int tile_m = 128;  ///< rows of a tile: 64 a consumer warpgroup
     int tile_ff = 64;  ///< columns of H that are made and used at a time
     int stages = 2;    ///< of W1 and of W2 each
+    int x_stages = 1;  ///< of X: with two the next tile's comes while this one is computed
+    Schedule schedule = Schedule::pingpong;  ///< consumer warpgroups issue their products in turns; cooperative: as they come
     static constexpr int warpgroup_m = 64;
     int consumer_warpgroups() const { return tile_m / warpgroup_m; }
     friend bool operator==(const ChainTile&, const ChainTile&) = default;
@@ -109,7 +111,8 @@ struct ChainPlan {
 /// What a caller fixes; the rest is searched.
 struct ChainRequest {
     std::optional<ChainForm> form{};
-    std::optional<int> tile_m{}, tile_ff{}, stages{};
+    std::optional<int> tile_m{}, tile_ff{}, stages{}, x_stages{};
+    std::optional<Schedule> schedule{};
     std::optional<std::int64_t> chunk_rows{};
     int top = 8;
     bool buildable_only = false;  ///< leave out what no kernel can be compiled for

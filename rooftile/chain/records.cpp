@@ -39,6 +39,8 @@ Record config_record(const ChainPlan& plan) {
             {"tile_ff", only(on_chip, c.tile.tile_ff)},
             {"stages", only(on_chip, c.tile.stages)},
             {"consumer_warpgroups", only(on_chip, c.tile.consumer_warpgroups())},
+            {"x_stages", only(on_chip, c.tile.x_stages)},
+            {"schedule", only(on_chip, c.tile.schedule == Schedule::pingpong ? "pingpong" : "cooperative")},
             {"chunk_rows", only(c.form == ChainForm::persistent, c.chunk_rows)},
             {"first", product_record(plan, 0)},
             {"second", product_record(plan, 1)}};

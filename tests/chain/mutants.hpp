@@ -27,8 +27,8 @@ inline Mutant neighbours_columns() {
             smooth,
             {{kernel, "map_w2, block * C.tile_ff + i * C.box_elements", "map_w2, (block > 0 ? block - 1 : 0) * C.tile_ff + i * C.box_elements"}}};
 }
-inline Mutant residual_twice() {
-    return {"the residual is added to the upper half of a pair alone", whole, {{kernel, "low += ptx::widen<C.type>(beside & 0xffffu), high", "high"}}};
+inline Mutant residual_of_half() {
+    return {"the residual is added to the upper half of a pair alone", whole, {{kernel, "sums[2 * i] += ptx::widen<C.type>(words[i] & 0xffffu);", ""}}};
 }
 inline Mutant tanh_gelu() {
     return {"gelu by tanh stands for gelu by erf", smooth, {{kernel, "return expression::gelu_16<C.type>(x);", "return expression::gelu_tanh(x);"}}};
@@ -52,7 +52,7 @@ inline Mutant cut_not_rounded() {
 }
 
 inline std::vector<Mutant> all() {
-    return {last_block_dropped(), first_block_added_to_the_tile_before(), neighbours_columns(), residual_twice(), tanh_gelu(),
+    return {last_block_dropped(), first_block_added_to_the_tile_before(), neighbours_columns(), residual_of_half(), tanh_gelu(),
             gates_and_ups_swapped(), row_past_the_last(), counter_left(), cut_not_rounded()};
 }
 

@@ -120,7 +120,7 @@ class OnChip final : public Runnable {
         const ChainProblem& p = plan_.problem;
         ChainArguments arguments{};
         arguments.m = int(p.m), arguments.d = int(p.d), arguments.ff = int(p.ff);
-        arguments.x = p.residual ? tensors[0] : nullptr;
+        arguments.x = tensors[0];
         arguments.y = tensors[3];
         arguments.counter = static_cast<unsigned*>(workspace);
         TensorMap x{}, w1{}, w2{};
@@ -174,10 +174,10 @@ Source on_chip_source(const Plan& plan) {
     source.name = "sm90_chain";
     source.text = "#include \"kernels/chain/sm90_chain.cuh\"\n";
     source.name_expressions = {
-        fmt::format("rooftile::sm90_chain<rooftile::Sm90ChainConfig{{.tile_m={}, .tile_ff={}, .d={}, .stages={}, .turns={}, "
-                    ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, .act=rooftile::ChainFunction::{}}}>",
-                    c.tile_m, c.tile_ff, c.d, c.stages, c.turns, c.producer_registers, c.consumer_registers, chain_type_name(c.type),
-                    name_of(own.problem.act))};
+        fmt::format("rooftile::sm90_chain<rooftile::Sm90ChainConfig{{.tile_m={}, .tile_ff={}, .d={}, .stages={}, .x_stages={}, .turns={}, "
+                    ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, .act=rooftile::ChainFunction::{}, .residual={}}}>",
+                    c.tile_m, c.tile_ff, c.d, c.stages, c.x_stages, c.turns, c.producer_registers, c.consumer_registers, chain_type_name(c.type),
+                    name_of(own.problem.act), c.residual)};
     source.arch = nvrtc_arch(own.arch);
     return source;
 }

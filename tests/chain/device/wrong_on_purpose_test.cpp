@@ -21,7 +21,7 @@ TEST_F(WrongOnPurpose, EveryChainIsRightAsItIs) {
 TEST_F(WrongOnPurpose, ChainLastBlockDropped) { caught(chain_mutants::last_block_dropped(), By::exact); }
 TEST_F(WrongOnPurpose, ChainFirstBlockAdded) { caught(chain_mutants::first_block_added_to_the_tile_before(), By::exact); }
 TEST_F(WrongOnPurpose, ChainNeighboursColumns) { caught(chain_mutants::neighbours_columns(), By::random); }
-TEST_F(WrongOnPurpose, ChainResidualOfHalf) { caught(chain_mutants::residual_twice(), By::exact); }
+TEST_F(WrongOnPurpose, ChainResidualOfHalf) { caught(chain_mutants::residual_of_half(), By::exact); }
 TEST_F(WrongOnPurpose, ChainTanhGelu) { caught(chain_mutants::tanh_gelu(), By::random); }
 TEST_F(WrongOnPurpose, ChainGatesAndUps) { caught(chain_mutants::gates_and_ups_swapped(), By::random); }
 TEST_F(WrongOnPurpose, ChainRowPastTheLast) { caught(chain_mutants::row_past_the_last(), By::guards); }

@@ -1,0 +1,51 @@
+// Two plans at once: what no split may promise, for the example of every operation beside every other.
+#include "rooftile/physics/beside.hpp"
+
+#include <gtest/gtest.h>
+
+#include "rooftile/core/operation.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "tests/core/example.hpp"
+
+namespace rooftile {
+namespace {
+
+Plan plan_of_example(const Operation& operation, const Machine& machine) {
+    return operation.derive(std::make_shared<const Machine>(machine), operation.problem(example_of(operation)), operation.request(Given(), {.top = 1}))
+        .plans.front();
+}
+
+TEST(Beside, PromisesNoMoreThanUnitsHave) {
+    const Machine machine = machine_by_id("h200-sxm");
+    for (const Operation* one : operations())
+        for (const Operation* other : operations()) {
+            SCOPED_TRACE(std::string(one->name()) + " beside " + std::string(other->name()));
+            const Plan first = plan_of_example(*one, machine), second = plan_of_example(*other, machine);
+            std::string why;
+            const auto s = side_by_side(machine, first, second, why);
+            ASSERT_TRUE(s) << why;
+            EXPECT_EQ(s->sms[0] + s->sms[1], 132);
+            EXPECT_GT(s->sms[0], 0);
+            EXPECT_GT(s->sms[1], 0);
+            // Nobody ends before the longer one of them alone, and no gain exceeds its ceiling but by a launch.
+            const double launch = 2 * std::max(s->parts[0].launch, s->parts[1].launch);
+            EXPECT_GE(s->together + launch, std::max(*first.time_us, *second.time_us) * 1e-6);
+            EXPECT_LE(s->in_turn / (s->together + launch), s->ceiling * 1.001);
+            const auto turned = side_by_side(machine, second, first, why);
+            ASSERT_TRUE(turned);
+            EXPECT_NEAR(turned->together, s->together, 1e-9 + 0.01 * s->together) << "which one is named first says nothing";
+        }
+}
+
+TEST(Beside, WhatIsUnknownIsSaid) {
+    Machine machine = machine_by_id("h200-sxm");
+    const Plan plan = plan_of_example(*operations().front(), machine);
+    set_number(machine, "sm.count=unknown");
+    std::string why;
+    EXPECT_FALSE(side_by_side(machine, plan, plan, why));
+    EXPECT_FALSE(why.empty());
+}
+
+}  // namespace
+}  // namespace rooftile
