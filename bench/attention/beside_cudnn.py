@@ -2,7 +2,7 @@
 """Attention beside PyTorch's cuDNN and FlashAttention back ends, in one run, in CUDA graphs.
 
 usage: bench/attention/beside_cudnn.py LIBRARY [--suite FILE.toml] [--draw N --seed S --program ROOFTILE] [--filter TEXT]
-       [--others cudnn,flash,graph] [--seconds S] [--out FILE.jsonl]
+       [--others cudnn,flash,graph] [--top N] [--packed] [--seconds S] [--out FILE.jsonl]
 
 LIBRARY is librooftile.so. Without --suite or --draw: 16,384 tokens in sequences of 1,024, 4,096 and 16,384, dim 64, 128 and 256,
 heads of their own and eight sharing keys, full and causal. --draw takes the problems of `ROOFTILE sweep attention --draw N --seed S`.
@@ -10,7 +10,7 @@ Needs one GPU of sm_90 and PyTorch 2.9 or later; `graph` is cuDNN's graph API, t
 nvidia-cudnn-frontend: windows have no other competitor. Kernels are compiled beforehand, in as many processes as there are
 processors. Tensors lie as [batch, heads, rows, dim]; a set of them is taken after the other, together several L2; competitors
 alternate in blocks of some milliseconds, all from CUDA graphs. A ratio is the other's time over ours in the same round, median of
-the rounds. Results are compared with the others' (fp64 at every element: `rooftile measure attention`). One line a problem, then
+the rounds. --top N times plans 1 to N: what plan 1 loses to the fastest of them is told by rounds of those two alone. --packed: batches of unlike lengths, packed and padded to the longest. Results are compared with the others' (fp64 at every element: `rooftile measure attention`). One line a problem, then
 geometric means; `best` is the faster of cuDNN's two.
 """
 import argparse
@@ -49,29 +49,37 @@ class Library:
             raise RuntimeError(self.c.rooftile_error_message().decode())
 
 
-def compiled(library, fields):
-    """Plan 1 of a problem as a document, and its kernel, which needs no GPU yet."""
-    plans, kernel, text = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_char_p()
-    request = {"op": "attention", "machine": "h200-sxm", "top": 1, **fields}
+def planned(library, fields, top):
+    """The best plans of a problem, as a handle and as documents."""
+    plans, text = ctypes.c_void_p(), ctypes.c_char_p()
+    request = {"op": "attention", "machine": "h200-sxm", "top": top, **fields}
     library("rooftile_plan", json.dumps(request).encode(), ctypes.byref(plans))
     library("rooftile_plans_json", plans, ctypes.byref(text))
-    library("rooftile_compile", plans, 1, ctypes.byref(kernel))
-    return json.loads(text.value)["plans"][0], kernel
+    return plans, json.loads(text.value)["plans"]
 
 
-def compile_into_cache(path, fields):
-    try:
-        compiled(Library(path), fields)
-    except RuntimeError as error:
-        return str(error)
+def compiled(library, plans, rank):
+    kernel = ctypes.c_void_p()
+    library("rooftile_compile", plans, rank, ctypes.byref(kernel))
+    return kernel
+
+
+def compile_into_cache(path, fields, top):
+    library = Library(path)
+    plans, documents = planned(library, fields, top)
+    for rank in range(1, len(documents) + 1):
+        try:
+            compiled(library, plans, rank)
+        except RuntimeError as error:
+            print(f"plan {rank} of {fields}: {str(error).splitlines()[0]}", flush=True)
 
 
 class Kernel:
-    """Plan 1 of a problem, loaded on device 0."""
+    """A plan of a problem, loaded on device 0."""
 
-    def __init__(self, library, fields):
+    def __init__(self, library, plans, plan):
         self.library = library
-        plan, self.kernel = compiled(library, fields)
+        self.kernel = compiled(library, plans, plan["rank"])
         self.config, self.predicted_us = plan["config"], plan["prediction"]["time_us"]
         library("rooftile_load", self.kernel, 0)
         size = ctypes.c_size_t()
@@ -182,11 +190,13 @@ def seconds(graph, count):
     return start.elapsed_time(end) / 1e3 / count
 
 
-def measured(library, fields, others):
+def measured(library, fields, others, top):
     batch, heads, q, dim = (int(fields[key]) for key in ("batch", "heads", "q", "dim"))
     kv_heads, kv = int(fields.get("kv_heads", heads)), int(fields.get("kv", q))
     mask, dtype = fields.get("mask", "none"), TYPES[fields.get("type", "bf16")]
-    kernel = Kernel(library, fields)
+    plans, documents = planned(library, fields, top)
+    kernels = [Kernel(library, plans, document) for document in documents]
+    kernel = kernels[0]
     bytes_of_set = 2 * batch * dim * (2 * heads * q + 2 * kv_heads * kv)
     count = max(1, min(16, -(-L2_FACTOR * 60 * 2**20 // bytes_of_set)))
     sets = []
@@ -194,8 +204,10 @@ def measured(library, fields, others):
         tensors = [torch.randn(batch, h, rows, dim, device="cuda", dtype=dtype) for h, rows in ((heads, q), (kv_heads, kv), (kv_heads, kv))]
         sets.append((*tensors, torch.empty(batch, heads, q, dim, device="cuda", dtype=dtype)))
 
-    def ours(q_, k, v, o):
-        kernel.launch(q_, k, v, o)
+    def launch_of(own):
+        return lambda q_, k, v, o: own.launch(q_, k, v, o)
+
+    ours = launch_of(kernel)
 
     def theirs(backend):
         def run(q_, k, v, _):
@@ -219,22 +231,91 @@ def measured(library, fields, others):
     ours(*sets[0])
     worst = max((apart(result, sets[0][3]) for result in results.values()), default=0.0)
     results.clear()
+    for i, own in enumerate(kernels[1:], 2):
+        functions[f"plan{i}"] = launch_of(own)
     graphs = {name: graph_of(function, sets) for name, function in functions.items()}
     repeats = {name: max(1, round(BLOCK_SECONDS / seconds(graph, 2))) for name, graph in graphs.items()}
-    times = {name: [] for name in graphs}
-    for round_ in range(ROUNDS):
-        for name in (list(graphs) if round_ % 2 else list(reversed(graphs))):
-            times[name].append(seconds(graphs[name], repeats[name]) / count * 1e6)
+
+    def timed(names):
+        times = {name: [] for name in names}
+        for round_ in range(ROUNDS):
+            for name in (list(names) if round_ % 2 else list(reversed(names))):
+                times[name].append(seconds(graphs[name], repeats[name]) / count * 1e6)
+        return times
+
+    times = timed(list(graphs))
     window = int(mask.split(":")[1]) if mask.startswith("window:") else kv
     short = max(0, window - (kv - q)) - 1  # the first queries see fewer keys, one more each
     pairs = batch * heads * (q * kv if mask == "none" else q * window - short * (short + 1) / 2)
     row = {"fields": fields, "config": kernel.config, "predicted_us": kernel.predicted_us, "difference": worst, "missing": missing,
            "tflops": 4 * pairs * dim / statistics.median(times["ours"]) / 1e6}
+    if len(kernels) > 1:
+        own = ["ours"] + [f"plan{i}" for i in range(2, len(kernels) + 1)]
+        row["plans"] = [{"config": k.config, "predicted_us": k.predicted_us, "us": statistics.median(times.pop(name) if name != "ours" else times[name])}
+                        for k, name in zip(kernels, own)]
+        fastest = min(range(len(own)), key=lambda i: row["plans"][i]["us"])
+        again = timed(["ours", own[fastest]]) if fastest else {}
+        row["behind_best"] = statistics.median(a / b for a, b in zip(again["ours"], again[own[fastest]])) if fastest else 1.0
     for name in times:
         row[name + "_us"] = statistics.median(times[name])
         if name != "ours":
             row[name + "_ratio"] = statistics.median(t / o for t, o in zip(times[name], times["ours"]))
     return row
+
+
+def measured_packed(library, fields):
+    """Packed sequences beside the same ones padded to the longest: ours, and cuDNN's through PyTorch."""
+    heads, dim, lengths = int(fields["heads"]), int(fields["dim"]), [int(n) for n in fields["lengths"].split(",")]
+    kv_heads, mask, dtype = int(fields.get("kv_heads", heads)), fields.get("mask", "none"), TYPES[fields.get("type", "bf16")]
+    longest, rows = max(lengths), sum(lengths)
+    padded_fields = {**{k: v for k, v in fields.items() if k != "lengths"}, "batch": len(lengths), "q": longest}
+    kernels = {}
+    for name, of in (("ours", fields), ("padded", padded_fields)):
+        plans, documents = planned(library, of, 1)
+        kernels[name] = Kernel(library, plans, documents[0])
+    cu = torch.tensor([0] + [sum(lengths[:i + 1]) for i in range(len(lengths))], dtype=torch.int32, device="cuda")
+
+    def tensors(batch, count):
+        return [torch.randn(batch, h, count, dim, device="cuda", dtype=dtype) for h in (heads, kv_heads, kv_heads)]
+
+    sets = max(1, min(8, -(-L2_FACTOR * 60 * 2**20 // (2 * rows * dim * 2 * (heads + kv_heads)))))
+    packed = [(*tensors(1, rows), cu, torch.empty(1, heads, rows, dim, device="cuda", dtype=dtype)) for _ in range(sets)]
+    padded = [(*tensors(len(lengths), longest), torch.empty(len(lengths), heads, longest, dim, device="cuda", dtype=dtype)) for _ in range(sets)]
+
+    def cudnn(q, k, v, _):
+        with sdpa_kernel(BACKENDS["cudnn"]):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=mask == "causal", enable_gqa=kv_heads < heads)
+
+    graphs = {"ours": graph_of(kernels["ours"].launch, packed), "padded": graph_of(kernels["padded"].launch, padded),
+              "cudnn": graph_of(cudnn, padded)}
+    # The first sequence with rows, against cuDNN on it alone.
+    at = next(i for i, n in enumerate(lengths) if n > 0)
+    begin, end = sum(lengths[:at]), sum(lengths[:at + 1])
+    worst = apart(cudnn(*(t[:, :, begin:end].contiguous() for t in packed[0][:3]), None), packed[0][4][:, :, begin:end])
+    times = {name: [] for name in graphs}
+    repeats = {name: max(1, round(BLOCK_SECONDS / seconds(graph, 2))) for name, graph in graphs.items()}
+    for round_ in range(ROUNDS):
+        for name in (list(graphs) if round_ % 2 else list(reversed(graphs))):
+            times[name].append(seconds(graphs[name], repeats[name]) / sets * 1e6)
+    pairs = heads * sum(n * n if mask == "none" else n * (n + 1) / 2 for n in lengths)
+    row = {"fields": fields, "config": kernels["ours"].config, "predicted_us": kernels["ours"].predicted_us, "difference": worst, "missing": [],
+           "tflops": 4 * pairs * dim / statistics.median(times["ours"]) / 1e6, "filled": rows / (longest * len(lengths))}
+    for name in times:
+        row[name + "_us"] = statistics.median(times[name])
+        if name != "ours":
+            row[name + "_ratio"] = statistics.median(t / o for t, o in zip(times[name], times["ours"]))
+    return row
+
+
+def packed_problems():
+    """Lengths between a sixteenth of the longest and it, each as likely; one is the longest, one 0."""
+    import random
+    chance = random.Random(1)
+    for longest, batch, heads, kv_heads, dim in ((2048, 16, 16, 16, 128), (1024, 64, 32, 4, 64), (4096, 12, 16, 2, 128), (8192, 6, 8, 8, 256), (512, 128, 16, 4, 96)):
+        for mask in ("none", "causal"):
+            lengths = [chance.randint(longest // 16, longest) for _ in range(batch)]
+            lengths[0], lengths[1] = longest, 0
+            yield {"lengths": ",".join(map(str, lengths)), "heads": heads, "kv_heads": kv_heads, "dim": dim, "mask": mask}
 
 
 def apart(a, b):
@@ -254,24 +335,27 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--program", default="rooftile")
     parser.add_argument("--others", default="cudnn,flash")
+    parser.add_argument("--top", type=int, default=1)
+    parser.add_argument("--packed", action="store_true")
     parser.add_argument("--filter", default="")
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--out")
     given = parser.parse_args()
     library, rows, begin = Library(given.library), [], time.monotonic()
     out = open(given.out, "w") if given.out else None
-    problems = drawn(given.program, given.draw, given.seed) if given.draw else suite(given.suite) if given.suite else grid()
-    named = {" ".join(f"{key}={value}" for key, value in fields.items()): fields for fields in problems}
+    problems = packed_problems() if given.packed else drawn(given.program, given.draw, given.seed) if given.draw else suite(given.suite) if given.suite else grid()
+    named = {" ".join(f"{key}={str(value)[:40]}" for key, value in fields.items()): fields for fields in problems}
     named = {name: fields for name, fields in named.items() if given.filter in name}
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork")) as pool:
-        list(pool.map(compile_into_cache, [given.library] * len(named), named.values()))
+        list(pool.map(compile_into_cache, [given.library] * len(named), named.values(), [given.top] * len(named)))
     torch.manual_seed(1)
     for name, fields in named.items():
         if time.monotonic() - begin > given.seconds:
             print("stopped: no time left")
             break
         try:
-            row = measured(library, fields, given.others.split(","))
+            row = (measured_packed(library, fields) if given.packed
+                   else measured(library, fields, [name for name in given.others.split(",") if name], given.top))
         except (RuntimeError, torch.OutOfMemoryError) as error:
             print(f"{name}: {str(error).splitlines()[0][:100]}", flush=True)
             torch.cuda.empty_cache()
@@ -281,16 +365,20 @@ def main():
             print(json.dumps(row), file=out, flush=True)
         c = row["config"]
         print(f"{name}: {c['tile_q']}x{c['tile_kv']}/{c['stages']} {row['ours_us']:.1f} us ({row['predicted_us']:.1f}), {row['tflops']:.0f} TFLOP/s"
-              + "".join(f", {other} {row[other + '_us']:.1f} = {row[other + '_ratio']:.3f}" for other in OTHERS if other + "_us" in row)
+              + "".join(f", {other} {row[other + '_us']:.1f} = {row[other + '_ratio']:.3f}" for other in (*OTHERS, "padded") if other + "_us" in row)
+              + (f", plan 1 {row['behind_best']:.3f} of the fastest" if "behind_best" in row else "")
               + f", apart {row['difference']:.2g}" + "".join(f", {m}" for m in row["missing"]), flush=True)
     for row in rows:
         if "graph_ratio" in row:
             row["best_ratio"] = min(row["graph_ratio"], row.get("cudnn_ratio", math.inf))
-    for other in (*OTHERS, "best"):
+    for other in (*OTHERS, "best", "padded"):
         ratios = [row[other + "_ratio"] for row in rows if other + "_ratio" in row]
         if ratios:
             print(f"{other}: {len(ratios)} problems, geometric mean {mean(ratios):.3f}, least {min(ratios):.3f}, "
                   f"below 0.90 {100 * sum(r < 0.9 for r in ratios) / len(ratios):.0f} %, below 0.70 {sum(r < 0.7 for r in ratios)}")
+    behind = [row["behind_best"] for row in rows if "behind_best" in row]
+    if behind:
+        print(f"plan 1 of the fastest of {given.top}: {mean(behind):.4f}, within 3 % on {100 * sum(b <= 1.03 for b in behind) / len(behind):.0f} %, worst {max(behind):.3f}")
     errors = [abs(row["predicted_us"] / row["ours_us"] - 1) for row in rows if row["ours_us"] >= 5]
     if errors:
         print(f"prediction: {100 * statistics.fmean(errors):.1f} % off in the mean, 95th percentile {100 * sorted(errors)[int(0.95 * (len(errors) - 1))]:.1f} %")

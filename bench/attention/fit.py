@@ -1,22 +1,44 @@
 #!/usr/bin/env python3
 """Fits softmax.stretch, softmax.latency, softmax.turn and softmax.flops to measured plans of attention.
 
-usage: bench/attention/fit.py PROGRAM FILE.jsonl ...
+usage: bench/attention/fit.py LIBRARY FILE.jsonl ... [--judge FILE.jsonl ...]
 
-FILE: lines or documents of `rooftile measure attention --json`, each row with the plan's configuration. Problems are dealt in turn: even
-ones are fitted, odd ones judge. The numbers go one by one, by shrinking factors while the mean error of the fitted ones falls. Needs no GPU.
+LIBRARY is librooftile.so. FILE: lines or documents of `rooftile measure attention --json`, or of beside_cudnn.py --out, whose plans all
+count. Problems are dealt in turn: even ones are fitted, odd ones judge; those of --judge only judge. The numbers go one by one, by
+shrinking factors, while the mean error of the fitted ones falls: from the committed ones. Needs no GPU.
 """
+import ctypes
 import json
 import math
 import statistics
-import subprocess
 import sys
 
-KEYS = {"softmax.stretch": (1.5, ""), "softmax.latency": (300.0, "clk"), "softmax.turn": (500.0, "clk"), "softmax.flops": (150.0, "")}
+UNITS = {"softmax.stretch": "", "softmax.latency": " clk", "softmax.turn": " clk", "softmax.flops": ""}
+START = {"softmax.stretch": 1.4, "softmax.latency": 400.0, "softmax.turn": 1000.0, "softmax.flops": 120.0}
 FIXED = ("tile_q", "tile_kv", "stages", "schedule", "section_heads")
 
 
-def rows_of(path):
+class Library:
+    def __init__(self, path):
+        self.c = ctypes.CDLL(path)
+        self.c.rooftile_error_message.restype = ctypes.c_char_p
+
+    def predicted(self, row, numbers):
+        request = {"op": "attention", "machine": "h200-sxm", "top": 1, "exhaustive": True,
+                   "set": [f"{key}={value:.6g}{UNITS[key]}" for key, value in numbers.items()], **row["problem"]}
+        for key in FIXED:
+            request[key] = row["config"][key]
+        plans, text = ctypes.c_void_p(), ctypes.c_char_p()
+        if self.c.rooftile_plan(json.dumps(request).encode(), ctypes.byref(plans)):
+            raise RuntimeError(self.c.rooftile_error_message().decode())
+        self.c.rooftile_plans_json(plans, ctypes.byref(text))
+        prediction = json.loads(text.value)["plans"][0]["prediction"]["time_us"]
+        self.c.rooftile_free_text(text)
+        self.c.rooftile_free_plans(plans)
+        return prediction
+
+
+def documents(path):
     decoder, text, at = json.JSONDecoder(), open(path).read(), 0
     while at < len(text):
         value, at = decoder.raw_decode(text, at)
@@ -25,52 +47,65 @@ def rows_of(path):
         yield from value["rows"] if "rows" in value else [value]
 
 
-def predicted(program, row, numbers):
-    arguments = [program, "plan", "attention", "--machine", "h200-sxm", "--top", "1", "--json", "--exhaustive"]
-    for key, value in row["problem"].items():
-        if key != "op":
-            arguments += [f"--{key.replace('_', '-')}", {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)]
-    for key in FIXED:
-        arguments += [f"--{key.replace('_', '-')}", str(row["config"][key])]
-    for key, value in numbers.items():
-        arguments += ["--set", f"{key}={value:.6g}{KEYS[key][1]}"]
-    answer = subprocess.run(arguments, capture_output=True, text=True, check=True)
-    return json.loads(answer.stdout)["plans"][0]["prediction"]["time_us"]
+def rows_of(path):
+    for row in documents(path):
+        if "fields" in row:
+            for plan in row.get("plans") or [{"config": row["config"], "us": row["ours_us"]}]:
+                yield {"problem": row["fields"], "config": plan["config"], "time_us": plan["us"]}
+        elif row.get("time_us") and not row["invalid"]:
+            problem = {key: value for key, value in row["problem"].items() if key != "op"}
+            problem["log_sum_exp"] = "on" if problem.get("log_sum_exp") else "off"
+            yield {"problem": problem, "config": row["config"], "time_us": row["time_us"]}
 
 
-def errors(program, rows, numbers):
-    return [abs(predicted(program, row, numbers) / row["time_us"] - 1) for row in rows]
+def errors(library, rows, numbers):
+    """Of plans whose configuration still is one."""
+    out = []
+    for row in rows:
+        try:
+            out.append(library.predicted(row, numbers) / row["time_us"] - 1)
+        except (RuntimeError, IndexError):
+            continue
+    return out
 
 
 def told(values):
-    values = sorted(values)
-    return f"{100 * statistics.fmean(values):.1f} % in the mean, {100 * values[math.ceil(0.95 * len(values)) - 1]:.1f} % at the 95th percentile of {len(values)}"
+    sizes = sorted(map(abs, values))
+    return (f"{100 * statistics.fmean(sizes):.1f} % off in the mean, {100 * sizes[math.ceil(0.95 * len(sizes)) - 1]:.1f} % at the 95th percentile of "
+            f"{len(sizes)}, {100 * statistics.fmean(values):+.1f} % on balance")
 
 
 def main():
-    program, *files = sys.argv[1:]
-    rows = [row for file in files for row in rows_of(file) if row.get("time_us") and row["time_us"] >= 5 and not row["invalid"]]
-    problems = {json.dumps(row["problem"]): None for row in rows}
-    number = {problem: i for i, problem in enumerate(problems)}
+    arguments, judged = sys.argv[2:], []
+    if "--judge" in arguments:
+        at = arguments.index("--judge")
+        arguments, judged = arguments[:at], arguments[at + 1:]
+    library = Library(sys.argv[1])
+    least_us = 5
+    rows = [row for file in arguments for row in rows_of(file) if row["time_us"] >= least_us]
+    number = {problem: i for i, problem in enumerate(dict.fromkeys(json.dumps(row["problem"]) for row in rows))}
     fitted = [row for row in rows if number[json.dumps(row["problem"])] % 2 == 0]
     judges = [row for row in rows if number[json.dumps(row["problem"])] % 2 == 1]
-    numbers = {key: value for key, (value, _) in KEYS.items()}
-    best, factor = statistics.fmean(errors(program, fitted, numbers)), 1.25
+    cost = lambda numbers: statistics.fmean(map(abs, errors(library, fitted, numbers)))
+    numbers = dict(START)
+    best, factor = cost(numbers), 1.25
     while factor > 1.02:
         moved = False
-        for key in KEYS:
+        for key in UNITS:
             for by in (factor, 1 / factor):
                 tried = {**numbers, key: max(1.0, numbers[key] * by)}
-                error = statistics.fmean(errors(program, fitted, tried))
+                error = cost(tried)
                 if error < best:
                     best, numbers, moved = error, tried, True
                     break
         print(f"{ {key: round(value, 3) for key, value in numbers.items()} }: {100 * best:.2f} %", flush=True)
         if not moved:
             factor = math.sqrt(factor)
-    print("fitted:", told(errors(program, fitted, numbers)))
+    print("fitted:", told(errors(library, fitted, numbers)))
     if judges:
-        print("unseen:", told(errors(program, judges, numbers)))
+        print("unseen:", told(errors(library, judges, numbers)))
+    for file in judged:
+        print(f"{file}:", told(errors(library, [row for row in rows_of(file) if row["time_us"] >= least_us], numbers)))
 
 
 if __name__ == "__main__":

@@ -46,6 +46,12 @@ struct AttentionExtent {
     }
 };
 
+/// Blocks of a tile that need the mask: `clear` of the same tile are those that do not, as far as the tile has them.
+constexpr int masked_blocks(KeyBlocks blocks, KeyBlocks clear) {
+    const int first = clear.first > blocks.first ? clear.first : blocks.first, end = clear.end < blocks.end ? clear.end : blocks.end;
+    return blocks.count() - (end > first ? end - first : 0);
+}
+
 /// A tile of queries of one head of one batch. Of packed sequences there is one batch, and the sequence begins at `first_row`.
 struct AttentionTile {
     int q_tile, head, batch;

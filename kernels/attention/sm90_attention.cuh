@@ -202,6 +202,22 @@ __device__ void pin(float (&values)[count]) {
     for (int i = 0; i < count; ++i) ptx::wgmma_pin(values[i]);
 }
 
+/// What four neighbouring threads have of four groups each: thread i gets all of group i, thread after thread. By swaps of two, as a 4x4
+/// matrix is transposed.
+__device__ inline void swap_groups(unsigned (&words)[4], int lane4) {
+#pragma unroll
+    for (int bit = 1; bit < 4; bit *= 2) {
+        const bool upper = (lane4 & bit) != 0;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if ((i & bit) != 0) continue;
+            const unsigned got = __shfl_xor_sync(0xffffffff, upper ? words[i] : words[i + bit], bit);
+            words[i] = upper ? got : words[i];
+            words[i + bit] = upper ? words[i + bit] : got;
+        }
+    }
+}
+
 /// This warpgroup's rows of O, divided by their sums. The four threads of a row have two columns of each eight: they swap, so
 /// that each stores 16 bytes of one of four such groups.
 template <Sm90AttentionConfig C>
@@ -220,27 +236,15 @@ __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& sof
                         * (tile.batch * args.o_strides.batch + tile.head * args.o_strides.head + row_of_all * args.o_strides.row);
 #pragma unroll
         for (int first = 0; first < C.dim_v / 8; first += 4) {
-            unsigned mine[4] = {0, 0, 0, 0}, whole[4];
+            unsigned words[4];
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                if (first + i < C.dim_v / 8)
-                    mine[i] = ptx::pack2<C.type>(sums[4 * (first + i) + 2 * half] * by, sums[4 * (first + i) + 2 * half + 1] * by);
-#pragma unroll
-            for (int turn = 0; turn < 4; ++turn) {  // what thread lane4 ^ turn has of group lane4
-                const int other = lane4 ^ turn;
-                unsigned give = mine[0];
-                if (other == 1) give = mine[1];
-                if (other == 2) give = mine[2];
-                if (other == 3) give = mine[3];
-                const unsigned got = __shfl_xor_sync(0xffffffff, give, turn);
-#pragma unroll
-                for (int i = 0; i < 4; ++i)
-                    if (other == i) whole[i] = got;
-            }
+                words[i] = ptx::pack2<C.type>(sums[4 * (first + i) + 2 * half] * by, sums[4 * (first + i) + 2 * half + 1] * by);
+            swap_groups(words, lane4);
             const int column = (first + lane4) * 8;
             if (inside && column < args.dim_v)
                 *reinterpret_cast<uint4*>(o + column * Sm90AttentionConfig::element_bytes) =
-                    make_uint4(whole[0], whole[1], whole[2], whole[3]);
+                    make_uint4(words[0], words[1], words[2], words[3]);
         }
         if (args.log_sum_exp && inside && lane4 == 0) {
             constexpr float ln2 = 0.693147180559945f;

@@ -146,6 +146,10 @@ class Writer {
     }
 
     void work() {
+        if (t_.work.masked_blocks > 0)
+            steps_.add("masked_block_cycles", "block_cycles with 2 more comparisons a score (3 of a window)",
+                       {ours("masked blocks", t_.work.masked_blocks, "blocks"), steps_.fact("rate.alu")}, t_.masked_block, "clk",
+                       "the last keys of a tile's queries, and the first of a window: scores behind the mask become minus infinity");
         steps_.add("blocks", "blocks of keys that some query of a tile sees, over all tiles",
                    {ours("tiles", t_.work.tiles, "tiles"), ours("longest", t_.work.longest, "blocks")}, t_.work.blocks,
                    "blocks",

@@ -18,7 +18,13 @@ constexpr double arithmetic_of_score = 2, comparisons_of_score = 1.5, instructio
 /// The same with what an expression makes of it, and the product with the scale before that.
 struct ScoreWork {
     double exponentials = 1, arithmetic = arithmetic_of_score, comparisons = comparisons_of_score, instructions = instructions_of_score;
-    explicit ScoreWork(const AttentionProblem& p) {
+    /// `masked`: with the mask of a block that needs it.
+    ScoreWork(const AttentionProblem& p, bool masked) {
+        if (masked) {
+            // A comparison with the last key and a choice; of a window a comparison with the first, too.
+            const double hides = p.mask == AttentionMask::window ? 3 : 2;
+            comparisons += hides, instructions += hides;
+        }
         if (!p.score) return;
         const OpCost& more = p.score->cost;
         exponentials += more.mufu;
@@ -28,66 +34,84 @@ struct ScoreWork {
     }
 };
 
-/// Blocks of every row of tiles of a head, first to last; of packed sequences one behind the other.
-std::vector<int> blocks_of_tiles(const AttentionProblem& p, const AttentionConfig& c) {
-    std::vector<int> blocks;
-    for (std::int64_t i = 0; i < p.sequences(); ++i) {
-        const AttentionExtent extent = p.extent(i);
-        for (std::int64_t q = 0; q < extent.queries; q += c.tile_q)
-            blocks.push_back(extent.blocks(int(q), c.tile_q, c.tile_kv).count());
-    }
-    return blocks;
+/// What one tile goes through.
+struct TileBlocks {
+    double blocks = 0, masked = 0;
+    double cycles(double block, double masked_block, double turn) const { return blocks * block + masked * (masked_block - block) + turn; }
+};
+
+TileBlocks tile_blocks(const AttentionExtent& extent, std::int64_t q, const AttentionConfig& c) {
+    const KeyBlocks blocks = extent.blocks(int(q), c.tile_q, c.tile_kv);
+    return {double(blocks.count()), double(masked_blocks(blocks, extent.clear(int(q), c.tile_q, c.tile_kv)))};
 }
 
-/// Blocks of a head's tiles together, and of its longest.
+/// Every row of tiles of a head, first to last; of packed sequences one behind the other.
+std::vector<TileBlocks> tiles_of_a_head(const AttentionProblem& p, const AttentionConfig& c) {
+    std::vector<TileBlocks> tiles;
+    for (std::int64_t i = 0; i < p.sequences(); ++i) {
+        const AttentionExtent extent = p.extent(i);
+        for (std::int64_t q = 0; q < extent.queries; q += c.tile_q) tiles.push_back(tile_blocks(extent, q, c));
+    }
+    return tiles;
+}
+
+/// A head's tiles together, and what its longest goes through.
 struct HeadBlocks {
-    double tiles, sum, longest;
+    double tiles = 0;
+    TileBlocks sum, longest;
+    void add(const TileBlocks& tile) {
+        sum.blocks += tile.blocks, sum.masked += tile.masked;
+        longest.blocks = std::max(longest.blocks, tile.blocks), longest.masked = std::max(longest.masked, tile.masked);
+    }
 };
 
 /// From few rows of tiles where there are many: between two of them the number of blocks is a straight line, but for rounding.
 HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
+    HeadBlocks head;
     if (p.packed()) {
-        HeadBlocks head{};
-        for (const int blocks : blocks_of_tiles(p, c)) ++head.tiles, head.sum += blocks, head.longest = std::max<double>(head.longest, blocks);
+        for (const TileBlocks& tile : tiles_of_a_head(p, c)) ++head.tiles, head.add(tile);
         return head;
     }
     const AttentionExtent extent = p.extent();
     const std::int64_t tiles = (p.queries + c.tile_q - 1) / c.tile_q;
-    const auto at = [&](std::int64_t tile) { return double(extent.blocks(int(tile * c.tile_q), c.tile_q, c.tile_kv).count()); };
-    HeadBlocks head{double(tiles), 0, 0};
-    if (p.mask == AttentionMask::none) return {double(tiles), double(tiles) * at(0), at(0)};
     constexpr std::int64_t looked_at = 4096;
-    const std::int64_t step = std::max<std::int64_t>(1, tiles / looked_at);
+    const std::int64_t step = p.mask == AttentionMask::none ? std::max<std::int64_t>(1, tiles) : std::max<std::int64_t>(1, tiles / looked_at);
     double seen = 0;
-    for (std::int64_t tile = 0; tile < tiles; tile += step) {
-        const double blocks = at(tile);
-        head.sum += blocks, ++seen;
-        head.longest = std::max(head.longest, blocks);
+    for (std::int64_t tile = 0; tile < tiles; tile += step) head.add(tile_blocks(extent, tile * c.tile_q, c)), ++seen;
+    head.tiles = double(tiles);
+    if (seen > 0) head.sum.blocks *= double(tiles) / seen, head.sum.masked *= double(tiles) / seen;
+    if (tiles > 0) {
+        const TileBlocks last = tile_blocks(extent, (tiles - 1) * c.tile_q, c);
+        head.longest.blocks = std::max(head.longest.blocks, last.blocks);
     }
-    head.longest = std::max(head.longest, at(tiles - 1));
-    head.sum *= double(tiles) / seen;
     return head;
 }
 
+/// Of blocks, and between tiles.
+struct TileCycles {
+    double block, masked, turn;
+    double of(const TileBlocks& tile) const { return tile.cycles(block, masked, turn); }
+};
+
 /// What the last SM does where each that is done takes the next tile, longest first within sections of heads.
-double last_to_end(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c, double block, double turn,
+double last_to_end(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c, const TileCycles& cycles,
                    const HeadBlocks& head) {
     const double all_tiles = head.tiles * double(p.heads_of_all());
-    const double all = double(p.heads_of_all()) * (head.sum * block + head.tiles * turn);
+    const double all = double(p.heads_of_all()) * head.sum.cycles(cycles.block, cycles.masked, head.tiles * cycles.turn);
     if (std::isnan(all) || std::isnan(hw.sms)) return unknown_number;
-    const double longest = head.longest * block + turn;
+    const double longest = cycles.of(head.longest);
     if (p.mask == AttentionMask::none && !p.packed()) return whole_up(all_tiles / hw.sms) * longest;
     constexpr double few_rounds = 16;  // beyond, the end is a small part of the whole
     if (all_tiles > few_rounds * hw.sms) return all / hw.sms + longest / 4;
     std::priority_queue<double, std::vector<double>, std::greater<>> ends;
     for (double sm = 0; sm < hw.sms; ++sm) ends.push(0);
-    std::vector<int> blocks = blocks_of_tiles(p, c);
+    const std::vector<TileBlocks> tiles = tiles_of_a_head(p, c);
     double last = 0;
     for (std::int64_t first = 0; first < p.heads_of_all(); first += c.section_heads) {
         const std::int64_t heads = std::min(c.section_heads, p.heads_of_all() - first);
-        for (auto tile = blocks.rbegin(); tile != blocks.rend(); ++tile)
+        for (auto tile = tiles.rbegin(); tile != tiles.rend(); ++tile)
             for (std::int64_t h = 0; h < heads; ++h) {
-                const double end = ends.top() + *tile * block + turn;
+                const double end = ends.top() + cycles.of(*tile);
                 ends.pop();
                 ends.push(end);
                 last = std::max(last, end);
@@ -114,13 +138,13 @@ double clock_of(const AttentionHardware& hw, const AttentionWork& work, double c
 
 double BlockCycles::ceiling() const { return (tensor + exponential) / std::max(tensor, exponential); }
 
-BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) {
+BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c, bool masked) {
     const Sm90AttentionConfig k = kernel_config(p, c);
     const double scores = double(c.tile_q) * c.tile_kv, outputs = double(c.tile_q) * k.dim_v;
     const double warpgroups = c.consumer_warpgroups();
     BlockCycles b{};
     b.tensor = 2 * scores * (k.dim + k.dim_v) / hw.flops_per_cycle;
-    const ScoreWork work(p);
+    const ScoreWork work(p, masked);
     b.exponential = work.exponentials * scores / hw.exponentials_per_cycle;
     b.arithmetic = (work.arithmetic * scores + outputs) / hw.arithmetic_per_cycle;
     b.comparison = work.comparisons * scores / hw.comparisons_per_cycle;
@@ -158,14 +182,15 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
     AttentionWork w;
     const double heads = double(p.heads_of_all());
     w.tiles = head.tiles * heads;
-    w.blocks = head.sum * heads;
-    w.longest = head.longest;
+    w.blocks = head.sum.blocks * heads;
+    w.masked_blocks = head.sum.masked * heads;
+    w.longest = head.longest.blocks;
     const double scores = w.blocks * c.tile_q * c.tile_kv;
     w.matrix_flops = 2 * scores * (k.dim + k.dim_v);
-    const ScoreWork work(p);
+    const ScoreWork work(p, false), of_masked(p, true);
     w.scores = scores;
     w.exponentials = work.exponentials * scores;
-    w.instructions = work.instructions * scores + w.blocks * c.tile_q * k.dim_v;
+    w.instructions = (work.instructions * w.blocks + (of_masked.instructions - work.instructions) * w.masked_blocks) * c.tile_q * c.tile_kv + w.blocks * c.tile_q * k.dim_v;
     w.filled_bytes = w.tiles * k.q_bytes() + w.blocks * (k.k_bytes() + k.v_bytes());
     w.shared_read_bytes = w.blocks * element_bytes
                           * (double(c.tile_q) * k.dim + double(c.consumer_warpgroups()) * c.tile_kv * (k.dim + k.dim_v));
@@ -190,16 +215,18 @@ AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem
     t.work = attention_work(hw, p, c);
     const BlockCycles& b = t.block;
     double block = b.all;
+    double masked = block_cycles(hw, p, c, true).all;
     // A ring of one stage waits for every load; with more, the others' blocks run meanwhile.
     const double load = hw.load_latency + max_known(b.port, b.l2);
-    if (const double shown = load - (c.stages - 1) * block; shown > 0) block += shown / c.stages;
+    if (const double shown = load - (c.stages - 1) * block; shown > 0) block += shown / c.stages, masked += shown / c.stages;
+    t.masked_block = masked;
     // A tile's first scores, their softmax and its last product stand alone, where in its blocks all three run side by side; and O leaves.
     const double alone = b.tensor + max_known(b.softmax, b.exponential);
     const double store = max_known(double(c.tile_q) * double(p.dim_v) * element_bytes / hw.l2_port, 0);
     t.tile_turn = max_known(alone - block, 0) + store + max_known(hw.turn_cycles, 0);
     const HeadBlocks head = head_blocks(p, c);
-    t.cycles = last_to_end(hw, p, c, block, t.tile_turn, head);
-    t.balance = (t.work.blocks * block + t.work.tiles * t.tile_turn) / hw.sms / t.cycles;
+    t.cycles = last_to_end(hw, p, c, {block, masked, t.tile_turn}, head);
+    t.balance = (t.work.blocks * block + t.work.masked_blocks * (masked - block) + t.work.tiles * t.tile_turn) / hw.sms / t.cycles;
     t.clock_hz = clock_of(hw, t.work, t.cycles);
     const double fill = 2 * hw.load_latency / t.clock_hz;
     const double on_chip = t.cycles / t.clock_hz, dram = t.work.dram_bytes / hw.dram_bandwidth;

@@ -26,13 +26,15 @@ struct BlockCycles {
 /// What a launch does, counted.
 struct AttentionWork {
     double tiles = 0, blocks = 0;  ///< of all heads
+    double masked_blocks = 0;      ///< of these
     double longest = 0;            ///< blocks of a tile
     double scores = 0, matrix_flops = 0, exponentials = 0, instructions = 0;  ///< executed, with what padding and masks add
     double filled_bytes = 0, shared_read_bytes = 0, l2_bytes = 0, dram_bytes = 0, dram_lower_bound_bytes = 0;
 };
 
 struct AttentionTime {
-    BlockCycles block;
+    BlockCycles block;         ///< of a block that every query sees whole
+    double masked_block = 0;   ///< cycles of one that needs the mask
     AttentionWork work;
     double tile_turn = 0;  ///< cycles of a tile beside its blocks
     double cycles = 0;     ///< of the SM that ends last
@@ -41,7 +43,9 @@ struct AttentionTime {
     Bound bound = Bound::tensor;
 };
 
-BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
+/// `masked`: of a block of which some query of the tile does not see every key.
+BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config,
+                         bool masked = false);
 AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
 AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
 

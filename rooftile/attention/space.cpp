@@ -51,7 +51,7 @@ int registers_needed(const AttentionProblem& problem, const AttentionConfig& con
     const bool hides = problem.mask != AttentionMask::none || problem.packed();
     return k.accumulator_registers() + (hides ? registers_beside_masked : registers_beside)
            + (Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_rows : 0)
-           + (problem.score ? problem.score->registers() : 0);
+           + (problem.packed() ? registers_of_packed : 0) + (problem.score ? problem.score->registers() : 0);
 }
 
 double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config) {

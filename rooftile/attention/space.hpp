@@ -12,9 +12,9 @@
 namespace rooftile {
 
 /// Registers of a consumer thread beside O, scores and probabilities: addresses, the rows' maxima and sums, positions in the
-/// rings; where scores are masked, the bounds of what a row sees, too; of rows of more than two boxes, more addresses. From what
+/// rings; where scores are masked, the bounds of what a row sees, too; of rows of more than two boxes, more addresses; of packed sequences, where each lies. From what
 /// ptxas needs (tests/attention/compile).
-inline constexpr int registers_beside = 28, registers_beside_masked = 40, registers_of_long_rows = 8;
+inline constexpr int registers_beside = 28, registers_beside_masked = 40, registers_of_long_rows = 8, registers_of_packed = 8;
 /// Of the producer, which computes nothing: the least that one, two and three consumer warpgroups leave without a gain.
 inline constexpr int producer_registers = 24, producer_registers_of_three = 32;
 

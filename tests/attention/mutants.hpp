@@ -28,7 +28,7 @@ inline constexpr const char* packed =
 
 inline constexpr const char* sloped =
     "--batch 2 --heads 4 --kv-heads 2 --q 300 --kv 500 --dim 64 --tile-q 128 --tile-kv 128 --stages 2 "
-    "--score s=s+slope*(j-i) --tensor slope:fp32[H]";
+    "--score s=s+where(i-j>40.5,slope,0) --tensor slope:fp32[H]";
 
 inline Mutant place_of_the_other_row() {
     return {"a thread's lower row has its upper row's place in a score",

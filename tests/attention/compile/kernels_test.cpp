@@ -70,7 +70,7 @@ TEST(AttentionKernels, RandomPlansCompile) {
 
 // What a score is made of takes registers that the planner leaves for it.
 TEST(AttentionKernels, ScoresOfExpressionsFit) {
-    for (const char* expression : {"s = 30 * tanh(s / 30)", "s = s + slope * (j - i)", "s = where(i - j > 40, gelu(s) * cap, s + slope * j)"})
+    for (const char* expression : {"s = 30 * tanh(s / 30)", "s = s + slope * (j - i)", "s = where(i - j > 40.5, gelu(s) * cap, s + slope * j)"})
         for (const int tile_q : {128, 192})
             for (const bool packed : {false, true}) {
                 AttentionProblem p;

@@ -81,7 +81,7 @@ TEST_F(AttentionTest, ScoresOfExpressions) {
     const Score scores[] = {{"s = 30 * tanh(s / 30)", {}},
                             {"s = s + slope * (j - i)", {"slope:fp32[H]"}},
                             {"s = 5 * tanh(s * 0.2) + slope * (j - i) * 0.1", {"slope:bf16[H]"}},
-                            {"s = where(i - j > 40, s * cap, s)", {"cap:fp32[1]"}}};
+                            {"s = where(i - j > 40.5, s * cap, s)", {"cap:fp32[1]"}}};
     Random random(from_environment("ROOFTILE_TEST_SEED", 19));
     for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 8); ++i) {
         AttentionProblem p = random.coin() ? drawn(random) : drawn_packed(random);
