@@ -41,8 +41,8 @@ namespace rooftile {
 
 /// All tiles of one consumer warpgroup, each stored when its products are done.
 template <Sm90GemmConfig C, class Epilogue>
-__device__ void consume(const TensorMap& map_c, const GemmArguments& args, const Sm90Shared<C>& shared,
-                        int warpgroup, const Epilogue& epilogue) {
+__device__ void consume(const TensorMap& map_c, const TensorMap& map_operand, const GemmArguments& args,
+                        const Sm90Shared<C>& shared, int warpgroup, const Epilogue& epilogue) {
     constexpr bool pingpong = C.schedule == Schedule::pingpong;
     const int first_row = pingpong ? 0 : warpgroup * C.warpgroup_m();
     const int down = C.swap_ab ? 0 : first_row,
@@ -51,10 +51,10 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args, shared);
     const int k_blocks = Sm90Blocks<C>(args, scheduler).count;
-    Sm90Target<C> target{map_c, shared, args, warpgroup};
+    Sm90Target<C> target{.map_c = map_c, .shared = shared, .args = args, .warpgroup = warpgroup, .map_operand = map_operand};
     [[maybe_unused]] unsigned turn = 0;
     if (pingpong && warpgroup == 1) {  // the second tile is this warpgroup's first
-        at.skip(k_blocks + C.operand_stages());
+        at.skip(k_blocks);
         scheduler.tiles.advance();
     }
     for (bool first = true; scheduler.tiles.more(); first = false) {
@@ -65,6 +65,7 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
         step<C>(sums, shared, at, previous, first_row, scheduler.part, true);
         const TileOrigin tile = scheduler.origin();  // beside the first products
         prefetch_operands<C>(epilogue, args, tile);
+        if constexpr (C.operand_staged) begin_operand<C>(target, tile.moved(down, right));
         for (int block = 1; block < k_blocks; ++block)
             step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
         // The other's products line up behind the last of these, which are still running.
@@ -82,26 +83,21 @@ __device__ void consume(const TensorMap& map_c, const GemmArguments& args, const
                 pieces.add_up(sums);
                 const int share = scheduler.part * C.share_n();
                 store_finished<C>(epilogue, OwnSums<C>{sums}, target, args,
-                                  tile.moved(C.swap_ab ? share : down, C.swap_ab ? right : share), {});
+                                  tile.moved(C.swap_ab ? share : down, C.swap_ab ? right : share));
             }
         } else if constexpr (C.split_k > 1) {
             publish<C>(sums, shared, turn);
             turn ^= 1;
             const int share = scheduler.part * C.share_n();
             store_finished<C>(epilogue, SumsOfParts<C>(shared, scheduler), target, args,
-                              tile.moved(C.swap_ab ? share : down, C.swap_ab ? right : share), {});
+                              tile.moved(C.swap_ab ? share : down, C.swap_ab ? right : share));
             end_exchange<C>(shared);
-        } else if constexpr (C.operand_in_ring) {
-            RingOperand<C> operand;
-            operand.wait(shared, at, tile);
-            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, tile.moved(down, right), operand);
-            operand.hand_back(shared);
         } else {
-            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, tile.moved(down, right), {});
+            store_finished<C>(epilogue, OwnSums<C>{sums}, target, args, tile.moved(down, right));
         }
         scheduler.tiles.advance();
         if (pingpong) {  // over the other warpgroup's tile
-            at.skip(k_blocks + C.operand_stages());
+            at.skip(k_blocks);
             scheduler.tiles.advance();
         }
     }
@@ -150,6 +146,8 @@ __device__ void set_up(const Sm90Shared<C>& shared) {
             constexpr int warps = C.tile_warps() * C.cluster_ctas();
             shared.exchange().init(warps, warps);
         }
+        for (int i = 0; i < C.operand_barriers(); ++i)
+            ptx::mbarrier_init(shared.operand_barrier(0, 0, 0) + i * Sm90GemmConfig::barrier_bytes, 1);
         ptx::fence_mbarrier_init();
     }
     if constexpr (C.cluster_ctas() > 1) ptx::cluster_sync();
@@ -178,11 +176,11 @@ __device__ __forceinline__ void run_cta(const TensorMap& map_a, const TensorMap&
 
     const int role = warpgroup();
     if (role == 0) {
-        if (begin_producer<C.producer_registers>()) produce<C>(map_a, map_b, map_operand, args, shared);
+        if (begin_producer<C.producer_registers>()) produce<C>(map_a, map_b, args, shared);
     } else {
         begin_consumer<C.consumer_registers>();
         if constexpr (C.overlapped_epilogue) consume_overlapped<C>(map_c, args, shared, role - 1);
-        else consume<C>(map_c, args, shared, role - 1, epilogue);
+        else consume<C>(map_c, map_operand, args, shared, role - 1, epilogue);
     }
     // No CTA may leave while a peer can still arrive on its barriers or multicast into its stages.
     if constexpr (C.cluster_ctas() > 1) {
@@ -198,7 +196,7 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     run_cta<C>(map_a, map_b, map_c, map_c, args, NoEpilogue{});
 }
 
-/// The same, and what is stored is an expression of the sums; `map_operand` is read with operand_in_ring alone.
+/// The same, and what is stored is an expression of the sums; `map_operand` is read with operand_staged alone.
 template <Sm90GemmConfig C, class Epilogue>
 __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     sm90_gemm_epilogue(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,

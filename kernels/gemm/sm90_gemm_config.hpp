@@ -36,8 +36,9 @@ struct Sm90GemmConfig {
     Ablation ablated = Ablation::nothing;
     /// Many products of one shape, by tensor maps of three axes; the batch is the outermost index of a tile.
     bool batched = false;
-    /// An epilogue's operand of 16 bits that has an element for each of C comes through the ring, behind a tile's last block of K.
-    bool operand_in_ring = false;
+    /// An epilogue's operand of 16 bits that has an element for each of C comes by TMA into the epilogue tiles, where the result
+    /// takes its place.
+    bool operand_staged = false;
     /// Groups of rows that shared memory has room for, of which each has a matrix of B: a power of two, 32 at least. 0: there are
     /// none. They are batched, A and C are one matrix.
     int group_slots = 0;
@@ -111,15 +112,6 @@ struct Sm90GemmConfig {
     /// [tile_k][64] of an mn-major tile: one TMA box.
     constexpr int mn_box_bytes() const { return tile_k * swizzle_bytes; }
 
-    // Of that operand a stage holds as many boxes of 64 columns, all rows of the tile, as fit.
-    static constexpr int operand_box_columns = swizzle_bytes / 2;
-    constexpr int operand_boxes() const { return (tile_n + operand_box_columns - 1) / operand_box_columns; }
-    constexpr int operand_box_bytes() const { return tile_m * swizzle_bytes; }
-    constexpr int operand_boxes_a_stage() const { return stage_bytes() / operand_box_bytes(); }
-    constexpr int operand_stages() const {
-        return operand_in_ring ? (operand_boxes() + operand_boxes_a_stage() - 1) / operand_boxes_a_stage() : 0;
-    }
-
     /// Of mma_n, what one CTA adds up and stores: with split_k each part of K stores its share.
     constexpr int share_n() const { return mma_n() / split_k; }
     /// fp32 sums of what one CTA stores, which it leaves in the workspace with K in pieces.
@@ -192,8 +184,14 @@ struct Sm90GemmConfig {
     constexpr int epilogue_bytes() const {
         return tma_store ? consumer_warpgroups * epilogue_tiles_in_flight * epilogue_tile_bytes() : 0;
     }
+    /// One for each box of the operand that may be on its way: a warp loads what it stores; where the tile is turned, a warpgroup.
+    constexpr int operand_barriers() const {
+        return operand_staged ? consumer_warpgroups * epilogue_tiles_in_flight * (swap_ab ? 1 : 4) : 0;
+    }
     /// Full and empty of each stage; two for the exchange between parts of K.
-    constexpr int all_barrier_bytes() const { return (2 * stages + (split_k > 1 ? 2 : 0)) * barrier_bytes; }
+    constexpr int all_barrier_bytes() const {
+        return (2 * stages + (split_k > 1 ? 2 : 0) + operand_barriers()) * barrier_bytes;
+    }
 
     /// Two words a group, three more, and a number of 16 bits a group; in whole barriers.
     constexpr int group_bytes() const { return grouped() ? 4 * (2 * group_slots + 4) + 2 * group_slots : 0; }

@@ -24,7 +24,7 @@ struct EpiloguePair {
     int rows, columns;   // of the result
     int product;         // of a batch
     bool first, second;  // inside
-    unsigned first_at = 0, second_at = 0;  // in shared memory, of the operand that comes through the ring
+    unsigned first_at = 0, second_at = 0;  // in shared memory, of the operand that is staged
 
     /// Of the first in the result, were it dense. In 64 bits, so that constants become part of a load's address.
     __device__ long long index() const {
@@ -58,9 +58,9 @@ __device__ inline void load_pair(T (&to)[2], const T* from, const EpiloguePair& 
     }
 }
 
-/// The same of the operand that comes through the ring, 16 bits each: outside it is zero.
+/// The same of the operand that is staged, 16 bits each: outside it is zero.
 template <bool turned, class T>
-__device__ inline void load_ring_pair(T (&to)[2], const EpiloguePair& at) {
+__device__ inline void load_staged_pair(T (&to)[2], const EpiloguePair& at) {
     static_assert(sizeof(T) == 2);
     if constexpr (turned) {
         to[0] = __builtin_bit_cast(T, ptx::load_shared_half(at.first_at));
@@ -71,43 +71,6 @@ __device__ inline void load_ring_pair(T (&to)[2], const EpiloguePair& at) {
         to[1] = __builtin_bit_cast(T, static_cast<unsigned short>(word >> 16));
     }
 }
-
-/// Where the ring has a tile's part of that operand: [rows of the tile][64 columns], swizzled, box after box.
-template <Sm90GemmConfig C>
-struct RingOperand {
-    static constexpr int room = C.operand_stages() > 0 ? C.operand_stages() : 1;
-    TileOrigin tile{};
-    unsigned stage[room] = {};  // addresses
-    int taken[room] = {};
-
-    /// Waits for the stages behind those of K.
-    __device__ void wait(const Sm90Shared<C>& shared, RingPosition<C.stages>& at, const TileOrigin& origin) {
-        tile = origin;
-#pragma unroll
-        for (int s = 0; s < C.operand_stages(); ++s, at.advance()) {
-            shared.ring.wait(at);
-            stage[s] = shared.a(at.stage);
-            taken[s] = at.stage;
-        }
-    }
-    /// When this warp has read them: TMA may write there again.
-    __device__ void hand_back(const Sm90Shared<C>& shared) const {
-        ptx::fence_async_proxy();
-        __syncwarp();
-#pragma unroll
-        for (int s = 0; s < C.operand_stages(); ++s) release<C>(shared, taken[s], 0);
-    }
-    /// Of the element in that row and column of the tile.
-    __device__ unsigned at(int row, int column) const {
-        const int box = column / Sm90GemmConfig::operand_box_columns;
-        unsigned address = stage[0] + box * C.operand_box_bytes();
-#pragma unroll
-        for (int s = 1; s < C.operand_stages(); ++s)
-            if (box >= s * C.operand_boxes_a_stage()) address = stage[s] + (box - s * C.operand_boxes_a_stage()) * C.operand_box_bytes();
-        return address + row * Sm90GemmConfig::swizzle_bytes
-               + (column % Sm90GemmConfig::operand_box_columns * 2 ^ row % 8 << 4);
-    }
-};
 
 /// Asks L2 for a CTA's part of an operand that has an element for each of the result, long before it is read: by `threads`
 /// threads, of which this is `thread`.
@@ -130,7 +93,7 @@ struct EpilogueSums {
     const Epilogue& epilogue;
     const GemmArguments& args;
     int m, n, product;
-    const RingOperand<C>& in_ring;
+    const Sm90Target<C>& target;
     typename Epilogue::Once once;  // read for all of a tile
 
     template <int stride = 1, int count>
@@ -185,21 +148,27 @@ struct EpilogueSums {
         const int down = args.m - row - at.down, right = args.n - column - at.right;
         at.first = down > 0 && right > 0;
         at.second = C.swap_ab ? down > 1 && right > 0 : down > 0 && right > 1;
-        if constexpr (C.operand_in_ring) {
-            const int in_tile = row + at.down - in_ring.tile.m, column_in_tile = column + at.right - in_ring.tile.n;
-            at.first_at = in_ring.at(in_tile, column_in_tile);
-            if constexpr (C.swap_ab) at.second_at = in_ring.at(in_tile + 1, column_in_tile);
+        if constexpr (C.operand_staged) {
+            at.first_at = staged(row - m + at.down, column - n + at.right);
+            if constexpr (C.swap_ab) at.second_at = staged(row - m + at.down + 1, column - n + at.right);
         }
         return at;
+    }
+    /// Of the staged operand's element in that row and column of what the warpgroup stores.
+    __device__ unsigned staged(int row, int column) const {
+        constexpr int row_bytes = C.epilogue_columns() * C.result_bytes();
+        const unsigned at = target.operand + (row - target.operand_row) * row_bytes + (column - target.operand_column) * C.result_bytes();
+        constexpr unsigned swizzle_mask = C.epilogue_swizzle_bytes() > 0 ? C.epilogue_swizzle_bytes() / 16 - 1 : 0;
+        return at ^ ((at >> 7 & swizzle_mask) << 4);
     }
 };
 
 /// A tile's sums on their way out.
 template <Sm90GemmConfig C, class Epilogue, class Sums>
 __device__ void store_finished(const Epilogue& epilogue, const Sums& sums, Sm90Target<C>& target, const GemmArguments& args,
-                               const TileOrigin& at, const RingOperand<C>& in_ring) {
+                               const TileOrigin& at) {
     if constexpr (is_plain<Epilogue>()) store<C>(sums, target, args, at);
-    else store<C>(EpilogueSums<C, Epilogue, Sums>{sums, epilogue, args, at.m, at.n, at.batch, in_ring, epilogue.once()}, target, args, at);
+    else store<C>(EpilogueSums<C, Epilogue, Sums>{sums, epilogue, args, at.m, at.n, at.batch, target, epilogue.once()}, target, args, at);
 }
 
 /// Beside a tile's first products: what its epilogue will read.

@@ -41,8 +41,8 @@ constexpr bool obeys_the_hardware() {
         !C.tma_store || !C.wide_epilogue_tiles()
             || (C.epilogue_columns() % 32 == 16 && C.split_k == 1 && C.result_bytes() == 2),
         "rows of an odd number of sectors; sums of parts come row by row of both halves; written by matrices of 16 bits");
-    static_assert(C.operand_stages() <= C.stages, "a tile's epilogue reads them all before it hands one back");
-    static_assert(C.operand_stages() == 0 || C.split_k == 1, "sums of parts take the whole ring");
+    static_assert(!C.operand_staged || (C.tma_store && C.result_bytes() == 2 && !C.adds_up()),
+                  "the operand lies where C goes, element for element, and is asked for while a CTA multiplies");
     static_assert(C.exchange_bytes() <= C.stages * C.stage_bytes(), "the ring holds a tile's fp32 sums");
     static_assert(
         !C.overlapped_epilogue
@@ -50,7 +50,8 @@ constexpr bool obeys_the_hardware() {
         "an overlapped epilogue needs its warpgroup on every tile, whole sums, TMA, and half the registers for what waits");
     static_assert(C.operand_bytes() == bytes_of(C.b_type) && C.operand_bytes() <= 2 && C.result_bytes() >= 2,
                   "types of this kernel");
-    static_assert(C.all_barrier_bytes() == Ring<C.stages>::bytes() + (C.split_k > 1 ? Ring<1>::bytes() : 0),
+    static_assert(C.all_barrier_bytes() - C.operand_barriers() * Sm90GemmConfig::barrier_bytes
+                      == Ring<C.stages>::bytes() + (C.split_k > 1 ? Ring<1>::bytes() : 0),
                   "the planner counts the barriers of both rings");
     static_assert(C.threads() <= 1024 && C.stages >= 2, "CTA size; a ring needs two stages");
     return true;
@@ -81,6 +82,11 @@ struct Sm90Shared {
     /// lap's parity alone (`turn`): with RingPosition<1> the compiler orders the loops otherwise.
     __device__ Ring<1> exchange() const { return {ring.barriers + Ring<C.stages>::bytes()}; }
     __device__ Sm90Groups<C> groups() const { return {ring.barriers + C.all_barrier_bytes()}; }
+    /// Full of epilogue tile `i` of a warpgroup, as far as `warp` fills it with an epilogue's operand.
+    __device__ unsigned operand_barrier(int warpgroup, int i, int warp) const {
+        const int tile = warpgroup * Sm90GemmConfig::epilogue_tiles_in_flight + i;
+        return ring.barriers + Ring<C.stages>::bytes() + (C.swap_ab ? tile : tile * 4 + warp) * Sm90GemmConfig::barrier_bytes;
+    }
 };
 
 /// Where a CTA's tile of C lies: its first element, and which product of a batch, or group, it is of.

@@ -40,29 +40,10 @@ __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned bar
     }
 }
 
-/// A tile's part of an epilogue's operand, whose first element is at `tile`: the ring's next stages.
-template <Sm90GemmConfig C>
-__device__ void load_epilogue_operand(const TensorMap& map, [[maybe_unused]] const GemmArguments& args, const Sm90Shared<C>& shared,
-                                      RingPosition<C.stages>& at, const TileOrigin& tile) {
-#pragma unroll
-    for (int first = 0; first < C.operand_boxes(); first += C.operand_boxes_a_stage(), at.advance()) {
-        const int boxes = min(C.operand_boxes_a_stage(), C.operand_boxes() - first);
-        shared.ring.acquire(at);
-        shared.ring.expect(at.stage, boxes * C.operand_box_bytes());
-#pragma unroll
-        for (int box = 0; box < boxes; ++box) {
-            const unsigned to = shared.a(at.stage) + box * C.operand_box_bytes(), full = shared.ring.full(at.stage);
-            const int x = tile.n + (first + box) * Sm90GemmConfig::operand_box_columns;
-            if constexpr (C.batched) ptx::tma_load_3d(to, map, x, tile.m, tile.batch * args.operand_step, full);
-            else ptx::tma_load_2d(to, map, x, tile.m, full);
-        }
-    }
-}
-
 /// The producer, one thread: every stage of every tile of this CTA, as soon as the consumers hand one back.
 template <Sm90GemmConfig C>
-__device__ void produce(const TensorMap& map_a, const TensorMap& map_b, [[maybe_unused]] const TensorMap& map_operand,
-                        const GemmArguments& args, const Sm90Shared<C>& shared) {
+__device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const GemmArguments& args,
+                        const Sm90Shared<C>& shared) {
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args, shared);
     const Sm90Blocks<C> k(args, scheduler);
@@ -88,7 +69,6 @@ __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, [[maybe_
                                                               block * C.tile_k, at_c.batch * args.b_step, scheduler.rank, args.b_slices,
                                                               everyone, args.b_policy);
         }
-        if constexpr (C.operand_in_ring) load_epilogue_operand<C>(map_operand, args, shared, at, at_c);
     }
 }
 

@@ -68,6 +68,11 @@ struct Sm90Target {
     /// that a fresh count would overwrite first.
     int epilogue_tile = 0;
     TileOrigin at{};  ///< the first element of what this warpgroup stores
+    // With operand_staged:
+    const TensorMap& map_operand = map_c;
+    unsigned operand_parity = 0;  ///< a bit an epilogue tile
+    unsigned operand = 0;         ///< where the epilogue tile at hand lies, for this warp; and what of C it has:
+    int operand_row = 0, operand_column = 0;
 
     /// Of `rows` of C from `down` on, those that are the group's; below 0: none.
     __device__ int rows_inside(int down) const { return at.end - (at.m + down); }
@@ -81,7 +86,76 @@ struct Sm90Target {
         else if constexpr (C.store_policy) ptx::tma_store_2d(map_c, from, x, y, args.c_policy);
         else ptx::tma_store_2d(map_c, from, x, y);
     }
+    /// The operand's box there, which completes on `barrier`.
+    __device__ void load_box(unsigned to, int right, int down, unsigned barrier) const {
+        const int x = at.n + right, y = at.m + down;
+        if constexpr (C.batched) ptx::tma_load_3d(to, map_operand, x, y, at.batch * args.operand_step, barrier);
+        else ptx::tma_load_2d(to, map_operand, x, y, barrier);
+    }
 };
+
+/// Which of a tile's elements epilogue tile `s` has, for one warp; of a turned one all warps have the same.
+template <Sm90GemmConfig C>
+struct EpilogueTilePlace {
+    int i;             // of the tile's 64-row wgmmas
+    int half;          // which rows of the warp's 16
+    int row, column;   // first of the tile's part that the warp stores
+    __device__ EpilogueTilePlace(int s, int warp) {
+        if constexpr (C.swap_ab) {
+            i = s / C.turned_tiles(), half = 0;
+            row = C.turned_row(s % C.turned_tiles()), column = 64 * i;
+        } else {
+            i = s / C.epilogue_tiles_of_a_row() / C.halves(), half = s / C.epilogue_tiles_of_a_row() % C.halves();
+            row = 64 * i + 16 * warp + 8 * half, column = s % C.epilogue_tiles_of_a_row() * C.epilogue_columns();
+        }
+    }
+};
+
+/// Bytes from an epilogue tile of a warpgroup to what `warp` stores of it.
+template <Sm90GemmConfig C>
+__device__ inline int epilogue_part(int warp) {
+    return C.swap_ab ? 0 : warp * C.warp_rows() * C.epilogue_columns() * C.result_bytes();
+}
+
+/// Asks for the operand's part of epilogue tile `s`, once what was last stored from `slot` has been read. By whole warps; where the
+/// tile is turned, one warp asks for all.
+template <Sm90GemmConfig C>
+__device__ void ask_for_operand(const Sm90Target<C>& target, int s, int slot) {
+    const int warp = ptx::warp_uniform(threadIdx.x % Sm90GemmConfig::warpgroup_threads / 32);
+    if ((C.swap_ab && warp != 0) || !ptx::elect_one()) return;
+    const EpilogueTilePlace<C> place(s, warp);
+    const unsigned barrier = target.shared.operand_barrier(target.warpgroup, slot, warp);
+    ptx::tma_store_wait_read<0>();  // of this lane, which is always the same
+    ptx::mbarrier_arrive_expect(barrier, C.swap_ab ? C.epilogue_tile_bytes() : C.epilogue_tile_bytes() / 4);
+    target.load_box(target.shared.epilogue_tile(target.warpgroup, slot) + epilogue_part<C>(warp), place.column, place.row, barrier);
+}
+
+/// Beside a tile's first products: as many of its epilogue tiles as there is room for.
+template <Sm90GemmConfig C>
+__device__ void begin_operand(Sm90Target<C>& target, const TileOrigin& at) {
+    target.at = at;
+#pragma unroll
+    for (int s = 0; s < Sm90GemmConfig::epilogue_tiles_in_flight && s < C.epilogue_tiles(); ++s)
+        ask_for_operand<C>(target, s, (target.epilogue_tile + s) % Sm90GemmConfig::epilogue_tiles_in_flight);
+}
+
+/// Before epilogue tile `s` is written: its operand has come.
+template <Sm90GemmConfig C>
+__device__ void take_operand(Sm90Target<C>& target, int s, int warp) {
+    const int slot = target.epilogue_tile;
+    ptx::mbarrier_wait(target.shared.operand_barrier(target.warpgroup, slot, warp), target.operand_parity >> slot & 1);
+    target.operand_parity ^= 1u << slot;
+    const EpilogueTilePlace<C> place(s, warp);
+    target.operand = target.shared.epilogue_tile(target.warpgroup, slot) + epilogue_part<C>(warp);
+    target.operand_row = place.row, target.operand_column = place.column;
+}
+
+/// After it is on its way out: the one behind those that are asked for takes its room.
+template <Sm90GemmConfig C>
+__device__ void follow_operand(const Sm90Target<C>& target, int s) {
+    if (s + Sm90GemmConfig::epilogue_tiles_in_flight < C.epilogue_tiles())
+        ask_for_operand<C>(target, s + Sm90GemmConfig::epilogue_tiles_in_flight, target.epilogue_tile);
+}
 
 /// A warp's share of an epilogue tile, [warp_rows][epilogue_columns], to `to`. `i`: of the tile's 64-row wgmmas; `half`: which rows
 /// of the warp's 16; `column`: of the tile.
@@ -103,6 +177,7 @@ __device__ void write_epilogue_tile(unsigned to, const Sums& sums, int i, int ha
     } else if constexpr (C.wide_epilogue_tiles()) {
         unsigned pairs[epilogue_columns / 8];  // of one half, one from each matrix
         sums.template pairs<2>(pairs, i, column / 2 + 2 * half);
+        if constexpr (C.operand_staged) __syncwarp();  // its elements are read by other lanes than those that write there
         const unsigned row = to + lane % 8 * row_bytes;
 #pragma unroll
         for (int j = 0; j + 32 <= epilogue_columns; j += 32) {
@@ -114,6 +189,7 @@ __device__ void write_epilogue_tile(unsigned to, const Sums& sums, int i, int ha
     } else {
         unsigned pairs[epilogue_columns / 4];
         sums.pairs(pairs, i, column / 2);
+        if constexpr (C.operand_staged) __syncwarp();
         const unsigned row = lane % 16;
         if constexpr (epilogue_columns == 8) {
             ptx::store_matrix_x2(to + row * row_bytes, pairs[0], pairs[1]);
@@ -133,35 +209,33 @@ __device__ void write_epilogue_tile(unsigned to, const Sums& sums, int i, int ha
 /// Each warp stores its own rows and waits for no other warp.
 template <Sm90GemmConfig C, class Sums>
 __device__ void store_upright_tile(const Sums& sums, Sm90Target<C>& target, int s) {
-    const int column = s % C.epilogue_tiles_of_a_row() * C.epilogue_columns();
-    const int half = s / C.epilogue_tiles_of_a_row() % C.halves(),
-              i = s / C.epilogue_tiles_of_a_row() / C.halves();
     const int warp = ptx::warp_uniform(threadIdx.x % Sm90GemmConfig::warpgroup_threads / 32);
-    const unsigned from = target.shared.epilogue_tile(target.warpgroup, target.epilogue_tile)
-                          + warp * C.warp_rows() * C.epilogue_columns() * C.result_bytes();
+    const EpilogueTilePlace<C> place(s, warp);
+    const unsigned from = target.shared.epilogue_tile(target.warpgroup, target.epilogue_tile) + epilogue_part<C>(warp);
     // The store that last read this epilogue tile must be done with it before anyone overwrites it.
-    if (ptx::elect_one()) ptx::tma_store_wait_read<Sm90GemmConfig::epilogue_tiles_in_flight - 1>();
+    if constexpr (C.operand_staged) take_operand<C>(target, s, warp);
+    else if (ptx::elect_one()) ptx::tma_store_wait_read<Sm90GemmConfig::epilogue_tiles_in_flight - 1>();
     __syncwarp();
-    write_epilogue_tile<C>(from, sums, i, half, column);
+    write_epilogue_tile<C>(from, sums, place.i, place.half, place.column);
     ptx::fence_async_proxy();
     __syncwarp();
-    const int down = 64 * i + 16 * warp + 8 * half;
-    const bool whole = !C.grouped() || target.rows_inside(down) >= C.warp_rows();
+    const bool whole = !C.grouped() || target.rows_inside(place.row) >= C.warp_rows();
     if (ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
-        if (whole) target.store_box(from, column, down);
+        if (whole) target.store_box(from, place.column, place.row);
         ptx::tma_store_commit();  // of nothing too: the wait counts commits
     }
     if constexpr (C.grouped() && C.ablated != Ablation::store) {
         if (!whole) {
             constexpr int row_bytes = C.epilogue_columns() * C.result_bytes();
             const unsigned mask = C.epilogue_swizzle_bytes() > 0 ? row_bytes / 16 - 1 : 0;
-            store_rows<C, row_bytes>(target.args, target.at.m + down, target.at.n + column, target.rows_inside(down), threadIdx.x % 32, 32,
+            store_rows<C, row_bytes>(target.args, target.at.m + place.row, target.at.n + place.column, target.rows_inside(place.row), threadIdx.x % 32, 32,
                                      [&](int row, int chunk) {
                                          const unsigned at = from + row * row_bytes + chunk * 16;
                                          return at ^ ((at >> 7 & mask) << 4);
                                      });
         }
     }
+    if constexpr (C.operand_staged) follow_operand<C>(target, s);
     target.epilogue_tile = (target.epilogue_tile + 1) % Sm90GemmConfig::epilogue_tiles_in_flight;
 }
 
@@ -187,6 +261,7 @@ __device__ void write_turned_tile(unsigned to, const Sums& sums, int i, int row,
     constexpr int matrices = C.turned_rows() / 8;  // along C's rows; each pairs with one 8 columns further
     unsigned pairs[2 * matrices];
     sums.pairs(pairs, i, row / 2);
+    if constexpr (C.operand_staged) __syncwarp();  // a warp reads what it writes, 16 of the columns
     const int lane = threadIdx.x % 32;
     const unsigned at = to + Sm90GemmConfig::turned_offset(warp, lane);
 #pragma unroll
@@ -211,9 +286,13 @@ __device__ void store_turned_tile(const Sums& sums, Sm90Target<C>& target, int s
         ptx::named_barrier_sync(sm90_store_barrier + target.warpgroup, Sm90GemmConfig::warpgroup_threads);
     };
     // The store that last read this epilogue tile must be done with it before anyone overwrites it.
-    if (warp == 0 && ptx::elect_one())
-        ptx::tma_store_wait_read<Sm90GemmConfig::epilogue_tiles_in_flight - 1>();
-    meet();
+    if constexpr (C.operand_staged) {
+        take_operand<C>(target, s, warp);
+    } else {
+        if (warp == 0 && ptx::elect_one())
+            ptx::tma_store_wait_read<Sm90GemmConfig::epilogue_tiles_in_flight - 1>();
+        meet();
+    }
     if constexpr (C.c_type == Type::fp32) write_turned_floats<C>(to, sums, i, row, warp);
     else write_turned_tile<C>(to, sums, i, row, warp);
     ptx::fence_async_proxy();
@@ -237,6 +316,7 @@ __device__ void store_turned_tile(const Sums& sums, Sm90Target<C>& target, int s
                                          });
         }
     }
+    if constexpr (C.operand_staged) follow_operand<C>(target, s);
     target.epilogue_tile = (target.epilogue_tile + 1) % Sm90GemmConfig::epilogue_tiles_in_flight;
 }
 

@@ -2,6 +2,7 @@
 
 #include "rooftile/gemm/derivation_writer.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
 
 namespace rooftile {
 namespace {
@@ -42,7 +43,8 @@ int epilogue_registers(DerivationWriter& w) {
     const SharedEpilogue& e = w.context.problem.epilogue;
     if (!e) return 0;
     const bool turned = w.kept.candidate.swap_ab;
-    const int all = e->registers(turned), pairs = e->pairs_in_flight(turned), words = e->pair_registers(turned);
+    const bool staged = operand_staged(w.context.problem, w.kept.candidate.tile.k_parts());
+    const int all = e->registers(turned, staged), pairs = e->pairs_in_flight(turned, staged), words = e->pair_registers(turned, staged);
     w.steps.add("epilogue_registers", "pairs in flight * registers of a pair's operands + the expression's values and addresses   [M4]",
                 {w.config("pairs in flight", pairs), Derivation::given("of a pair", words, "registers", "the epilogue's operands"),
                  Derivation::given("values", all - pairs * words, "registers", "checked with ptxas over drawn epilogues")},

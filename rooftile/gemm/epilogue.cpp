@@ -101,7 +101,7 @@ std::string sum_text(double alpha, double beta, Scales scales) {
 
 }  // namespace
 
-std::optional<std::size_t> GemmEpilogue::ring_operand() const {
+std::optional<std::size_t> GemmEpilogue::staged_operand() const {
     constexpr std::int64_t whole = 8;  // elements in the 16 bytes at whose multiples TMA wants rows to begin
     if (graph.nodes[std::size_t(graph.inputs.front())].shape.back() % whole != 0) return std::nullopt;
     for (std::size_t i = 0; i < operands.size(); ++i)
@@ -119,27 +119,27 @@ bool drops(const ExpressionGraph& graph) {
 
 }  // namespace
 
-int GemmEpilogue::pair_registers(bool turned) const {
+int GemmEpilogue::pair_registers(bool turned, bool staged) const {
     int registers = 0;  // of two neighbours in one aligned word its 32-bit parts, else one for each element
     for (const EpilogueOperand& o : operands) {
-        if (o.is_one()) continue;
+        if (o.is_one() || (staged && &o == &operands[*staged_operand()])) continue;
         const bool differ = turned ? o.by_row : o.by_column;
         registers += !differ ? 1 : paired() && !turned ? std::max(1, 2 * bytes_of(o.element) / 4) : 2;
     }
     return registers;
 }
 
-int GemmEpilogue::pairs_in_flight(bool turned) const {
+int GemmEpilogue::pairs_in_flight(bool turned, bool staged) const {
     constexpr int most = 16, most_registers = 16;  // 16 pairs are an epilogue tile of 64 columns
     int pairs = drops(graph) ? 2 : most;  // Philox's rounds hold a dozen registers a pair
-    while (pairs > 1 && pairs * pair_registers(turned) > most_registers) pairs /= 2;
+    while (pairs > 1 && pairs * pair_registers(turned, staged) > most_registers) pairs /= 2;
     return pairs;
 }
 
-int GemmEpilogue::registers(bool turned) const {
+int GemmEpilogue::registers(bool turned, bool staged) const {
     constexpr int values = 32;  // of the expression, and addresses
     const auto once = std::ranges::count_if(operands, [](const EpilogueOperand& o) { return o.is_one(); });
-    return values + int(once) + pairs_in_flight(turned) * pair_registers(turned);
+    return values + int(once) + pairs_in_flight(turned, staged) * pair_registers(turned, staged);
 }
 
 std::string_view name_of(Scales scales) {

@@ -47,13 +47,13 @@ struct GemmEpilogue {
     /// Neighbours along a row stand in one aligned word.
     bool paired() const;
     /// The first operand of 16 bits that has an element for each of the result and lies in whole 16 bytes a row; empty: none does.
-    std::optional<std::size_t> ring_operand() const;
-    /// Pairs of neighbours whose operands a thread loads before it uses the first.
-    int pairs_in_flight(bool turned) const;
-    /// Of a pair's operands.
-    int pair_registers(bool turned) const;
+    std::optional<std::size_t> staged_operand() const;
+    /// Pairs of neighbours whose operands a thread loads before it uses the first. `staged`: staged_operand() is in shared memory.
+    int pairs_in_flight(bool turned, bool staged) const;
+    /// Of a pair's operands that come from global memory.
+    int pair_registers(bool turned, bool staged) const;
     /// Registers of a thread beside those of a plain store: operands in flight, and the expression's own values.
-    int registers(bool turned) const;
+    int registers(bool turned, bool staged) const;
 };
 
 /// Null: none. Equal where what was given is.

@@ -42,7 +42,8 @@ class ConstraintChecker {
         t.split_k = config_.split_k = split_k;
         t.grid_split_k = grid_split_k;
         config_.in_pieces = grid_split_k > 1;
-        config_.operand_in_ring = operand_in_ring(problem_, t.k_parts());
+        config_.operand_staged = operand_staged(problem_, t.k_parts());
+        if (problem_.epilogue) config_.epilogue_registers = problem_.epilogue->registers(config_.swap_ab, config_.operand_staged);
         f_.registers = f_.accumulators + config_.working_registers();
         if (parts_stop() || epilogue_tile_stops() || entry_stops()) return true;
         give_registers(config_, c_, residency_.registers.for_need(f_.registers));
@@ -52,7 +53,7 @@ class ConstraintChecker {
         f_.k_steps = t.k_parts() == 1 ? figures_.k_blocks : ceil_div(figures_.k_blocks, t.k_parts());
         f_.reserved_bytes = config_.reserved_bytes() - f_.stage_overhead;  // config was made with one stage
         f_.stages_min =
-            std::max({min_stages, config_.operand_stages(), static_cast<int>(ceil_div(config_.exchange_bytes(), f_.stage_bytes))});
+            std::max(min_stages, static_cast<int>(ceil_div(config_.exchange_bytes(), f_.stage_bytes)));
         t.turn_overlapped = c_.schedule == Schedule::pingpong;
         t.epilogue_overlapped = t.turn_overlapped || f_.overlapped_epilogue;
         t.by_element = !config_.tma_store;
@@ -66,11 +67,11 @@ class ConstraintChecker {
         t.cluster_m = cluster.m;
         t.cluster_n = cluster.n;
         if (box_stops() || cluster_stops()) return true;
-        // A producer that multicasts holds more than the tight one has registers for where K is in parts, or with a batch, or with an
-        // operand of the epilogue; so does one that looks for a tile's group, and one of a part of K whose operands come in several boxes each.
+        // A producer that multicasts holds more than the tight one has registers for where K is in parts, or with a batch; so does one that
+        // looks for a tile's group, and one of a part of K whose operands come in several boxes each.
         const bool parts = t.k_parts() > 1, multicasts = t.cluster_m * t.cluster_n > 1,
                    boxes = problem_.a_major == Major::mn && problem_.b_major == Major::mn;
-        const bool roomy = config_.grouped() || (multicasts && (parts || config_.batched || config_.operand_in_ring)) || (parts && boxes);
+        const bool roomy = config_.grouped() || (multicasts && (parts || config_.batched)) || (parts && boxes);
         const RegisterSplit& split =
             roomy ? residency_.registers.roomy : residency_.registers.for_need(f_.registers);
         f_.producer_registers = split.producer;

@@ -178,23 +178,23 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
               f.epilogue_tile_n, "columns", std::move(limit));
 }
 
-// Whether an epilogue's operand comes behind the blocks of K, or is asked for when the sums are there.
-void ring_operand(const GemmContext& context, const Kept& kept, Derivation& steps) {
+// Whether an epilogue's operand comes while a CTA multiplies, or is loaded when the sums are there.
+void staged_operand(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmProblem& p = context.problem;
     if (!p.epilogue) return;
     const auto of_each = [](const EpilogueOperand& o) { return o.by_row && o.by_column; };
     const auto operand = std::ranges::find_if(p.epilogue->operands, of_each);
     if (operand == p.epilogue->operands.end()) return;
     const Sm90GemmConfig config = kernel_config(p, kept.candidate, kept.stages, {});
-    steps.add("operand_in_ring",
-              "1 where an operand of 16 bits has an element for each of C, its rows are whole 16 bytes, and K is in one piece",
+    steps.add("operand_staged",
+              "1 where an operand of 16 bits has an element for each of C, its rows are whole 16 bytes, C leaves by TMA in 16 bits, and K is in one piece",
               {given("split_k", kept.candidate.tile.split_k, "", "this plan"),
                given("n", double(p.n), "columns", "problem"),
                given("element", bytes_of(operand->element), "B", operand->name)},
-              config.operand_in_ring, "",
-              config.operand_in_ring
-                  ? fmt::format("{} comes by TMA in {} stage{} behind a tile's last block of K", p.epilogue->operands[*p.epilogue->ring_operand()].name,
-                                config.operand_stages(), config.operand_stages() == 1 ? "" : "s")
+              config.operand_staged, "",
+              config.operand_staged
+                  ? fmt::format("{} comes by TMA into the epilogue tiles beside a tile's products, and the result takes its place",
+                                p.epilogue->operands[*p.epilogue->staged_operand()].name)
                   : std::string("it is asked of L2 beside the first products, and loaded when the sums are there"));
 }
 
@@ -294,7 +294,7 @@ void write_sm90_derivation(const GemmContext& context, const Kept& kept, const G
     split(context, kept, steps);
     overlapped_epilogue(context, kept, steps);
     epilogue_tiles(context, kept, steps);
-    ring_operand(context, kept, steps);
+    staged_operand(context, kept, steps);
     caching(context, kept, config, steps);
     launching(context, config, steps);
     packing(context, config, steps);

@@ -56,7 +56,9 @@ bool taken_by_tma(std::int64_t leading, std::int64_t offset, std::int64_t stride
 
 int group_slots(std::int64_t groups) { return int(std::bit_ceil(std::uint64_t(std::max<std::int64_t>(groups, 32)))); }
 
-bool operand_in_ring(const GemmProblem& p, int k_parts) { return k_parts == 1 && p.epilogue && p.epilogue->ring_operand(); }
+bool operand_staged(const GemmProblem& p, int k_parts) {
+    return k_parts == 1 && !p.groups && stores_by_tma(p) && bytes_of(p.c_type) == 2 && p.epilogue && p.epilogue->staged_operand();
+}
 
 bool stores_by_tma(const GemmProblem& p) {
     return p.n % tma_elements(p.c_type) == 0 && taken_by_tma(p.ldc, p.c_offset, p.c_stride, p.c_type);
@@ -94,9 +96,9 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .tma_store = stores_by_tma(p),
                           .epilogue_tile_n = c.epilogue_tile_n,
                           .batched = p.batch > 1 || bool(p.groups),
-                          .operand_in_ring = operand_in_ring(p, t.k_parts()),
+                          .operand_staged = operand_staged(p, t.k_parts()),
                           .group_slots = p.groups ? group_slots(p.groups->count()) : 0,
-                          .epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab) : 0};
+                          .epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab, operand_staged(p, t.k_parts())) : 0};
     give_registers(config, c, r);
     return config;
 }

@@ -63,10 +63,10 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& config);
 /// Lines that begin at whole 16 bytes: what TMA takes as it lies, however long they are. Beyond their end it reads zeros
 /// (docs/facts.md 115). Elements between lines, and from an aligned address to the first.
 bool taken_by_tma(std::int64_t leading, std::int64_t offset, std::int64_t stride, Type type);
-/// An operand of its epilogue comes through the ring, where K is in one piece.
 /// Groups that a kernel for so many has room for: a lane of a warp counts as many as any other.
 int group_slots(std::int64_t groups);
-bool operand_in_ring(const GemmProblem& problem, int k_parts);
+/// An operand of its epilogue comes by TMA, where K is in one piece and C leaves so; of groups none does, whose last rows leave otherwise.
+bool operand_staged(const GemmProblem& problem, int k_parts);
 /// Elements in the 16 bytes at whose multiples TMA wants lines to begin.
 constexpr int tma_elements(Type type) { return 16 / bytes_of(type); }
 

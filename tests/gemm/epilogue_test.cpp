@@ -82,10 +82,10 @@ TEST(GemmProblem, TypesScalesAndBatchesComeBackFromRequestAndRecord) {
 }
 
 TEST(GemmEpilogue, TakesThroughTheRingWhatHasAnElementForEachOfTheResult) {
-    EXPECT_EQ(made(1, 0, "d = acc + bias + r", {"bias:bf16[N]", "r:fp16[M,N]"})->ring_operand(), 1u);
-    EXPECT_FALSE(made(1, 0, "d = acc + r", {"r:fp32[M,N]"})->ring_operand());
-    EXPECT_FALSE(made(1, 0, "d = acc + bias", {"bias:bf16[N]"})->ring_operand());
-    EXPECT_FALSE(gemm_epilogue(512, 255, Type::bf16, 1, 0, "d = acc + r", {"r:bf16[M,N]"})->ring_operand()) << "rows begin anywhere";
+    EXPECT_EQ(made(1, 0, "d = acc + bias + r", {"bias:bf16[N]", "r:fp16[M,N]"})->staged_operand(), 1u);
+    EXPECT_FALSE(made(1, 0, "d = acc + r", {"r:fp32[M,N]"})->staged_operand());
+    EXPECT_FALSE(made(1, 0, "d = acc + bias", {"bias:bf16[N]"})->staged_operand());
+    EXPECT_FALSE(gemm_epilogue(512, 255, Type::bf16, 1, 0, "d = acc + r", {"r:bf16[M,N]"})->staged_operand()) << "rows begin anywhere";
 }
 
 TEST(GemmEpilogue, IsSweptOverWithItsOwnCommas) {

@@ -16,8 +16,8 @@ namespace {
 /// Writes the class. Nothing that a person wrote becomes text but names, each with a suffix that no keyword or library name has.
 class EpilogueText {
   public:
-    EpilogueText(const GemmEpilogue& epilogue, bool in_ring)
-        : e_(epilogue), graph_(epilogue.graph), ring_(in_ring ? epilogue.ring_operand() : std::nullopt), emitter_(values()) {}
+    EpilogueText(const GemmEpilogue& epilogue, bool staged)
+        : e_(epilogue), graph_(epilogue.graph), staged_(staged ? epilogue.staged_operand() : std::nullopt), emitter_(values()) {}
 
     std::string text() {
         out_ = dropouts_.empty() ? "" : "#include \"kernels/expression/dropout.cuh\"\n";
@@ -29,7 +29,7 @@ class EpilogueText {
         for (int d : dropouts_) line(1, "DropoutKey {}_key;", base(d));
         line(1, "/// Whose operands are loaded before the first is used.");
         line(1, "template <bool turned>");
-        line(1, "static constexpr int pairs_in_flight = turned ? {} : {};", e_.pairs_in_flight(true), e_.pairs_in_flight(false));
+        line(1, "static constexpr int pairs_in_flight = turned ? {} : {};", e_.pairs_in_flight(true, staged_.has_value()), e_.pairs_in_flight(false, staged_.has_value()));
         line(1, "");
         once();
         operands();
@@ -99,7 +99,7 @@ class EpilogueText {
         for (std::size_t i = 0; i < e_.operands.size(); ++i) {
             const EpilogueOperand& o = e_.operands[i];
             if (o.is_one()) continue;
-            if (i == ring_) line(2, "load_ring_pair<turned>(to.{}_pair, at);", o.name);
+            if (i == staged_) line(2, "load_staged_pair<turned>(to.{}_pair, at);", o.name);
             else line(2, "load_pair<turned, {}, {}, {}, {}>(to.{}_pair, {}_in, at);", o.by_product, o.by_row, o.by_column, e_.paired(), o.name, o.name);
         }
         line(1, "}}");
@@ -110,7 +110,7 @@ class EpilogueText {
         line(1, "__device__ void prefetch([[maybe_unused]] const GemmArguments& args, [[maybe_unused]] const TileOrigin& at,");
         line(1, "                         [[maybe_unused]] int thread, [[maybe_unused]] int threads) const {{");
         for (std::size_t i = 0; i < e_.operands.size(); ++i)
-            if (const EpilogueOperand& o = e_.operands[i]; o.by_row && o.by_column && i != ring_)
+            if (const EpilogueOperand& o = e_.operands[i]; o.by_row && o.by_column && i != staged_)
                 line(2, "prefetch_tile<C, {}>({}_in, args, at, thread, threads);", o.by_product, o.name);
         line(1, "}}");
     }
@@ -162,7 +162,7 @@ class EpilogueText {
 
     const GemmEpilogue& e_;
     const ExpressionGraph& graph_;
-    std::optional<std::size_t> ring_;
+    std::optional<std::size_t> staged_;
     std::vector<int> dropouts_;
     ValueEmitter emitter_;
     std::string out_;
@@ -170,7 +170,7 @@ class EpilogueText {
 
 }  // namespace
 
-std::string epilogue_text(const GemmEpilogue& epilogue, bool in_ring) { return EpilogueText(epilogue, in_ring).text(); }
+std::string epilogue_text(const GemmEpilogue& epilogue, bool staged) { return EpilogueText(epilogue, staged).text(); }
 
 std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::span<const void* const> operands) {
     std::vector<std::uint64_t> words;

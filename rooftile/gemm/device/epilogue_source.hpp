@@ -12,8 +12,8 @@ namespace rooftile {
 
 inline constexpr const char* epilogue_class = "rooftile::epilogue::Epilogue";
 
-/// Headers and the class; `in_ring`: its ring_operand() comes through the ring. The same expression on other sizes has the same text.
-std::string epilogue_text(const GemmEpilogue& epilogue, bool in_ring);
+/// Headers and the class; `staged`: its staged_operand() comes by TMA. The same expression on other sizes has the same text.
+std::string epilogue_text(const GemmEpilogue& epilogue, bool staged);
 
 /// The argument: a pointer an operand, then a DropoutKey each.
 std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::span<const void* const> operands);

@@ -27,7 +27,7 @@ class GemmRunnable final : public Runnable {
         return {.name = kernel_.name_expression(),
                 .lowered_name = kernel_.lowered_name(),
                 .arch = kernel_.arch(),
-                .source = problem.epilogue ? epilogue_text(*problem.epilogue, operand_in_ring(problem, config.split_k * config.grid_split_k)) : std::string(),
+                .source = problem.epilogue ? epilogue_text(*problem.epilogue, operand_staged(problem, config.split_k * config.grid_split_k)) : std::string(),
                 .cubin = kernel_.cubin(),
                 .hash = kernel_.hash(),
                 .entry = kernel_.entry(),

@@ -58,7 +58,7 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
             : fmt::format(", .ablated=rooftile::Ablation::{}", name_of(config.ablated));
     const std::string grouped = config.grouped() ? fmt::format(", .group_slots={}", config.group_slots) : std::string();
     const std::string_view batched = config.batched ? ", .batched=true" : "",
-                           in_ring = config.operand_in_ring ? ", .operand_in_ring=true" : "";
+                           staged = config.operand_staged ? ", .operand_staged=true" : "";
     return fmt::format(
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
         ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .swap_ab={}, .cluster_m={}, "
@@ -75,7 +75,7 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         config.cluster_n, config.split_k, pieces, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of(config.type), name_of(config.b_type), name_of(config.c_type), major(config.a_major), major(config.b_major),
         config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
-        config.store_policy, ablated, batched, in_ring, grouped);
+        config.store_policy, ablated, batched, staged, grouped);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {
@@ -248,7 +248,7 @@ void check_lines(const char* name, const char* leading_name, std::int64_t width,
 /// Of a problem with an epilogue the class stands before the kernel, and is its second parameter.
 void add_epilogue(Source& source, const GemmProblem& problem, const Sm90GemmConfig& config) {
     if (!problem.epilogue) return;
-    source.text = epilogue_text(*problem.epilogue, config.operand_in_ring);
+    source.text = epilogue_text(*problem.epilogue, config.operand_staged);
     std::string& kernel = source.name_expressions.front();
     kernel.replace(0, kernel.find('<'), "rooftile::sm90_gemm_epilogue");
     kernel.insert(kernel.size() - 1, fmt::format(", {}", epilogue_class));
@@ -350,9 +350,9 @@ class Sm90Code final : public GemmCode {
         if (!problem_.epilogue) return rooftile::launch(function, configured, map_a, map_b, map_c, arguments);
         std::vector<std::uint64_t> epilogue = epilogue_words(*problem_.epilogue, p.operands);
         TensorMap map_operand{};
-        if (config_.operand_in_ring) {
-            encode(map_operand, ring_operand(shape, p.operands));
-            arguments.operand_step = problem_.epilogue->operands[*problem_.epilogue->ring_operand()].by_product ? 1 : 0;
+        if (config_.operand_staged) {
+            encode(map_operand, staged_operand(shape, tensors.c, p.operands));
+            arguments.operand_step = problem_.epilogue->operands[*problem_.epilogue->staged_operand()].by_product ? 1 : 0;
         }
         void* all[] = {&map_a, &map_b, &map_c, &arguments, &map_operand, epilogue.data()};
         launch_raw(function, configured, all);
@@ -390,20 +390,14 @@ class Sm90Code final : public GemmCode {
                          arguments);
         return packed;
     }
-    /// Boxes of 64 columns and the rows of a tile.
-    TensorMapRequest ring_operand(const GemmShape& shape, std::span<const void* const> operands) const {
-        const std::size_t i = *problem_.epilogue->ring_operand();
+    /// In boxes like those in which C leaves.
+    TensorMapRequest staged_operand(const GemmShape& shape, TensorMapRequest request, std::span<const void* const> operands) const {
+        const std::size_t i = *problem_.epilogue->staged_operand();
         const EpilogueOperand& o = problem_.epilogue->operands[i];
         check_pointer(o.name.c_str(), operands[i], tma_alignment);
-        TensorMapRequest request;
         request.type = o.element == Element::bf16 ? Type::bf16 : Type::fp16;
         request.base = address(operands[i]);
-        request.inner = shape.n;
-        request.outer = shape.m;
-        request.outer_stride_bytes = shape.n * 2;
-        request.box_inner = Sm90GemmConfig::operand_box_columns;
-        request.box_outer = config_.tile_m;
-        request.swizzle_bytes = Sm90GemmConfig::swizzle_bytes;
+        request.outer_stride_bytes = shape.n * bytes_of(request.type);
         request.l2_promotion_bytes = 128;
         if (config_.batched) give_depth(request, o.by_product ? shape.batch : 1, o.by_product ? shape.m * shape.n : 0);
         return request;
