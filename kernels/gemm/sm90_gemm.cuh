@@ -41,7 +41,7 @@ namespace rooftile {
 
 /// All tiles of one consumer warpgroup, each stored when its products are done.
 template <Sm90GemmConfig C, class Epilogue>
-__device__ void consume(const TensorMap& map_c, const TensorMap& map_operand, const GemmArguments& args,
+__device__ void consume(const TensorMap& map_c, const Sm90MoreMaps& more, const GemmArguments& args,
                         const Sm90Shared<C>& shared, int warpgroup, const Epilogue& epilogue) {
     constexpr bool pingpong = C.schedule == Schedule::pingpong;
     const int first_row = pingpong ? 0 : warpgroup * C.warpgroup_m();
@@ -51,7 +51,7 @@ __device__ void consume(const TensorMap& map_c, const TensorMap& map_operand, co
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args, shared);
     const int k_blocks = Sm90Blocks<C>(args, scheduler).count;
-    Sm90Target<C> target{.map_c = map_c, .shared = shared, .args = args, .warpgroup = warpgroup, .map_operand = map_operand};
+    Sm90Target<C> target{.map_c = map_c, .shared = shared, .args = args, .warpgroup = warpgroup, .map_operand = more.operand};
     [[maybe_unused]] unsigned turn = 0;
     if (pingpong && warpgroup == 1) {  // the second tile is this warpgroup's first
         at.skip(k_blocks);
@@ -60,17 +60,20 @@ __device__ void consume(const TensorMap& map_c, const TensorMap& map_operand, co
     for (bool first = true; scheduler.tiles.more(); first = false) {
         if (pingpong) turns.wait(first);
         Sm90Accumulators<C> sums;
-        if constexpr (C.adds_up()) clear<C>(sums);
+        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);
         int previous = 0;
-        step<C>(sums, shared, at, previous, first_row, scheduler.part, true);
+        if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part);
+        else step<C>(sums, shared, at, previous, first_row, scheduler.part, true);
         const TileOrigin tile = scheduler.origin();  // beside the first products
         prefetch_operands<C>(epilogue, args, tile);
         if constexpr (C.operand_staged) begin_operand<C>(target, tile.moved(down, right));
-        for (int block = 1; block < k_blocks; ++block)
-            step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
+        for (int block = 1; block < k_blocks; ++block) {
+            if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part);
+            else step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
+        }
         // The other's products line up behind the last of these, which are still running.
         if (pingpong && scheduler.tiles.more_after_this()) turns.pass();
-        drain<C>(sums, shared, previous, scheduler.part);
+        if constexpr (!C.promoted) drain<C>(sums, shared, previous, scheduler.part);
         if constexpr (C.in_pieces) {
             const SumsOfPieces<C> pieces(args, scheduler, warpgroup);
             if constexpr (C.split_k > 1) {
@@ -157,7 +160,7 @@ __device__ void set_up(const Sm90Shared<C>& shared) {
 /// What every thread of a CTA does.
 template <Sm90GemmConfig C, class Epilogue>
 __device__ __forceinline__ void run_cta(const TensorMap& map_a, const TensorMap& map_b, const TensorMap& map_c,
-                                        const TensorMap& map_operand, const GemmArguments& args, const Epilogue& epilogue) {
+                                        const Sm90MoreMaps& more, const GemmArguments& args, const Epilogue& epilogue) {
     static_assert(obeys_the_hardware<C>());
     extern __shared__ __align__(Sm90GemmConfig::tile_alignment) unsigned char memory[];
     const Sm90Shared<C> shared{ptx::shared_address(memory)};
@@ -176,11 +179,11 @@ __device__ __forceinline__ void run_cta(const TensorMap& map_a, const TensorMap&
 
     const int role = warpgroup();
     if (role == 0) {
-        if (begin_producer<C.producer_registers>()) produce<C>(map_a, map_b, args, shared);
+        if (begin_producer<C.producer_registers>()) produce<C>(map_a, map_b, more, args, shared);
     } else {
         begin_consumer<C.consumer_registers>();
         if constexpr (C.overlapped_epilogue) consume_overlapped<C>(map_c, args, shared, role - 1);
-        else consume<C>(map_c, map_operand, args, shared, role - 1, epilogue);
+        else consume<C>(map_c, more, args, shared, role - 1, epilogue);
     }
     // No CTA may leave while a peer can still arrive on its barriers or multicast into its stages.
     if constexpr (C.cluster_ctas() > 1) {
@@ -193,7 +196,7 @@ template <Sm90GemmConfig C>
 __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     sm90_gemm(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
               const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args) {
-    run_cta<C>(map_a, map_b, map_c, map_c, args, NoEpilogue{});
+    run_cta<C>(map_a, map_b, map_c, {map_c, map_c, map_c}, args, NoEpilogue{});
 }
 
 /// The same, and what is stored is an expression of the sums; `map_operand` is read with operand_staged alone.
@@ -203,7 +206,17 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
                        const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args,
                        const __grid_constant__ TensorMap map_operand, const __grid_constant__ Epilogue epilogue) {
     static_assert(!C.overlapped_epilogue, "what waits to be stored is finished");
-    run_cta<C>(map_a, map_b, map_c, map_operand, args, epilogue);
+    run_cta<C>(map_a, map_b, map_c, {map_operand, map_c, map_c}, args, epilogue);
+}
+
+/// The same with block_scales.
+template <Sm90GemmConfig C, class Epilogue>
+__global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
+    sm90_gemm_scaled(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+                     const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args,
+                     const __grid_constant__ TensorMap map_operand, const __grid_constant__ TensorMap map_a_scale,
+                     const __grid_constant__ TensorMap map_b_scale, const __grid_constant__ Epilogue epilogue) {
+    run_cta<C>(map_a, map_b, map_c, {map_operand, map_a_scale, map_b_scale}, args, epilogue);
 }
 
 }  // namespace rooftile

@@ -42,6 +42,11 @@ struct Sm90GemmConfig {
     /// Groups of rows that shared memory has room for, of which each has a matrix of B: a power of two, 32 at least. 0: there are
     /// none. They are batched, A and C are one matrix.
     int group_slots = 0;
+    /// Of 8-bit operands: after each stage sums leave the matrix units' accumulators, which keep 14 bits, for fp32 registers of
+    /// their own.
+    bool promoted = false;
+    /// What they are promoted by: a scale for each row of A and 128 columns of B, of that stage's 128 of K.
+    bool block_scales = false;
     /// Of a thread, beside the plain kernel's: what a caller's epilogue holds. The planner's alone; 0: there is none.
     int epilogue_registers = 0;
 
@@ -53,6 +58,11 @@ struct Sm90GemmConfig {
     static constexpr int barrier_bytes = 8;      ///< one mbarrier
     static constexpr int tile_alignment = 1024;  ///< of a 128-byte-swizzled tile: 8 rows of 128 B
     static constexpr int sector_bytes = 32;      ///< the least that L2 writes whole
+    static constexpr int tma_bytes = 16;         ///< the least that a box has of a row
+    static constexpr int box_alignment = 128;    ///< of what TMA writes without a swizzle
+
+    // What the format of block scales fixes.
+    static constexpr int scale_block = 128;  ///< columns of B and steps of K that share one
 
     // What this kernel's code fixes.
     static constexpr int epilogue_tiles_in_flight =
@@ -70,7 +80,7 @@ struct Sm90GemmConfig {
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
     /// hold a row's address and bounds besides. Bisected with ptxas by tests/fuse/compile/registers_test.cpp.
     constexpr int working_registers() const {
-        return (tma_store ? 32 : 48) + (in_pieces ? 16 : 0) + epilogue_registers;
+        return (tma_store ? 32 : 48) + (in_pieces ? 16 : 0) + promotion_registers() + epilogue_registers;
     }
     /// Of other pieces' sums, four at a time, that a thread has on their way: what is left beside the accumulators.
     constexpr int sums_in_flight() const {
@@ -99,6 +109,8 @@ struct Sm90GemmConfig {
     constexpr int wgmma_rows() const { return warpgroup_m() / wgmma_m; }  ///< wgmmas stacked along mma_m
     constexpr int accumulator_registers() const { return warpgroup_m() * mma_n() / warpgroup_threads; }
     constexpr int row_accumulators() const { return mma_n() / 2; }  ///< a thread, of one 64-row wgmma
+    /// Those of one wgmma that a stage begins anew.
+    constexpr int promotion_registers() const { return promoted ? row_accumulators() : 0; }
     /// Warps of a CTA that multiply the same stage and hand it back.
     constexpr int tile_warps() const {
         return 4 * (schedule == Schedule::pingpong ? 1 : consumer_warpgroups);
@@ -109,6 +121,13 @@ struct Sm90GemmConfig {
     constexpr int a_bytes() const { return tile_m * tile_k * operand_bytes(); }
     constexpr int b_bytes() const { return tile_n * tile_k * operand_bytes(); }
     constexpr int stage_bytes() const { return a_bytes() + b_bytes(); }
+    /// Of B's scales that a stage needs: one for each 128 columns.
+    constexpr int b_scales() const { return tile_n <= scale_block ? 1 : tile_n / scale_block; }
+    /// Of a stage in shared memory: A's scales, then of each of B's 16 bytes of a row, of which the first number counts.
+    constexpr int a_scale_bytes() const { return (tile_m * 4 + box_alignment - 1) / box_alignment * box_alignment; }
+    constexpr int scale_bytes() const { return block_scales ? a_scale_bytes() + box_alignment : 0; }
+    /// What arrives of them.
+    constexpr int scale_copies() const { return block_scales ? tile_m * 4 + b_scales() * tma_bytes : 0; }
     /// [tile_k][64] of an mn-major tile: one TMA box.
     constexpr int mn_box_bytes() const { return tile_k * swizzle_bytes; }
 
@@ -197,7 +216,7 @@ struct Sm90GemmConfig {
     constexpr int group_bytes() const { return grouped() ? 4 * (2 * group_slots + 4) + 2 * group_slots : 0; }
 
     /// Everything but the stages.
-    constexpr int reserved_bytes() const { return epilogue_bytes() + all_barrier_bytes() + group_bytes(); }
+    constexpr int reserved_bytes() const { return epilogue_bytes() + stages * scale_bytes() + all_barrier_bytes() + group_bytes(); }
     constexpr int shared_bytes() const { return stages * stage_bytes() + reserved_bytes(); }
 
     friend constexpr bool operator==(const Sm90GemmConfig&, const Sm90GemmConfig&) = default;

@@ -50,6 +50,11 @@ constexpr bool obeys_the_hardware() {
         "an overlapped epilogue needs its warpgroup on every tile, whole sums, TMA, and half the registers for what waits");
     static_assert(C.operand_bytes() == bytes_of(C.b_type) && C.operand_bytes() <= 2 && C.result_bytes() >= 2,
                   "types of this kernel");
+    static_assert(!C.promoted || (is_fp8(C.type) && C.schedule == Schedule::cooperative && !C.overlapped_epilogue),
+                  "one warpgroup promotes its sums beside another's products");
+    static_assert(!C.block_scales || (C.promoted && !C.swap_ab && C.tile_k == Sm90GemmConfig::scale_block
+                                      && (C.tile_n % Sm90GemmConfig::scale_block == 0 || Sm90GemmConfig::scale_block % C.tile_n == 0)),
+                  "a stage is one block of K, and a wgmma's columns fall into whole blocks of B or into one");
     static_assert(C.all_barrier_bytes() - C.operand_barriers() * Sm90GemmConfig::barrier_bytes
                       == Ring<C.stages>::bytes() + (C.split_k > 1 ? Ring<1>::bytes() : 0),
                   "the planner counts the barriers of both rings");
@@ -65,7 +70,7 @@ inline constexpr int sm90_store_barrier = 1;  ///< and the next two, one a warpg
 inline constexpr int sm90_turn_barrier = 4;  ///< and the next: ping-pong's "your turn to multiply"
 inline constexpr int sm90_ring_barrier = 6;  ///< split-K: "no wgmma reads the ring any more"
 
-/// Shared memory: stages of A then B, epilogue tiles, barriers.
+/// Shared memory: stages of A then B, epilogue tiles, scales of each stage, barriers.
 template <Sm90GemmConfig C>
 struct Sm90Shared {
     unsigned base;
@@ -77,7 +82,11 @@ struct Sm90Shared {
     }
     /// Stages of A and B, from the producer to the consumers. A member, not a function: from a temporary the
     /// compiler orders the registers of the loops otherwise, and kernels differ.
-    Ring<C.stages> ring{base + C.stages * C.stage_bytes() + C.epilogue_bytes()};
+    Ring<C.stages> ring{base + C.stages * C.stage_bytes() + C.epilogue_bytes() + C.stages * C.scale_bytes()};
+    __device__ unsigned a_scales(int stage) const {
+        return base + C.stages * C.stage_bytes() + C.epilogue_bytes() + stage * C.scale_bytes();
+    }
+    __device__ unsigned b_scales(int stage) const { return a_scales(stage) + C.a_scale_bytes(); }
     /// Split-K, a lap a tile. Full: all sums of the cluster are written; empty: all are read. Its roles keep the
     /// lap's parity alone (`turn`): with RingPosition<1> the compiler orders the loops otherwise.
     __device__ Ring<1> exchange() const { return {ring.barriers + Ring<C.stages>::bytes()}; }

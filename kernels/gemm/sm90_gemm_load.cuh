@@ -40,10 +40,24 @@ __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned bar
     }
 }
 
+/// Tensors beside A and B that the kernel reads by TMA, each only where the configuration says so.
+struct Sm90MoreMaps {
+    const TensorMap& operand;           ///< operand_staged
+    const TensorMap &a_scale, &b_scale;  ///< block_scales: [k / 128][m], and [n / 128][k / 128]
+};
+
+/// A stage's scales.
+template <Sm90GemmConfig C>
+__device__ void load_scales(const Sm90MoreMaps& maps, const Sm90Shared<C>& shared, int stage, const TileOrigin& at, int block) {
+    const unsigned full = shared.ring.full(stage);
+    ptx::tma_load_2d(shared.a_scales(stage), maps.a_scale, at.m, block, full);
+    ptx::tma_load_2d(shared.b_scales(stage), maps.b_scale, block, at.n / Sm90GemmConfig::scale_block, full);
+}
+
 /// The producer, one thread: every stage of every tile of this CTA, as soon as the consumers hand one back.
 template <Sm90GemmConfig C>
-__device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const GemmArguments& args,
-                        const Sm90Shared<C>& shared) {
+__device__ void produce(const TensorMap& map_a, const TensorMap& map_b, [[maybe_unused]] const Sm90MoreMaps& more,
+                        const GemmArguments& args, const Sm90Shared<C>& shared) {
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args, shared);
     const Sm90Blocks<C> k(args, scheduler);
@@ -62,6 +76,7 @@ __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, const Ge
                 continue;
             }
             shared.ring.expect(at.stage, args.stage_bytes);
+            if constexpr (C.block_scales) load_scales<C>(more, shared, at.stage, at_c, block);
             load_operand<C, C.a_major, C.tile_m, C.cluster_n>(map_a, shared.a(at.stage), full, at_c.m,
                                                               block * C.tile_k, at_c.batch * args.a_step, scheduler.rank, args.a_slices,
                                                               everyone, args.a_policy);

@@ -22,10 +22,10 @@ __device__ unsigned long long descriptor(unsigned tile, int mn) {
     else return ptx::matrix_descriptor(tile + mn / 64 * C.mn_box_bytes(), C.mn_box_bytes(), eight_rows);
 }
 
-/// Issues the products of one stage: [warpgroup_m x tile_k] * [tile_k x mma_n]. With swap_ab the instruction's first operand
+/// Issues the products of one stage: [64 x rows, tile_k] * [tile_k x mma_n]. With swap_ab the instruction's first operand
 /// is B, and its sums are those of C^T.
-template <Sm90GemmConfig C>
-__device__ void multiply(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, int stage, int first_row,
+template <Sm90GemmConfig C, int rows>
+__device__ void multiply(float (&sums)[rows][C.row_accumulators()], const Sm90Shared<C>& shared, int stage, int first_row,
                          bool fresh) {
     constexpr Major a_major = C.swap_ab ? C.b_major : C.a_major, b_major = C.swap_ab ? C.a_major : C.b_major;
     // Bytes >> 4 from one k-step of 32 B to the next: within a swizzle span, or (of 16 bits) 16 rows of 128 B further.
@@ -35,7 +35,7 @@ __device__ void multiply(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared,
 #pragma unroll
     for (int step = 0; step < C.k_steps(); ++step) {
 #pragma unroll
-        for (int i = 0; i < C.wgmma_rows(); ++i) {
+        for (int i = 0; i < rows; ++i) {
             const unsigned long long a = descriptor<C, a_major>(
                 C.swap_ab ? shared.b(stage) : shared.a(stage), first_row + 64 * i);
             ptx::wgmma<C.mma_n(), C.swap_ab ? C.b_type : C.type, C.swap_ab ? C.type : C.b_type, a_major, b_major>(
@@ -44,10 +44,10 @@ __device__ void multiply(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared,
     }
 }
 
-template <Sm90GemmConfig C>
-__device__ void pin(Sm90Accumulators<C>& sums) {
+template <Sm90GemmConfig C, int rows>
+__device__ void pin(float (&sums)[rows][C.row_accumulators()]) {
 #pragma unroll
-    for (int i = 0; i < C.wgmma_rows(); ++i)
+    for (int i = 0; i < rows; ++i)
 #pragma unroll
         for (int j = 0; j < C.row_accumulators(); ++j) ptx::wgmma_pin(sums[i][j]);
 }
@@ -60,6 +60,59 @@ __device__ void clear(Sm90Accumulators<C>& sums) {
     for (int i = 0; i < C.wgmma_rows(); ++i)
 #pragma unroll
         for (int j = 0; j < C.row_accumulators(); ++j) sums[i][j] = 0;
+}
+
+/// A stage's sums of one wgmma to those of the stages before, each row by its scale and that of the columns.
+template <Sm90GemmConfig C>
+__device__ void promote(float (&sums)[C.row_accumulators()], const float (&partial)[C.row_accumulators()],
+                        const float (&scale)[C.b_scales()][2]) {
+#pragma unroll
+    for (int j = 0; j < C.row_accumulators(); ++j) {
+        // Four accumulators are two columns in two rows, of eight columns.
+        if constexpr (C.block_scales)
+            sums[j] = fmaf(scale[C.b_scales() == 1 ? 0 : j / (Sm90GemmConfig::scale_block / 2)][j / 2 % 2], partial[j], sums[j]);
+        else sums[j] += partial[j];
+    }
+}
+
+/// One step of the K loop with promoted sums: wgmma after wgmma, each begun anew and added up while another warpgroup's run.
+template <Sm90GemmConfig C>
+__device__ void promoted_step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, RingPosition<C.stages>& at, int first_row,
+                              int part) {
+    shared.ring.wait(at);
+    constexpr bool multiplies = C.ablated != Ablation::products;
+    const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
+    float of_b[C.b_scales()] = {};
+    if constexpr (C.block_scales) {
+#pragma unroll
+        for (int i = 0; i < C.b_scales(); ++i) of_b[i] = ptx::load_shared_float(shared.b_scales(at.stage) + i * Sm90GemmConfig::tma_bytes);
+    }
+#pragma unroll
+    for (int i = 0; i < C.wgmma_rows(); ++i) {
+        float partial[1][C.row_accumulators()], scale[C.b_scales()][2];
+        if constexpr (multiplies) {
+            pin<C>(partial);
+            ptx::wgmma_fence();
+            multiply<C>(partial, shared, at.stage, first_row + 64 * i, true);
+            ptx::wgmma_commit();
+        }
+        if constexpr (C.block_scales) {  // beside the products
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int row = first_row + 64 * i + thread / 32 * 16 + thread % 32 / 4 + 8 * half;
+                const float of_a = ptx::load_shared_float(shared.a_scales(at.stage) + row * 4);
+#pragma unroll
+                for (int b = 0; b < C.b_scales(); ++b) scale[b][half] = of_a * of_b[b];
+            }
+        }
+        if constexpr (multiplies) {
+            ptx::wgmma_wait<0>();
+            pin<C>(partial);
+        }
+        if (i + 1 == C.wgmma_rows()) release<C>(shared, at.stage, part);
+        if constexpr (multiplies) promote<C>(sums[i], partial[0], scale);
+    }
+    at.advance();
 }
 
 /// One step of the K loop: this stage's products are issued, then the stage before, whose products are done

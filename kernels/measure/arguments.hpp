@@ -71,6 +71,9 @@ struct VerifyArguments {
     Type type;         ///< of the results
     ErrorModel model;  ///< error_model(k)
     long long first_row;  ///< added to rows of elements that records name: of a batch each product's follow those of the one before
+    /// Of sums with a scale for each 128 of k and a row of A, [k / 128][m], and 128 columns of B, [n / 128][k / 128]; else null.
+    const float *a_scales, *b_scales;
+    long long a_scale_pitch, b_scale_pitch;
 };
 
 /// The element of a result that lies worst.

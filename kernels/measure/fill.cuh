@@ -48,7 +48,8 @@ __global__ void fill(FillArguments p) {
         for (int i = 0; i < fill_group; ++i) {
             if (column + i >= p.to.width) continue;
             const unsigned bits = round_to_bits(values[i], p.type);
-            if (is_fp8(p.type)) static_cast<unsigned char*>(p.to.data)[first + i] = static_cast<unsigned char>(bits);
+            if (p.type == Type::fp32) static_cast<unsigned*>(p.to.data)[first + i] = bits;
+            else if (is_fp8(p.type)) static_cast<unsigned char*>(p.to.data)[first + i] = static_cast<unsigned char>(bits);
             else static_cast<unsigned short*>(p.to.data)[first + i] = static_cast<unsigned short>(bits);
         }
     }

@@ -164,8 +164,19 @@ struct ErrorModel {
 /// hardly. Hence the share: 1 / 8, and 1 / k.
 ///
 /// Of 8-bit operands the running sum has fewer bits: Hopper's keeps 13 behind the leading one from instruction to instruction, whose
-/// 32 products are a block.
-inline ErrorModel error_model(long long k, bool of_bytes = false) {
+/// 32 products are a block. Promoted, it begins anew after 128 products: with sigma_g of the g-th 128, sum sigma_g^2 = sigma^2, cuts
+/// are a walk as before, now of 128 products and 4 blocks, whose squares add up to as many of sigma. The bias, half a unit of each block's sum, is
+/// L sum sigma_g at most, and sum sigma_g <= sqrt(G) sigma; in the mean square it is that of one 128, since signs of their
+/// sums are fair. The G sums are added in fp32.
+inline ErrorModel error_model(long long k, bool of_bytes = false, bool promoted = false) {
+    constexpr long long group = 128;
+    if (promoted && k > group) {
+        const double l = random_deviations, groups = static_cast<double>((k + group - 1) / group);
+        const ErrorModel one = error_model(group, true), sums = error_model((k + group - 1) / group);
+        const double blocks = group / 32, unit = power_of_two(-13);
+        return {unit * l * (blocks / 2 * root(groups) + l * root(static_cast<double>(group) + 2 * blocks)) + sums.most,
+                root(one.rms * one.rms + sums.rms * sums.rms), 0.125 + 1 / static_cast<double>(k)};
+    }
     const double unit = power_of_two(of_bytes ? -13 : -23), l = random_deviations;
     const long long block = of_bytes ? 32 : 4;
     const double products = static_cast<double>(k), blocks = static_cast<double>((k + block - 1) / block);

@@ -106,6 +106,15 @@ struct VerifyLoader {
         for (int i = 0; i < VerifyTile::loads; ++i)
             to[k + i * k_step][mn + i * mn_step] = widen(from[i], type);
     }
+
+    /// The same times scale(m or n); what lies outside is zero whatever the scale.
+    template <class Scale>
+    __device__ void store_scaled(double (*to)[VerifyTile::pitch], const unsigned short (&from)[VerifyTile::loads], Type type,
+                                 const Scale& scale) const {
+#pragma unroll
+        for (int i = 0; i < VerifyTile::loads; ++i)
+            to[k + i * k_step][mn + i * mn_step] = i * mn_step < mn_left ? widen(from[i], type) * scale(mn + i * mn_step) : 0;
+    }
 };
 
 /// A thread's 4 x 4 elements lie at rows 4 y + i and columns 2 x + j (j < 2), 32 + 2 x + j - 2 (else): 16
@@ -271,8 +280,8 @@ __device__ inline Bounded bounded_sum(const VerifyArguments& p, double sum, doub
     return {sum, fabs(sum) + error >= bounds::largest ? bounds::infinity : error};  // else it may have overflowed
 }
 
-/// Sums of one 64 x 64 tile and, unless `exact`, of squares.
-template <bool exact>
+/// Sums of one 64 x 64 tile and, unless `exact`, of squares. `scaled`: with the arguments' scales.
+template <bool exact, bool scaled = false>
 __device__ inline void verify_sum(const VerifyArguments& p, VerifyTiles& tiles, const VerifyPlace& place, VerifySums& sum,
                                   VerifySums& squares) {
     const long long steps = (p.k + VerifyTile::k - 1) / VerifyTile::k;
@@ -283,8 +292,17 @@ __device__ inline void verify_sum(const VerifyArguments& p, VerifyTiles& tiles, 
     b.read(next_b, p.b_type);
     for (long long step = 0; step < steps; ++step) {
         const int buffer = static_cast<int>(step & 1);
-        a.store(tiles.a[buffer], next_a, p.a_type);
-        b.store(tiles.b[buffer], next_b, p.b_type);
+        if constexpr (scaled) {
+            constexpr int block = 128;  // of which a step's k's lie in one
+            const long long of_k = step * VerifyTile::k / block;
+            a.store_scaled(tiles.a[buffer], next_a, p.a_type,
+                           [&](int m) { return p.a_scales[of_k * p.a_scale_pitch + place.row0 + m]; });
+            b.store_scaled(tiles.b[buffer], next_b, p.b_type,
+                           [&](int n) { return p.b_scales[(place.column0 + n) / block * p.b_scale_pitch + of_k]; });
+        } else {
+            a.store(tiles.a[buffer], next_a, p.a_type);
+            b.store(tiles.b[buffer], next_b, p.b_type);
+        }
         __syncthreads();  // the other buffer's readers are past it too, so one barrier a step is enough
         a.read(next_a, p.a_type);  // in flight while this step is multiplied; zeros after the last
         b.read(next_b, p.b_type);
@@ -293,7 +311,7 @@ __device__ inline void verify_sum(const VerifyArguments& p, VerifyTiles& tiles, 
 }
 
 /// Every sum with its bound to `out`, [m][n] densely. Launched as verify().
-template <bool exact>
+template <bool exact, bool scaled = false>
 __global__ void __launch_bounds__(VerifyTile::threads, 2)
     bounded_sums(const __grid_constant__ VerifyArguments p, Bounded* out) {
     __shared__ VerifyTiles tiles;
@@ -302,7 +320,7 @@ __global__ void __launch_bounds__(VerifyTile::threads, 2)
     for (long long tile = blockIdx.x; tile < all; tile += gridDim.x) {
         const VerifyPlace place{tile / columns * VerifyTile::mn, tile % columns * VerifyTile::mn};
         VerifySums sum{}, squares{};
-        verify_sum<exact>(p, tiles, place, sum, squares);
+        verify_sum<exact, scaled>(p, tiles, place, sum, squares);
 #pragma unroll 1
         for (int e = 0; e < VerifyTile::side * VerifyTile::side; ++e) {
             if (place.inside(p, e))

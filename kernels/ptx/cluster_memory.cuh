@@ -25,6 +25,11 @@ __device__ inline unsigned load_shared_word(unsigned shared) {
     asm volatile("ld.shared::cta.u32 %0, [%1];" : "=r"(word) : "r"(shared));
     return word;
 }
+__device__ inline float load_shared_float(unsigned shared) {
+    float x;
+    asm volatile("ld.shared::cta.f32 %0, [%1];" : "=f"(x) : "r"(shared));
+    return x;
+}
 __device__ inline unsigned short load_shared_half(unsigned shared) {
     unsigned short half;
     asm volatile("ld.shared::cta.u16 %0, [%1];" : "=h"(half) : "r"(shared));

@@ -63,6 +63,13 @@ void draw_types(Random& random, GemmProblem& p) {
     if (random.coin()) p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::tensor);
 }
 
+/// Scales of blocks, as models store their weights.
+void draw_blocks(Random& random, GemmProblem& p) {
+    p.a_type = p.b_type = Type::fp8_e4m3;
+    p.c_type = random.coin() ? Type::bf16 : Type::fp32;
+    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::block);
+}
+
 /// What layers of models put behind their products.
 void draw_epilogue(Random& random, GemmProblem& p) {
     struct Form {
@@ -167,6 +174,9 @@ constexpr Law laws[] = {
      "half log-uniform, half layers of models, 5e7 to 2e13 FLOP; A and B e4m3 or e5m2, the result bf16, fp16 or fp32, half with "
      "scales per tensor",
      draw_types},
+    {"fp8_blocks",
+     "half log-uniform, half layers of models, 5e7 to 2e13 FLOP; e4m3 by scales of 1x128 of A and 128x128 of B, the result bf16 or fp32",
+     draw_blocks},
     {"epilogue",
      "half log-uniform, half layers of models, 5e7 to 2e13 FLOP; bias, bias and gelu (of both kinds) or relu, silu, residual, bias "
      "and residual, silu times a tensor",

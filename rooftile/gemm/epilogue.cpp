@@ -88,14 +88,14 @@ double issue_of(const ExpressionGraph& graph) {
 std::string_view name_of_result(Type type) { return type == Type::bf16 ? "bf16" : type == Type::fp16 ? "fp16" : "fp32"; }
 
 std::vector<std::string> scale_tensors(Scales scales) {
-    if (scales == Scales::none) return {};
+    if (scales == Scales::none || scales == Scales::block) return {};
     if (scales == Scales::tensor) return {"scale_a:fp32[1]", "scale_b:fp32[1]"};
     return {"scale_a:fp32[M,1]", "scale_b:fp32[N]"};
 }
 
 std::string sum_text(double alpha, double beta, Scales scales) {
     std::string product = alpha == 1 ? std::string(bare_sum_name) : fmt::format("({}) * {}", alpha, bare_sum_name);
-    if (scales != Scales::none) product += " * scale_a * scale_b";
+    if (scales == Scales::tensor || scales == Scales::row) product += " * scale_a * scale_b";
     return beta == 0 ? product : fmt::format("{} + ({}) * {}", product, beta, beta_name);
 }
 
@@ -143,13 +143,14 @@ int GemmEpilogue::registers(bool turned, bool staged) const {
 }
 
 std::string_view name_of(Scales scales) {
-    return scales == Scales::none ? "none" : scales == Scales::tensor ? "tensor" : "row";
+    return scales == Scales::none ? "none" : scales == Scales::tensor ? "tensor" : scales == Scales::row ? "row" : "block";
 }
 
 std::string SharedEpilogue::text() const {
     if (!own_) return {};
     // The graph's own text has alpha and beta.
     std::string out = own_->graph.text + " | " + own_->expression;
+    if (own_->scales == Scales::block) out += " | scales of blocks";
     for (const std::string& tensor : own_->tensors) out += " | " + tensor;
     return out;
 }

@@ -14,8 +14,9 @@
 
 namespace rooftile {
 
-/// Numbers of device memory, scale_a and scale_b, that A B is multiplied by: one each, or one a row of A and column of B.
-enum class Scales : std::uint8_t { none, tensor, row };
+/// Numbers of device memory, scale_a and scale_b, that A B is multiplied by: one each, or one a row of A and column of B; or that
+/// blocks of K are multiplied by before they are summed, which is none of the epilogue's own work.
+enum class Scales : std::uint8_t { none, tensor, row, block };
 std::string_view name_of(Scales scales);
 
 /// How an operand lies over the result: whether its elements differ from row to row, and along a row.
@@ -35,7 +36,7 @@ struct EpilogueOperand {
 /// Immutable once made. The graph is that of one product; its first input is the bare sum, [m,n] in fp32; then the operands in their order.
 struct GemmEpilogue {
     std::string expression;            ///< as given; empty: alpha and beta alone
-    Scales scales = Scales::none;      ///< their tensors are the first operands
+    Scales scales = Scales::none;      ///< their tensors are the first operands; those of blocks are none
     std::vector<std::string> tensors;  ///< as given, M and N as numbers: "bias:bf16[4096]"
     std::vector<EpilogueOperand> operands;
     ExpressionGraph graph;

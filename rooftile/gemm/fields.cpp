@@ -22,7 +22,8 @@ constexpr int max_tile = 65536, max_small = 1024, max_plans = 64, max_sampled = 
 
 constexpr std::string_view types[] = {"bf16", "fp16"};
 constexpr std::string_view all_types[] = {"bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2"};  // as Type counts them
-constexpr std::string_view scale_names[] = {"none", "tensor", "row"};                         // as Scales counts them
+constexpr std::string_view scale_names[] = {"none", "tensor", "row", "block"};                // as Scales counts them
+constexpr std::string_view accumulations[] = {"fast", "promoted"};  // as Accumulation counts them
 constexpr std::string_view a_majors[] = {"k", "m"};
 constexpr std::string_view b_majors[] = {"k", "n"};
 constexpr std::string_view schedules[] = {"cooperative", "pingpong"};
@@ -52,8 +53,9 @@ std::vector<Field> make_fields() {
         {"type", "TYPE", "bf16 (default) or fp16, for A, B and C; fp32 accumulation", problem},
         {"types", "A,B,D", "Of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of the result bf16, fp16, fp32", problem, FieldKind::text},
         {"scales", "NAME",
-         "none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row: by one a row of A and column of B",
+         "none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row: by one a row of A and column of B; block: each 128 of K by one a row of A and one a 128 columns of B",
          problem},
+        {"accumulation", "NAME", "Of 8-bit operands: fast (default), 14 bits in the matrix units; promoted: in fp32 from 128 of K to the next", problem},
         {"a_major", "k|m", "Contiguous index of A: k (default, row-major M x K) or m", problem},
         {"b_major", "k|n", "Contiguous index of B: k (default, row-major N x K) or n", problem},
         {"lda", "N", "Elements from one line of A to the next; default: dense", problem},
@@ -275,6 +277,7 @@ GemmProblem gemm_problem(const Given& g) {
     problem.groups = std::move(groups);
     give_types(g, problem);
     give_batch(g, problem);
+    problem.accumulation = Accumulation(choice(g, "accumulation", accumulations));
     problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
     problem.epilogue = gemm_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
                                      g.list("tensor"), Scales(choice(g, "scales", scale_names)), problem.batch);
@@ -299,6 +302,7 @@ Given gemm_given(const GemmProblem& p) {
         for (const auto& [key, number] : {std::pair{"batch", p.batch}, {"stride_a", p.a_stride}, {"stride_b", p.b_stride}, {"stride_d", p.c_stride}})
             given.add(key, std::to_string(number));
     if (p.groups) given.add("groups", p.groups.text()), given.add("stride_b", std::to_string(p.b_stride));
+    if (p.accumulation != Accumulation::fast) given.add("accumulation", std::string(name_of(p.accumulation)));
     if (!p.epilogue) return given;
     for (const auto& [key, number, preset] : {std::tuple{"alpha", p.alpha, 1.0}, {"beta", p.beta, 0.0}})
         if (number != preset) given.add(key, fmt::format("{}", number));
@@ -327,6 +331,7 @@ Given gemm_given(const Record& record) {
         else given.add("types", fmt::format("{},{},{}", of("a"), of("b"), of("c")));
     }
     if (const auto text = find_as<std::string>(record, "scales"); text && *text != "none") given.add("scales", *text);
+    if (const auto text = find_as<std::string>(record, "accumulation"); text && *text != "fast") given.add("accumulation", *text);
     for (const auto& [key, preset] : {std::pair{"alpha", 1.0}, {"beta", 0.0}})
         if (const auto number = find_as<double>(record, key); number && *number != preset)
             given.add(key, fmt::format("{}", *number));

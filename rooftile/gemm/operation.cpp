@@ -2,6 +2,7 @@
 #include "rooftile/gemm/operation.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "rooftile/core/typed_plan.hpp"
 #include "rooftile/error.hpp"
@@ -55,6 +56,11 @@ TensorInfo epilogue_tensor(const EpilogueOperand& o, const GemmProblem& p) {
     return t;
 }
 
+TensorInfo scales_tensor(const std::string& name, const ScaleLayout& s) {
+    return {.name = name, .type = "fp32", .element_bits = 32, .extents = {Extent::of(s.lines), Extent::of(s.width)},
+            .strides = {s.pitch(), 1}, .role = TensorRole::in, .offset = 0};
+}
+
 /// How one operand lies: its pitch, and which index is contiguous.
 struct Lie {
     bool columns_contiguous;
@@ -96,7 +102,34 @@ std::string operand_text(const TensorInfo& t, std::int64_t m, std::int64_t n) {
     return axes == 2 ? fmt::format("{}:{}[{},{}]", t.name, t.type, rows == 1 ? "1" : "M", last) : fmt::format("{}:{}[{}]", t.name, t.type, last);
 }
 
-/// a and b, then what the epilogue reads.
+/// scale_a and scale_b where the request asks for scales; how many of `inputs` these are. What lies otherwise than the problem's own would
+/// be read wrongly.
+std::size_t scales_among(const Given& given, std::span<const TensorInfo> inputs, std::int64_t m, std::int64_t n, std::int64_t k) {
+    const std::string& scales = given.text("scales");
+    if (scales.empty() || scales == "none") return 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+        const std::string name = i == 0 ? "scale_a" : "scale_b";
+        std::vector<std::int64_t> extents, strides;
+        const std::int64_t rows = i == 0 ? m : n;
+        if (scales == "block") {
+            const ScaleLayout layout = i == 0 ? a_scale_layout(m, k) : b_scale_layout(n, k);
+            extents = {layout.lines, layout.width}, strides = {layout.pitch(), 1};
+        } else if (scales == "row" && i == 0) extents = {rows, 1}, strides = {1, 1};
+        else extents = {scales == "row" ? rows : 1}, strides = {1};
+        const auto fits = [&](const TensorInfo& t) {
+            if (t.type != "fp32" || t.extents.size() != extents.size() || (!t.name.empty() && t.name != name)) return false;
+            for (std::size_t axis = 0; axis < extents.size(); ++axis)
+                if (t.extents[axis].most != extents[axis] || (extents[axis] > 1 && t.strides[axis] != strides[axis])) return false;
+            return true;
+        };
+        if (i >= inputs.size() || !fits(inputs[i]))
+            throw RequestError(fmt::format("with {} {} the {} tensor behind a and b is {}: fp32 [{}], strides [{}]", given.name("scales"), scales,
+                                           i == 0 ? "first" : "second", name, fmt::join(extents, ","), fmt::join(strides, ",")));
+    }
+    return 2;
+}
+
+/// a and b, then scales, then what the epilogue reads.
 void add_operands(Given& given, std::span<const TensorInfo> inputs) {
     if (inputs.size() < 2)
         throw RequestError(fmt::format("{} tensor is given; a GEMM takes a and b, then what its epilogue reads", inputs.size()));
@@ -131,7 +164,8 @@ void add_operands(Given& given, std::span<const TensorInfo> inputs) {
         const std::int64_t period = operand_alignment * 8 / t->element_bits;  // elements
         if (t->offset % period != 0) given.add(key, std::to_string(t->offset % period));
     }
-    for (const TensorInfo& t : inputs.subspan(2)) given.add("tensor", operand_text(t, m, n));
+    const auto others = inputs.subspan(2);
+    for (const TensorInfo& t : others.subspan(scales_among(given, others, m, n, k))) given.add("tensor", operand_text(t, m, n));
 }
 
 std::variant<Plans, Infeasible> derive_asked(const std::shared_ptr<const Machine>& machine,
@@ -196,6 +230,7 @@ class GemmOperation final : public Operation {
                 matrix("a", p.a_type, p.m, p.k, p.lda, p.a_offset, p.a_major == Major::k, TensorRole::in, p.a_matrices(), p.a_stride),
                 matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in, p.b_matrices(), p.b_stride)};
         if (p.groups) out.push_back(offsets_tensor(*p.groups));
+        if (p.block_scales()) out.push_back(scales_tensor("scale_a", p.a_scales())), out.push_back(scales_tensor("scale_b", p.b_scales()));
         if (p.epilogue)
             for (const EpilogueOperand& o : p.epilogue->operands) out.push_back(epilogue_tensor(o, p));
         out.push_back(matrix(p.epilogue ? p.epilogue->output() : "c", p.c_type, p.m, p.n, p.ldc, p.c_offset, true,

@@ -48,9 +48,9 @@ PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& reques
     const Packer pack{bytes_, size_};
     const auto put = [&](const auto&... values) { (pack(values), ...); };
     const auto& [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset,
-                 b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, epilogue, groups] = problem;
+                 b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups] = problem;
     put(m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset, b_offset,
-        c_offset, batch, a_stride, b_stride, c_stride, alpha, beta);
+        c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation);
     const auto& [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
                  split_k, grid_split_k, ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch,
                  overlapped_epilogue, reverse, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b] = request;

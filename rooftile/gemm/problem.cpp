@@ -10,6 +10,7 @@
 namespace rooftile {
 namespace {
 
+constexpr std::int64_t scale_block = 128;
 constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;  // device code counts in 32 bits
 
 void check_extent(const char* name, std::int64_t value) {
@@ -39,6 +40,15 @@ void check_types(const GemmProblem& p) {
     if (is_fp8(p.c_type)) refuse("results of 8 bits are not supported yet; bf16, fp16 or fp32");
     if (!is_fp8(p.a_type) && p.c_type != p.a_type && p.c_type != Type::fp32)
         refuse("of 16-bit operands the result is of their type or fp32");
+}
+
+void check_promotion(const GemmProblem& p) {
+    if (!p.promoted()) return;
+    const std::string_view what = p.block_scales() ? "scales block" : "accumulation promoted";
+    if (!is_fp8(p.a_type))
+        throw RequestError(fmt::format("{}: it is of operands of 8 bits; of {} sums are fp32 as they are", what, name_of(p.a_type)));
+    if (p.block_scales() && p.batch > 1)
+        throw RequestError("scales block in a batch: not supported yet; scales tensor or row work");
 }
 
 struct Lines {
@@ -105,6 +115,11 @@ GemmProblem as_batch(const GemmProblem& p) {
     return out;
 }
 
+ScaleLayout a_scale_layout(std::int64_t m, std::int64_t k) { return {(k + scale_block - 1) / scale_block, m}; }
+ScaleLayout b_scale_layout(std::int64_t n, std::int64_t k) {
+    return {(n + scale_block - 1) / scale_block, (k + scale_block - 1) / scale_block};
+}
+
 std::int64_t dense_stride(const GemmProblem& p, char operand) {
     const Lines l = lines_of(p, operand);
     return l.lines * l.leading;
@@ -126,13 +141,16 @@ std::string_view name_of(Type type) {
     return "?";
 }
 
+std::string_view name_of(Accumulation accumulation) { return accumulation == Accumulation::fast ? "fast" : "promoted"; }
+
 std::string_view rate_name_of(Type type) { return is_fp8(type) ? "fp8" : name_of(type); }
 
 std::string_view a_major_name(Major major) { return major == Major::k ? "k" : "m"; }
 std::string_view b_major_name(Major major) { return major == Major::k ? "k" : "n"; }
 
 Bytes GemmProblem::compulsory_bytes() const {
-    return Bytes(a_bytes() + b_bytes() + c_bytes() + (epilogue ? epilogue->bytes : 0));
+    const double scales = block_scales() ? 4 * (double(a_scales().lines) * double(m) + double(b_scales().lines * b_scales().width)) : 0;
+    return Bytes(a_bytes() + b_bytes() + c_bytes() + scales + (epilogue ? epilogue->bytes : 0));
 }
 
 GemmProblem gemm_problem(std::int64_t m, std::int64_t n, std::int64_t k, Type type, Major a_major,
@@ -170,6 +188,7 @@ void check(const GemmProblem& p) {
     if (p.accumulate_type != Type::fp32)
         throw RequestError(fmt::format("accumulate {}: not supported yet; fp32", name_of(p.accumulate_type)));
     check_batch(p);
+    check_promotion(p);
     if ((p.alpha != 1 || p.beta != 0) && !p.epilogue)
         throw RequestError(
             fmt::format("alpha = {}, beta = {}: without an epilogue they are 1 and 0", p.alpha, p.beta));

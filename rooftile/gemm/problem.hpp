@@ -16,6 +16,21 @@ std::string_view name_of(Type type);
 /// As a machine's rates, clocks and energies are named: "fp8" whichever its exponent has.
 std::string_view rate_name_of(Type type);
 
+/// Where sums of 8-bit operands stand, of which Hopper's matrix units keep 14 bits: there, or after each 128 of K in fp32 beside them.
+enum class Accumulation : std::uint8_t { fast, promoted };
+std::string_view name_of(Accumulation accumulation);
+
+/// fp32 numbers of device memory, lines that begin at multiples of 16 bytes.
+struct ScaleLayout {
+    std::int64_t lines = 0, width = 0;
+    std::int64_t pitch() const { return (width + 3) / 4 * 4; }
+    std::int64_t elements() const { return lines * pitch(); }
+};
+
+/// Of each row of A and 128 of K: [K / 128][M]; of each 128 columns of B and 128 of K: [N / 128][K / 128].
+ScaleLayout a_scale_layout(std::int64_t m, std::int64_t k);
+ScaleLayout b_scale_layout(std::int64_t n, std::int64_t k);
+
 /// Sizes in elements. Leading dimensions are the distance, in elements, between consecutive lines of
 /// the contiguous index. C is row-major M x N.
 struct GemmProblem {
@@ -28,8 +43,17 @@ struct GemmProblem {
     /// Elements from the first of one matrix to the first of the next; of A and B 0 where one serves all products. 0 without a batch.
     std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;
     double alpha = 1, beta = 0;
+    Accumulation accumulation = Accumulation::fast;  ///< as asked for; scales of blocks promote anyway
     SharedEpilogue epilogue{};  ///< of alpha and beta too; made by gemm_epilogue()
     SharedGroups groups{};      ///< of the m rows of A and C; B's matrices are then b_stride apart, one a group
+
+    bool block_scales() const { return epilogue && epilogue->scales == Scales::block; }
+    bool promoted() const { return accumulation == Accumulation::promoted || block_scales(); }
+    /// Of block_scales.
+    ScaleLayout a_scales() const { return a_scale_layout(m, k); }
+    ScaleLayout b_scales() const { return b_scale_layout(n, k); }
+    /// Among the operation's tensors, the first that the epilogue reads: behind A and B, and their scales of blocks.
+    std::size_t first_operand() const { return block_scales() ? 4 : 2; }
 
     Flops flops() const { return Flops(2.0 * double(m) * double(n) * double(k) * double(batch)); }
     std::int64_t a_matrices() const { return a_stride == 0 ? 1 : batch; }

@@ -37,6 +37,7 @@ Record problem_record(const GemmProblem& p) {
         for (const auto& [key, stride] : {std::pair{"stride_a", p.a_stride}, {"stride_b", p.b_stride}, {"stride_d", p.c_stride}})
             out.emplace_back(key, stride);
     if (p.groups) out.push_back({"groups", p.groups.text()}), out.emplace_back("stride_b", p.b_stride);
+    if (p.accumulation != Accumulation::fast) out.push_back({"accumulation", name_of(p.accumulation)});
     if (p.epilogue && p.epilogue->scales != Scales::none) out.push_back({"scales", name_of(p.epilogue->scales)});
     if (p.epilogue) out.push_back({"epilogue_tensors", epilogue_tensors(p)});
     return out;

@@ -7,8 +7,8 @@
 namespace rooftile::sm90 {
 
 /// First row, whatever the cluster and the parts of K. The instruction: 64 rows a wgmma, N in steps of 16 up to
-/// 256, or 64 columns and rows in steps of 8 where A and B are swapped, one swizzle span of `type` along K.
-Constraint instruction_constraint(const GemmCandidate& candidate, Type type);
+/// 256, or 64 columns and rows in steps of 8 where A and B are swapped, one swizzle span along K; and how sums are promoted.
+Constraint instruction_constraint(const GemmCandidate& candidate, const GemmProblem& problem);
 
 /// One candidate that is checked against the second row of constraints, which depend on the parts of K, and the third, which
 /// depend on the cluster. Whoever changes either takes it past that row again.
@@ -30,7 +30,7 @@ class ConstraintChecker {
         f_.accumulators = config_.accumulator_registers();
         f_.threads = config_.threads();
         f_.stage_bytes = config_.stage_bytes();
-        f_.stage_overhead = 2 * Config::barrier_bytes;
+        f_.stage_overhead = 2 * Config::barrier_bytes + config_.scale_bytes();
         f_.shared_limit = residency.shared_limit;
     }
     const Footprint& footprint() const { return f_; }

@@ -12,7 +12,23 @@ int sharing_warpgroups(const GemmCandidate& c) { return c.schedule == Schedule::
 
 }  // namespace
 
-Constraint instruction_constraint(const GemmCandidate& c, Type type) {
+Constraint promotion_constraint(const GemmCandidate& c, const GemmProblem& p) {
+    if (!p.promoted()) return Constraint::none();
+    if (c.schedule == Schedule::pingpong)
+        return Constraint::at(Reason::instruction, 1, 0,
+                              "sums are promoted beside another warpgroup's products, for which it would wait in pingpong; take cooperative");
+    if (!p.block_scales()) return Constraint::none();
+    if (c.swap_ab) return Constraint::at(Reason::instruction, 1, 0, "with scales of blocks A and B are not swapped: every column would have a scale of its own");
+    constexpr int block = Sm90GemmConfig::scale_block;
+    return c.tile.tile_n % block == 0 || block % c.tile.tile_n == 0
+               ? Constraint::none()
+               : Constraint::at(Reason::instruction, block, c.tile.tile_n,
+                                "tile_n = {available} must divide {needed} or be a multiple of it: a scale of B is of so many columns");
+}
+
+Constraint instruction_constraint(const GemmCandidate& c, const GemmProblem& problem) {
+    const Type type = problem.a_type;
+    if (const Constraint constraint = promotion_constraint(c, problem)) return constraint;
     const GemmTile& t = c.tile;
     const bool pingpong = c.schedule == Schedule::pingpong;
     const int rows = Config::wgmma_m * sharing_warpgroups(c);
@@ -89,7 +105,7 @@ const Residency& Sm90GemmFamily::residency_of(const GemmHardware& hw, int warpgr
 Constraint Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
                                    Footprint& f) const {
     using namespace sm90;
-    if (const Constraint constraint = instruction_constraint(c, problem.a_type)) return constraint;
+    if (const Constraint constraint = instruction_constraint(c, problem)) return constraint;
     Residency other;
     const Residency& residency = residency_of(hw, c.warpgroups, c.tile.ctas_per_sm, other);
     const TileFigures figures(hw, problem, c.tile.tile_m, c.tile.tile_n, c.tile.tile_k, c.swap_ab);
@@ -122,7 +138,7 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
         t.grid_split_k = of_k.front().grid_split_k;
         t.cluster_m = space.clusters.front().m;
         t.cluster_n = space.clusters.front().n;
-        if (const Constraint constraint = instruction_constraint(c, problem.a_type))
+        if (const Constraint constraint = instruction_constraint(c, problem))
             return visitor.reject(constraint, c, std::int64_t(of_k.size() * space.clusters.size()));
         ConstraintChecker checker(hw, problem, figures, residency_of(hw, c.warpgroups, t.ctas_per_sm, other),
                                   c);

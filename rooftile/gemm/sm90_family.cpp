@@ -37,6 +37,7 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
     if (c.schedule == Schedule::pingpong)
         return "no overlapped epilogue in pingpong: the other warpgroup's products run beside the store as "
                "it is";
+    if (c.promoted) return "no overlapped epilogue with promoted sums: a stage's own stand where a finished tile would wait";
     if (c.split_k > 1)
         return "no overlapped epilogue with K in parts: they exchange their sums through the ring, at once";
     if (c.in_pieces)
@@ -98,6 +99,8 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .batched = p.batch > 1 || bool(p.groups),
                           .operand_staged = operand_staged(p, t.k_parts()),
                           .group_slots = p.groups ? group_slots(p.groups->count()) : 0,
+                          .promoted = p.promoted(),
+                          .block_scales = p.block_scales(),
                           .epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab, operand_staged(p, t.k_parts())) : 0};
     give_registers(config, c, r);
     return config;

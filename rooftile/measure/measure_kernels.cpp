@@ -40,6 +40,7 @@ std::vector<Source> measure_sources(std::string_view arch) {
                 "rooftile::flush", "rooftile::copy", "rooftile::read", "rooftile::stamp"}),
         source("verify_exact", "kernels/measure/verify.cuh", {"rooftile::verify<true>", "rooftile::bounded_sums<true>"}),
         source("verify_bounded", "kernels/measure/verify.cuh", {"rooftile::verify<false>", "rooftile::bounded_sums<false>"}),
+        source("verify_scaled", "kernels/measure/verify.cuh", {"rooftile::bounded_sums<true, true>", "rooftile::bounded_sums<false, true>"}),
     };
 }
 
@@ -60,7 +61,7 @@ std::vector<CachedCompile> compile_measure_kernels(std::string_view arch) {
 
 MeasureKernels::MeasureKernels(const std::vector<CachedCompile>& compiled)
     : sms_(Driver::instance().device(current_device()).sm_count) {
-    assert(compiled.size() == 3);
+    assert(compiled.size() == 4);
     for (const CachedCompile& c : compiled) modules_.emplace_back(std::span<const char>(c.compiled.cubin));
     Function* const functions[] = {&fill_,   &check_guard_, &checksum_, &fingerprint_, &count_unequal_,
                                    &inject_, &flush_,       &copy_,     &read_,        &stamp_};
@@ -71,6 +72,8 @@ MeasureKernels::MeasureKernels(const std::vector<CachedCompile>& compiled)
     verify_bounded_ = modules_[2].function(compiled[2].compiled.lowered_names[0]);
     sums_exact_ = modules_[1].function(compiled[1].compiled.lowered_names[1]);
     sums_bounded_ = modules_[2].function(compiled[2].compiled.lowered_names[1]);
+    scaled_exact_ = modules_[3].function(compiled[3].compiled.lowered_names[0]);
+    scaled_bounded_ = modules_[3].function(compiled[3].compiled.lowered_names[1]);
 }
 
 void MeasureKernels::fill(Stream stream, const FillArguments& arguments) const {
@@ -154,7 +157,8 @@ void MeasureKernels::bounded_sums(Stream stream, const VerifyArguments& argument
     all.grid_x = static_cast<unsigned>(verify_ctas());
     all.block_x = 256;
     all.stream = stream;
-    launch(exact ? sums_exact_ : sums_bounded_, all, arguments, out);
+    const Function& scaled = exact ? scaled_exact_ : scaled_bounded_;
+    launch(arguments.a_scales ? scaled : exact ? sums_exact_ : sums_bounded_, all, arguments, out);
 }
 
 void MeasureKernels::verify(Stream stream, const VerifyArguments& arguments, bool exact,

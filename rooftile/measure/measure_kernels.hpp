@@ -20,7 +20,7 @@ struct SetRange {
     std::int64_t first = 0, count = 0;
 };
 
-/// Three programs, so that three threads compile them: fill and guard, the exact reference, the bounded one.
+/// Programs that as many threads compile: fill and guard, the exact reference, the bounded one, sums with scales of blocks.
 std::vector<Source> measure_sources(std::string_view arch);
 
 /// Compiles or reads them from the cache, in parallel; needs no GPU. Throws Error(compile_failed).
@@ -65,7 +65,7 @@ class MeasureKernels {
   private:
     std::vector<Module> modules_;
     Function fill_, check_guard_, checksum_, fingerprint_, count_unequal_, inject_, flush_, copy_, read_, stamp_, verify_exact_,
-        verify_bounded_, sums_exact_, sums_bounded_;
+        verify_bounded_, sums_exact_, sums_bounded_, scaled_exact_, scaled_bounded_;
     int sms_ = 0;
 };
 

@@ -149,7 +149,7 @@ TEST(GemmDraw, AnotherLawIsRefusedWithAllNames) {
         gemm_law({.law = "fp7"});
         FAIL() << "accepted";
     } catch (const RequestError& error) {
-        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, epilogue, batch, group");
+        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, fp8_blocks, epilogue, batch, group");
     }
 }
 

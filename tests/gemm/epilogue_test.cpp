@@ -66,6 +66,8 @@ TEST(GemmProblem, TypesScalesAndBatchesComeBackFromRequestAndRecord) {
     for (const GemmProblem& p :
          {asked({{"types", "fp8_e4m3,fp8_e5m2,fp32"}}), asked({{"types", "fp8_e4m3,fp8_e4m3,bf16"}, {"scales", "tensor"}}),
           asked({{"types", "fp16,fp16,fp32"}, {"scales", "row"}, {"epilogue", "d = relu(acc)"}}),
+          asked({{"types", "fp8_e4m3,fp8_e4m3,bf16"}, {"scales", "block"}}), asked({{"types", "fp8_e4m3,fp8_e4m3,bf16"}, {"accumulation", "promoted"}}),
+          asked({{"types", "fp8_e5m2,fp8_e4m3,bf16"}, {"scales", "block"}, {"epilogue", "d = gelu(acc + bias)"}, {"tensor", "bias:bf16[N]"}}),
           asked({{"batch", "7"}, {"stride_a", "0"}}), asked({{"batch", "3"}, {"type", "fp16"}, {"stride_d", "200000"}})}) {
         EXPECT_EQ(gemm_problem(gemm_given(p)), p);
         EXPECT_EQ(gemm_problem(gemm_given(problem_record(p))), p);
@@ -81,7 +83,7 @@ TEST(GemmProblem, TypesScalesAndBatchesComeBackFromRequestAndRecord) {
     EXPECT_THROW(asked({{"stride_a", "0"}}), RequestError);
 }
 
-TEST(GemmEpilogue, TakesThroughTheRingWhatHasAnElementForEachOfTheResult) {
+TEST(GemmEpilogue, StagesWhatHasAnElementForEachOfTheResult) {
     EXPECT_EQ(made(1, 0, "d = acc + bias + r", {"bias:bf16[N]", "r:fp16[M,N]"})->staged_operand(), 1u);
     EXPECT_FALSE(made(1, 0, "d = acc + r", {"r:fp32[M,N]"})->staged_operand());
     EXPECT_FALSE(made(1, 0, "d = acc + bias", {"bias:bf16[N]"})->staged_operand());

@@ -131,6 +131,34 @@ inline Mutant block_of_bytes_dropped(std::int64_t k) {
     return {"a block of 128 products of 8 bits is dropped", bytes(k), block_dropped(k).replacements};
 }
 
+// Scales of blocks: tiles of 128 columns, each of its own scale.
+inline std::string in_scaled_blocks(const std::string& sizes) {
+    return with_k("--types fp8_e4m3,fp8_e4m3,bf16 --scales block --tile 128x128x128 --consumer-warpgroups 2 --split-k 1 --cluster 1x1 " + sizes, 1024);
+}
+inline Mutant scale_of_another_block() {
+    return {"the second block of K has the scales of the first",
+            in_scaled_blocks("--m 256 --n 256"),
+            {{sm90_load, "maps.a_scale, at.m, block, full);", "maps.a_scale, at.m, block == 1 ? 0 : block, full);"}}};
+}
+inline Mutant scale_of_other_columns() {
+    return {"all columns have the scales of the first 128",
+            in_scaled_blocks("--m 256 --n 256"),
+            {{sm90_load, "maps.b_scale, block, at.n / Sm90GemmConfig::scale_block, full);", "maps.b_scale, block, 0, full);"}}};
+}
+inline Mutant scales_of_rows_swapped() {
+    return {"a thread's two rows have each other's scales",
+            in_scaled_blocks("--m 256 --n 256"),
+            {{sm90_products, "thread % 32 / 4 + 8 * half;", "thread % 32 / 4 + 8 * (1 - half);"}}};
+}
+inline Mutant promoted_stale_sums() {
+    return {"a CTA's later tiles are promoted on top of its first",
+            in_scaled_blocks("--m 1792 --n 1792"),
+            {{sm90_roles, "        Sm90Accumulators<C> sums;\n        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);\n        int previous = 0;\n",
+              "        if (first) clear<C>(sums);\n        int previous = 0;\n"},
+             {sm90_roles, "    for (bool first = true; scheduler.tiles.more(); first = false) {\n",
+              "    Sm90Accumulators<C> sums;\n    for (bool first = true; scheduler.tiles.more(); first = false) {\n"}}};
+}
+
 // One wgmma of the first block.
 inline Mutant step_dropped(std::int64_t k) {
     return {"a k-step of 16 products is dropped",
@@ -403,7 +431,7 @@ inline Mutant sums_not_cleared() {
             tile_after_tile(),
             {{sm90_roles, "    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)",
               "    Sm90Accumulators<C> sums;\n    clear<C>(sums);\n    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)"},
-             {sm90_roles, "        Sm90Accumulators<C> sums;\n        if constexpr (C.adds_up()) clear<C>(sums);\n", ""},
+             {sm90_roles, "        Sm90Accumulators<C> sums;\n        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);\n", ""},
              {sm90_products, "!C.adds_up() && first);", "false);"}}};
 }
 
@@ -543,6 +571,10 @@ inline std::vector<Mutant> all() {
                                tiles_of_a_group_forgotten(),
                                last_tile_of_tall_groups_forgotten(),
                                sums_not_cleared(),
+                               scale_of_another_block(),
+                               scale_of_other_columns(),
+                               scales_of_rows_swapped(),
+                               promoted_stale_sums(),
                                turned_rows_swapped(),
                                turned_row_past_c(),
                                ampere_tail_of_k_dropped(),

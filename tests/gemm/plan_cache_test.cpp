@@ -52,7 +52,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
         changes.push_back([=](GemmProblem&, GemmRequest& r) { r.*field = value; });
     };
     const auto [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset,
-                b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, epilogue, groups] = GemmProblem{};
+                b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups] = GemmProblem{};
     change(&GemmProblem::m, m + 64);
     change(&GemmProblem::n, n + 64);
     change(&GemmProblem::k, k + 64);
@@ -76,6 +76,8 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::beta, 1.0);
     ASSERT_FALSE(groups);
     change(&GemmProblem::groups, SharedGroups({256, 256}));
+    ASSERT_EQ(accumulation, Accumulation::fast);
+    change(&GemmProblem::accumulation, Accumulation::promoted);
     const auto [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
                 split_k, grid_split_k, ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch,
                 overlapped_epilogue, reverse, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b] = GemmRequest{};
@@ -110,7 +112,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 22 + 3 * 12 + 2 + 2 + 6 * 2 + 4 + 2 + 4);
+    EXPECT_EQ(questions.size(), 1u + 23 + 3 * 12 + 2 + 2 + 6 * 2 + 4 + 2 + 4);
 }
 
 TEST(PlanCache, ForgetsWhatWasAskedForLongestAgo) {

@@ -86,6 +86,26 @@ TEST(GemmProblem, ABatchCountsEveryProductAndASharedOperandOnce) {
     EXPECT_EQ(p.compulsory_bytes().value, 2 * (8 * 32 + 5 * 16 * 32 + 5 * 8 * 16));
 }
 
+TEST(GemmProblem, ScalesOfBlocksAreOnesOfBytes) {
+    GemmProblem p = gemm_problem(257, 300, 1000);
+    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::block);
+    EXPECT_EQ(refusal(p), "scales block: it is of operands of 8 bits; of bf16 sums are fp32 as they are");
+    p.a_type = p.b_type = Type::fp8_e4m3;
+    EXPECT_EQ(refusal(p), "accepted");
+    EXPECT_TRUE(p.promoted());
+    EXPECT_EQ(p.first_operand(), 4u);
+    // 1000 = 7 * 128 + 104, 300 = 2 * 128 + 44; lines are multiples of four numbers.
+    EXPECT_EQ(p.a_scales().lines, 8);
+    EXPECT_EQ(p.a_scales().pitch(), 260);
+    EXPECT_EQ(p.b_scales().lines, 3);
+    EXPECT_EQ(p.b_scales().width, 8);
+    EXPECT_EQ(p.compulsory_bytes().value, 257 * 1000 + 300 * 1000 + 2 * 257 * 300 + 4 * (8 * 257 + 3 * 8));
+    p.epilogue = {}, p.accumulation = Accumulation::promoted;
+    EXPECT_EQ(refusal(p), "accepted");
+    p.a_type = p.b_type = Type::fp16, p.c_type = Type::fp16;
+    EXPECT_EQ(refusal(p), "accumulation promoted: it is of operands of 8 bits; of fp16 sums are fp32 as they are");
+}
+
 TEST(GemmProblem, WhatIsNotSupportedYetIsRefusedByName) {
     GemmProblem p = gemm_problem(8, 16, 32);
     p.beta = 1;

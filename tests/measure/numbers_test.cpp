@@ -116,6 +116,17 @@ TEST(ErrorModel, ByHand) {
     EXPECT_LT(error_model(28672).most, 0.01);
 }
 
+// Of 8 bits, K = 4096, u = 2^-13, in 32 groups of 4 blocks: 9 u (2 sqrt(32) + 9 sqrt(136)) = 9 u (11.314 + 104.957) = 1046.4 u, and of 32 sums in
+// fp32 9 x 2^-23 (4 + 9 sqrt(48)) = 0.58 u. Root mean square: bias 0.375 x 5 / sqrt(3) = 1.083 u, cuts sqrt((68 + 6) / 3) = 4.967 u: 5.083 u. Left in
+// the matrix units: 9 u (64 + 9 sqrt(4352)) = 5919.6 u.
+TEST(ErrorModel, PromotedByHand) {
+    const ErrorModel fast = error_model(4096, true), promoted = error_model(4096, true, true);
+    EXPECT_NEAR(promoted.most * 0x1p13, 1047.0, 0.1);
+    EXPECT_NEAR(promoted.rms * 0x1p13, 5.083, 0.001);
+    EXPECT_NEAR(fast.most * 0x1p13, 5919.6, 0.5);
+    EXPECT_EQ(error_model(128, true, true).most, error_model(128, true).most) << "one group";
+}
+
 // 100 elements of w = 0.01: sum of w 1, of squares 0.01, rms of accumulation 0.1, none of it uneven.
 // Rounding 1 + 9 sqrt(0.008) + 54 x 0.01 = 2.34498; accumulation 0.01 (100 + 9 sqrt(200) + 81) = 3.08279;
 // together 2 x 9 x 0.1 x (300 x 0.01)^(1/4) = 2.36893.

@@ -43,6 +43,8 @@ struct CublasLt::State {
     api::Preference preference = nullptr;
     std::vector<api::Heuristic> algorithms;
     CublasLtEpilogue epilogue{};
+    std::size_t first_operand = 2;
+    bool block_scales = false;
 
     ~State() {
         if (!opened) return;
@@ -136,10 +138,15 @@ std::string set_up(CublasLt::State& s, const GemmProblem& p) {
         && call("cublasLtMatmulPreferenceCreate", f.preference_create(&s.preference))
         && call("cublasLtMatmulPreferenceSetAttribute",
                 f.preference_set(s.preference, api::preference_max_workspace, &workspace, sizeof workspace));
-    // Our kernels leave sums in the matrix units' own accumulators too.
-    const std::int8_t fast = 1;
+    const std::int8_t fast = p.promoted() ? 0 : 1;
     if (is_fp8(p.a_type) && failed.empty())
         call("cublasLtMatmulDescSetAttribute", f.description_set(s.description, api::desc_fast_accum, &fast, sizeof fast));
+    const auto set_scales = [&](std::int32_t of_a, std::int32_t of_b) {
+        failed.empty() && call("cublasLtMatmulDescSetAttribute", f.description_set(s.description, api::desc_a_scale_mode, &of_a, sizeof of_a))
+            && call("cublasLtMatmulDescSetAttribute", f.description_set(s.description, api::desc_b_scale_mode, &of_b, sizeof of_b));
+    };
+    if (p.block_scales()) set_scales(api::scale_128x128, api::scale_1x128);  // its A is our B
+    if (s.epilogue.outer_scales) set_scales(api::scale_outer, api::scale_outer);
     const auto set_batch = [&](api::Layout layout, std::int64_t stride) {
         const auto batch = std::int32_t(p.batch);
         failed.empty() && call("cublasLtMatrixLayoutSetAttribute", f.layout_set(layout, api::layout_batch, &batch, sizeof batch))
@@ -195,6 +202,7 @@ std::unique_ptr<CublasLt> CublasLt::open(const GemmProblem& problem, std::string
     const auto epilogue = cublaslt_epilogue(problem, missing);
     if (!epilogue) return nullptr;
     state->epilogue = *epilogue;
+    state->first_operand = problem.first_operand(), state->block_scales = problem.block_scales();
     if (missing = set_up(*state, problem); !missing.empty()) return nullptr;
 
     state->algorithms.resize(cublaslt_algorithms);
@@ -221,12 +229,14 @@ void CublasLt::launch(int index, Stream stream, std::span<void* const> tensors) 
     const State& s = *state_;
     const Opened& opened = *s.opened;
     const CublasLtEpilogue& e = s.epilogue;
-    const auto operand = [&tensors](std::size_t i) -> const void* { return tensors[2 + i]; };
-    const auto point = [&](int attribute, const std::optional<std::size_t>& at) {
-        if (!at) return;
-        const void* address = operand(*at);
+    const auto operand = [&](std::size_t i) -> const void* { return tensors[s.first_operand + i]; };
+    const auto set = [&](int attribute, const void* address) {
         opened.f.description_set(s.description, attribute, &address, sizeof address);
     };
+    const auto point = [&](int attribute, const std::optional<std::size_t>& at) {
+        if (at) set(attribute, operand(*at));
+    };
+    if (s.block_scales) set(api::desc_a_scale_pointer, tensors[3]), set(api::desc_b_scale_pointer, tensors[2]);
     point(api::desc_bias_pointer, e.bias);
     point(api::desc_a_scale_pointer, e.scale_b);  // its A is our B
     point(api::desc_b_scale_pointer, e.scale_a);

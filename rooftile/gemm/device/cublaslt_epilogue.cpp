@@ -51,8 +51,9 @@ class Matcher {
         const std::size_t operand = operand_of(by);
         const EpilogueOperand& o = epilogue_.operands[operand];
         std::optional<std::size_t>& scale = n.name == "scale_a" ? out_.scale_a : out_.scale_b;
-        if (scale || o.by_row || o.by_column || o.element != Element::fp32) return false;
-        scale = operand;
+        const bool outer = n.name == "scale_a" ? o.by_row && !o.by_column : o.by_column && !o.by_row;
+        if (scale || (!outer && !o.is_one()) || o.element != Element::fp32 || o.by_product) return false;
+        scale = operand, out_.outer_scales = outer;
         return sum(of, factor) && !out_.bias && !out_.residual;
     }
 

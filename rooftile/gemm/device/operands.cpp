@@ -29,7 +29,7 @@ MatrixView operand_view(const GemmProblem& p, Operand operand, DevicePointer dat
     return view;
 }
 
-ErrorModel error_model_of(const GemmProblem& p) { return error_model(p.k, is_fp8(p.a_type)); }
+ErrorModel error_model_of(const GemmProblem& p) { return error_model(p.k, is_fp8(p.a_type), p.promoted()); }
 
 OperandBatch batch_of(const GemmProblem& p, Operand operand) {
     if (operand == Operand::a) return {p.a_matrices(), p.a_stride};
@@ -96,6 +96,19 @@ VerifyArguments verify_group(const GemmProblem& p, const void* a, const void* b,
     v.first_row = first_row;
     v.m = p.groups->rows()[std::size_t(group)];
     return v;
+}
+
+FillArguments scale_fill(const ScaleLayout& layout, bool of_b, void* data, Fill fill, std::uint64_t seed) {
+    FillArguments f{};
+    f.to = {data, layout.lines, layout.width, layout.pitch()};
+    f.seed = seed;
+    f.stream = of_b ? 3 : 2;
+    f.fill = fill;
+    f.type = Type::fp32;
+    f.exact = {.range = 2, .sparsity = 1, .wide = 2, .period = 1};  // 1 or -1, or up to 2
+    f.of_b = of_b;
+    f.k_is_width = of_b;
+    return f;
 }
 
 VerifyArguments verify_arguments(const GemmProblem& p, const void* a, const void* b, const void* c) {

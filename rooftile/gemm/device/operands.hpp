@@ -33,6 +33,9 @@ std::int64_t span_of(const MatrixView& view);
 FillArguments fill_arguments(const GemmProblem& problem, Operand operand, const MatrixView& to, Fill fill,
                              std::uint64_t seed, std::int64_t matrix = 0);
 
+/// What fills scales of blocks of A or, `of_b`, of B: numbers as of operands, whole ones of magnitudes up to 2.
+FillArguments scale_fill(const ScaleLayout& layout, bool of_b, void* data, Fill fill, std::uint64_t seed);
+
 /// For sums over `k` products of `type`: the sum of their largest magnitudes is below 2^24, so that fp32 holds every
 /// partial sum whatever the signs and the order (of 8-bit operands below 2^13, since the matrix units keep 14 bits). `range` is as wide as that allows, up to 8; the wide numbers
 /// take what is left, at most every 7th k, and so few that C stays within the type of the result.

@@ -58,7 +58,8 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
             : fmt::format(", .ablated=rooftile::Ablation::{}", name_of(config.ablated));
     const std::string grouped = config.grouped() ? fmt::format(", .group_slots={}", config.group_slots) : std::string();
     const std::string_view batched = config.batched ? ", .batched=true" : "",
-                           staged = config.operand_staged ? ", .operand_staged=true" : "";
+                           staged = config.operand_staged ? ", .operand_staged=true" : "",
+                           promoted = config.block_scales ? ", .promoted=true, .block_scales=true" : config.promoted ? ", .promoted=true" : "";
     return fmt::format(
         "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
         ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .swap_ab={}, .cluster_m={}, "
@@ -69,13 +70,13 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         ".b_type=rooftile::Type::{}, .c_type=rooftile::Type::{}, "
         ".a_major=rooftile::Major::{}, "
         ".b_major=rooftile::Major::{}, .tma_store={}, .overlapped_epilogue={}, "
-        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}{}{}}}>",
+        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}{}{}{}}}>",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
         config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.swap_ab, config.cluster_m,
         config.cluster_n, config.split_k, pieces, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of(config.type), name_of(config.b_type), name_of(config.c_type), major(config.a_major), major(config.b_major),
         config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
-        config.store_policy, ablated, batched, staged, grouped);
+        config.store_policy, ablated, batched, staged, promoted, grouped);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {
@@ -163,7 +164,8 @@ GemmCopies gemm_copies(const Sm90GemmConfig& config, const GemmShape& shape) {
     copies.a = of(config.a_major, config.tile_m, config.cluster_n, shape.m);
     copies.b = of(config.b_major, config.tile_n, config.cluster_m, shape.n);
     copies.stage_bytes =
-        (copies.a.box * copies.a.slices + copies.b.box * copies.b.slices) * config.tile_k * config.operand_bytes();
+        config.scale_copies()
+        + (copies.a.box * copies.a.slices + copies.b.box * copies.b.slices) * config.tile_k * config.operand_bytes();
     return copies;
 }
 
@@ -213,7 +215,8 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
     arguments.stage_bytes = copies.stage_bytes;
     // A group's last tile stays where it is: what lies before it may be another group's.
     arguments.last_m = config.grouped() ? std::numeric_limits<int>::max() : last_origin(config.a_major, config.tile_m, shape.m);
-    arguments.last_n = last_origin(config.b_major, config.tile_n, shape.n);
+    // Columns of a tile fall into whole blocks of scales.
+    arguments.last_n = config.block_scales ? std::numeric_limits<int>::max() : last_origin(config.b_major, config.tile_n, shape.n);
     arguments.a_slices = copies.a.slices;
     arguments.b_slices = copies.b.slices;
     arguments.ldc = shape.ldc;
@@ -250,7 +253,7 @@ void add_epilogue(Source& source, const GemmProblem& problem, const Sm90GemmConf
     if (!problem.epilogue) return;
     source.text = epilogue_text(*problem.epilogue, config.operand_staged);
     std::string& kernel = source.name_expressions.front();
-    kernel.replace(0, kernel.find('<'), "rooftile::sm90_gemm_epilogue");
+    kernel.replace(0, kernel.find('<'), config.block_scales ? "rooftile::sm90_gemm_scaled" : "rooftile::sm90_gemm_epilogue");
     kernel.insert(kernel.size() - 1, fmt::format(", {}", epilogue_class));
 }
 
@@ -354,6 +357,13 @@ class Sm90Code final : public GemmCode {
             encode(map_operand, staged_operand(shape, tensors.c, p.operands));
             arguments.operand_step = problem_.epilogue->operands[*problem_.epilogue->staged_operand()].by_product ? 1 : 0;
         }
+        if (config_.block_scales) {
+            TensorMap map_a_scale{}, map_b_scale{};
+            encode(map_a_scale, scales("scale_a", p.a_scales, problem_.a_scales(), config_.tile_m, 1));
+            encode(map_b_scale, scales("scale_b", p.b_scales, problem_.b_scales(), Sm90GemmConfig::tma_bytes / 4, config_.b_scales()));
+            void* all[] = {&map_a, &map_b, &map_c, &arguments, &map_operand, &map_a_scale, &map_b_scale, epilogue.data()};
+            return launch_raw(function, configured, all);
+        }
         void* all[] = {&map_a, &map_b, &map_c, &arguments, &map_operand, epilogue.data()};
         launch_raw(function, configured, all);
     }
@@ -400,6 +410,18 @@ class Sm90Code final : public GemmCode {
         request.outer_stride_bytes = shape.n * bytes_of(request.type);
         request.l2_promotion_bytes = 128;
         if (config_.batched) give_depth(request, o.by_product ? shape.batch : 1, o.by_product ? shape.m * shape.n : 0);
+        return request;
+    }
+    static TensorMapRequest scales(const char* name, const void* base, const ScaleLayout& layout, int box_inner, int box_outer) {
+        check_pointer(name, base, tma_alignment);
+        TensorMapRequest request;
+        request.type = Type::fp32;
+        request.base = address(base);
+        request.inner = layout.width;
+        request.outer = layout.lines;
+        request.outer_stride_bytes = layout.pitch() * 4;
+        request.box_inner = box_inner;
+        request.box_outer = box_outer;
         return request;
     }
     /// Copied lines end with zeros.

@@ -133,6 +133,9 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
             epilogue_->fill(stream, which == VerifyCase::exact ? VerifyCase::random : which, (seed + std::uint64_t(product)) ^ apart, inputs);
         }
     }
+    if (problem_.block_scales())
+        for (const bool of_b : {false, true})
+            kernels_.fill(stream, scale_fill(of_b ? problem_.b_scales() : problem_.a_scales(), of_b, tensors[of_b ? 3 : 2], fill, seed));
     for (const Operand operand : {Operand::a, Operand::b}) {
         const auto data = reinterpret_cast<DevicePointer>(tensors[static_cast<std::size_t>(operand)]);
         const OperandBatch batch = batch_of(problem_, operand);
@@ -156,7 +159,7 @@ std::vector<const void*> GemmReference::operands_of(TensorPointers tensors, std:
     for (std::size_t i = 0; i < problem_.epilogue->operands.size(); ++i) {
         const EpilogueOperand& o = problem_.epilogue->operands[i];
         const std::int64_t before = o.by_product ? product * o.elements_of_a_product(problem_.m, problem_.n) : 0;
-        inputs.push_back(static_cast<const unsigned char*>(tensors[2 + i]) + before * bytes_of(o.element));
+        inputs.push_back(static_cast<const unsigned char*>(tensors[problem_.first_operand() + i]) + before * bytes_of(o.element));
     }
     return inputs;
 }
@@ -179,6 +182,10 @@ std::vector<CaseOutcome> GemmReference::judge_product(Stream stream, VerifyCase 
         VerifyArguments of = verify_arguments(problem_, first[0], first[1], {}, product);
         of.a = static_cast<const unsigned char*>(of.a) + row * of.a_m_stride * bytes_of(of.a_type);
         of.m = rows;
+        if (problem_.block_scales()) {
+            of.a_scales = static_cast<const float*>(first[2]) + row, of.a_scale_pitch = problem_.a_scales().pitch();
+            of.b_scales = static_cast<const float*>(first[3]), of.b_scale_pitch = problem_.b_scales().pitch();
+        }
         kernels_.bounded_sums(to, of, which == VerifyCase::exact, out);
     });
     std::vector<void*> stored;

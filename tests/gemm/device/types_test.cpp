@@ -38,11 +38,12 @@ struct Way {
 };
 constexpr Way ways[] = {{128, 256}, {128, 128, pingpong}, {64, 16}, {256, 176}, {128, 128, cooperative, true}, {72, 64, cooperative, true},
                         {112, 128, pingpong, true}, {64, 64, cooperative, false, 8}, {48, 128, cooperative, true, 2},
+                        {256, 128}, {128, 128, cooperative, false, 1, 1, 2}, {64, 128, cooperative, false, 2, 2, 1},
                         {128, 128, pingpong, false, 1, 2, 1}, {128, 256, cooperative, false, 1, 1, 2}};
 
 class GemmTypesTest : public DeviceTest {
   protected:
-    static GemmProblem drawn(Random& random, const Types& types, Scales scales) {
+    static GemmProblem drawn(Random& random, const Types& types, Scales scales, bool promoted) {
         const auto size = [&](std::size_t most) { return 1 + std::int64_t(random.pick(most)); };
         const bool bytes = is_fp8(types.a);
         const std::int64_t step = bytes ? 16 : 8;  // elements in 16 bytes
@@ -58,6 +59,8 @@ class GemmTypesTest : public DeviceTest {
             *leading = packed ? *leading + std::int64_t(random.pick(40)) : (*leading + step - 1) / step * step + step * std::int64_t(random.pick(3));
         if (packed) p.a_offset = std::int64_t(random.pick(8)), p.b_offset = std::int64_t(random.pick(8));
         p.ldc = p.n + (random.pick(4) == 0 ? 8 * std::int64_t(random.pick(3)) : 0);
+        if (scales == Scales::block && !bytes) scales = Scales::row;
+        p.accumulation = promoted && bytes ? Accumulation::promoted : Accumulation::fast;
         p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, scales);
         check(p);
         return p;
@@ -89,9 +92,10 @@ TEST_F(GemmTypesTest, FuzzedAgainstFp64) {
     Random random(seed);
     std::vector<GemmPlan> plans;
     for (std::size_t i = 0; plans.size() < count; ++i) {
-        const Scales scales = i % 3 == 0 ? Scales::none : i % 3 == 1 ? Scales::tensor : Scales::row;
+        constexpr Scales scales[] = {Scales::none, Scales::tensor, Scales::row, Scales::block, Scales::block};
         const std::size_t at = plans.size();
-        if (auto plan = planned(machine, drawn(random, all_types[at % std::size(all_types)], scales), ways[at / 3 % std::size(ways)]))
+        if (auto plan = planned(machine, drawn(random, all_types[at % std::size(all_types)], scales[i % std::size(scales)], i % 2 == 1),
+                                ways[at / 3 % std::size(ways)]))
             plans.push_back(std::move(*plan));
         ASSERT_LT(i, 100 * count) << "no problem suits a way";
     }
@@ -102,8 +106,8 @@ TEST_F(GemmTypesTest, FuzzedAgainstFp64) {
     for (std::size_t i = 0; i < count && failures < 12; ++i) {
         const GemmProblem& p = plans[i].problem;
         const GemmConfig& c = plans[i].config;
-        const std::string shown = fmt::format("case {} {}x{}x{} {} x {} -> {} ldc {} tile {}x{} {}{} split {} cluster {}x{} {}", i, p.m, p.n, p.k,
-                                              name_of(p.a_type), name_of(p.b_type), name_of(p.c_type), p.ldc, c.tile_m, c.tile_n,
+        const std::string shown = fmt::format("case {} {}x{}x{} {} x {} -> {} {} ldc {} tile {}x{} {}{} split {} cluster {}x{} {}", i, p.m, p.n, p.k,
+                                              name_of(p.a_type), name_of(p.b_type), name_of(p.c_type), name_of(p.accumulation), p.ldc, c.tile_m, c.tile_n,
                                               name_of(c.schedule), c.swap_ab ? " swapped" : "", c.split_k, c.cluster_m, c.cluster_n,
                                               p.epilogue.text());
         const auto* kernel = std::get_if<Kernel>(&kernels[i]);

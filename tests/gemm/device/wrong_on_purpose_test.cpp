@@ -78,6 +78,11 @@ TEST_F(WrongOnPurpose, GemmSumsNotCleared) { caught(gemm_mutants::sums_not_clear
 TEST_F(WrongOnPurpose, GemmTurnedRowsSwapped) { caught(gemm_mutants::turned_rows_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmTurnedRowPastC) { caught(gemm_mutants::turned_row_past_c(), By::guards); }
 
+TEST_F(WrongOnPurpose, GemmScaleOfAnotherBlock) { caught(gemm_mutants::scale_of_another_block(), By::random); }
+TEST_F(WrongOnPurpose, GemmScaleOfOtherColumns) { caught(gemm_mutants::scale_of_other_columns(), By::random); }
+TEST_F(WrongOnPurpose, GemmScalesOfRowsSwapped) { caught(gemm_mutants::scales_of_rows_swapped(), By::random); }
+TEST_F(WrongOnPurpose, GemmPromotedStaleSums) { caught(gemm_mutants::promoted_stale_sums(), By::random); }
+
 TEST_F(WrongOnPurpose, GemmPackedLinesRunOn) { caught(gemm_mutants::packed_lines_run_on(), By::random); }
 TEST_F(WrongOnPurpose, GemmPackedByWholeWords) { caught(gemm_mutants::packed_by_whole_words(), By::random); }
 

@@ -65,7 +65,13 @@ TEST(CublasLtEpilogue, ScalesOfEightBitOperandsAreItsOwn) {
     EXPECT_EQ(scaled->scale_b, 1u);
     EXPECT_EQ(scaled->bias, 2u);
     EXPECT_FALSE(epilogue_of({"", {}, 1, 0, Scales::tensor})) << "of 16-bit operands it has none";
-    EXPECT_FALSE(epilogue_of({"", {}, 1, 0, Scales::row, Type::fp8_e4m3}));
+    const auto by_row = epilogue_of({"", {}, 1, 0, Scales::row, Type::fp8_e4m3});
+    ASSERT_TRUE(by_row);
+    EXPECT_TRUE(by_row->outer_scales);
+    EXPECT_FALSE(scaled->outer_scales);
+    const auto of_blocks = epilogue_of({"", {}, 1, 0, Scales::block, Type::fp8_e4m3});
+    ASSERT_TRUE(of_blocks) << "they are none of the epilogue's";
+    EXPECT_FALSE(of_blocks->scale_a);
 }
 
 TEST(CublasLtEpilogue, WhatItCannotComputeIsMissing) {

@@ -79,6 +79,36 @@ class Linear(unittest.TestCase):
         operands = [rand(64, 96).requires_grad_(), rand(96, 32).requires_grad_(), rand(32).requires_grad_()]
         torch.library.opcheck(torch.ops.rooftile.gemm, (operands, ",,r", '{"epilogue": "d = gelu(acc + r)"}'))
 
+    def test_eight_bits(self):
+        m, n, k = 72, 160, 400
+        types = "fp8_e4m3,fp8_e4m3,bf16"
+        a, b = (rand(rows, k).to(torch.float8_e4m3fn) for rows in (m, n))
+        exact = a.double() @ b.double().t()
+
+        def scales(*shape):
+            return torch.rand(*shape, device="cuda") + 0.5
+
+        assert_close(rt.gemm(a, b.t(), types=types), exact, scale=400)
+        sa, sb = scales(1), scales(1)
+        got = rt.gemm(a, b.t(), types=types, scales="tensor", scale_a=sa, scale_b=sb)
+        assert_close(got, exact * sa.double() * sb.double(), scale=400)
+        sa, sb = scales(m, 1), scales(n)
+        got = rt.gemm(a, b.t(), types=types, scales="row", scale_a=sa, scale_b=sb)
+        assert_close(got, exact * sa.double() * sb.double(), scale=400)
+        # [K / 128][M] and [N / 128][K / 128], lines of multiples of four numbers.
+        sa, sb = scales(4, m), scales(2, 4)
+        of_a = sa.repeat_interleave(128, 0)[:k].t().double()
+        of_b = sb.repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :k].double()
+        got = rt.gemm(a, b.t(), types=types, scales="block", scale_a=sa, scale_b=sb, epilogue="d = relu(acc)")
+        assert_close(got, ((a.double() * of_a) @ (b.double() * of_b).t()).relu(), scale=400)
+        for named, message in (
+            ({"scale_b": sb, "scale_a": sa}, "first tensor behind a and b is scale_a"),
+            ({"scale_a": sa, "scale_b": sa}, "second tensor behind a and b is scale_b"),
+            ({"scale_a": sa}, "second tensor behind a and b is scale_b"),
+        ):
+            with self.assertRaisesRegex(rooftile.RequestError, message):
+                rt.gemm(a, b.t(), types=types, scales="block", **named)
+
     def test_a_bias_that_lies_anyhow(self):
         x, w = rand(40, 64), rand(32, 64)
         for bias in (rand(33)[1:], rand(64)[::2], rand(1).expand(32), rand(34)[2:]):
