@@ -74,6 +74,9 @@ std::optional<Refusal> refuse_groups(const GemmProblem& p, const GemmRequest& re
         return Refusal{Reason::instruction,
                        fmt::format("order {}: its table is made on the host, and how many tiles groups have is known on the device alone; "
                                    "take row, column, grouped or serpentine", name_of(*request.order)), 1, 0};
+    if (request.reverse.value_or(false))
+        return Refusal{Reason::instruction,
+                       "reverse: its table is made on the host, and how many tiles groups have is known on the device alone; leave it off", 1, 0};
     return std::nullopt;
 }
 

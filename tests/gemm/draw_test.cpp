@@ -127,6 +127,7 @@ TEST(GemmDraw, BatchesShareOperandsAndLieInAllWays) {
 }
 
 TEST(GemmDraw, GroupsAreAlikeRoutedAndSkewed) {
+    constexpr int draws = 200;  // each of up to 131072 rows that are sent somewhere
     Random random(1);
     int alike = 0, empty = 0, skewed = 0;
     for (int i = 0; i < draws; ++i) {
@@ -139,7 +140,7 @@ TEST(GemmDraw, GroupsAreAlikeRoutedAndSkewed) {
         empty += least == 0;
         skewed += double(p.groups->longest()) >= 4 * p.rows_a_matrix();
     }
-    EXPECT_NEAR(alike, 0.36 * draws, 0.06 * draws);
+    EXPECT_NEAR(alike, 0.36 * draws, 0.1 * draws);
     EXPECT_GT(empty, 0.1 * draws);
     EXPECT_GT(skewed, 0.1 * draws);
 }

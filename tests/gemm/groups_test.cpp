@@ -214,6 +214,7 @@ TEST(GemmGroups, RefusedAreBatchesPiecesAndTables) {
     EXPECT_EQ(why({}), "planned");
     EXPECT_THAT(why({{"batch", "2"}}), HasSubstr("batch and groups exclude each other"));
     EXPECT_THAT(why({{"order", "hilbert"}}), HasSubstr("row, column, grouped or serpentine"));
+    EXPECT_THAT(why({{"reverse", "on"}}), HasSubstr("leave it off"));
     EXPECT_THAT(why({{"grid_split_k", "2"}}), HasSubstr("take split_k"));
     EXPECT_THAT(why({{"kernel", "sm80_gemm"}}), HasSubstr("sm90_gemm's so far"));
     EXPECT_THAT(why({{"stride_b", "0"}}), HasSubstr("a B of its own"));
