@@ -97,6 +97,11 @@ GemmProblem drawn_problem(Random& random) {
     if (random.one_in(4)) {
         p.lda += 8 * random.whole(0, 4), p.ldb += 8 * random.whole(0, 4), p.ldc += any ? random.whole(0, 20) : 8 * random.whole(0, 4);
     }
+    if (random.one_in(5)) p.c_type = Type::fp32;
+    if (random.one_in(5)) {
+        p.a_type = random.coin() ? Type::fp8_e4m3 : Type::fp8_e5m2, p.b_type = random.coin() ? Type::fp8_e4m3 : Type::fp8_e5m2;
+        if (p.c_type != Type::fp32) p.c_type = random.coin() ? Type::bf16 : Type::fp16;
+    }
     p.groups = SharedGroups(rows);
     p.b_stride = dense_stride(p, 'b') + (random.one_in(4) ? 8 * random.whole(0, 9) : 0);
     check(p);
@@ -104,8 +109,8 @@ GemmProblem drawn_problem(Random& random) {
 }
 
 std::string shown(const GemmProblem& p, const Fixed& f) {
-    return fmt::format("{}x{}x{} {} a {} b {} lda {} ldb {} ldc {} stride_b {} groups {} tile {}x{} {} cluster {}x{} order {} split_k {} swap {}", p.m,
-                       p.n, p.k, name_of(p.a_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb, p.ldc, p.b_stride,
+    return fmt::format("{}x{}x{} {} x {} -> {} a {} b {} lda {} ldb {} ldc {} stride_b {} groups {} tile {}x{} {} cluster {}x{} order {} split_k {} swap {}", p.m,
+                       p.n, p.k, name_of(p.a_type), name_of(p.b_type), name_of(p.c_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb, p.ldc, p.b_stride,
                        p.groups.text(), f.tile_m, f.tile_n, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order), f.split_k, f.swap_ab);
 }
 

@@ -53,6 +53,14 @@ TEST(GemmLaunch, TheGridIsWhatIsResidentOrTheTilesWhereTheyAreFewer) {
     // ceil(129 / 128) = 2 rows, ceil(257 / 256) = 2 columns: 4 tiles.
     EXPECT_EQ(gemm_grid(base, {129, 257, 8, 8, 8, 264}, 132), 4);
     EXPECT_EQ(gemm_grid(base, {1, 1, 1, 8, 8, 8}, 132), 1);
+    // Counts are known on the device alone: of 130 rows in three groups at most 1 + 1 + 128, a row of tiles each; in one group two.
+    GemmShape groups{130, 256, 8, 8, 8, 256};
+    groups.groups = 3;
+    EXPECT_EQ(gemm_grid(base, groups, 132), 3);
+    groups.groups = 1;
+    EXPECT_EQ(gemm_grid(base, groups, 132), 2);
+    groups.groups = 200;  // more than rows
+    EXPECT_EQ(gemm_grid(base, groups, 132), 130);
     // Clusters of two along M: ceil(129 / 256) = 1 cluster tile, 2 CTAs; never half a cluster.
     Sm90GemmConfig cluster = base;
     cluster.cluster_m = 2;
