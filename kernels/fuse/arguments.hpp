@@ -49,6 +49,9 @@ constexpr int ring_exchange_bytes = 2048;
 /// 32-bit words that are reduced together.
 constexpr int reduction_words = 4;
 
+/// Of the sums that CTAs left of a tile of columns, loads of a thread on their way at once.
+constexpr int gathered_splits = 4;
+
 /// CTAs of a cluster at most.
 constexpr int max_cluster = 16;
 

@@ -101,7 +101,7 @@ class ColumnTile {
     __device__ void gather(void* workspace, int slot, float* slab, float* found) const {
         const float* from = parts(workspace, slot) + x_ * width;
         A mine[width];
-        constexpr int together = 4;  // loads on their way
+        constexpr int together = gathered_splits;
         for (unsigned split = y_; split < gridDim.y; split += together * down) {
             Pack<float, width> part[together];
 #pragma unroll

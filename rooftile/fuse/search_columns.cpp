@@ -7,6 +7,7 @@
 #include <set>
 
 #include "kernels/expression/row_meaning.hpp"
+#include "kernels/fuse/arguments.hpp"
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/fuse/column_tiles.hpp"
 #include "rooftile/fuse/registers.hpp"
@@ -92,7 +93,6 @@ class ColumnSearch : FuseSearchContext {
         const double rows = double(c.threads / c.threads_per_row) * c.vectors_per_thread * c.row_splits;
         const double elements = double(program.rows) * double(program.columns);
         const double taken = double(t.tiles) * t.across * vector_width * double(t.rows);
-        constexpr double gathered = 4;  // loads at once (kernels/fuse/columns.cuh)
         const ColumnsLaunch l{.vectors_per_thread = double(c.vectors_per_thread),
                               .vector_width = double(vector_width),
                               .threads = double(c.threads),
@@ -101,7 +101,7 @@ class ColumnSearch : FuseSearchContext {
                               .splits = double(c.row_splits),
                               .turns = whole_up(double(t.rows) / rows),
                               .useful = elements > 0 ? elements / taken : 1,
-                              .gather_turns = c.row_splits > 1 ? whole_up(c.row_splits / (gathered * t.down)) : 0,
+                              .gather_turns = c.row_splits > 1 ? whole_up(c.row_splits / double(fuse::gathered_splits * t.down)) : 0,
                               .partial_bytes = c.row_splits > 1 ? double(column_partial_bytes(program, c)) : 0};
         candidate.launch = l;
         candidate.flow = columns_flow(hw, program, work, bytes, l);

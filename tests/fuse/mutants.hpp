@@ -80,9 +80,8 @@ inline Mutant last_rows_skipped() {
 inline Mutant split_taken_twice() {
     return {"a reduction of columns adds one CTA's sums twice",
             tiles_of_columns,
-            {{columns, "if (split + i * down < gridDim.y)\n#pragma unroll\n",
-              "if (split + i * down == 1)\n                    for (int k = 0; k < width; ++k) mine[k].merge(A{part[i].element[k]});\n"
-              "                if (split + i * down < gridDim.y)\n#pragma unroll\n"}}};
+            {{columns, "mine[k].merge(A{part[i].element[k]});",
+              "for (int times = 0; times <= (split + i * down == 1); ++times) mine[k].merge(A{part[i].element[k]});"}}};
 }
 
 // A tile's columns lie in other vectors every row.
