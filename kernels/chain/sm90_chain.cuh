@@ -15,6 +15,9 @@
 // All CTAs stream the same W1 and W2. A tile begins at a block of its own and goes round, so that they do not ask the same few lines of L2
 // at once; a tile's sums have one order wherever it runs.
 //
+// Where all of W1 and W2 fit beside X (`resident`) a CTA brings them once and keeps them for all its tiles, and its warpgroups drift apart as
+// far as X's stages let them: one stores Y while others multiply.
+//
 // Of swiglu a block has tile_ff rows of gates and as many of ups, and H = silu(gate) * up.
 #pragma once
 
@@ -88,12 +91,15 @@ __device__ void produce(const TensorMap& map_x, const TensorMap& map_w1, const T
         w2_at.advance();
     };
     const int blocks = chain_blocks<C>(args);
+    if constexpr (C.resident) {
+        for (int block = 0; block < blocks; ++block) load_w1(block), load_w2(block);
+    }
     const auto tiles = static_cast<unsigned>((args.m + C.tile_m - 1) / C.tile_m);
     ScheduleSlots<1, 1> alone;
     for (DynamicTileScheduler<1, 1> turn(alone, args.counter, tiles); turn.more(); turn.ask(), turn.advance()) {
         const int first = static_cast<int>(turn.index() % static_cast<unsigned>(blocks));
         const auto turned = [&](int block) { return first + block < blocks ? first + block : first + block - blocks; };
-        if constexpr (C.x_stages == 1) load_w1(first);  // before X, whose place the tile before still holds
+        if constexpr (C.x_stages == 1 && !C.resident) load_w1(first);  // before X, whose place the tile before still holds
         tell(turn.index());
         x_ring.expect(x_at.stage, C.x_bytes());
 #pragma unroll
@@ -101,6 +107,7 @@ __device__ void produce(const TensorMap& map_x, const TensorMap& map_w1, const T
             ptx::tma_load_2d(shared.x(x_at.stage) + i * C.box_bytes(C.tile_m), map_x, i * C.box_elements,
                              static_cast<int>(turn.index()) * C.tile_m, x_ring.full(x_at.stage));
         x_at.advance();
+        if constexpr (C.resident) continue;
         if constexpr (C.x_stages > 1) load_w1(first);
         for (int block = 1; block < blocks; ++block) {
             load_w1(turned(block));
@@ -110,6 +117,16 @@ __device__ void produce(const TensorMap& map_x, const TensorMap& map_w1, const T
     }
     tell(no_tile);
     x_ring.commit(x_at.stage);
+}
+
+/// Of a consumer: a block of W1 or W2 is there; it is done with it. Resident ones come once, in the barriers' first phase, and stay.
+template <Sm90ChainConfig C>
+__device__ void wait_for_block(const Ring<C.stages>& ring, const RingPosition<C.stages>& at) {
+    ring.wait(C.resident ? RingPosition<C.stages>{at.stage, 0} : at);
+}
+template <Sm90ChainConfig C>
+__device__ void release_block(const Ring<C.stages>& ring, int stage) {
+    if constexpr (!C.resident) ring.release(stage);
 }
 
 /// S = X W1^T of this warpgroup's rows and one block, issued; `product`: gates or ups.
@@ -250,7 +267,7 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
         unsigned pairs[C.tile_ff / 4];
         {
             float hidden[products][C.tile_ff / 2];
-            shared.w1_ring().wait(at);
+            wait_for_block<C>(shared.w1_ring(), at);
             ptx::wgmma_fence();
 #pragma unroll
             for (int p = 0; p < products; ++p) multiply_first<C>(hidden[p], shared, warpgroup, x_at.stage, at.stage, p);
@@ -258,7 +275,7 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
             ptx::wgmma_wait<0>();
 #pragma unroll
             for (int p = 0; p < products; ++p) pin(hidden[p]);
-            shared.w1_ring().release(at.stage);
+            release_block<C>(shared.w1_ring(), at.stage);
             if (blocks == 1) shared.x_ring().release(x_at.stage);
             at.advance();
             make_hidden<C, products>(hidden);
@@ -267,13 +284,13 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
         for (int block = 1; block < blocks; ++block) {
             float hidden[products][C.tile_ff / 2];
             const RingPosition<C.stages> w2_at = at.before();
-            shared.w1_ring().wait(at);
+            wait_for_block<C>(shared.w1_ring(), at);
             if (C.turns && parties > 1) turns.wait(block == 1);
             ptx::wgmma_fence();
 #pragma unroll
             for (int p = 0; p < products; ++p) multiply_first<C>(hidden[p], shared, warpgroup, x_at.stage, at.stage, p);
             ptx::wgmma_commit();
-            shared.w2_ring().wait(w2_at);
+            wait_for_block<C>(shared.w2_ring(), w2_at);
             pin(sums);
             ptx::wgmma_fence();
             multiply_second<C>(sums, pairs, shared, w2_at.stage, block > 1);
@@ -283,17 +300,17 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
             ptx::wgmma_wait<1>();
 #pragma unroll
             for (int p = 0; p < products; ++p) pin(hidden[p]);
-            shared.w1_ring().release(at.stage);
+            release_block<C>(shared.w1_ring(), at.stage);
             if (block == blocks - 1) shared.x_ring().release(x_at.stage);  // the next tile's X comes beside what is left
             make_hidden<C, products>(hidden);
             ptx::wgmma_wait<0>();
             pin(sums);
-            shared.w2_ring().release(w2_at.stage);
+            release_block<C>(shared.w2_ring(), w2_at.stage);
             at.advance();
             narrow_pairs<C.type>(pairs, hidden[0]);
         }
         const RingPosition<C.stages> w2_at = at.before();
-        shared.w2_ring().wait(w2_at);
+        wait_for_block<C>(shared.w2_ring(), w2_at);
         pin(sums);
         ptx::wgmma_fence();
         multiply_second<C>(sums, pairs, shared, w2_at.stage, blocks > 1);
@@ -303,7 +320,7 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
         if constexpr (C.residual) load_residual<C>(words, args, upper);
         ptx::wgmma_wait<0>();
         pin(sums);
-        shared.w2_ring().release(w2_at.stage);
+        release_block<C>(shared.w2_ring(), w2_at.stage);
         if constexpr (C.residual) add_residual<C>(sums, words);
         store<C>(sums, args, upper);
     }

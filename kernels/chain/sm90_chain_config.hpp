@@ -14,6 +14,7 @@ struct Sm90ChainConfig {
     int d = 128;       ///< columns of X and Y, rounded up to 64
     int stages = 2;    ///< of W1 and of W2 each
     int x_stages = 1;  ///< of X: with two a tile's X comes while the tile before is computed
+    bool resident = false;  ///< there are as many stages as blocks: W1 and W2 come once a CTA and stay for all its tiles
     bool turns = true; ///< warpgroups issue their products in turns, so that one's function runs beside another's products
     int producer_registers = 24, consumer_registers = 240;
     Type type = Type::bf16;

@@ -248,31 +248,20 @@ class Search {
         std::optional<ChainPlan> best;
         double fastest = INFINITY;
         std::optional<ChainWall> nearest;
-        for (const int tile_m : {64, 128, 192})
-            for (const int tile_ff : {64, 128})
-                for (const int stages : {1, 2, 3, 4}) {
-                    // One warpgroup takes no turns.
-                    const Schedule schedule = request_.schedule.value_or(tile_m == ChainTile::warpgroup_m ? Schedule::cooperative : Schedule::pingpong);
-                    ChainTile tile{tile_m, tile_ff, stages, 2, schedule};
-                    if (request_.x_stages) tile.x_stages = *request_.x_stages;
-                    else if (wall_of(hw_, p_, tile)) tile.x_stages = 1;  // two where they fit
-                    if ((request_.tile_m && *request_.tile_m != tile_m) || (request_.tile_ff && *request_.tile_ff != tile_ff)
-                        || (request_.stages && *request_.stages != stages))
-                        continue;
-                    if (const auto wall = wall_of(hw_, p_, tile)) {
-                        set_.rejected.add(wall->reason);
-                        if (!nearest || wall->needed / wall->available < nearest->needed / nearest->available) nearest = wall;
-                        continue;
-                    }
-                    ChainPlan plan = begun(ChainForm::on_chip, {}, {});
-                    plan.config.tile = tile;
-                    const double bytes = double(p_.compulsory_bytes());
-                    const double seconds = on_chip_time(hw_, p_, tile, bytes).time.seconds;
-                    if (best) set_.rejected.add(Reason::dominated);
-                    if (best && !(seconds < fastest)) continue;
-                    fastest = seconds;
-                    best = std::move(plan);
-                }
+        for (const ChainTile& tile : tiles()) {
+            if (const auto wall = wall_of(hw_, p_, tile)) {
+                set_.rejected.add(wall->reason);
+                if (!nearest || wall->needed / wall->available < nearest->needed / nearest->available) nearest = wall;
+                continue;
+            }
+            ChainPlan plan = begun(ChainForm::on_chip, {}, {});
+            plan.config.tile = tile;
+            const double seconds = on_chip_time(hw_, p_, tile, double(p_.compulsory_bytes())).time.seconds;
+            if (best) set_.rejected.add(Reason::dominated);
+            if (best && !(seconds < fastest)) continue;
+            fastest = seconds;
+            best = std::move(plan);
+        }
         if (!best) {
             if (nearest && refusal_.empty())
                 refusal_ = nearest->reason == Reason::instruction
@@ -289,6 +278,35 @@ class Search {
             why_not = fmt::format("sm90_chain needs wgmma, TMA and setmaxnreg of sm_90; this machine is {}",
                                   machine_->arch.empty() ? "of no known architecture" : machine_->arch);
         add(std::move(*best), why_not);
+    }
+
+    /// What the request leaves open of form on_chip. Two tiles of X where they fit; weights that stay are tried before those that stream.
+    std::vector<ChainTile> tiles() const {
+        std::vector<ChainTile> out;
+        const auto open = [](const auto& fixed, const auto& value) { return !fixed || *fixed == value; };
+        for (const bool resident : {true, false})
+            for (const int tile_m : {64, 128, 192})
+                for (const int tile_ff : {64, 128})
+                    for (const int stages : {1, 2, 3, 4}) {
+                        ChainTile tile{tile_m, tile_ff, stages};
+                        tile.resident = resident;
+                        if (resident) {  // a stage a block
+                            const std::int64_t blocks = (p_.ff + tile_ff - 1) / tile_ff;
+                            constexpr std::int64_t most_stages = 16;  // beyond any shared memory
+                            if (stages > 1 || blocks > most_stages) continue;
+                            tile.stages = int(blocks);
+                        }
+                        if (!open(request_.tile_m, tile_m) || !open(request_.tile_ff, tile_ff) || !open(request_.stages, tile.stages)
+                            || !open(request_.resident, resident))
+                            continue;
+                        // One warpgroup takes no turns, and those that need not wait for weights need none.
+                        const bool in_turns = tile_m > ChainTile::warpgroup_m && !resident;
+                        tile.schedule = request_.schedule.value_or(in_turns ? Schedule::pingpong : Schedule::cooperative);
+                        tile.x_stages = request_.x_stages.value_or(2);
+                        if (!request_.x_stages && wall_of(hw_, p_, tile)) tile.x_stages = 1;
+                        out.push_back(tile);
+                    }
+        return out;
     }
 
     ChainPlan begun(ChainForm form, const ChainProduct& first, const ChainProduct& second) const {

@@ -9,7 +9,7 @@ namespace rooftile {
 namespace {
 
 constexpr std::string_view acts[] = {"gelu", "silu", "relu", "swiglu"}, types[] = {"bf16", "fp16"},
-                           forms[] = {"two_kernels", "carry_over", "persistent", "on_chip"}, schedules[] = {"cooperative", "pingpong"};
+                           forms[] = {"two_kernels", "carry_over", "persistent", "on_chip"}, schedules[] = {"cooperative", "pingpong"}, switches[] = {"off", "on"};
 
 std::vector<Field> make_fields() {
     const char *problem = "Problem, Y = act(X W1^T) W2^T", *fixed = "Fixed parameters (the rest is searched)";
@@ -26,6 +26,7 @@ std::vector<Field> make_fields() {
         {"tile_ff", "N", "Columns of the intermediate that form on_chip makes and uses at a time: 64 or 128", fixed},
         {"stages", "N", "Blocks of W1, and of W2, in shared memory of form on_chip", fixed},
         {"x_stages", "N", "Tiles of X in shared memory of form on_chip: 1 or 2", fixed},
+        {"resident", "on|off", "Of form on_chip: W1 and W2 come once a CTA and stay; default: on where they fit", fixed},
         {"schedule", "NAME", "Of form on_chip: pingpong (products in turns) or cooperative (as they come)", fixed},
         {"top", "N", "Forms to keep", "Output"},
     };
@@ -72,6 +73,7 @@ ChainRequest chain_request(const Given& g, int default_top, bool buildable_only)
     r.stages = number_if(g, "stages", max_small);
     constexpr int most_x_stages = 2;
     r.x_stages = number_if(g, "x_stages", most_x_stages);
+    if (g.has("resident")) r.resident = one_of(g.name("resident"), g.text("resident"), switches) == 1;
     if (g.has("schedule")) r.schedule = Schedule(one_of(g.name("schedule"), g.text("schedule"), schedules));
     r.top = number_if(g, "top", max_plans).value_or(default_top);
     return r;
@@ -101,6 +103,7 @@ Given chain_given_of_config(const Record& config) {
     given.add("form", find_as<std::string>(config, "form").value_or(""));
     for (const char* key : {"chunk_rows", "tile_m", "tile_ff", "stages", "x_stages"})
         if (const auto number = find_as<std::int64_t>(config, key)) given.add(key, std::to_string(*number));
+    if (const auto resident = find_as<bool>(config, "resident")) given.add("resident", *resident ? "on" : "off");
     if (const auto schedule = find_as<std::string>(config, "schedule")) given.add("schedule", *schedule);
     return given;
 }

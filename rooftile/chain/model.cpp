@@ -75,7 +75,7 @@ ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& p, const Cha
     b.act = max_known(elements * cost.instructions / hw.issue_lanes,
                       cost.exponentials > 0 ? elements * cost.exponentials / hw.exponentials_per_cycle : 0);
     // Each warpgroup reads its rows of X once a block, and W1 and W2; the copies come in by the same port.
-    const double filled = k.w1_bytes() + k.w2_bytes();
+    const double filled = tile.resident ? 0 : k.w1_bytes() + k.w2_bytes();
     const double read = element_bytes * (products * tile.tile_m * k.d + warpgroups * tile.tile_ff * k.d * (products + 1));
     b.shared = (filled + read) / hw.shared_bandwidth;
     b.port = filled / hw.l2_port;
@@ -103,13 +103,14 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
     out.tiles = std::ceil(double(p.m) / tile.tile_m), out.blocks = std::ceil(double(p.ff) / tile.tile_ff);
     const double all_blocks = out.tiles * out.blocks, products = k.hidden_products();
     out.matrix_flops = 2 * all_blocks * tile.tile_m * tile.tile_ff * k.d * (products + 1);
-    out.filled_bytes = out.tiles * k.x_bytes() + all_blocks * (k.w1_bytes() + k.w2_bytes());
+    const double weights = k.w1_bytes() + k.w2_bytes();
+    out.filled_bytes = out.tiles * k.x_bytes() + (tile.resident ? min_known(hw.sms, out.tiles) * out.blocks : all_blocks) * weights;
     out.shared_read_bytes = all_blocks * element_bytes
                             * (products * tile.tile_m * k.d + double(tile.consumer_warpgroups()) * tile.tile_ff * k.d * (products + 1));
     // A ring of one stage waits for every load; with more, the others' blocks run meanwhile.
     double block = out.block.all;
     const double load = hw.load_latency + max_known(out.block.port, out.block.l2);
-    if (const double shown = load - (tile.stages - 1) * block; shown > 0) block += shown / tile.stages;
+    if (const double shown = load - (tile.stages - 1) * block; shown > 0 && !tile.resident) block += shown / tile.stages;
     // A tile's first product, its function and its last product stand alone, and Y leaves by the port that X came by.
     const double alone = out.block.tensor + max_known(out.block.act, 0);
     const double row_bytes = double(tile.tile_m) * double(p.d) * element_bytes;
@@ -132,6 +133,7 @@ Sm90ChainConfig kernel_config(const ChainProblem& p, const ChainTile& tile) {
     constexpr std::int64_t box = Sm90ChainConfig::box_elements;
     Sm90ChainConfig k;
     k.tile_m = tile.tile_m, k.tile_ff = tile.tile_ff, k.stages = tile.stages, k.x_stages = tile.x_stages;
+    k.resident = tile.resident;
     k.d = int(std::min<std::int64_t>((p.d + box - 1) / box * box, 1 << 20));
     k.type = p.type;
     k.act = ChainFunction(p.act);
@@ -160,6 +162,7 @@ std::optional<ChainWall> wall_of(const ChainHardware& hw, const ChainProblem& p,
         return ChainWall{Reason::instruction, double(k.d), widest};
     const double available = chain_registers(hw, tile.consumer_warpgroups()).consumer;
     if (registers_needed(p, tile) > available) return ChainWall{Reason::registers, double(registers_needed(p, tile)), available};
+    if (tile.resident && std::int64_t{tile.stages} * tile.tile_ff < p.ff) return ChainWall{Reason::shared, double(p.w1_bytes() + p.w2_bytes()), hw.shared_per_cta};
     if (k.shared_bytes() > hw.shared_per_cta) return ChainWall{Reason::shared, double(k.shared_bytes()), hw.shared_per_cta};
     return std::nullopt;
 }

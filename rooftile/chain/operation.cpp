@@ -17,7 +17,7 @@ class ChainOperation final : public Operation {
   public:
     std::string_view name() const override { return "chain"; }
     std::string_view meaning() const override { return "Two products in a row, a function of elements between them, as one plan"; }
-    std::string_view example() const override { return "--m 8192 --d 128 --ff 512 --act gelu"; }
+    std::string_view example() const override { return "--m 65536 --d 128 --ff 512 --act gelu"; }
     std::span<const Field> fields() const override { return chain_fields(); }
 
     Problem problem(const Given& given) const override { return {this, Own::of(chain_problem(given))}; }

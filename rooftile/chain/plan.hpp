@@ -31,6 +31,7 @@ struct ChainTile {
     int tile_ff = 64;  ///< columns of H that are made and used at a time
     int stages = 2;    ///< of W1 and of W2 each
     int x_stages = 1;  ///< of X: with two the next tile's comes while this one is computed
+    bool resident = false;  ///< W1 and W2 stay in shared memory for all tiles of a CTA: a stage a block
     Schedule schedule = Schedule::pingpong;  ///< consumer warpgroups issue their products in turns; cooperative: as they come
     static constexpr int warpgroup_m = 64;
     int consumer_warpgroups() const { return tile_m / warpgroup_m; }
@@ -113,6 +114,7 @@ struct ChainRequest {
     std::optional<ChainForm> form{};
     std::optional<int> tile_m{}, tile_ff{}, stages{}, x_stages{};
     std::optional<Schedule> schedule{};
+    std::optional<bool> resident{};
     std::optional<std::int64_t> chunk_rows{};
     int top = 8;
     bool buildable_only = false;  ///< leave out what no kernel can be compiled for

@@ -16,7 +16,7 @@ const ChainPlan& typed(const Plan& plan) { return plan.own.as<ChainPlan>(); }
 std::string bytes_or_unknown(const std::optional<std::int64_t>& bytes) { return bytes ? scaled_text(double(*bytes), "B") : "?"; }
 
 std::string tile_text(const ChainConfig& c) {
-    if (c.form == ChainForm::on_chip) return fmt::format("{}x{}, {} stages", c.tile.tile_m, c.tile.tile_ff, c.tile.stages);
+    if (c.form == ChainForm::on_chip) return fmt::format("{}x{}, {} stages{}", c.tile.tile_m, c.tile.tile_ff, c.tile.stages, c.tile.resident ? " that stay" : "");
     std::string out;
     for (const ChainProduct& p : c.products)
         out += (out.empty() ? "" : " + ") + fmt::format("{}x{}x{}{}", p.tile_m, p.tile_n, p.tile_k, p.reverse ? " back" : "");

@@ -40,6 +40,7 @@ Record config_record(const ChainPlan& plan) {
             {"stages", only(on_chip, c.tile.stages)},
             {"consumer_warpgroups", only(on_chip, c.tile.consumer_warpgroups())},
             {"x_stages", only(on_chip, c.tile.x_stages)},
+            {"resident", only(on_chip, c.tile.resident)},
             {"schedule", only(on_chip, c.tile.schedule == Schedule::pingpong ? "pingpong" : "cooperative")},
             {"chunk_rows", only(c.form == ChainForm::persistent, c.chunk_rows)},
             {"first", product_record(plan, 0)},
