@@ -147,7 +147,7 @@ class Writer {
 
     void work() {
         if (t_.work.masked_blocks > 0)
-            steps_.add("masked_block_cycles", "block_cycles with 2 more comparisons a score (3 of a window)",
+            steps_.add("masked_block_cycles", "block_cycles with 2 more comparisons a score (4 of a window) and one of each element of O",
                        {ours("masked blocks", t_.work.masked_blocks, "blocks"), steps_.fact("rate.alu")}, t_.masked_block, "clk",
                        "the last keys of a tile's queries, and the first of a window: scores behind the mask become minus infinity");
         steps_.add("blocks", "blocks of keys that some query of a tile sees, over all tiles",
@@ -165,7 +165,8 @@ class Writer {
         steps_.add("dram_bytes", "Q, K, V once and O once, and K and V again where a section outgrows L2   [M33]",
                    {of("compulsory", double(p_.compulsory_bytes()), "B", "the problem"), steps_.fact("l2.size")},
                    t_.work.dram_bytes, "B",
-                   fmt::format("the least is {}", scaled_text(t_.work.dram_lower_bound_bytes, "B")));
+                   fmt::format("the least is {}; a product, a softmax and a product as kernels of their own move {} [M24]",
+                               scaled_text(t_.work.dram_lower_bound_bytes, "B"), scaled_text(p_.unfused_bytes(), "B")));
     }
 
     void time() {

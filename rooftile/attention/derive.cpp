@@ -88,6 +88,7 @@ AttentionPlan plan_of(const std::shared_ptr<const Machine>& machine, const Atten
     out.dram_bytes = known_count(t.work.dram_bytes);
     out.dram_lower_bound_bytes = known_count(t.work.dram_lower_bound_bytes);
     out.l2_bytes = known_count(t.work.l2_bytes);
+    out.unfused_moved_bytes = known_count(p.unfused_bytes());
     plan.derivation = Steps([machine, hw, p, c, t] { return attention_derivation(*machine, hw, p, c, t); });
     return plan;
 }
@@ -129,6 +130,7 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
             plans.rejected.add(*rule);
             return;
         }
+        config = with_q_stages(hw, problem, config);
         config.section_heads = request.section_heads
                                    ? std::min(*request.section_heads, problem.heads_of_all())
                                    : section_heads(hw, problem, config.tile_q);

@@ -21,8 +21,8 @@ struct ScoreWork {
     /// `masked`: with the mask of a block that needs it.
     ScoreWork(const AttentionProblem& p, bool masked) {
         if (masked) {
-            // A comparison with the last key and a choice; of a window a comparison with the first, too.
-            const double hides = p.mask == AttentionMask::window ? 3 : 2;
+            // A comparison with the last key and a choice; of a window a comparison with the first, too, and both in one.
+            const double hides = p.mask == AttentionMask::window ? 4 : 2;
             comparisons += hides, instructions += hides;
         }
         if (!p.score) return;
@@ -147,8 +147,10 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     const ScoreWork work(p, masked);
     b.exponential = work.exponentials * scores / hw.exponentials_per_cycle;
     b.arithmetic = (work.arithmetic * scores + outputs) / hw.arithmetic_per_cycle;
-    b.comparison = work.comparisons * scores / hw.comparisons_per_cycle;
-    b.issue = (work.instructions * scores + outputs) / hw.issue_lanes;
+    // Behind the values of a masked block O is looked at: what is NaN was spoiled by a hidden key.
+    const double looked_at = masked ? outputs : 0;
+    b.comparison = (work.comparisons * scores + looked_at) / hw.comparisons_per_cycle;
+    b.issue = (work.instructions * scores + outputs + looked_at) / hw.issue_lanes;
     // Each warpgroup reads its Q, K and V; the copies come in by the same port.
     const double filled = k.k_bytes() + k.v_bytes();
     const double read = element_bytes * (double(c.tile_q) * k.dim + warpgroups * c.tile_kv * (k.dim + k.dim_v));
@@ -222,7 +224,10 @@ AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem
     t.masked_block = masked;
     // A tile's first scores, their softmax and its last product stand alone, where in its blocks all three run side by side; and O leaves.
     const double alone = b.tensor + max_known(b.softmax, b.exponential);
-    const double store = max_known(double(c.tile_q) * double(p.dim_v) * element_bytes / hw.l2_port, 0);
+    // Of an element of O: its product, half a conversion, and of each eight four shuffles, twelve choices and what a store takes.
+    constexpr double instructions_of_output = 4;
+    const double outputs = double(c.tile_q) * double(p.dim_v);
+    const double store = max_known(max_known(outputs * element_bytes / hw.l2_port, outputs * instructions_of_output / hw.issue_lanes), 0);
     t.tile_turn = max_known(alone - block, 0) + store + max_known(hw.turn_cycles, 0);
     const HeadBlocks head = head_blocks(p, c);
     t.cycles = last_to_end(hw, p, c, {block, masked, t.tile_turn}, head);

@@ -20,6 +20,7 @@ struct AttentionConfig {
     int tile_q = 128;  ///< queries of a tile: 64 a consumer warpgroup
     int tile_kv = 128;  ///< keys of a block
     int stages = 2;    ///< of K, and of V
+    int q_stages = 1;  ///< of Q: two where shared memory has room
     Schedule schedule = Schedule::pingpong;  ///< consumer warpgroups issue their products in turns; cooperative: as they come
     std::int64_t section_heads = 1;  ///< heads of all batches whose tiles are taken before the next ones'
 
@@ -46,6 +47,7 @@ struct AttentionPrediction {
     std::optional<double> balance;           ///< mean work of an SM over that of the last to end
     std::optional<std::int64_t> tiles, blocks;  ///< of all heads; blocks of keys that they go through
     std::optional<std::int64_t> dram_bytes, dram_lower_bound_bytes, l2_bytes;
+    std::optional<std::int64_t> unfused_moved_bytes;  ///< of a product, a softmax and a product as three kernels
 };
 
 struct AttentionPlan {

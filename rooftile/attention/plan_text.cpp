@@ -62,7 +62,8 @@ std::string traffic_text(const AttentionPrediction& p) {
     if (!p.dram_bytes || !p.dram_lower_bound_bytes) return "?";
     return fmt::format("{} from and to DRAM, at least {}; {} asked of L2", scaled_text(double(*p.dram_bytes), "B"),
                        scaled_text(double(*p.dram_lower_bound_bytes), "B"),
-                       p.l2_bytes ? scaled_text(double(*p.l2_bytes), "B") : "?");
+                       p.l2_bytes ? scaled_text(double(*p.l2_bytes), "B") : "?")
+           + (p.unfused_moved_bytes ? fmt::format("; as three kernels {}", scaled_text(double(*p.unfused_moved_bytes), "B")) : std::string());
 }
 
 }  // namespace

@@ -98,6 +98,14 @@ std::int64_t AttentionProblem::compulsory_bytes() const {
            + (packed() ? (batch + 1) * int32_bytes : 0) + (score ? score->bytes(heads) : 0);
 }
 
+double AttentionProblem::unfused_bytes() const {
+    constexpr double passes = 4;
+    double scores = 0;
+    for (std::int64_t i = 0; i < sequences(); ++i)
+        scores += packed() ? double(lengths[std::size_t(i)]) * double(lengths[std::size_t(i)]) : double(queries) * double(keys);
+    return double(compulsory_bytes()) + passes * scores * double(heads_of_all()) * double(element_bytes);
+}
+
 void check(const AttentionProblem& p) {
     check_range("batch", p.batch, 1, max_attention_heads);
     check_range("heads", p.heads, 1, max_attention_heads);

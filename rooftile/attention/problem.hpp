@@ -59,6 +59,10 @@ struct AttentionProblem {
     /// Every tensor read or written once.
     std::int64_t compulsory_bytes() const;
 
+    /// What a product, a softmax and a product read and write as kernels of their own: scores and probabilities twice each, those behind
+    /// the mask among them [M24].
+    double unfused_bytes() const;
+
     friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };
 

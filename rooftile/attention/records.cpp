@@ -21,6 +21,7 @@ Record config_record(const AttentionPlan& plan) {
             {"tile_q", c.tile_q},
             {"tile_kv", c.tile_kv},
             {"stages", c.stages},
+            {"q_stages", c.q_stages},
             {"consumer_warpgroups", c.consumer_warpgroups()},
             {"schedule", c.schedule == Schedule::pingpong ? "pingpong" : "cooperative"},
             {"splits", 1},
@@ -53,7 +54,8 @@ Record prediction_record(const AttentionPrediction& p) {
             {"balance", p.balance},
             {"l2_bytes", p.l2_bytes},
             {"dram_bytes", p.dram_bytes},
-            {"dram_lower_bound_bytes", p.dram_lower_bound_bytes}};
+            {"dram_lower_bound_bytes", p.dram_lower_bound_bytes},
+            {"unfused_moved_bytes", p.unfused_moved_bytes}};
 }
 
 }  // namespace rooftile

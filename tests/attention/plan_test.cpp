@@ -106,6 +106,12 @@ TEST(AttentionModel, AScoreCostsWhatItsOperatorsDo) {
     EXPECT_EQ(capped.dram_bytes, plain.dram_bytes);
 }
 
+// 2 x 3 heads of 100 x 200 scores, four times 2 bytes: 960,000 B; Q, K, V and O 100, 200, 200 and 100 rows of 64: 460,800.
+TEST(AttentionModel, WhatThreeKernelsWouldMove) {
+    EXPECT_EQ(problem_of("--batch 2 --heads 3 --q 100 --kv 200 --dim 64").unfused_bytes(), 960000 + 460800);
+    EXPECT_EQ(problem_of("--heads 1 --lengths 10,20 --dim 64").unfused_bytes(), (100 + 400) * 8 + 4 * 30 * 128 + 3 * 4);
+}
+
 // A packed batch of equal lengths is the batch: the same tiles and blocks, but for a place more each, and as much to multiply.
 TEST(AttentionModel, PackedSequencesCountAsTheyAre) {
     for (const char* mask : {"none", "causal", "window:100"}) {

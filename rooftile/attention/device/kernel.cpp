@@ -162,11 +162,11 @@ Source attention_source(const AttentionPlan& plan) {
     source.name = "sm90_attention";
     source.text = plan.problem.score ? score_text(*plan.problem.score) : "#include \"kernels/attention/sm90_attention.cuh\"\n";
     source.name_expressions = {fmt::format(
-        "rooftile::sm90_attention{}<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
+        "rooftile::sm90_attention{}<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, .q_stages={}, "
         ".turns={}, .producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
         ".mask=rooftile::AttentionMask::{}, .packed={}}}{}>",
         plan.problem.score ? "_scored" : "",
-        c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.turns, c.producer_registers, c.consumer_registers,
+        c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.q_stages, c.turns, c.producer_registers, c.consumer_registers,
         attention_type_name(c.type), name_of(c.mask), c.packed,
         plan.problem.score ? ", rooftile::score::Score" : "")};
     source.arch = nvrtc_arch(plan.arch);
