@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "rooftile/measure/bench.hpp"
 #include "rooftile/measure/timing.hpp"
@@ -25,5 +27,9 @@ class CopyBaseline {
     DeviceBuffer from_, to_;
     std::int64_t bytes_ = 0, slots_ = 0;
 };
+
+/// The time of a copy that reads `bytes` and writes as many; empty, with a line in `notes`, above the roof of DRAM, where that is known.
+std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult& timed, std::optional<double> dram_bytes_per_s,
+                                std::vector<std::string>& notes);
 
 }  // namespace rooftile

@@ -31,11 +31,15 @@ class AttentionTrial final : public Trial {
         return works;
     }
 
-    void read_baselines(std::span<const TimedResult> timed, std::vector<std::string>&) override {
+    void read_baselines(std::span<const TimedResult> timed, std::vector<std::string>& notes) override {
         if (!copied_) return;
         Baseline copy;
         copy.key = "copy", copy.name = "copying as many bytes";
-        if (timed.back().time_us.samples > 0) copy.time_us = timed.back().time_us.median;
+        std::optional<double> dram_bytes_per_s;
+        if (const Machine* machine = options_.planned_for())
+            if (const auto dram = dram_bandwidth(*machine)) dram_bytes_per_s = dram->value;
+        if (timed.back().time_us.samples > 0)
+            copy.time_us = copy_time(copied_->bytes(), options_.mode, timed.back(), dram_bytes_per_s, notes);
         baselines_.push_back(std::move(copy));
         copied_.reset();  // counting needs memory too
     }

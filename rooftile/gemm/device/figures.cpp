@@ -141,18 +141,4 @@ std::vector<Baseline> cublaslt_baselines(const GemmProblem& problem, Mode mode, 
     return {std::move(first), std::move(best)};
 }
 
-std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult& timed, const Roofs& roofs,
-                                std::vector<std::string>& notes) {
-    const double seconds = timed.time_us.median * 1e-6;
-    if (seconds <= 0) return std::nullopt;
-    // After one cold launch what was written may still lie in L2.
-    const double moved = static_cast<double>(bytes) * (mode == Mode::cold ? 1 : 2);
-    if (roofs.dram_bytes_per_s && moved / seconds > *roofs.dram_bytes_per_s) {
-        note_once(notes, fmt::format("the copy was left out: above the roof: {:.0f} GB/s of DRAM's {:.0f}",
-                                     moved / seconds * 1e-9, *roofs.dram_bytes_per_s * 1e-9));
-        return std::nullopt;
-    }
-    return timed.time_us.median;
-}
-
 }  // namespace rooftile

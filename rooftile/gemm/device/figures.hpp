@@ -42,8 +42,4 @@ std::optional<std::size_t> best_algorithm(const GemmProblem& problem, Mode mode,
 std::vector<Baseline> cublaslt_baselines(const GemmProblem& problem, Mode mode, std::span<const TimedResult> algorithms,
                                          const Roofs& roofs, std::vector<std::string>& notes);
 
-/// The time of a copy that reads `bytes` and writes as many; empty, with a line in `notes`, above the roof.
-std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult& timed, const Roofs& roofs,
-                                std::vector<std::string>& notes);
-
 }  // namespace rooftile

@@ -67,7 +67,7 @@ class GemmTrial final : public Trial {
         if (!copied_) return;
         Baseline copy;
         copy.key = copy_baseline, copy.name = "copying as many bytes";
-        copy.time_us = copy_time(copied_->bytes(), options_.mode, timed.back(), roofs, notes);
+        copy.time_us = copy_time(copied_->bytes(), options_.mode, timed.back(), roofs.dram_bytes_per_s, notes);
         baselines_.push_back(std::move(copy));
         copied_.reset();  // counting needs memory too
     }

@@ -3,6 +3,7 @@
 
 #include "rooftile/gemm/device/figures.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/measure/copy_baseline.hpp"
 #include "rooftile/measure/options.hpp"
 
 namespace rooftile {
@@ -136,11 +137,11 @@ TEST(PairedRatio, ComparesWithinRounds) {
 TEST(Baselines, ACopyAboveTheRoofIsLeftOutWithANote) {
     const Roofs roofs{std::nullopt, 3e12, std::nullopt};
     std::vector<std::string> notes;
-    EXPECT_EQ(copy_time(3000000, Mode::sustained, timed(2.01, 1500), roofs, notes), 2.01);
-    EXPECT_EQ(copy_time(3000000, Mode::cold, timed(1.5, 1500), roofs, notes), 1.5);
+    EXPECT_EQ(copy_time(3000000, Mode::sustained, timed(2.01, 1500), roofs.dram_bytes_per_s, notes), 2.01);
+    EXPECT_EQ(copy_time(3000000, Mode::cold, timed(1.5, 1500), roofs.dram_bytes_per_s, notes), 1.5);
     EXPECT_THAT(notes, testing::IsEmpty());
-    EXPECT_FALSE(copy_time(3000000, Mode::sustained, timed(1.9, 1500), roofs, notes));
-    EXPECT_FALSE(copy_time(3000000, Mode::cold, timed(0.9, 1500), roofs, notes));
+    EXPECT_FALSE(copy_time(3000000, Mode::sustained, timed(1.9, 1500), roofs.dram_bytes_per_s, notes));
+    EXPECT_FALSE(copy_time(3000000, Mode::cold, timed(0.9, 1500), roofs.dram_bytes_per_s, notes));
     EXPECT_EQ(notes.size(), 2u);
 }
 
