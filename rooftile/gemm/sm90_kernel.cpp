@@ -66,6 +66,11 @@ std::optional<Refusal> refuse_unpacked(const GemmProblem& p, const GemmRequest& 
 /// What needs to know on the host how many tiles there are.
 std::optional<Refusal> refuse_groups(const GemmProblem& p, const GemmRequest& request) {
     if (!p.groups) return std::nullopt;
+    // 8 bits are packed k-major first.
+    if (p.a_major == Major::mn && !is_fp8(p.a_type))
+        return Refusal{Reason::alignment,
+                       fmt::format("groups with A m-major: TMA reads from multiples of {} elements (16 B) of a line on, and a group's rows begin "
+                                   "anywhere; give A k-major", tma_elements(p.a_type)), double(tma_elements(p.a_type)), 1};
     if (request.grid_split_k.value_or(1) > 1)
         return Refusal{Reason::instruction,
                        fmt::format("grid_split_k = {}: how many tiles groups have is known on the device alone, and pieces of K must all run "

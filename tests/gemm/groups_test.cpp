@@ -214,6 +214,8 @@ TEST(GemmGroups, RefusedAreBatchesPiecesAndTables) {
     EXPECT_EQ(why({}), "planned");
     EXPECT_THAT(why({{"batch", "2"}}), HasSubstr("batch and groups exclude each other"));
     EXPECT_THAT(why({{"order", "hilbert"}}), HasSubstr("row, column, grouped or serpentine"));
+    EXPECT_THAT(why({{"a_major", "m"}}), HasSubstr("give A k-major"));
+    EXPECT_EQ(why({{"a_major", "m"}, {"types", "fp8_e4m3,fp8_e4m3,bf16"}}), "planned");
     EXPECT_THAT(why({{"reverse", "on"}}), HasSubstr("leave it off"));
     EXPECT_THAT(why({{"grid_split_k", "2"}}), HasSubstr("take split_k"));
     EXPECT_THAT(why({{"kernel", "sm80_gemm"}}), HasSubstr("sm90_gemm's so far"));
