@@ -143,6 +143,13 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, cons
     : ScheduleTraffic(hw, t, p, p.rows_a_matrix(), double(p.groups ? p.groups->with_rows() : p.batch)) {
     if (!p.groups || p.groups->alike().size() < 2) return;
     for (const GemmGroups::Alike& groups : p.groups->alike()) alike_.push_back(ScheduleTraffic(hw, t, p, groups.rows, double(groups.groups)));
+    // Tiles of groups of several rows of tiles alternate with the others', whose operands pass through L2 meanwhile: of what is touched
+    // between two uses of a line only a part is theirs.
+    double tall = 0, all = 0;
+    const auto is_tall = [&t](const ScheduleTraffic& groups) { return groups.rows_ > t.cluster_m; };
+    for (const ScheduleTraffic& groups : alike_) all += groups.least(), tall += is_tall(groups) ? groups.least() : 0;
+    for (ScheduleTraffic& groups : alike_)
+        if (is_tall(groups)) groups.l2_ *= tall / all;
 }
 
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double rows, double products)
