@@ -50,7 +50,8 @@ __device__ void consume(const TensorMap& map_c, const Sm90MoreMaps& more, const 
     [[maybe_unused]] const Turns<2, sm90_turn_barrier> turns{warpgroup};
     RingPosition<C.stages> at;
     Sm90TileScheduler<C> scheduler(args, shared);
-    const int k_blocks = Sm90Blocks<C>(args, scheduler).count;
+    const Sm90Blocks<C> k(args, scheduler);
+    const int k_blocks = k.count;
     Sm90Target<C> target{.map_c = map_c, .shared = shared, .args = args, .warpgroup = warpgroup, .map_operand = more.operand};
     [[maybe_unused]] unsigned turn = 0;
     if (pingpong && warpgroup == 1) {  // the second tile is this warpgroup's first
@@ -62,13 +63,13 @@ __device__ void consume(const TensorMap& map_c, const Sm90MoreMaps& more, const 
         Sm90Accumulators<C> sums;
         if constexpr (C.adds_up() || C.promoted) clear<C>(sums);
         int previous = 0;
-        if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part);
+        if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part, k.first);
         else step<C>(sums, shared, at, previous, first_row, scheduler.part, true);
         const TileOrigin tile = scheduler.origin();  // beside the first products
         prefetch_operands<C>(epilogue, args, tile);
         if constexpr (C.operand_staged) begin_operand<C>(target, tile.moved(down, right));
         for (int block = 1; block < k_blocks; ++block) {
-            if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part);
+            if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part, k.first + block);
             else step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
         }
         // The other's products line up behind the last of these, which are still running.

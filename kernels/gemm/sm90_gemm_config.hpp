@@ -63,6 +63,7 @@ struct Sm90GemmConfig {
 
     // What the format of block scales fixes.
     static constexpr int scale_block = 128;  ///< columns of B and steps of K that share one
+    static constexpr int scales_a_box = tma_bytes / 4;
 
     // What this kernel's code fixes.
     static constexpr int epilogue_tiles_in_flight =
@@ -123,7 +124,7 @@ struct Sm90GemmConfig {
     constexpr int stage_bytes() const { return a_bytes() + b_bytes(); }
     /// Of B's scales that a stage needs: one for each 128 columns.
     constexpr int b_scales() const { return tile_n <= scale_block ? 1 : tile_n / scale_block; }
-    /// Of a stage in shared memory: A's scales, then of each of B's 16 bytes of a row, of which the first number counts.
+    /// Of a stage in shared memory: A's scales, then of each of B's 16 bytes of a row, of which one number counts.
     constexpr int a_scale_bytes() const { return (tile_m * 4 + box_alignment - 1) / box_alignment * box_alignment; }
     constexpr int scale_bytes() const { return block_scales ? a_scale_bytes() + box_alignment : 0; }
     /// What arrives of them.

@@ -46,12 +46,13 @@ struct Sm90MoreMaps {
     const TensorMap &a_scale, &b_scale;  ///< block_scales: [k / 128][m], and [n / 128][k / 128]
 };
 
-/// A stage's scales.
+/// A stage's scales. TMA takes a box that begins at a multiple of 16 bytes of its row, and no other: of B's scales it brings the four
+/// of which one is the block's.
 template <Sm90GemmConfig C>
 __device__ void load_scales(const Sm90MoreMaps& maps, const Sm90Shared<C>& shared, int stage, const TileOrigin& at, int block) {
     const unsigned full = shared.ring.full(stage);
     ptx::tma_load_2d(shared.a_scales(stage), maps.a_scale, at.m, block, full);
-    ptx::tma_load_2d(shared.b_scales(stage), maps.b_scale, block, at.n / Sm90GemmConfig::scale_block, full);
+    ptx::tma_load_2d(shared.b_scales(stage), maps.b_scale, block - block % Sm90GemmConfig::scales_a_box, at.n / Sm90GemmConfig::scale_block, full);
 }
 
 /// The producer, one thread: every stage of every tile of this CTA, as soon as the consumers hand one back.

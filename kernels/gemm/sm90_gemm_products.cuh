@@ -75,17 +75,19 @@ __device__ void promote(float (&sums)[C.row_accumulators()], const float (&parti
     }
 }
 
-/// One step of the K loop with promoted sums: wgmma after wgmma, each begun anew and added up while another warpgroup's run.
+/// A step with promoted sums: wgmma after wgmma, each begun anew and added up while another warpgroup's run.
+/// `block`: of K.
 template <Sm90GemmConfig C>
 __device__ void promoted_step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, RingPosition<C.stages>& at, int first_row,
-                              int part) {
+                              int part, [[maybe_unused]] int block) {
     shared.ring.wait(at);
     constexpr bool multiplies = C.ablated != Ablation::products;
     const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
     float of_b[C.b_scales()] = {};
     if constexpr (C.block_scales) {
 #pragma unroll
-        for (int i = 0; i < C.b_scales(); ++i) of_b[i] = ptx::load_shared_float(shared.b_scales(at.stage) + i * Sm90GemmConfig::tma_bytes);
+        for (int i = 0; i < C.b_scales(); ++i)
+            of_b[i] = ptx::load_shared_float(shared.b_scales(at.stage) + i * Sm90GemmConfig::tma_bytes + block % Sm90GemmConfig::scales_a_box * 4);
     }
 #pragma unroll
     for (int i = 0; i < C.wgmma_rows(); ++i) {

@@ -15,7 +15,7 @@ class MeasureKernelsCompile : public testing::TestWithParam<const char*> {};
 TEST_P(MeasureKernelsCompile, WithoutSpillsOrStack) {
     const std::vector<Source> sources = measure_sources(GetParam());
     const std::vector<CompileOutcome> outcomes = compile_all(sources);
-    ASSERT_EQ(outcomes.size(), 3u);
+    ASSERT_EQ(outcomes.size(), 4u);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         if (const auto* error = std::get_if<Error>(&outcomes[i])) {
             ADD_FAILURE() << error->what() << "\n" << error->detail();

@@ -214,9 +214,10 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
     arguments.group = plan.group;
     arguments.stage_bytes = copies.stage_bytes;
     // A group's last tile stays where it is: what lies before it may be another group's.
-    arguments.last_m = config.grouped() ? std::numeric_limits<int>::max() : last_origin(config.a_major, config.tile_m, shape.m);
-    // Columns of a tile fall into whole blocks of scales.
-    arguments.last_n = config.block_scales ? std::numeric_limits<int>::max() : last_origin(config.b_major, config.tile_n, shape.n);
+    // Scales of a tile's rows begin at 16 bytes, and its columns fall into whole blocks of them.
+    const bool stays = config.block_scales;
+    arguments.last_m = config.grouped() || stays ? std::numeric_limits<int>::max() : last_origin(config.a_major, config.tile_m, shape.m);
+    arguments.last_n = stays ? std::numeric_limits<int>::max() : last_origin(config.b_major, config.tile_n, shape.n);
     arguments.a_slices = copies.a.slices;
     arguments.b_slices = copies.b.slices;
     arguments.ldc = shape.ldc;
@@ -422,6 +423,7 @@ class Sm90Code final : public GemmCode {
         request.outer_stride_bytes = layout.pitch() * 4;
         request.box_inner = box_inner;
         request.box_outer = box_outer;
+        request.swizzle_bytes = 0;
         return request;
     }
     /// Copied lines end with zeros.
