@@ -47,7 +47,7 @@ int epilogue_registers(DerivationWriter& w) {
     const int all = e->registers(turned, staged), pairs = e->pairs_in_flight(turned, staged), words = e->pair_registers(turned, staged);
     w.steps.add("epilogue_registers", "pairs in flight * registers of a pair's operands + the expression's values and addresses   [M4]",
                 {w.config("pairs in flight", pairs), Derivation::given("of a pair", words, "registers", "the epilogue's operands"),
-                 Derivation::given("values", all - pairs * words, "registers", "checked with ptxas over drawn epilogues")},
+                 Derivation::given("values", all - pairs * words, "registers", "held at once by two neighbours, and 8 for a function's steps: bisected with ptxas")},
                 all, "registers", fmt::format("{}; {:.3g} issue slots an element, {:.4g} B read", e->graph.text, e->issue, e->bytes));
     return all;
 }

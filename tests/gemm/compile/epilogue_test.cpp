@@ -8,6 +8,7 @@
 
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "tests/from_environment.hpp"
 #include "tests/gemm/draw_epilogue.hpp"
@@ -50,6 +51,41 @@ TEST(GemmEpilogues, OfTheSearchCompileWithoutASpill) {
                                      c.swap_ab ? " swapped" : "", c.split_k, p.epilogue.text(), error->what());
     }
     fmt::print("{} products with epilogues\n", count);
+}
+
+// What is counted beside the operands in flight is enough: with so many registers ptxas spills nothing.
+TEST(GemmEpilogues, ValuesNeedNoMoreRegistersThanCounted) {
+    struct Form {
+        const char* text;
+        std::vector<std::string> tensors;
+    };
+    const Form forms[] = {{"d = acc + bias", {"bias:bf16[N]"}},
+                          {"d = gelu(acc + bias)", {"bias:bf16[N]"}},
+                          {"d = gelu_tanh(acc + bias) * r", {"bias:bf16[N]", "r:bf16[M,N]"}},
+                          {"d = silu(acc) * r", {"r:bf16[M,N]"}},
+                          {"d = dropout(gelu(acc + bias), 0.1, seed=1) + r", {"bias:bf16[N]", "r:bf16[M,N]"}},
+                          {"d = (acc + bias) * s + r * t", {"bias:bf16[N]", "r:bf16[M,N]", "s:fp32[M,1]", "t:fp32[M,N]"}}};
+    for (const Form& form : forms) {
+        GemmProblem p = gemm_problem(3000, 7168, 1024);
+        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, form.text, form.tensors);
+        GemmRequest request;
+        request.tile_m = 128, request.tile_n = 128, request.swap_ab = false, request.schedule = Schedule::pingpong;
+        request.top = 1, request.buildable_only = true;
+        const auto derived = derive(machine_by_id("h200-sxm"), p, request);
+        ASSERT_TRUE(std::holds_alternative<Plans>(derived)) << form.text;
+        const GemmPlan& plan = std::get<Plans>(derived).plans.front();
+        const Sm90GemmConfig config = kernel_config(plan);
+        const int needed = (config.accumulator_registers() + config.working_registers() + 7) / 8 * 8;
+        CompileOptions options;
+        options.alter = [&](Source& source) {
+            std::string& kernel = source.name_expressions.front();
+            const std::string given = fmt::format(".consumer_registers={}", config.consumer_registers);
+            const std::size_t at = kernel.find(given);
+            ASSERT_NE(at, std::string::npos) << kernel;
+            kernel.replace(at, given.size(), fmt::format(".consumer_registers={}", needed));
+        };
+        EXPECT_NO_THROW(compile(plan, options)) << form.text << " with " << needed << " registers";
+    }
 }
 
 }  // namespace
