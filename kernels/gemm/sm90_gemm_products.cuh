@@ -80,7 +80,7 @@ __device__ void promote(float (&sums)[C.row_accumulators()], const float (&parti
 template <Sm90GemmConfig C>
 __device__ void promoted_step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, RingPosition<C.stages>& at, int first_row,
                               int part, [[maybe_unused]] int block) {
-    shared.ring.wait(at);
+    shared.ring.wait(at);  // scales come with it
     constexpr bool multiplies = C.ablated != Ablation::products;
     const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
     float of_b[C.b_scales()] = {};

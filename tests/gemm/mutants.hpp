@@ -347,7 +347,7 @@ inline Mutant second_warpgroup_shifted() {
     return {"the second of two warpgroups that take turns stores eight columns to the right",
             pingpong(),
             {{sm90_roles, "OwnSums<C>{sums}, target, args, tile.moved(down, right));",
-              "OwnSums<C>{sums}, target, args, tile.moved(down, right + 8 * warpgroup), {});"}}};
+              "OwnSums<C>{sums}, target, args, tile.moved(down, right + 8 * warpgroup));"}}};
 }
 
 /// More tiles than CTAs, and products that share A.

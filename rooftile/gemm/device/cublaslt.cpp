@@ -147,6 +147,11 @@ std::string set_up(CublasLt::State& s, const GemmProblem& p) {
     };
     if (p.block_scales()) set_scales(api::scale_128x128, api::scale_1x128);  // its A is our B
     if (s.epilogue.outer_scales) set_scales(api::scale_outer, api::scale_outer);
+    // Of such modes the heuristic offers nothing before the scales lie somewhere; launches say where.
+    const void* anywhere = s.opened->workspace.data();
+    if (p.block_scales() || s.epilogue.outer_scales)
+        for (const int scale : {api::desc_a_scale_pointer, api::desc_b_scale_pointer})
+            failed.empty() && call("cublasLtMatmulDescSetAttribute", f.description_set(s.description, scale, &anywhere, sizeof anywhere));
     const auto set_batch = [&](api::Layout layout, std::int64_t stride) {
         const auto batch = std::int32_t(p.batch);
         failed.empty() && call("cublasLtMatrixLayoutSetAttribute", f.layout_set(layout, api::layout_batch, &batch, sizeof batch))
