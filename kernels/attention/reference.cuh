@@ -300,11 +300,13 @@ __global__ void __launch_bounds__(256, 1) attention_judge_scored(const __grid_co
     judge_attention<dim, dim_v>(p, records, score);
 }
 
-/// Every other row of a dense matrix of `rows` x `dim` times `factor`: scores so far apart that O has to be rescaled.
-__global__ void attention_scale_rows(unsigned short* matrix, long long rows, int dim, double factor, Type type) {
+/// Every other row of a matrix of `rows` x `dim` times `factor`: scores so far apart that O has to be rescaled.
+__global__ void attention_scale_rows(unsigned short* matrix, long long rows, int dim, long long pitch, double factor, Type type) {
     const long long all = rows * dim, step = static_cast<long long>(gridDim.x) * blockDim.x;
-    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < all; i += step)
-        if (i / dim % 2 != 0) matrix[i] = static_cast<unsigned short>(round_to_bits(factor * value_of_bits(matrix[i], type), type));
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < all; i += step) {
+        unsigned short& element = matrix[i / dim * pitch + i % dim];
+        if (i / dim % 2 != 0) element = static_cast<unsigned short>(round_to_bits(factor * value_of_bits(element, type), type));
+    }
 }
 
 __device__ inline unsigned attention_hash(unsigned seed, unsigned a, unsigned b) { return philox(b, a, seed).word[0]; }

@@ -41,19 +41,17 @@ inline constexpr int sm90_attention_turn_barrier = 1;  ///< and the next two
 template <Sm90AttentionConfig C>
 struct Sm90AttentionShared {
     unsigned base;
-    __device__ unsigned q(int stage) const { return base + stage * C.q_bytes(); }
-    __device__ unsigned k(int stage) const { return q(C.q_stages) + stage * C.k_bytes(); }
+    __device__ unsigned q() const { return base; }
+    __device__ unsigned k(int stage) const { return base + C.q_bytes() + stage * C.k_bytes(); }
     __device__ unsigned v(int stage) const { return k(C.stages) + stage * C.v_bytes(); }
     __device__ unsigned barriers() const { return v(C.stages); }
-    __device__ Ring<C.q_stages> q_ring() const { return {barriers()}; }
-    __device__ Ring<C.stages> k_ring() const { return {barriers() + Ring<C.q_stages>::bytes()}; }
-    __device__ Ring<C.stages> v_ring() const { return {k_ring().barriers + Ring<C.stages>::bytes()}; }
-    /// What is told of tile `turn` of this CTA: written before its Q is announced, read behind the wait for that. Of packed sequences
-    /// consumers read it again at the tile's end, when its Q has been given back: there is a place more.
-    __device__ unsigned told(unsigned turn) const {
-        return barriers() + C.all_barrier_bytes()
-               + (C.packed ? turn % (C.q_stages + 1) * C.told_bytes : turn % C.q_stages * C.tile_number_bytes);
-    }
+    __device__ Ring<1> q_ring() const { return {barriers()}; }
+    __device__ Ring<C.stages> k_ring() const { return {barriers() + Ring<1>::bytes()}; }
+    __device__ Ring<C.stages> v_ring() const { return {barriers() + Ring<1>::bytes() + Ring<C.stages>::bytes()}; }
+    /// Written before Q is announced, read behind the wait for it.
+    __device__ unsigned tile_number() const { return barriers() + C.all_barrier_bytes(); }
+    /// Of packed sequences the same of every other tile: consumers read it again at a tile's end, when the next one has been told.
+    __device__ unsigned told(unsigned turn) const { return tile_number() + turn % 2 * C.told_bytes; }
 };
 
 /// A tile, what its rows see, and whether it has any.
@@ -117,15 +115,14 @@ __device__ void load_rows(const TensorMap& map, unsigned shared, unsigned barrie
 template <Sm90AttentionConfig C>
 __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const TensorMap& map_v, const AttentionArguments& args,
                         const Sm90AttentionShared<C>& shared) {
-    RingPosition<C.q_stages> q_at;
+    RingPosition<1> q_at;
     RingPosition<C.stages> k_at, v_at;
-    const Ring<C.q_stages> q_ring = shared.q_ring();
+    const Ring<1> q_ring = shared.q_ring();
     unsigned tiles_told = 0;
     const auto tell = [&](unsigned number, const Sm90AttentionPlace& at) {
         q_ring.acquire(q_at);
-        const unsigned place = shared.told(tiles_told++);
-        if constexpr (C.packed) Sm90AttentionTiles<C>::tell(place, number, at);
-        else ptx::store_shared(place, number);
+        if constexpr (C.packed) Sm90AttentionTiles<C>::tell(shared.told(tiles_told++), number, at);
+        else ptx::store_shared(shared.tile_number(), number);
     };
     const int queries_a_key_head = args.heads / args.kv_heads;
     const Sm90AttentionTiles<C> tiles{args};
@@ -138,7 +135,7 @@ __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const Te
         const KeyBlocks blocks = at.extent.blocks(at.q, C.tile_q, C.tile_kv);
         if (blocks.count() == 0) {  // its rows see nothing
             tell(turn.index(), at);
-            q_ring.commit(q_at.stage);
+            q_ring.commit(0);
             q_at.advance();
             continue;
         }
@@ -158,8 +155,8 @@ __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const Te
         };
         load_k(blocks.end - 1);  // before Q, whose place the tile before still holds
         tell(turn.index(), at);
-        q_ring.expect(q_at.stage, C.q_bytes());
-        load_rows<C.tile_q, C.dim>(map_q, shared.q(q_at.stage), q_ring.full(q_at.stage), tile.first_row + at.q, tile.head, tile.batch);
+        q_ring.expect(0, C.q_bytes());
+        load_rows<C.tile_q, C.dim>(map_q, shared.q(), q_ring.full(0), tile.first_row + at.q, tile.head, tile.batch);
         q_at.advance();
         for (int block = blocks.end - 2; block >= blocks.first; --block) {
             load_k(block);
@@ -168,19 +165,18 @@ __device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const Te
         load_v(blocks.first);
     }
     tell(no_tile, {});
-    q_ring.commit(q_at.stage);
+    q_ring.commit(0);
 }
 
 /// S = Q K^T of this warpgroup's rows and one block, issued.
 template <Sm90AttentionConfig C>
-__device__ void multiply_keys(float (&scores)[C.tile_kv / 2], const Sm90AttentionShared<C>& shared, int warpgroup, int q_stage,
-                              int stage) {
+__device__ void multiply_keys(float (&scores)[C.tile_kv / 2], const Sm90AttentionShared<C>& shared, int warpgroup, int stage) {
     constexpr int steps_a_box = Sm90AttentionConfig::box_elements / 16, step_bytes = 32;
     constexpr int eight_rows = 8 * Sm90AttentionConfig::swizzle_bytes;
 #pragma unroll
     for (int step = 0; step < C.dim / 16; ++step) {
         const unsigned within = step % steps_a_box * step_bytes;
-        const unsigned q = shared.q(q_stage) + step / steps_a_box * Sm90AttentionConfig::box_bytes(C.tile_q)
+        const unsigned q = shared.q() + step / steps_a_box * Sm90AttentionConfig::box_bytes(C.tile_q)
                            + warpgroup * Sm90AttentionConfig::box_bytes(Sm90AttentionConfig::warpgroup_q) + within;
         const unsigned k = shared.k(stage) + step / steps_a_box * Sm90AttentionConfig::box_bytes(C.tile_kv) + within;
         ptx::wgmma<C.tile_kv, C.type, C.type, Major::k, Major::k>(scores, ptx::matrix_descriptor(q, 16, eight_rows),
@@ -289,11 +285,11 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
     const FragmentPlace place;
     const Sm90AttentionTiles<C> tiles{args};
     const int rows = warpgroup * Sm90AttentionConfig::warpgroup_q + place.row;
-    RingPosition<C.q_stages> q_at;
+    RingPosition<1> q_at;
     RingPosition<C.stages> at;  // of K; V is read one use behind
     for (unsigned turn = 0;; q_at.advance(), ++turn) {
         shared.q_ring().wait(q_at);
-        unsigned number = ptx::load_shared(shared.told(turn));
+        unsigned number = ptx::load_shared(C.packed ? shared.told(turn) : shared.tile_number());
         if (number == no_tile) return;
         const auto place_of = [&] { return C.packed ? tiles.told(shared.told(turn)) : tiles.place(number); };
         const Sm90AttentionPlace at_begin = place_of();
@@ -308,7 +304,7 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
         for (int i = 0; i < C.dim_v / 2; ++i) sums[i] = 0;
         if (blocks.count() == 0) {
             __syncwarp();
-            shared.q_ring().release(q_at.stage);
+            shared.q_ring().release(0);
             store<C>(sums, softmax, args, at_begin, query);
             continue;
         }
@@ -318,12 +314,12 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             float scores[C.tile_kv / 2];
             shared.k_ring().wait(at);
             ptx::wgmma_fence();
-            multiply_keys<C>(scores, shared, warpgroup, q_at.stage, at.stage);
+            multiply_keys<C>(scores, shared, warpgroup, at.stage);
             ptx::wgmma_commit();
             ptx::wgmma_wait<0>();
             pin(scores);
             shared.k_ring().release(at.stage);
-            if (blocks.count() == 1) shared.q_ring().release(q_at.stage);
+            if (blocks.count() == 1) shared.q_ring().release(0);
             at.advance();
             make_scores<Score>(scores, head, args.scale, extent.place(query), (blocks.end - 1) * C.tile_kv + place.column);
             if (masked(blocks.end - 1)) hide<C.tile_kv, C.mask == AttentionMask::window>(scores, extent, query, (blocks.end - 1) * C.tile_kv, place.column);
@@ -336,7 +332,7 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             shared.k_ring().wait(at);
             if (C.turns && parties > 1) turns.wait(block == blocks.end - 2);
             ptx::wgmma_fence();
-            multiply_keys<C>(scores, shared, warpgroup, q_at.stage, at.stage);
+            multiply_keys<C>(scores, shared, warpgroup, at.stage);
             ptx::wgmma_commit();
             shared.v_ring().wait(v_at);
             pin(sums);
@@ -348,7 +344,7 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             ptx::wgmma_wait<1>();
             pin(scores);
             shared.k_ring().release(at.stage);
-            if (block == blocks.first) shared.q_ring().release(q_at.stage);  // the next tile's Q comes beside what is left
+            if (block == blocks.first) shared.q_ring().release(0);  // the next tile's Q comes beside what is left
             make_scores<Score>(scores, head, args.scale, extent.place(query), block * C.tile_kv + place.column);
             if (masked(block)) hide<C.tile_kv, C.mask == AttentionMask::window>(scores, extent, query, block * C.tile_kv, place.column);
             const bool rescales = softmax.take(scores, args.scale_log2, shrink);

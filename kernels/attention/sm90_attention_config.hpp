@@ -12,7 +12,6 @@ struct Sm90AttentionConfig {
     int dim = 128;      ///< of queries and keys, rounded up to 16
     int dim_v = 128;    ///< of values, rounded up to 8
     int stages = 2;     ///< of keys and of values each
-    int q_stages = 1;   ///< of queries: with two the next tile's come while this one's are read
     bool turns = true;  ///< warpgroups issue their products in turns, so that one's softmax runs beside another's products
     int producer_registers = 24, consumer_registers = 240;
     Type type = Type::bf16;
@@ -26,7 +25,7 @@ struct Sm90AttentionConfig {
     static constexpr int warpgroup_q = 64;       ///< rows of a wgmma
     static constexpr int barrier_bytes = 8;
     static constexpr int tile_number_bytes = 8;  ///< which tile Q is of, for the consumers
-    static constexpr int told_bytes = 32;        ///< and of packed sequences where it lies
+    static constexpr int told_bytes = 32;        ///< and of packed sequences where it lies, of this tile and of the one before
 
     constexpr int consumer_warpgroups() const { return tile_q / warpgroup_q; }
     constexpr int threads() const { return 128 * (1 + consumer_warpgroups()); }
@@ -37,12 +36,11 @@ struct Sm90AttentionConfig {
     constexpr int q_bytes() const { return rows_bytes(tile_q, dim); }
     constexpr int k_bytes() const { return rows_bytes(tile_kv, dim); }
     constexpr int v_bytes() const { return rows_bytes(tile_kv, dim_v); }
-    /// Full and empty of each stage of Q, K and V.
-    constexpr int all_barrier_bytes() const { return 2 * (q_stages + 2 * stages) * barrier_bytes; }
-    /// What the producer tells of tiles: of each whose Q is there, and of packed sequences of the one before.
-    constexpr int all_told_bytes() const { return packed ? (q_stages + 1) * told_bytes : q_stages * tile_number_bytes; }
+    /// Full and empty of Q's one stage, and of each stage of K and V.
+    constexpr int all_barrier_bytes() const { return 2 * (1 + 2 * stages) * barrier_bytes; }
     constexpr int shared_bytes() const {
-        return q_stages * q_bytes() + stages * (k_bytes() + v_bytes()) + all_barrier_bytes() + all_told_bytes();
+        return q_bytes() + stages * (k_bytes() + v_bytes()) + all_barrier_bytes()
+               + (packed ? 2 * told_bytes : tile_number_bytes);
     }
     /// fp32 of O and of the scores, and the probabilities in pairs: registers of a consumer thread that live through the loop.
     constexpr int accumulator_registers() const { return dim_v / 2 + tile_kv / 2 + tile_kv / 4; }

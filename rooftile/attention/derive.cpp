@@ -119,6 +119,7 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
     // Who fixes what a rule speaks of gets it.
     const bool asked_for = request.tile_kv || request.stages;
     std::optional<AttentionWall> nearest;
+    std::vector<std::pair<AttentionConfig, const Rule*>> behind_rules;  // taken where nothing else is left
     for_each_config(request, [&](AttentionConfig config) {
         if (const auto wall = wall_of(hw, problem, config)) {
             plans.rejected.add(wall->reason);
@@ -126,16 +127,18 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
             if (!nearest || over(*wall) < over(*nearest)) nearest = wall;
             return;
         }
-        if (const Rule* rule = request.exhaustive || asked_for ? nullptr : rule_of(problem, config)) {
-            plans.rejected.add(*rule);
-            return;
-        }
-        config = with_q_stages(hw, problem, config);
+        const Rule* rule = request.exhaustive || asked_for ? nullptr : rule_of(problem, config);
         config.section_heads = request.section_heads
                                    ? std::min(*request.section_heads, problem.heads_of_all())
                                    : section_heads(hw, problem, config.tile_q);
-        candidates.push_back({config, attention_time(hw, problem, config)});
+        if (rule) behind_rules.emplace_back(config, rule);
+        else candidates.push_back({config, attention_time(hw, problem, config)});
     });
+    const bool others = !candidates.empty();
+    for (const auto& [config, rule] : behind_rules) {
+        if (others) plans.rejected.add(*rule);
+        else candidates.push_back({config, attention_time(hw, problem, config)});
+    }
     if (candidates.empty()) {
         AttentionInfeasible none;
         none.machine_id = plans.machine_id;

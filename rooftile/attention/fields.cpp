@@ -34,6 +34,9 @@ std::vector<Field> make_fields() {
          problem},
         {"type", "TYPE", "Of all four tensors: bf16 or fp16; default bf16", problem},
         {"layout", "AXES", "bhsd (a head's rows follow each other) or bshd (a row's heads do); default bhsd", problem},
+        {"q_strides", "BATCH,HEAD,ROW", "Elements from one batch, head and row of Q to the next; default as --layout lies, dense", problem},
+        {"k_strides", "BATCH,HEAD,ROW", "The same of K", problem},
+        {"v_strides", "BATCH,HEAD,ROW", "The same of V", problem},
         {"log_sum_exp", "on|off", "The scores' log-sum-exp of every query, too; default off", problem},
         {"score", "EXPRESSION",
          "What is made of a score before its exponential, of s, the places i and j of its query and key among the keys, and tensors: "
@@ -86,6 +89,21 @@ std::vector<std::int64_t> drawn_lengths(std::string_view name, std::string_view 
     for (std::int64_t i = 0; i < count; ++i) lengths.push_back(random.whole(least, greatest));
     return lengths;
 }
+
+constexpr std::string_view strides_keys[] = {"q_strides", "k_strides", "v_strides"};
+
+AttentionPitch read_strides(std::string_view name, std::string_view text) {
+    std::int64_t numbers[3];
+    for (std::size_t i = 0, begin = 0; i < 3; ++i) {
+        const std::size_t end = i == 2 ? text.size() : text.find(',', begin);
+        if (end == text.npos || begin > text.size())
+            throw RequestError(fmt::format("{} is \"{}\"; accepted: BATCH,HEAD,ROW, three numbers of elements", name, printable(text, 80)));
+        numbers[i] = whole_number(name, text.substr(begin, end - begin), 1, max_attention_stride);
+        begin = end + 1;
+    }
+    return {.row = numbers[2], .head = numbers[1], .batch = numbers[0]};
+}
+std::string strides_text(const AttentionPitch& pitch) { return fmt::format("{},{},{}", pitch.batch, pitch.head, pitch.row); }
 
 std::vector<std::int64_t> read_lengths(std::string_view name, std::string text) {
     if (text.find('[') != text.npos) return drawn_lengths(name, text);
@@ -148,6 +166,8 @@ AttentionProblem attention_problem(const Given& g) {
     if (g.has("type")) p.type = one_of(g.name("type"), g.text("type"), types) == 0 ? Type::bf16 : Type::fp16;
     if (g.has("layout")) p.layout = AttentionLayout(one_of(g.name("layout"), g.text("layout"), layouts));
     if (g.has("log_sum_exp")) p.log_sum_exp = one_of(g.name("log_sum_exp"), g.text("log_sum_exp"), switches) == 1;
+    for (std::size_t i = 0; i < 3; ++i)
+        if (g.has(strides_keys[i])) p.strides[i] = read_strides(g.name(strides_keys[i]), g.text(strides_keys[i]));
     p.score = attention_score(p.heads, p.type, g.text("score"), g.list("tensor"));
     check(p);
     return p;
@@ -181,6 +201,8 @@ Given attention_given(const AttentionProblem& p) {
     given.add("type", std::string(attention_type_name(p.type)));
     given.add("layout", std::string(name_of(p.layout)));
     given.add("log_sum_exp", p.log_sum_exp ? "on" : "off");
+    for (std::size_t i = 0; i < 3; ++i)
+        if (p.strides[i]) given.add(strides_keys[i], strides_text(*p.strides[i]));
     if (p.score) {
         given.add("score", p.score->expression);
         for (const std::string& tensor : p.score->tensors) given.add("tensor", tensor);
@@ -197,6 +219,8 @@ Given attention_given(const Record& record) {
             given.add(key, std::to_string(find_as<std::int64_t>(record, key).value_or(0)));
     for (const char* key : {"mask", "type", "layout"}) given.add(key, find_as<std::string>(record, key).value_or(""));
     given.add("log_sum_exp", find_as<bool>(record, "log_sum_exp").value_or(false) ? "on" : "off");
+    for (const std::string_view key : strides_keys)
+        if (const auto strides = find_as<std::string>(record, key)) given.add(key, *strides);
     if (const auto score = find_as<std::string>(record, "score")) given.add("score", *score);
     for (const Value& value : find_as<List>(record, "score_tensors").value_or(List()))
         if (const auto* text = std::get_if<std::string>(&value.content())) given.add("tensor", *text);
@@ -247,15 +271,31 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
     for (const AttentionLayout layout : {AttentionLayout::bhsd, AttentionLayout::bshd}) {
         AttentionProblem lies = p;
         lies.layout = layout;
-        if (!lies_as(inputs[0], pitch_of(lies, p.heads, p.queries, p.dim))
-            || !lies_as(inputs[1], pitch_of(lies, p.kv_heads, p.keys, p.dim))
-            || !lies_as(inputs[2], pitch_of(lies, p.kv_heads, p.keys, p.dim_v)))
+        if (!lies_as(inputs[0], pitch_of(lies, AttentionOperand::q)) || !lies_as(inputs[1], pitch_of(lies, AttentionOperand::k))
+            || !lies_as(inputs[2], pitch_of(lies, AttentionOperand::v)))
             continue;
         given.add_default("layout", std::string(name_of(layout)));
         return;
     }
-    throw RequestError("Q, K and V lie neither all as [batch, heads, rows, dim] nor all as [batch, rows, heads, dim], dense; "
-                       "hand over copies that do");
+    // Neither dense layout: each by its strides; O as Q's axes follow each other.
+    const auto lie = [&](const TensorInfo& t) {
+        const bool rows_apart = t.strides[2] >= t.strides[1] && t.extents[1].most > 1;
+        return rows_apart ? AttentionLayout::bshd : AttentionLayout::bhsd;
+    };
+    for (std::size_t i = 0; i < 3; ++i) {
+        const TensorInfo& t = inputs[i];
+        if (t.extents[3].most > 1 && t.strides[3] != 1)
+            throw RequestError(fmt::format("{}'s elements of a row lie {} apart; hand over a copy where they are neighbours", names[i], t.strides[3]));
+        // An axis of one index has any stride: a row's is taken.
+        AttentionPitch pitch{t.strides[2], t.strides[1], t.strides[0]};
+        const std::int64_t least = t.extents[3].most;
+        if (t.extents[2].most <= 1) pitch.row = least;
+        if (t.extents[1].most <= 1) pitch.head = std::max(pitch.row, least);
+        if (t.extents[0].most <= 1) pitch.batch = std::max(pitch.head, least);
+        given.add(strides_keys[i], strides_text(pitch));
+    }
+    given.add_default("layout", std::string(name_of(lie(inputs[0]))));
+    attention_problem(given);  // what it refuses, it refuses here
 }
 
 }  // namespace rooftile

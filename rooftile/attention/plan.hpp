@@ -20,7 +20,6 @@ struct AttentionConfig {
     int tile_q = 128;  ///< queries of a tile: 64 a consumer warpgroup
     int tile_kv = 128;  ///< keys of a block
     int stages = 2;    ///< of K, and of V
-    int q_stages = 1;  ///< of Q: two where shared memory has room
     Schedule schedule = Schedule::pingpong;  ///< consumer warpgroups issue their products in turns; cooperative: as they come
     std::int64_t section_heads = 1;  ///< heads of all batches whose tiles are taken before the next ones'
 

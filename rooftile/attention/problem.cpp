@@ -24,9 +24,24 @@ void check_dim(std::string_view name, std::int64_t value) {
                                        attention_dim_step, max_attention_dim));
 }
 
-TensorInfo tensor(const AttentionProblem& p, std::string name, std::int64_t heads, std::int64_t rows, std::int64_t dim,
-                  TensorRole role) {
-    const AttentionPitch pitch = pitch_of(p, heads, rows, dim);
+/// Heads, rows and elements of a row.
+struct AttentionSize {
+    std::int64_t heads, rows, dim;
+};
+AttentionSize size_of(const AttentionProblem& p, AttentionOperand operand) {
+    switch (operand) {
+        case AttentionOperand::q: return {p.heads, p.query_rows(), p.dim};
+        case AttentionOperand::k: return {p.kv_heads, p.key_rows(), p.dim};
+        case AttentionOperand::v: return {p.kv_heads, p.key_rows(), p.dim_v};
+        case AttentionOperand::o: break;
+    }
+    return {p.heads, p.query_rows(), p.dim_v};
+}
+
+TensorInfo tensor(const AttentionProblem& p, std::string name, AttentionOperand operand) {
+    const AttentionPitch pitch = pitch_of(p, operand);
+    const auto [heads, rows, dim] = size_of(p, operand);
+    const TensorRole role = operand == AttentionOperand::o ? TensorRole::out : TensorRole::in;
     return {.name = std::move(name),
             .type = std::string(attention_type_name(p.type)),
             .element_bits = 8 * element_bytes,
@@ -120,6 +135,13 @@ void check(const AttentionProblem& p) {
     if (p.mask == AttentionMask::window) check_range("the mask's window", p.window, 1, max_attention_rows);
     for (const std::int64_t length : p.lengths) check_range("a length", length, 0, max_attention_rows);
     if (p.packed()) check_range("the sum of the lengths", p.query_rows(), 0, max_attention_rows);
+    constexpr const char* names[] = {"q_strides", "k_strides", "v_strides"};
+    for (const AttentionOperand operand : {AttentionOperand::q, AttentionOperand::k, AttentionOperand::v})
+        if (const auto& s = p.strides[std::size_t(operand)])
+            for (const std::int64_t stride : {s->batch, s->head, s->row})
+                if (stride % attention_dim_step != 0 || stride < size_of(p, operand).dim || stride > max_attention_stride)
+                    throw RequestError(fmt::format("{} has {}; accepted: multiples of {} from the row's {} to 2^36, as rows begin at multiples of 16 bytes",
+                                                   names[std::size_t(operand)], stride, attention_dim_step, size_of(p, operand).dim));
     constexpr double most_bytes = double(std::int64_t{1} << 46);  // far beyond any GPU's memory, and safe to multiply
     const double rows = double(p.heads_of_all()) * (double(p.query_rows()) + double(p.key_rows()));
     if (rows * double(max_attention_dim) * element_bytes > most_bytes)
@@ -127,9 +149,16 @@ void check(const AttentionProblem& p) {
                                        p.queries, p.keys));
 }
 
-AttentionPitch pitch_of(const AttentionProblem& p, std::int64_t heads, std::int64_t rows, std::int64_t dim) {
-    if (p.layout == AttentionLayout::bhsd) return {dim, rows * dim, heads * rows * dim};
+AttentionPitch dense_pitch(AttentionLayout layout, std::int64_t heads, std::int64_t rows, std::int64_t dim) {
+    if (layout == AttentionLayout::bhsd) return {dim, rows * dim, heads * rows * dim};
     return {heads * dim, dim, heads * rows * dim};
+}
+
+AttentionPitch pitch_of(const AttentionProblem& p, AttentionOperand operand) {
+    if (operand != AttentionOperand::o)
+        if (const auto& given = p.strides[std::size_t(operand)]) return *given;
+    const AttentionSize size = size_of(p, operand);
+    return dense_pitch(p.layout, size.heads, size.rows, size.dim);
 }
 
 std::size_t first_score_tensor(const AttentionProblem& p) { return bounds_tensor + (p.packed() ? 1 : 0); }
@@ -137,9 +166,8 @@ std::size_t output_tensor(const AttentionProblem& p) { return first_score_tensor
 
 std::vector<TensorInfo> attention_tensors(const AttentionProblem& p) {
     const std::int64_t rows = p.query_rows();
-    std::vector<TensorInfo> tensors = {tensor(p, "Q", p.heads, rows, p.dim, TensorRole::in),
-                                       tensor(p, "K", p.kv_heads, p.key_rows(), p.dim, TensorRole::in),
-                                       tensor(p, "V", p.kv_heads, p.key_rows(), p.dim_v, TensorRole::in)};
+    std::vector<TensorInfo> tensors = {tensor(p, "Q", AttentionOperand::q), tensor(p, "K", AttentionOperand::k),
+                                       tensor(p, "V", AttentionOperand::v)};
     if (p.packed())
         tensors.push_back({.name = "cu_seqlens",
                            .type = "int32",
@@ -155,7 +183,7 @@ std::vector<TensorInfo> attention_tensors(const AttentionProblem& p) {
                                .extents = {Extent::of(o.by_head ? p.heads : 1)},
                                .strides = {1},
                                .role = TensorRole::in});
-    tensors.push_back(tensor(p, "O", p.heads, rows, p.dim_v, TensorRole::out));
+    tensors.push_back(tensor(p, "O", AttentionOperand::o));
     if (p.log_sum_exp)
         tensors.push_back({.name = "L",
                            .type = "fp32",

@@ -1,7 +1,9 @@
 // O = softmax(Q K^T / sqrt(dim)) V of every head of every batch: what is computed, and how its tensors lie.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +25,14 @@ std::string_view name_of(AttentionLayout layout);
 inline constexpr std::int64_t max_attention_rows = std::int64_t{1} << 30;  ///< the kernel counts queries and keys in 32 bits
 inline constexpr std::int64_t max_attention_heads = 65536;                 ///< and batches
 inline constexpr std::int64_t attention_dim_step = 8, max_attention_dim = 256;
+inline constexpr std::int64_t max_attention_stride = std::int64_t{1} << 36;
+
+/// Elements from one row, head and batch of a tensor to the next.
+struct AttentionPitch {
+    std::int64_t row, head, batch;
+    friend bool operator==(const AttentionPitch&, const AttentionPitch&) = default;
+};
+enum class AttentionOperand : std::uint8_t { q, k, v, o };
 
 struct AttentionProblem {
     std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 1, keys = 1, dim = 64, dim_v = 64;
@@ -36,6 +46,8 @@ struct AttentionProblem {
     Type type = Type::bf16;
     bool log_sum_exp = false;  ///< of the scores of every query, too
     SharedScore score;         ///< what is made of a score before its exponential
+    /// Of Q, K and V where they do not lie as `layout` says: views of a projection's result.
+    std::array<std::optional<AttentionPitch>, 3> strides;
 
     bool packed() const { return !lengths.empty(); }
     /// Rows of Q, and of K, that a head has in memory: of a packed batch those of all sequences.
@@ -74,11 +86,9 @@ std::string_view attention_type_name(Type type);
 /// Throws RequestError, one line, where no such problem can be had.
 void check(const AttentionProblem& problem);
 
-/// Elements from one row, head and batch of a tensor of `heads` x `rows` x `dim` to the next.
-struct AttentionPitch {
-    std::int64_t row, head, batch;
-};
-AttentionPitch pitch_of(const AttentionProblem& problem, std::int64_t heads, std::int64_t rows, std::int64_t dim);
+/// Of a dense tensor of `heads` x `rows` x `dim`.
+AttentionPitch dense_pitch(AttentionLayout layout, std::int64_t heads, std::int64_t rows, std::int64_t dim);
+AttentionPitch pitch_of(const AttentionProblem& problem, AttentionOperand operand);
 
 /// "128,512,..."; empty: not packed.
 std::string lengths_text(const AttentionProblem& problem);

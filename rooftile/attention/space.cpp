@@ -38,7 +38,6 @@ Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const Attenti
     k.dim = int(padded_to(problem.dim, key_product_step));
     k.dim_v = int(padded_to(problem.dim_v, value_product_step));
     k.stages = config.stages;
-    k.q_stages = config.q_stages;
     k.turns = config.schedule == Schedule::pingpong;
     k.type = problem.type;
     k.mask = problem.mask;
@@ -61,12 +60,6 @@ double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, 
     const Sm90AttentionConfig k = kernel_config(problem, one);
     const double stage = k.k_bytes() + k.v_bytes() + 4 * Sm90AttentionConfig::barrier_bytes;
     return whole((hw.shared_per_cta - (k.shared_bytes() - stage)) / stage);
-}
-
-AttentionConfig with_q_stages(const AttentionHardware& hw, const AttentionProblem& problem, AttentionConfig config) {
-    config.q_stages = 2;
-    if (!(kernel_config(problem, config).shared_bytes() <= hw.shared_per_cta)) config.q_stages = 1;  // unknown too
-    return config;
 }
 
 std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const AttentionProblem& problem,

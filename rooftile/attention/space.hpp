@@ -31,9 +31,6 @@ int registers_needed(const AttentionProblem& problem, const AttentionConfig& con
 /// Blocks of K and V that fit into shared memory beside Q, by half stages no more; NaN: unknown.
 double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
 
-/// The same with Q of the next tile beside this one's, where shared memory has room for both.
-AttentionConfig with_q_stages(const AttentionHardware& hw, const AttentionProblem& problem, AttentionConfig config);
-
 /// Why a configuration cannot be had.
 struct AttentionWall {
     Reason reason = Reason::registers;

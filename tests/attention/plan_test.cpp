@@ -131,7 +131,7 @@ TEST(AttentionFields, TensorsThatLieSomewhereGiveTheLayout) {
     const auto tensor = [](std::int64_t heads, std::int64_t rows, AttentionLayout layout) {
         AttentionProblem p;
         p.layout = layout;
-        const AttentionPitch pitch = pitch_of(p, heads, rows, 64);
+        const AttentionPitch pitch = dense_pitch(layout, heads, rows, 64);
         return TensorInfo{"", "bf16", 16, {Extent::of(2), Extent::of(heads), Extent::of(rows), Extent::of(64)},
                           {pitch.batch, pitch.head, pitch.row, 1}};
     };
@@ -146,10 +146,27 @@ TEST(AttentionFields, TensorsThatLieSomewhereGiveTheLayout) {
         EXPECT_EQ(p.keys, 300);
         EXPECT_THROW(add_attention_tensors(given, inputs), RequestError) << "said twice";
     }
+    // Of unlike layouts, and of rows that are apart: views of a projection's result [batch, rows, (heads + 2 kv_heads) x dim].
     Given given;
-    const std::vector<TensorInfo> mixed = {tensor(8, 100, AttentionLayout::bhsd), tensor(2, 300, AttentionLayout::bshd),
-                                           tensor(2, 300, AttentionLayout::bshd)};
-    EXPECT_THROW(add_attention_tensors(given, mixed), RequestError);
+    std::vector<TensorInfo> views = {tensor(8, 300, AttentionLayout::bshd), tensor(2, 300, AttentionLayout::bshd),
+                                     tensor(2, 300, AttentionLayout::bhsd)};
+    views[0].strides = {300 * 768, 64, 768, 1};
+    add_attention_tensors(given, views);
+    const AttentionProblem p = attention_problem(given);
+    EXPECT_EQ(p.layout, AttentionLayout::bshd) << "O as Q";
+    EXPECT_EQ(p.strides[0], (AttentionPitch{.row = 768, .head = 64, .batch = 300 * 768}));
+    EXPECT_EQ(p.strides[2], dense_pitch(AttentionLayout::bhsd, 2, 300, 64));
+    EXPECT_EQ(attention_problem(attention_given(p)), p);
+    EXPECT_EQ(attention_problem(attention_given(problem_record(p))), p);
+    const auto refused = [&](std::size_t axis, std::int64_t stride) {
+        std::vector<TensorInfo> wrong = views;
+        wrong[0].strides[axis] = stride;
+        Given fresh;
+        EXPECT_THROW(add_attention_tensors(fresh, wrong), RequestError) << axis << " " << stride;
+    };
+    refused(2, 772);  // no multiple of 16 bytes
+    refused(2, 32);   // rows overlap
+    refused(3, 2);    // elements of a row are apart
 }
 
 // dim 128: O 64, scores of 176 keys 88, probabilities 44, 40 beside them where there is a mask: 236 of 240. 192 keys: 248.

@@ -30,9 +30,9 @@ struct Loaded {
 AttentionStrides strides_of(const AttentionPitch& pitch) { return {pitch.row, pitch.head, pitch.batch}; }
 
 /// Boxes of `box_rows` rows and 64 elements of a tensor of `heads` x `rows` x `dim`.
-TensorMapRequest request_of(const AttentionProblem& p, const void* base, std::int64_t heads, std::int64_t rows, std::int64_t dim,
-                            int box_rows) {
-    const AttentionPitch pitch = pitch_of(p, heads, rows, dim);
+TensorMapRequest request_of(const AttentionProblem& p, AttentionOperand operand, const void* base, std::int64_t heads,
+                            std::int64_t rows, std::int64_t dim, int box_rows) {
+    const AttentionPitch pitch = pitch_of(p, operand);
     TensorMapRequest request;
     request.type = p.type;
     request.base = reinterpret_cast<DevicePointer>(base);
@@ -102,10 +102,10 @@ class AttentionRunnable final : public Runnable {
         arguments.log_sum_exp = p.log_sum_exp ? static_cast<float*>(tensors[output + 1]) : nullptr;
         arguments.counter = static_cast<unsigned*>(workspace);
         TensorMap q{}, k{}, v{};
-        encode(q, request_of(p, tensors[0], p.heads, p.query_rows(), p.dim, config_.tile_q));
+        encode(q, request_of(p, AttentionOperand::q, tensors[0], p.heads, p.query_rows(), p.dim, config_.tile_q));
         if (p.key_rows() > 0) {  // else no tile has a block
-            encode(k, request_of(p, tensors[1], p.kv_heads, p.key_rows(), p.dim, config_.tile_kv));
-            encode(v, request_of(p, tensors[2], p.kv_heads, p.key_rows(), p.dim_v, config_.tile_kv));
+            encode(k, request_of(p, AttentionOperand::k, tensors[1], p.kv_heads, p.key_rows(), p.dim, config_.tile_kv));
+            encode(v, request_of(p, AttentionOperand::v, tensors[2], p.kv_heads, p.key_rows(), p.dim_v, config_.tile_kv));
         }
         const Loaded& here = loaded();
         const std::int64_t tiles = most_tiles(p, config_.tile_q);
@@ -162,11 +162,11 @@ Source attention_source(const AttentionPlan& plan) {
     source.name = "sm90_attention";
     source.text = plan.problem.score ? score_text(*plan.problem.score) : "#include \"kernels/attention/sm90_attention.cuh\"\n";
     source.name_expressions = {fmt::format(
-        "rooftile::sm90_attention{}<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, .q_stages={}, "
+        "rooftile::sm90_attention{}<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
         ".turns={}, .producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
         ".mask=rooftile::AttentionMask::{}, .packed={}}}{}>",
         plan.problem.score ? "_scored" : "",
-        c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.q_stages, c.turns, c.producer_registers, c.consumer_registers,
+        c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.turns, c.producer_registers, c.consumer_registers,
         attention_type_name(c.type), name_of(c.mask), c.packed,
         plan.problem.score ? ", rooftile::score::Score" : "")};
     source.arch = nvrtc_arch(plan.arch);
@@ -187,10 +187,10 @@ AttentionArguments attention_arguments(const AttentionProblem& p, std::int64_t s
     a.scale_log2 = float(log2_of_e * (p.score ? 1 : scale));
     a.dim = int(p.dim);
     a.dim_v = int(p.dim_v);
-    a.q_strides = strides_of(pitch_of(p, p.heads, p.query_rows(), p.dim));
-    a.k_strides = strides_of(pitch_of(p, p.kv_heads, p.key_rows(), p.dim));
-    a.v_strides = strides_of(pitch_of(p, p.kv_heads, p.key_rows(), p.dim_v));
-    a.o_strides = strides_of(pitch_of(p, p.heads, p.query_rows(), p.dim_v));
+    a.q_strides = strides_of(pitch_of(p, AttentionOperand::q));
+    a.k_strides = strides_of(pitch_of(p, AttentionOperand::k));
+    a.v_strides = strides_of(pitch_of(p, AttentionOperand::v));
+    a.o_strides = strides_of(pitch_of(p, AttentionOperand::o));
     return a;
 }
 

@@ -66,6 +66,28 @@ AttentionArguments arguments_of_sequence(const AttentionProblem& p, std::int64_t
     return a;
 }
 
+/// Rows of one tensor, so far apart.
+struct Matrix {
+    unsigned short* first;
+    std::int64_t rows, width, pitch;
+    std::uint64_t stream;  ///< of random numbers
+};
+
+/// A dense tensor is one matrix; another has one a head.
+std::vector<Matrix> matrices_of(const AttentionProblem& p, AttentionOperand operand, void* tensor) {
+    const bool of_q = operand == AttentionOperand::q;
+    const std::int64_t heads = of_q ? p.heads : p.kv_heads, rows = of_q ? p.query_rows() : p.key_rows(),
+                       width = operand == AttentionOperand::v ? p.dim_v : p.dim, batches = p.packed() ? 1 : p.batch;
+    auto* first = static_cast<unsigned short*>(tensor);
+    if (!p.strides[std::size_t(operand)]) return {{first, batches * heads * rows, width, width, 0}};
+    const AttentionPitch pitch = pitch_of(p, operand);
+    std::vector<Matrix> all;
+    for (std::int64_t b = 0; b < batches; ++b)
+        for (std::int64_t h = 0; h < heads; ++h)
+            all.push_back({first + b * pitch.batch + h * pitch.head, rows, width, pitch.row, std::uint64_t(b * heads + h)});
+    return all;
+}
+
 /// What one part of a problem came to, to what its others did.
 void add(CaseOutcome& all, const CaseOutcome& part) {
     const std::int64_t checked = all.checked + part.checked, wrong = all.wrong + part.wrong;
@@ -144,27 +166,26 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
     }
     if (p.score) fill_score(stream, seed, tensors);
     if (which == VerifyCase::exact) return fill_exact(stream, seed, tensors);
-    // Every tensor is dense: one matrix of rows.
-    const std::int64_t q_rows = p.heads_of_all() * p.query_rows(), kv_rows = p.kv_heads_of_all() * p.key_rows();
-    const std::int64_t rows[] = {q_rows, kv_rows, kv_rows};
-    const std::int64_t widths[] = {p.dim, p.dim, p.dim_v};
-    for (std::size_t i = 0; i < 3; ++i) {
-        FillArguments fill{};
-        fill.to = {static_cast<unsigned short*>(tensors[i]), rows[i], widths[i], widths[i]};
-        fill.seed = seed;
-        fill.stream = i;
-        fill.fill = Fill::normal;
-        fill.type = p.type;
-        kernels_.fill(stream, fill);
-    }
+    constexpr AttentionOperand operands[] = {AttentionOperand::q, AttentionOperand::k, AttentionOperand::v};
+    for (std::size_t i = 0; i < 3; ++i)
+        for (const Matrix& matrix : matrices_of(p, operands[i], tensors[i])) {
+            FillArguments fill{};
+            fill.to = {matrix.first, matrix.rows, matrix.width, matrix.pitch};
+            fill.seed = seed;
+            fill.stream = matrix.stream * 3 + i;
+            fill.fill = Fill::normal;
+            fill.type = p.type;
+            kernels_.fill(stream, fill);
+        }
     if (which != VerifyCase::special) return;
     constexpr double factor = 8;
     Launch launch;
     launch.grid_x = unsigned(8 * kernels_.sms());
     launch.block_x = threads;
     launch.stream = stream;
-    rooftile::launch(scale_rows_, launch, reinterpret_cast<DevicePointer>(tensors[0]), static_cast<long long>(rows[0]), int(p.dim),
-                     factor, p.type);
+    for (const Matrix& matrix : matrices_of(p, AttentionOperand::q, tensors[0]))
+        rooftile::launch(scale_rows_, launch, reinterpret_cast<DevicePointer>(matrix.first), static_cast<long long>(matrix.rows), int(p.dim),
+                         static_cast<long long>(matrix.pitch), factor, p.type);
     for (const AttentionInjection& injected : attention_injections(p, seed))
         kernels_.inject(stream,
                         reinterpret_cast<DevicePointer>(tensors[std::size_t(injected.tensor)]) + DevicePointer(2 * injected.element),
@@ -258,9 +279,8 @@ std::vector<AttentionInjection> attention_injections(const AttentionProblem& p, 
     const auto infinity = std::uint16_t(f.infinity()), negative = std::uint16_t(f.sign_bit() | f.infinity());
     const auto nan = std::uint16_t(f.infinity() | 1u << (f.fraction_bits - 1));
     const auto place = [&](int tensor, std::int64_t row, std::uint16_t bits) {
-        const std::int64_t heads = tensor == 0 ? p.heads : p.kv_heads, rows = tensor == 0 ? p.query_rows() : p.key_rows(),
-                           dim = tensor == 2 ? p.dim_v : p.dim;
-        const AttentionPitch pitch = pitch_of(p, heads, rows, dim);
+        const std::int64_t heads = tensor == 0 ? p.heads : p.kv_heads, dim = tensor == 2 ? p.dim_v : p.dim;
+        const AttentionPitch pitch = pitch_of(p, AttentionOperand(tensor));
         return AttentionInjection{tensor,
                                   numbers.below(p.packed() ? 1 : p.batch) * pitch.batch + numbers.below(heads) * pitch.head + row * pitch.row
                                       + numbers.below(dim),

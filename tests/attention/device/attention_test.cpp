@@ -55,13 +55,20 @@ AttentionProblem drawn(Random& random) {
     p.type = random.coin() ? Type::bf16 : Type::fp16;
     p.layout = random.coin() ? AttentionLayout::bhsd : AttentionLayout::bshd;
     p.log_sum_exp = random.coin();
+    if (random.one_in(3)) {  // rows apart, as views of a projection's result have them
+        const auto apart = [&](std::int64_t heads, std::int64_t rows, std::int64_t dim) {
+            const std::int64_t head = dim + 8 * random.whole(0, 2), row = heads * head + 8 * random.whole(0, 20);
+            return AttentionPitch{.row = row, .head = head, .batch = rows * row + 8 * random.whole(0, 3)};
+        };
+        p.strides = {apart(p.heads, p.queries, p.dim), apart(p.kv_heads, p.keys, p.dim), apart(p.kv_heads, p.keys, p.dim_v)};
+    }
     return p;
 }
 
 /// As drawn(), in packed sequences, some without rows.
 AttentionProblem drawn_packed(Random& random) {
     AttentionProblem p = drawn(random);
-    p.batch = random.whole(1, 12);
+    p.batch = random.whole(1, 12), p.strides = {};
     for (std::int64_t i = 0; i < p.batch; ++i) p.lengths.push_back(random.one_in(4) ? random.whole(0, 2) : random.whole(1, 700));
     p.queries = p.keys = *std::max_element(p.lengths.begin(), p.lengths.end());
     return p;
