@@ -4,8 +4,8 @@
 usage: bench/attention/fit.py LIBRARY FILE.jsonl ... [--judge FILE.jsonl ...]
 
 LIBRARY is librooftile.so. FILE: lines or documents of `rooftile measure attention --json`, or of beside_cudnn.py --out, whose plans all
-count. Problems are dealt in turn: even ones are fitted, odd ones judge; those of --judge only judge. The numbers go one by one, by
-shrinking factors, while the mean error of the fitted ones falls: from the committed ones. Needs no GPU.
+count, every problem alike. Problems are dealt in turn: even ones are fitted, odd ones judge; those of --judge only judge. The numbers go
+one by one, by shrinking factors, while the mean error of the fitted ones falls. Needs no GPU.
 """
 import ctypes
 import json
@@ -86,7 +86,14 @@ def main():
     number = {problem: i for i, problem in enumerate(dict.fromkeys(json.dumps(row["problem"]) for row in rows))}
     fitted = [row for row in rows if number[json.dumps(row["problem"])] % 2 == 0]
     judges = [row for row in rows if number[json.dumps(row["problem"])] % 2 == 1]
-    cost = lambda numbers: statistics.fmean(map(abs, errors(library, fitted, numbers)))
+    by_problem = {}
+    for row in fitted:
+        by_problem.setdefault(json.dumps(row["problem"]), []).append(row)
+
+    def cost(numbers):
+        each = [errors(library, of, numbers) for of in by_problem.values()]
+        return statistics.fmean(statistics.fmean(map(abs, e)) for e in each if e)
+
     numbers = dict(START)
     best, factor = cost(numbers), 1.25
     while factor > 1.02:
