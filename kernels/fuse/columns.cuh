@@ -22,8 +22,10 @@ class ColumnTile {
   public:
     static constexpr int width = lanes.vector_width, across = lanes.across, down = lanes.down;
     static constexpr int threads = across * down;
-    static constexpr int slab_floats = width * across * (down / 2 > lanes.period ? down / 2 : lanes.period);
-    static constexpr int found_floats = width * across;
+    static constexpr int quad = 4;  ///< floats of an access
+    /// What the threads tell each other: of each its columns, or as many as an access has.
+    static constexpr int slab_floats = threads * (width > quad ? width : quad);
+    static constexpr int found_floats = (width * across + quad - 1) / quad * quad;
 
     long long first_column;  ///< of the tile
     int columns;             ///< that it has
@@ -63,8 +65,19 @@ class ColumnTile {
     /// The tile's columns of `mine` of all threads, into `found`.
     template <class A>
     __device__ void reduce(A (&mine)[width], float* slab, float* found) const {
-        merge_down<lanes.period>(mine, slab);
-        if (y_ < lanes.period) put(mine, slab, lanes.period, y_);
+        // Down the rows by fours; who has told is through.
+#pragma unroll
+        for (int left = down; left > lanes.period; left = fewer(left, lanes.period)) {
+            const int next = fewer(left, lanes.period);
+            if (y_ >= next && y_ < left) put(mine, slab);
+            __syncthreads();
+            if (y_ < next)
+#pragma unroll
+                for (int y = y_ + next; y < left; y += next)
+#pragma unroll
+                    for (int k = 0; k < width; ++k) mine[k].merge(A{slab[place(y, x_, k)]});
+        }
+        if (y_ < lanes.period) put(mine, slab);
         __syncthreads();
         for (int c = threadIdx.x; c < columns; c += threads) {
             A all;
@@ -72,7 +85,7 @@ class ColumnTile {
             for (int part = 0; part < lanes.fold * lanes.period; ++part) {
                 const int y = lanes.fold > 1 ? 0 : part;
                 const int at = lanes.fold > 1 ? part * columns + c : c + shift(part);
-                all.merge(A{slab[place(lanes.period, y, at / width, at % width)]});
+                all.merge(A{slab[place(y, at / width, at % width)]});
             }
             found[c] = __builtin_bit_cast(float, all);
         }
@@ -81,7 +94,7 @@ class ColumnTile {
 
     /// Of reduction `slot`: the CTA's columns to the workspace.
     __device__ void leave(void* workspace, int slot, const float* found) const {
-        float* to = parts(workspace, slot) + blockIdx.y * found_floats;
+        float* to = left_by(workspace, slot) + static_cast<long long>(blockIdx.y) * found_floats;
         for (int c = threadIdx.x; c < columns; c += threads) to[c] = found[c];
     }
     /// True in all threads of the tile's CTA that came last; the tile's counter is 0 again then.
@@ -96,29 +109,48 @@ class ColumnTile {
         __syncthreads();
         return last;
     }
-    /// What all CTAs of the tile left, always in the same order.
+    /// What all CTAs of the tile left, always in the same order: `parts` threads for four columns, then by fours again.
     template <class A>
     __device__ void gather(void* workspace, int slot, float* slab, float* found) const {
-        const float* from = parts(workspace, slot) + x_ * width;
-        A mine[width];
         constexpr int together = gathered_splits;
-        for (unsigned split = y_; split < gridDim.y; split += together * down) {
-            Pack<float, width> part[together];
+        const int quads = (columns + quad - 1) / quad, side_by_side = min(quads, threads);
+        const int parts = max(1, min(threads / quads, static_cast<int>(gridDim.y + together - 1) / together));
+        const int part = threadIdx.x / side_by_side, lane = threadIdx.x % side_by_side;
+        const float* from = left_by(workspace, slot);
+        for (int q = lane; q - lane < quads; q += side_by_side) {
+            const bool mine = part < parts && q < quads;
+            A sum[quad];
+            for (unsigned split = mine ? part : gridDim.y; split < gridDim.y; split += together * parts) {
+                Pack<float, quad> of[together];
 #pragma unroll
-            for (int i = 0; i < together; ++i)
-                if (split + i * down < gridDim.y)
-                    load_in_order(part[i], from, 0, (split + i * down) * across);
+                for (int i = 0; i < together; ++i)
+                    if (split + i * parts < gridDim.y)
+                        load_in_order(of[i], from + (split + i * parts) * found_floats, q);
 #pragma unroll
-            for (int i = 0; i < together; ++i)
-                if (split + i * down < gridDim.y)
+                for (int i = 0; i < together; ++i)
+                    if (split + i * parts < gridDim.y)
 #pragma unroll
-                    for (int k = 0; k < width; ++k) mine[k].merge(A{part[i].element[k]});
+                        for (int k = 0; k < quad; ++k) sum[k].merge(A{of[i].element[k]});
+            }
+            for (int left = parts; left > 1;) {
+                const int next = (left + 3) / 4;
+                if (mine && part >= next && part < left)
+#pragma unroll
+                    for (int k = 0; k < quad; ++k)
+                        slab[(k * parts + part) * side_by_side + lane] = __builtin_bit_cast(float, sum[k]);
+                __syncthreads();
+                if (mine && part < next)
+                    for (int other = part + next; other < left; other += next)
+#pragma unroll
+                        for (int k = 0; k < quad; ++k)
+                            sum[k].merge(A{slab[(k * parts + other) * side_by_side + lane]});
+                left = next;
+            }
+            if (mine && part == 0)
+#pragma unroll
+                for (int k = 0; k < quad; ++k) found[quad * q + k] = __builtin_bit_cast(float, sum[k]);
+            __syncthreads();
         }
-        merge_down<1>(mine, slab);
-        if (y_ == 0)
-#pragma unroll
-            for (int k = 0; k < width; ++k) found[x_ * width + k] = __builtin_bit_cast(float, mine[k]);
-        __syncthreads();
     }
 
   private:
@@ -129,28 +161,17 @@ class ColumnTile {
     __device__ long long vector_in(long long row) const {
         return (row * row_ - shift(y_) + first_column) / width + x_;
     }
-    /// Element k of thread (x, y), where `ys` rows of threads tell theirs: neighbours' lie side by side.
-    __device__ static int place(int ys, int y, int x, int k) { return (k * ys + y) * across + x; }
+    /// Rows of threads that are left when `left` have come together.
+    __device__ static constexpr int fewer(int left, int last) { return left / 4 > last ? left / 4 : last; }
+    /// Element k of thread (x, y): neighbours' lie side by side.
+    __device__ static int place(int y, int x, int k) { return (k * down + y) * across + x; }
     template <class A>
-    __device__ void put(const A (&mine)[width], float* slab, int ys, int y) const {
+    __device__ void put(const A (&mine)[width], float* slab) const {
 #pragma unroll
-        for (int k = 0; k < width; ++k) slab[place(ys, y, x_, k)] = __builtin_bit_cast(float, mine[k]);
-    }
-    /// The upper half of the threads to the lower, until `last` rows of them are left.
-    template <int last, class A>
-    __device__ void merge_down(A (&mine)[width], float* slab) const {
-#pragma unroll
-        for (int half = down / 2; half >= last; half /= 2) {
-            if (y_ >= half && y_ < 2 * half) put(mine, slab, half, y_ - half);
-            __syncthreads();
-            if (y_ < half)
-#pragma unroll
-                for (int k = 0; k < width; ++k) mine[k].merge(A{slab[place(half, y_, x_, k)]});
-            __syncthreads();
-        }
+        for (int k = 0; k < width; ++k) slab[place(y_, x_, k)] = __builtin_bit_cast(float, mine[k]);
     }
     /// Counters of all tiles, then of each reduction and tile `found_floats` of each CTA.
-    __device__ float* parts(void* workspace, int slot) const {
+    __device__ float* left_by(void* workspace, int slot) const {
         constexpr unsigned aligned = 16;
         const unsigned counters = (4 * gridDim.x + aligned - 1) / aligned * aligned;
         float* first = reinterpret_cast<float*>(static_cast<char*>(workspace) + counters);

@@ -5,9 +5,20 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/fuse/arguments.hpp"
 #include "rooftile/units.hpp"
 
 namespace rooftile {
+namespace {
+
+constexpr std::int64_t quad = 4;  // floats of an access
+
+/// Of a tile, as kernels/fuse/columns.cuh has them.
+std::int64_t found_floats(const ColumnTiles& t, const FuseConfig& c) {
+    return ceil_div(std::int64_t(t.across) * c.vector_width, quad) * quad;
+}
+
+}  // namespace
 
 int column_period(const Program& p, int vector_width) {
     return int(vector_width / std::gcd(std::max<std::int64_t>(1, p.columns), std::int64_t(vector_width)));
@@ -33,10 +44,21 @@ ColumnTiles column_tiles(const Program& p, const FuseConfig& c) {
 double column_depth(const Program& p, const FuseConfig& c) {
     const ColumnTiles t = column_tiles(p, c);
     const double turns = std::ceil(double(t.rows) / (double(t.down) * c.vectors_per_thread * c.row_splits));
-    const double cta = std::log2(double(t.down) / t.period) + t.fold * t.period;
-    const double splits = c.row_splits == 1 ? 0 : std::ceil(double(c.row_splits) / t.down) + std::log2(double(t.down));
+    // Three more by fours.
+    const auto by_fours = [](double count) { return 3 * std::ceil(std::log2(count) / 2); };
+    const double cta = by_fours(double(t.down) / t.period) + t.fold * t.period;
+    const double parts = column_parts(p, c);
+    const double splits = c.row_splits == 1 ? 0 : std::ceil(c.row_splits / parts) + by_fours(parts);
     // A last part of a row is one more.
     return c.vectors_per_thread + turns + 1 + cta + splits;
+}
+
+int column_parts(const Program& p, const FuseConfig& c) {
+    const ColumnTiles t = column_tiles(p, c);
+    const std::int64_t columns = t.fold > 1 ? p.columns : std::min(t.width, t.row);
+    const std::int64_t quads = std::max<std::int64_t>(1, ceil_div(columns, quad));
+    return int(std::clamp<std::int64_t>(ceil_div(std::int64_t(c.row_splits), std::int64_t(fuse::gathered_splits)), 1,
+                                        std::max<std::int64_t>(1, c.threads / quads)));
 }
 
 int column_reductions(const Program& p) {
@@ -45,8 +67,7 @@ int column_reductions(const Program& p) {
 
 std::int64_t column_shared_bytes(const Program& p, const FuseConfig& c) {
     const ColumnTiles t = column_tiles(p, c);
-    const std::int64_t threads_told = std::int64_t(t.across) * std::max(t.down / 2, t.period);
-    return 4 * c.vector_width * (threads_told + std::int64_t(column_reductions(p)) * t.across);
+    return 4 * (std::int64_t(c.threads) * std::max<std::int64_t>(c.vector_width, quad) + column_reductions(p) * found_floats(t, c));
 }
 
 std::int64_t column_counter_bytes(const Program& p, const FuseConfig& c) {
@@ -55,7 +76,7 @@ std::int64_t column_counter_bytes(const Program& p, const FuseConfig& c) {
 
 std::int64_t column_partial_bytes(const Program& p, const FuseConfig& c) {
     const ColumnTiles t = column_tiles(p, c);
-    return 4ll * column_reductions(p) * t.tiles * c.row_splits * t.across * c.vector_width;
+    return 4ll * column_reductions(p) * t.tiles * c.row_splits * found_floats(t, c);
 }
 
 }  // namespace rooftile

@@ -32,6 +32,9 @@ int column_period(const Program& program, int vector_width);
 /// (kernels/expression/row_meaning.hpp).
 double column_depth(const Program& program, const FuseConfig& config);
 
+/// Threads that share four columns of what a tile's CTAs left, where one of the CTAs adds it up.
+int column_parts(const Program& program, const FuseConfig& config);
+
 /// Reductions of columns, each with a place of its own in shared memory and in the workspace.
 int column_reductions(const Program& program);
 /// Static shared memory of a CTA, bytes: what its threads tell each other, and the columns of each reduction.

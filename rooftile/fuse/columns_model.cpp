@@ -52,9 +52,14 @@ FuseFlow columns_flow(const FuseHardware& hw, const Program& p, const ProgramWor
     const double passes = cycles / hw.clock_hz;
     if (f.time.bound == Bound::dram && passes > 2 * f.time.dram) f.time.bound = Bound::latency;
     // The first CTAs' start and loads and the last stores overlap with nothing, nor does what ends the last CTA.
-    const double l2 = max_known(hw.l2_latency, 0);
     double ends = max_known(2 * hw.loaded_latency + hw.dram_latency, 0) + hw.fit.reduction;
-    if (l.gather_turns > 0) ends += (2 + l.gather_turns) * l2 + hw.fit.reduction;
+    if (l.gather_turns > 0) {
+        // What another SM has just written is as far as DRAM: what each leaves, and every turn of what the last one takes; the
+        // count is in L2. All of a tile's sums go into one SM.
+        const double far = max_known(hw.dram_latency, 0);
+        const double into_sm = max_known(l.partial_bytes / l.tiles / hw.l2_port, 0);
+        ends += far + max_known(hw.l2_latency, 0) + std::max(l.gather_turns * far, far + into_sm) + hw.fit.reduction;
+    }
     f.ends = max_known(ends / hw.clock_hz, 0);
     const double working = std::max({passes, f.time.dram, max_known(f.time.l2, 0)});
     if (f.time.launch > working) f.time.bound = Bound::launch;

@@ -18,8 +18,8 @@ struct ColumnsLaunch {
 };
 
 /// Full waves of CTAs and a last one, in each of which an SM's warps wait for memory, compute and stand in DRAM's queue. Behind
-/// it the last CTA's threads come together, and where several share a tile, L2 latencies: of what each leaves, of the count, of
-/// every turn of what the last one takes.
+/// it the last CTA's threads come together, and where several share a tile, what each leaves, the count, and every turn of what the
+/// last one takes.
 FuseFlow columns_flow(const FuseHardware& hw, const Program& program, const ProgramWork& work, const FusedBytes& bytes,
                       const ColumnsLaunch& launch);
 

@@ -460,7 +460,7 @@ double registers_needed(const Program& p, const FuseConfig& config) {
                         base_registers + config.vectors_per_thread * load_words(p, config.vector_width).full);
     // Sums of other CTAs that are on their way, and those that they are added to.
     if (c.row_splits > 1)
-        need = std::max(need, base_registers + register_step + (fuse::gathered_splits + 1.0) * c.vector_width);
+        need = std::max(need, base_registers + 2 * register_step + (fuse::gathered_splits + 1.0) * 4);
     // Chunks that are short are guarded, vector by vector.
     if (c.row_storage == RowStorage::pipelined && !in_whole_iterations(p, c)) need += register_step;
     constexpr double least = 32;

@@ -35,10 +35,11 @@ class ColumnSearch : FuseSearchContext {
         if (const std::int64_t own = columns * period / width; period > 1 && own <= threads) return own <= most ? int(own) : 0;
         const std::int64_t extra = period > 1, shift = width - width / period;
         if (const std::int64_t own = ceil_div(shift + columns, width); own <= most) return int(own);
-        if (most < warp_threads) return 0;  // a warp takes 512 bytes of a row that has as many
-        const std::int64_t vectors = ceil_div(columns, width), tiles = ceil_div(vectors, most - extra);
+        // Of longer ones a tile has whole lines.
         constexpr int line_bytes = 128;
         const std::int64_t line = std::max<std::int64_t>(1, line_bytes / (width * work.narrow_bytes));
+        const std::int64_t vectors = ceil_div(columns, width), tiles = ceil_div(vectors, most - extra);
+        if (most - extra < line) return 0;
         return int(std::min<std::int64_t>(most, ceil_div(ceil_div(vectors, tiles), line) * line + extra));
     }
 
@@ -101,7 +102,7 @@ class ColumnSearch : FuseSearchContext {
                               .splits = double(c.row_splits),
                               .turns = whole_up(double(t.rows) / rows),
                               .useful = elements > 0 ? elements / taken : 1,
-                              .gather_turns = c.row_splits > 1 ? whole_up(c.row_splits / double(fuse::gathered_splits * t.down)) : 0,
+                              .gather_turns = c.row_splits > 1 ? whole_up(c.row_splits / double(fuse::gathered_splits * column_parts(program, c))) : 0,
                               .partial_bytes = c.row_splits > 1 ? double(column_partial_bytes(program, c)) : 0};
         candidate.launch = l;
         candidate.flow = columns_flow(hw, program, work, bytes, l);

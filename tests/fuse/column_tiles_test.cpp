@@ -120,10 +120,10 @@ TEST(ColumnTiles, EveryPlanTakesEveryElementOnce) {
 // The last additions of 2^24 rows by one CTA would be far more than 64 + 2^24 / 32.
 TEST(ColumnTiles, AdditionsAreCounted) {
     const Program p = columns_of(1 << 24, 256);
-    EXPECT_EQ(column_depth(p, config_of(8, 32, 8, 1, 1)), 1 + (1 << 21) + 1 + 3 + 1);
+    EXPECT_EQ(column_depth(p, config_of(8, 32, 8, 1, 1)), 1 + (1 << 21) + 1 + 6 + 1);
     EXPECT_GT(column_depth(p, config_of(8, 32, 8, 1, 1)), meaning::column_roundings(1 << 24));
-    // 32 turns of 8 x 4 rows by 16384 CTAs, of which each of 8 threads adds up 2048.
-    EXPECT_EQ(column_depth(p, config_of(8, 32, 8, 4, 16384)), 4 + 32 + 1 + 3 + 1 + 2048 + 3);
+    // 32 turns of 8 x 4 rows by 16384 CTAs, of which each of 4 threads for four columns adds up 4096; by fours three more.
+    EXPECT_EQ(column_depth(p, config_of(8, 32, 8, 4, 16384)), 4 + 32 + 1 + 6 + 1 + 4096 + 3);
 }
 
 TEST(ColumnTiles, PlansFillTheGpuAndNarrowVectorsFitSharedOperands) {

@@ -80,8 +80,8 @@ inline Mutant last_rows_skipped() {
 inline Mutant split_taken_twice() {
     return {"a reduction of columns adds one CTA's sums twice",
             tiles_of_columns,
-            {{columns, "mine[k].merge(A{part[i].element[k]});",
-              "for (int times = 0; times <= (split + i * down == 1); ++times) mine[k].merge(A{part[i].element[k]});"}}};
+            {{columns, "sum[k].merge(A{of[i].element[k]});",
+              "for (int times = 0; times <= (split + i * parts == 1); ++times) sum[k].merge(A{of[i].element[k]});"}}};
 }
 
 // A tile's columns lie in other vectors every row.
