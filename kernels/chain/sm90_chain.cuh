@@ -6,8 +6,8 @@
 // sums of the one product lie in registers as the other wants its first operand.
 //
 // Two overlaps. In a warpgroup: the product S of the next block is issued before Y += H W2^T of this one, and the next block's
-// function runs while the latter does. Between warpgroups: they issue their products in turns, so that one's function runs beside
-// the other's products.
+// function runs while the latter does. Between warpgroups (`turns`): each has its S to itself, so that one's function runs beside
+// the others' products.
 //
 // The grid is persistent: who is done takes the next tile from a counter. The producer asks for it when it has started the last copy
 // of a tile, some blocks before the consumers are through, and tells them beside X.
@@ -295,9 +295,10 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
             ptx::wgmma_fence();
             multiply_second<C>(sums, pairs, shared, w2_at.stage, block > 1);
             ptx::wgmma_commit();
-            // Nobody waits for the turn behind the last one of a tile.
-            if (C.turns && parties > 1 && !(block == blocks - 1 && warpgroup == parties - 1)) turns.pass();
             ptx::wgmma_wait<1>();
+            // Only now: products of several warpgroups at once would end together, and their functions would run together behind them. Nobody
+            // waits for the turn behind the last one of a tile.
+            if (C.turns && parties > 1 && !(block == blocks - 1 && warpgroup == parties - 1)) turns.pass();
 #pragma unroll
             for (int p = 0; p < products; ++p) pin(hidden[p]);
             release_block<C>(shared.w1_ring(), at.stage);
