@@ -44,7 +44,9 @@ std::optional<UnitShares> shares_of(const Machine& machine, const Plan& plan, st
     if (plan.bound == Bound::dram) s.of_dram = std::max(s.of_dram, busy);
     if (plan.bound == Bound::l2) s.of_l2 = std::max(s.of_l2, busy);
     const MachineReader reader(machine, clock);
-    const double per_sm = reader.number<BytesPerCycle>("dram.per_sm", Per::sm), sms = reader.count("sm.count");
+    // What one SM can have while others ask for less; where nobody measured that, its share.
+    const double per_sm = known_or(reader.number<BytesPerCycle>("dram.per_sm_alone", Per::sm), reader.number<BytesPerCycle>("dram.per_sm", Per::sm)),
+                 sms = reader.count("sm.count");
     s.dram_by_sms = known_or(moved / (per_sm * sms * reader.clock()), s.of_dram);
     return s;
 }
