@@ -88,6 +88,8 @@ std::string text_of(const SideBySide& s, const Plan& first, const Plan& second, 
 
 int beside(const Given& given, const OutputFlags& output, const Invocation& invocation) {
     const Format format = checked_format(output);
+    for (const char* which : {"first", "second"})
+        if (!given.has(which)) throw RequestError(fmt::format("the {} request is missing: rooftile plan beside \"OP ...\" \"OP ...\"", which));
     const Asked asked[] = {asked_of(given.text("first")), asked_of(given.text("second"))};
     std::vector<Problem> problems;
     std::vector<Own> requests;

@@ -45,6 +45,33 @@ TEST(ChainRequests, DocumentsFollowTheirSchemas) {
     EXPECT_EQ(JsonSchema("build-1.json").faults(nlohmann::json::parse(build.out)), "");
 }
 
+TEST(ChainRequests, SimulationsAddUpAndAreDrawn) {
+    const std::string picture = testing::TempDir() + "chain_hits.svg";
+    const Outcome simulated = run({"simulate", "chain", "--machine", "a40", "--m", "20000", "--d", "512", "--ff", "1024", "--form", "carry_over", "--svg", picture, "--json"});
+    EXPECT_EQ(simulated.code, 0) << simulated.err;
+    const auto document = nlohmann::json::parse(simulated.out);
+    EXPECT_GT(document.at("samples").size(), 20u);
+    // The last sample is of nearly all that was asked.
+    const auto& last = document.at("samples").back().at("tensors").at("H");
+    EXPECT_GT(last.at("asked_bytes").get<double>(), 0.95 * document.at("tensors").at("H").at("asked_bytes").get<double>());
+    EXPECT_EQ(document.at("tensors").at("H").at("written_bytes").get<std::int64_t>(), 20000 * 1024 * 2);
+    EXPECT_EQ(run({"simulate", "chain", "--machine", "a40", "--m", "2000", "--d", "512", "--ff", "1024"}).code, 0);
+    expect_refused({"simulate", "chain", "--machine", "a40", "--set", "l2.size=unknown", "--m", "2000", "--d", "512", "--ff", "1024"}, {"l2.size"});
+}
+
+TEST(ChainRequests, TwoPlansSideBySide) {
+    const std::string one = "chain --m 65536 --d 128 --ff 512 --residual", other = "chain --m 65536 --d 512 --ff 2048";
+    const Outcome beside = run({"plan", "beside", one, other, "--machine", "h200-sxm", "--json"});
+    EXPECT_EQ(beside.code, 0) << beside.err;
+    const auto document = nlohmann::json::parse(beside.out);
+    EXPECT_EQ(document.at("first").at("sms").get<int>() + document.at("second").at("sms").get<int>(), 132);
+    EXPECT_LE(document.at("gain").get<double>(), document.at("ceiling").get<double>() * 1.02);
+    expect_refused({"plan", "beside", one}, {"second"});
+    expect_refused({"plan", "beside", one, "nonesuch --m 3"}, {"nonesuch"});
+    expect_refused({"plan", "beside", one, "chain --m 65536 --sideways 3"}, {"--sideways"});
+    expect_refused({"plan", "beside", one, "chain --m"}, {"--m has no value"});
+}
+
 TEST(ChainRequests, PlansAreSweptByTheirLaw) {
     const Outcome sweep = run({"sweep", "chain", "--machine", "h200-sxm", "--draw", "5", "--seed", "3", "--plan-only", "--jsonl"});
     EXPECT_EQ(sweep.code, 0) << sweep.err;
