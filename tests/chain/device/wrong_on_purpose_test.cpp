@@ -22,7 +22,7 @@ TEST_F(WrongOnPurpose, ChainLastBlockDropped) { caught(chain_mutants::last_block
 TEST_F(WrongOnPurpose, ChainFirstBlockAdded) { caught(chain_mutants::first_block_added_to_the_tile_before(), By::exact); }
 TEST_F(WrongOnPurpose, ChainNeighboursColumns) { caught(chain_mutants::neighbours_columns(), By::random); }
 TEST_F(WrongOnPurpose, ChainResidualOfHalf) { caught(chain_mutants::residual_of_half(), By::exact); }
-TEST_F(WrongOnPurpose, ChainTanhGelu) { caught(chain_mutants::tanh_gelu(), By::random); }
+TEST_F(WrongOnPurpose, ChainSigmoidGelu) { caught(chain_mutants::sigmoid_gelu(), By::random); }
 TEST_F(WrongOnPurpose, ChainGatesAndUps) { caught(chain_mutants::gates_and_ups_swapped(), By::random); }
 TEST_F(WrongOnPurpose, ChainRowPastTheLast) { caught(chain_mutants::row_past_the_last(), By::guards); }
 TEST_F(WrongOnPurpose, ChainCounterLeft) { caught(chain_mutants::counter_left(), By::timed); }
