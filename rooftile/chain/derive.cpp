@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::string_view kernel_arch = "sm_90";
 
+constexpr Rule one_stage{"one_stage", "with one stage every block of weights is waited for; two fit"};
+
 /// A product planned by its own operation, as the chain takes it.
 struct Part {
     std::optional<Plan> plan{};
@@ -252,6 +254,12 @@ class Search {
             if (const auto wall = wall_of(hw_, p_, tile)) {
                 set_.rejected.add(wall->reason);
                 if (!nearest || wall->needed / wall->available < nearest->needed / nearest->available) nearest = wall;
+                continue;
+            }
+            ChainTile more = tile;
+            more.stages = 2;
+            if (!request_.exhaustive && !request_.stages && !tile.resident && tile.stages == 1 && !wall_of(hw_, p_, more)) {
+                set_.rejected.add(one_stage);
                 continue;
             }
             ChainPlan plan = begun(ChainForm::on_chip, {}, {});

@@ -28,6 +28,7 @@ std::vector<Field> make_fields() {
         {"x_stages", "N", "Tiles of X in shared memory of form on_chip: 1 or 2", fixed},
         {"resident", "on|off", "Of form on_chip: W1 and W2 come once a CTA and stay; default: on where they fit", fixed},
         {"schedule", "NAME", "Of form on_chip: pingpong (products in turns) or cooperative (as they come)", fixed},
+        {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Forms to keep", "Output"},
     };
 }
@@ -66,6 +67,7 @@ ChainRequest chain_request(const Given& g, int default_top, bool buildable_only)
     constexpr int max_plans = 64, max_small = 1024;
     ChainRequest r;
     r.buildable_only = buildable_only;
+    r.exhaustive = g.has("exhaustive");
     if (g.has("form")) r.form = ChainForm(one_of(g.name("form"), g.text("form"), forms));
     if (g.has("chunk_rows")) r.chunk_rows = whole_number(g.name("chunk_rows"), g.text("chunk_rows"), 1, max_chain_extent);
     r.tile_m = number_if(g, "tile_m", max_small);
