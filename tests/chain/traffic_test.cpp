@@ -7,6 +7,7 @@
 #include <string>
 
 #include "rooftile/core/random.hpp"
+#include "tests/from_environment.hpp"
 
 namespace rooftile {
 namespace {
@@ -95,8 +96,8 @@ ChainProduct any_product(Random& random, std::int64_t m, std::int64_t n, std::in
 
 // No traffic below its bound: every tensor once, H written once where it is a tensor; no single product below its own.
 TEST(ChainTraffic, IsNeverBelowItsBound) {
-    Random random(32);
-    for (int i = 0; i < 2000; ++i) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 32));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 2000); ++i) {
         ChainProblem p;
         p.m = random.whole(1, 1500), p.d = 8 * random.whole(1, 40), p.ff = 8 * random.whole(1, 80);
         p.act = ChainAct(random.pick(4)), p.residual = random.coin();
