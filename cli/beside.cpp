@@ -83,7 +83,7 @@ std::string text_of(const SideBySide& s, const Plan& first, const Plan& second, 
     out += entry("side by side", fmt::format("{}, bound by {}: {} times as fast; no split gains more than {} [M38]", time_text(s.together * 1e6), s.bound,
                                               number_text(s.gain(), 3), number_text(s.ceiling, 3)),
                  terminal);
-    return out + entry("so", s.pays() ? "side by side" : "one after the other: what both want most is the same, or one is too short to fill the other's gaps", terminal);
+    return out + entry("so", s.pays() ? "side by side, by the model; two streams alone split no SMs (docs/dataflow.md)" : "one after the other: what both want most is the same, or one is too short to fill the other's gaps", terminal);
 }
 
 int beside(const Given& given, const OutputFlags& output, const Invocation& invocation) {
