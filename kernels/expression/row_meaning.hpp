@@ -19,8 +19,7 @@ using namespace bounds;
 /// whole vectors, then threads and CTAs meet in halves. Never fewer than 64 threads share a row of more than
 /// 4096.
 inline double roundings(double n) { return 32 + n / 256; }
-/// The same of a column's `n` terms, whose threads may lie side by side rather than below one another: planners keep to it
-/// (rooftile/fuse/column_tiles.hpp).
+/// The same of a column's `n` terms, whose threads may lie side by side rather than below one another: planners keep to it.
 inline double column_roundings(double n) { return 64 + n / 32; }
 
 struct RowSums {
