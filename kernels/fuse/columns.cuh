@@ -1,6 +1,7 @@
 // Reductions of columns. The threads of a CTA lie `across` a row, a vector each, and `down` the rows; each brings its own columns
 // together, then the CTA does, and where several CTAs have parts of the rows, the last of them that comes to an end.
-// rooftile/fuse/column_tiles.hpp has how rows lie that are no whole vectors.
+// rooftile/fuse/column_tiles.hpp has how rows lie that are no whole vectors. Vectors are aligned and loaded whole: the last one of a
+// tensor may reach behind its end, within an aligned vector and so within a page; what it has there is nobody's column.
 #pragma once
 
 #include "kernels/fuse/arguments.hpp"

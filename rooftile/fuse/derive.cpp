@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "rooftile/fuse/column_tiles.hpp"
 #include "rooftile/fuse/derivation.hpp"
 #include "rooftile/fuse/plan.hpp"
 #include "rooftile/fuse/search.hpp"
@@ -70,7 +71,8 @@ FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const Expressio
     const FuseFlow& f = candidate.flow;
     plan.resources = {candidate.config.threads,
                       known_count(candidate.registers),
-                      staged_rows(program, candidate.config).bytes,
+                      program.form == FuseForm::columns ? column_shared_bytes(program, candidate.config)
+                                                        : staged_rows(program, candidate.config).bytes,
                       candidate.config.ctas_per_sm,
                       known_count(f.bytes_in_flight),
                       known_count(f.bytes_in_flight_needed)};
@@ -138,7 +140,7 @@ std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const Exp
     plans.unchecked_constraints = std::move(search.unchecked_constraints);
     if (search.kept.empty()) {
         std::string open =
-            "leave more of vector_width, vectors_per_thread, threads, cluster, stages and row_storage open";
+            "leave more of vector_width, vectors_per_thread, threads, cluster, row_splits, stages and row_storage open";
         if (const auto left_out = plans.rejected.reasons[size_t(Reason::rule)]; left_out > 0)
             open += fmt::format(", or search the {} that rules left out by --exhaustive", left_out);
         if (search.register_need > 0)

@@ -59,6 +59,7 @@ class ColumnSearch : FuseSearchContext {
         constexpr std::int64_t most = 65535;  // of a grid's second axis
         const std::int64_t turns = ceil_div(std::max<std::int64_t>(1, t.rows), std::int64_t(down) * vectors_per_thread);
         std::set<std::int64_t> splits;
+        if (request.reduce_scope == "cta") splits.insert(1);
         if (request.row_splits && *request.row_splits <= turns) splits.insert(*request.row_splits);
         for (int ctas = 1; ctas <= max_known(hw.ctas_per_sm, 1); ++ctas) {
             const double wanted = known_or(whole(hw.sms * ctas / double(std::max<std::int64_t>(1, t.tiles))), 1);
