@@ -113,8 +113,9 @@ DrawLaw fuse_law(const DrawRequest& request) {
     if (request.law == "any")
         throw RequestError(
             "--any-alignment: fuse cannot place base addresses 1 .. 7 elements off an allocation's yet");
-    static constexpr std::string_view laws[] = {"draw"};
-    law_index(request, laws);
+    static constexpr std::string_view laws[] = {"draw", "columns"};
+    if (laws[law_index(request, laws)] == "columns")
+        return {"columns", "reductions of columns, rows and columns 2 to 2^20, half of them whole vectors, elements 2^20 to 2^27", Mode::cold};
     return {"draw",
             "half named, half random expressions, columns 2 to 2^20 (a tenth to 2^28), elements 2^20 to 2^28",
             Mode::cold};
@@ -124,6 +125,19 @@ ExpressionGraph drawn_expression(Random& random) {
     const Space space = drawn_space(random);
     const ExpressionForm form = random.coin() ? random.one_of(named_forms()) : random_form(random);
     return graph_of(form, space, random);
+}
+
+ExpressionGraph drawn_columns(Random& random) {
+    constexpr double most = 1 << 20, least_elements = 1 << 20, most_elements = 1 << 27;
+    const bool whole_vectors = random.coin();
+    std::int64_t rows = 0, columns = 0;
+    do {
+        rows = std::llround(random.log_uniform(2, most)), columns = std::llround(random.log_uniform(2, most));
+        if (whole_vectors) columns = (columns + 7) / 8 * 8;
+    } while (double(rows) * double(columns) < least_elements || double(rows) * double(columns) > most_elements);
+    static constexpr const char* texts[] = {"y = column_sum(x)", "y = column_sum(x)", "y = column_mean(x) * 0.5", "y = column_max(x)"};
+    const TensorDeclaration x[] = {{"x", random.one_in(4) ? Element::fp32 : Element::bf16, {rows, columns}}};
+    return expression_graph(texts[random.pick(std::size(texts))], x);
 }
 
 ProblemTraits fuse_traits(const ExpressionGraph& problem) {
@@ -140,11 +154,13 @@ ProblemTraits fuse_traits(const ExpressionGraph& problem) {
         broadcast |= elements_of(n.shape) < elements;
         mixed |= n.element != problem.nodes[std::size_t(problem.outputs.front().node)].element;
     }
-    for (const GraphNode& n : problem.nodes) whole |= reduces_all(n.op), dropout |= n.op == Op::dropout;
+    bool down_columns = false;
+    for (const GraphNode& n : problem.nodes)
+        whole |= reduces_all(n.op), down_columns |= reduces_columns(n.op), dropout |= n.op == Op::dropout;
     const int row_operations = counts_of(problem).row_operations;
     const bool along_rows = row_operations > 0;
     ProblemTraits t;
-    t.band = along_rows ? "along rows" : whole ? "of everything" : "point-wise";
+    t.band = along_rows ? "along rows" : down_columns ? "along columns" : whole ? "of everything" : "point-wise";
     t.features = {{"rows off 16 B", unaligned},
                   {"rows under 256", along_rows && columns < short_row},
                   {"rows over 262144", along_rows && columns > long_row},

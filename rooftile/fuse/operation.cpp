@@ -122,7 +122,9 @@ class FuseOperation final : public Operation {
         return fuse_heading_text(problem.own.as<ExpressionGraph>(), machine_id, machine_name, terminal);
     }
     DrawLaw law(const DrawRequest& request) const override { return fuse_law(request); }
-    Problem draw(Random& random, const DrawRequest&) const override { return {this, Own::of(drawn_expression(random))}; }
+    Problem draw(Random& random, const DrawRequest& request) const override {
+        return {this, Own::of(request.law == "columns" ? drawn_columns(random) : drawn_expression(random))};
+    }
     ProblemTraits traits(const Problem& problem) const override { return fuse_traits(problem.own.as<ExpressionGraph>()); }
     std::string_view space_rule() const override { return fuse_space_rule(); }
     std::span<const std::string_view> space_keys() const override { return fuse_space_keys(); }

@@ -102,5 +102,22 @@ TEST(FuseDraw, BaseAddressesAreRefused) {
     EXPECT_THROW(fuse_law({.law = "any"}), RequestError);
 }
 
+TEST(FuseDraw, ColumnsKeepTheirLaw) {
+    Random random(7);
+    int whole_vectors = 0;
+    for (int i = 0; i < 200; ++i) {
+        const ExpressionGraph graph = drawn_columns(random);
+        const Shape& x = graph.nodes[size_t(graph.inputs[0])].shape;
+        ASSERT_EQ(x.size(), 2u);
+        EXPECT_GE(elements_of(x), 1 << 20);
+        EXPECT_LE(elements_of(x), 1 << 27);
+        EXPECT_EQ(graph.nodes[size_t(graph.outputs[0].node)].shape, Shape{x[1]});
+        EXPECT_EQ(fuse_traits(graph).band, "along columns");
+        whole_vectors += x[1] % 8 == 0;
+    }
+    EXPECT_GE(whole_vectors, 80);  // half of them and an eighth of the rest
+    EXPECT_LE(whole_vectors, 150);
+}
+
 }  // namespace
 }  // namespace rooftile
