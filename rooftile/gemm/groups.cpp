@@ -127,8 +127,12 @@ class GroupsReader {
     std::int64_t number() {
         std::int64_t value = 0;
         const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-        if (error != std::errc() || value < 0 || value > max_rows)
-            refuse(at_ < text_.size() ? fmt::format("{} is no count of rows", printable(text_.substr(at_, 12))) : "a number is missing at its end");
+        const std::string_view word = text_.substr(at_, text_.find_first_of(" ,x[].\n\r\t", at_) - at_);
+        if (error == std::errc::result_out_of_range || value > max_rows)
+            refuse(fmt::format("{} is more than {} rows", printable(word), max_rows));
+        if (error != std::errc() || value < 0)
+            refuse(at_ < text_.size() ? fmt::format("{} is no count of rows", word.empty() ? printable(text_.substr(at_, 1)) : printable(word))
+                                      : "a number is missing at its end");
         at_ = std::size_t(end - text_.data());
         return value;
     }

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <limits>
 
 #include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/gemm/derivation_choices.hpp"
@@ -83,6 +84,17 @@ std::optional<Refusal> refuse_groups(const GemmProblem& p, const GemmRequest& re
         return Refusal{Reason::instruction,
                        "reverse: its table is made on the host, and how many tiles groups have is known on the device alone; leave it off", 1, 0};
     return std::nullopt;
+}
+
+/// Tiles are counted in 32 bits, and a CTA steps past the last one.
+std::string groups_obstacle(const GemmProblem& p, const GemmConfig& c) {
+    if (!p.groups) return {};
+    constexpr std::int64_t room = std::int64_t{1} << 16;  // more than any GPU has CTAs at once
+    const std::int64_t columns = cluster_grid(p, c.tile_m, c.tile_n, c.cluster_m, c.cluster_n).columns,
+                       rows = p.groups->max_tiles(std::int64_t{c.tile_m} * c.cluster_m);
+    if (rows <= (std::numeric_limits<std::int32_t>::max() - room) / columns) return {};
+    return fmt::format("groups of {} rows have up to {} x {} tiles of {}x{}, 2^31 or more; take larger tiles, or launch parts of the groups", p.m,
+                       rows, columns, c.tile_m, c.tile_n);
 }
 
 /// Pieces of K that no tile has.
@@ -173,6 +185,7 @@ class Sm90Gemm final : public GemmKernel {
                         const GemmHardware& hw) const override {
         if (std::isnan(hw.registers_per_sm) || std::isnan(hw.registers_per_thread))
             return "sm.registers or sm.max_registers_per_thread is unknown, so setmaxnreg cannot be chosen";
+        if (std::string why = groups_obstacle(problem, config); !why.empty()) return why;
         return order_obstacle(problem, config);
     }
     std::vector<std::string> notes(const GemmProblem& problem, const GemmRequest& request,

@@ -77,12 +77,14 @@ TEST(GemmGroupsText, AFileHoldsAList) {
     const std::string path = testing::TempDir() + "groups_of_a_test.txt";
     std::ofstream(path) << "12 7\n0,3x2\n";
     EXPECT_THAT(rows_of(path), ElementsAre(12, 7, 0, 2, 2, 2));
+    std::ofstream(path) << "12 7\n# experts\n3\n";
+    EXPECT_THAT(refusal_of(path), HasSubstr(": # is no count of rows"));
 }
 
 TEST(GemmGroupsText, WhatIsNoListIsRefusedInOneLine) {
     for (const auto& [text, why] : {std::pair{"3x", "a number is missing"}, {"0x4", "as many groups as 0"}, {"1,2,,", "no count of rows"}, {"3x[5..1]", "is empty"},
                                     {"1025x1", "at most 1024"}, {"0,0", "all groups are empty"}, {"nofile", "no such file"}, {"3x[1.5]", "[LO..HI]"},
-                                    {"4x[1..5", "ends with ]"}, {"99999999999", "no count of rows"}, {"2x2147483647", "rows in all"}}) {
+                                    {"4x[1..5", "ends with ]"}, {"3x99999999999999999999", "99999999999999999999 is more than 2147483647 rows"}, {"2147483648", "2147483648 is more than"}, {"2x2147483647", "rows in all"}}) {
         EXPECT_THAT(refusal_of(text), HasSubstr(why)) << text;
         EXPECT_EQ(refusal_of(text).find('\n'), std::string::npos);
     }
@@ -199,6 +201,15 @@ TEST(GemmGroups, WeightsOfATallGroupAreReadOnce) {
     EXPECT_LT(double(plans_of(p, outcome, request).front().prediction.dram_bytes.value()), 1.02 * p.compulsory_bytes().value);
     request.order = Order::row;
     EXPECT_GT(double(plans_of(p, outcome, request).front().prediction.dram_bytes.value()), 1.1 * p.compulsory_bytes().value);
+}
+
+// 2^31 rows or so in tiles of 256 x 256: 8e6 x 512, which an int counts no more.
+TEST(GemmGroups, TilesAreCountedIn32Bits) {
+    GemmRequest request;
+    request.buildable_only = true;
+    const auto outcome = derive(machine_by_id("h200-sxm"), grouped("1024x2000000", 131072, 64), request);
+    ASSERT_TRUE(std::holds_alternative<Infeasible>(outcome));
+    EXPECT_THAT(std::get<Infeasible>(outcome).message, HasSubstr("2^31 or more"));
 }
 
 TEST(GemmGroups, RefusedAreBatchesPiecesAndTables) {
