@@ -62,8 +62,7 @@ std::string traffic_text(const AttentionPrediction& p) {
     if (!p.dram_bytes || !p.dram_lower_bound_bytes) return "?";
     return fmt::format("{} from and to DRAM, at least {}; {} asked of L2", scaled_text(double(*p.dram_bytes), "B"),
                        scaled_text(double(*p.dram_lower_bound_bytes), "B"),
-                       p.l2_bytes ? scaled_text(double(*p.l2_bytes), "B") : "?")
-           + (p.unfused_moved_bytes ? fmt::format("; as three kernels {}", scaled_text(double(*p.unfused_moved_bytes), "B")) : std::string());
+                       p.l2_bytes ? scaled_text(double(*p.l2_bytes), "B") : "?");
 }
 
 }  // namespace
@@ -119,6 +118,9 @@ std::string plan_text(const AttentionPlans& plans, bool explain, std::span<const
                                  number_text(*p.overlap_ceiling, 3), number_text(*p.overlap_gain, 3)),
                      terminal);
     out += entry("traffic", traffic_text(p), terminal);
+    if (p.unfused_moved_bytes)
+        out += entry("unfused", fmt::format("as three kernels {} would be read and written", scaled_text(double(*p.unfused_moved_bytes), "B")),
+                     terminal);
     if (!best.buildable) out += entry("not buildable", best.why_not, terminal);
     if (plans.rejected.count() > 0)
         out += entry("rejected", fmt::format("{} configurations by constraints, or behind those kept", plans.rejected.count()),
