@@ -1,6 +1,8 @@
 // `plan beside`: two independent plans at the same time, or one after the other.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/target.hpp"
@@ -60,7 +62,7 @@ Asked asked_of(const std::string& line) {
 
 Json part_of(const Plan& plan, const UnitShares& s, int sms) {
     const auto us = [](double seconds) { return seconds * 1e6; };
-    return {{"op", plan.operation->name()}, {"problem", plan.operation->short_name(plan.problem)}, {"plan", plan.operation->label(plan)},
+    return {{"op", plan.operation->name()}, {"problem", plan.operation->short_name(plan.problem)}, {"plan", plan.operation->label(plan)}, {"buildable", plan.buildable},
             {"time_us", us(s.seconds)},     {"sms", sms},          {"sm_us", us(s.of_sms)},
             {"l2_us", us(s.of_l2)},         {"dram_us", us(s.of_dram)}};
 }
@@ -71,7 +73,7 @@ std::string text_of(const SideBySide& s, const Plan& first, const Plan& second, 
     for (std::size_t i = 0; i < 2; ++i) {
         const UnitShares& u = s.parts[i];
         table.row({{std::string(plans[i]->operation->name()) + " " + plans[i]->operation->short_name(plans[i]->problem)},
-                   {plans[i]->operation->label(*plans[i])},
+                   {plans[i]->operation->label(*plans[i]) + (plans[i]->buildable ? "" : " (not buildable)")},
                    {time_text(u.seconds * 1e6)},
                    {time_text(u.of_sms * 1e6)},
                    {time_text(u.of_l2 * 1e6)},
@@ -95,7 +97,7 @@ int beside(const Given& given, const OutputFlags& output, const Invocation& invo
     std::vector<Own> requests;
     for (const Asked& one : asked) {
         problems.push_back(one.operation->problem(one.given));
-        requests.push_back(one.operation->request(one.given, {.top = 1}));
+        requests.push_back(one.operation->request(one.given, {}));
     }
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
@@ -103,7 +105,9 @@ int beside(const Given& given, const OutputFlags& output, const Invocation& invo
     for (std::size_t i = 0; i < 2; ++i) {
         PlanSet set = derive_for(target, problems[i], requests[i]);
         if (set.refusal) return report_refusal(set, context, output);
-        plans.push_back(std::move(set.plans.front()));
+        // The first that can be built; where none can, the first, and the text and the document say so.
+        const auto built = std::find_if(set.plans.begin(), set.plans.end(), [](const Plan& plan) { return plan.buildable; });
+        plans.push_back(built == set.plans.end() ? set.plans.front() : *built);
     }
     std::string why;
     const auto found = side_by_side(*target.machine, plans[0], plans[1], why);

@@ -203,19 +203,18 @@ class Search {
 
     /// Chunks of rows by the room that H may take of L2, and those that fill a wave of the first product's tiles.
     void persistent() {
-        // Little of it waits for DRAM, so that its tiles are those which are fastest on the chip.
-        const auto fast = std::make_shared<const Machine>(without_dram(*machine_));
-        Part first = planned(fast, hw_, first_product(p_, first_.with_epilogue), first_product(p_, false)),
-             second = planned(fast, hw_, second_product(p_, second_.with_epilogue && p_.residual), second_product(p_, false));
-        if (!first.plan || !second.plan) first = first_, second = second_;
-        ChainPlan best = begun(ChainForm::persistent, first.product, second.product);
-        // One kernel has one height of tiles; K in pieces would need sums through memory.
+        // Little of it waits for DRAM, so that its tiles are those which are fastest on the chip; one kernel has one height of tiles, and K in
+        // pieces would need sums through memory.
         constexpr int tile_m = 128;
-        for (ChainProduct& p : best.config.products) {
-            p.clusters = std::max<std::int64_t>(1, p.clusters * p.cluster_m * p.cluster_n * p.k_parts);
-            p.tile_m = tile_m, p.cluster_m = p.cluster_n = p.k_parts = 1;
-            p.order = Order::column;
+        const auto fast = std::make_shared<const Machine>(without_dram(*machine_));
+        const Part first = of_height(fast, first_product(p_, first_.with_epilogue), first_.product, tile_m),
+                   second = of_height(fast, second_product(p_, second_.with_epilogue && p_.residual), second_.product, tile_m);
+        if (!first.plan || !second.plan) {
+            set_.rejected.add(Reason::instruction);
+            return;
         }
+        ChainPlan best = begun(ChainForm::persistent, first.product, second.product);
+        for (ChainProduct& p : best.config.products) p.order = Order::column, p.group = 1;
         const std::int64_t unit = tile_m;
         std::vector<std::int64_t> heights;
         const auto offer = [&](double rows) {
@@ -244,6 +243,25 @@ class Search {
             best.prediction.traffic = std::move(traffic);
         }
         add(std::move(best), "no kernel takes tiles of two products from one queue yet", &*first.plan, &*second.plan);
+    }
+
+    /// A product in the fastest of its tiles of that height, one CTA a tile.
+    Part of_height(const std::shared_ptr<const Machine>& machine, const Given& product, const ChainProduct& like, int tile_m) const {
+        Part best;
+        double fastest = INFINITY;
+        for (const int tile_n : {64, 128, 192, 256}) {
+            Given given = product;
+            given.add("tile", fmt::format("{}x{}x{}", tile_m, tile_n, like.tile_k));
+            given.add("cluster", "1x1");
+            given.add("split_k", "1");
+            Part part = planned(machine, hw_, given, given);
+            if (!part.plan) continue;
+            const double seconds = part_predictors(*machine, std::span(&*part.plan, 1)).front()(*machine).front().seconds;
+            if (best.plan && !(seconds < fastest)) continue;
+            fastest = seconds;
+            best = std::move(part);
+        }
+        return best;
     }
 
     void on_chip() {
@@ -344,7 +362,7 @@ class Search {
             plan.parts = {first ? *first : *first_.plan, second ? *second : *second_.plan};
             for (std::size_t i = 0; i < 2; ++i) own.part_configs[i] = plan.parts[i].operation->config_record(plan.parts[i]);
         }
-        resources(own);
+        resources(own, plan.parts);
         ChainPrediction& out = own.prediction;
         const bool known = !out.traffic.tensors.empty();
         const ChainTime time = on_chip || known ? chain_time(*machine_, own, plan.parts, second ? part_predictors(*machine_, plan.parts) : predictors_) : ChainTime{};
@@ -369,15 +387,15 @@ class Search {
 
     static std::optional<double> known_value(double x) { return std::isnan(x) ? std::nullopt : std::optional(x); }
 
-    void resources(ChainPlan& own) const {
+    void resources(ChainPlan& own, std::span<const Plan> parts) const {
         if (own.config.form != ChainForm::on_chip) {
-            own.workspace_bytes = own.config.form == ChainForm::persistent
-                                      ? 2 * own.config.chunk_rows * p_.ff * ChainProblem::element_bytes
-                                      : p_.h_bytes();
+            own.workspace_bytes = own.config.form == ChainForm::persistent ? 2 * own.config.chunk_rows * p_.ff * ChainProblem::element_bytes
+                                                                           : chain_workspace_bytes(p_, parts);
             return;
         }
         const Sm90ChainConfig k = kernel_config(p_, own.config.tile);
         const ChainRegisters r = chain_registers(hw_, own.config.tile.consumer_warpgroups());
+        own.workspace_bytes = chain_counter_bytes;
         own.threads = k.threads();
         own.shared_bytes = k.shared_bytes();
         own.accumulator_registers = k.accumulator_registers();
@@ -386,10 +404,12 @@ class Search {
     }
 
     void rank() {
-        // What has no time comes last; of equals the form with fewer kernels.
-        std::stable_sort(set_.plans.begin(), set_.plans.end(), [](const Plan& a, const Plan& b) {
+        // What has no time comes last. A form that nobody can build yet must be ahead by more than the model errs.
+        constexpr double models_error = 0.05;
+        const auto counted = [](const Plan& plan) { return *plan.time_us * (plan.buildable ? 1 : 1 + models_error); };
+        std::stable_sort(set_.plans.begin(), set_.plans.end(), [&](const Plan& a, const Plan& b) {
             if (a.time_us.has_value() != b.time_us.has_value()) return a.time_us.has_value();
-            return a.time_us && *a.time_us < *b.time_us * (1 - 1e-6);
+            return a.time_us && counted(a) < counted(b) * (1 - 1e-6);
         });
         const auto kept = std::min(set_.plans.size(), std::size_t(request_.top));
         set_.rejected.add(Reason::dominated, std::int64_t(set_.plans.size() - kept));
@@ -462,9 +482,19 @@ ChainTime chain_time(const Machine& machine, const ChainPlan& plan, std::span<co
         return on_chip_time(hw, plan.problem, plan.config.tile, known ? double(traffic.dram_bytes()) : unknown_number).time;
     if (!known || parts.size() != 2) return {};
     const Machine no_dram = without_dram(machine);
+    const auto bound_of = [](const Plan& part) { return part.bound.value_or(Bound::tensor); };
     const ProductTime first = time_of(machine, no_dram, parts[0], predictors[0]), second = time_of(machine, no_dram, parts[1], predictors[1]);
-    return plan.config.form == ChainForm::persistent ? persistent_time(hw, first, second, traffic)
-                                                     : two_kernels_time(hw, first, second, traffic);
+    if (plan.config.form == ChainForm::persistent) return persistent_time(hw, first, second, traffic);
+    ChainTime time = two_kernels_time(hw, first, second, traffic);
+    if (time.bound != Bound::dram) time.bound = bound_of(first.seconds > second.seconds ? parts[0] : parts[1]);
+    return time;
+}
+
+std::int64_t chain_workspace_bytes(const ChainProblem& problem, std::span<const Plan> parts) {
+    const auto aligned = [](std::int64_t bytes) { return (bytes + chain_workspace_alignment - 1) / chain_workspace_alignment * chain_workspace_alignment; };
+    std::int64_t sum = aligned(problem.h_bytes());
+    for (const Plan& part : parts) sum += aligned(number_of(part.operation->resources_record(part), "workspace_bytes").value_or(0));
+    return sum;
 }
 
 Predictor chain_predictor(const Machine& machine, std::span<const Plan> plans) {

@@ -77,6 +77,14 @@ ChainRequest chain_request(const Given& g, int default_top, bool buildable_only)
     r.x_stages = number_if(g, "x_stages", most_x_stages);
     if (g.has("resident")) r.resident = one_of(g.name("resident"), g.text("resident"), switches) == 1;
     if (g.has("schedule")) r.schedule = Schedule(one_of(g.name("schedule"), g.text("schedule"), schedules));
+    // What is fixed of one form fixes the form.
+    for (const char* key : {"chunk_rows", "tile_m", "tile_ff", "stages", "x_stages", "resident", "schedule"}) {
+        if (!g.has(key)) continue;
+        const ChainForm of = std::string_view(key) == "chunk_rows" ? ChainForm::persistent : ChainForm::on_chip;
+        if (r.form.value_or(of) != of)
+            throw RequestError(fmt::format("{} is of form {}, and {} is asked for", g.name(key), forms[std::size_t(of)], forms[std::size_t(*r.form)]));
+        r.form = of;
+    }
     r.top = number_if(g, "top", max_plans).value_or(default_top);
     return r;
 }

@@ -125,7 +125,7 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
     double longest = on_chip;
     if (dram > longest) longest = dram, t.bound = Bound::dram;
     if (hw.launch_seconds > longest) t.bound = Bound::launch;
-    t.seconds = std::isnan(on_chip) || std::isnan(dram) ? unknown_number : longest + fill + hw.launch_seconds;
+    t.seconds = std::isnan(on_chip) || std::isnan(dram) ? unknown_number : longest + fill + max_known(hw.launch_seconds, 0);
     return out;
 }
 

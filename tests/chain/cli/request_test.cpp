@@ -12,6 +12,8 @@ TEST(ChainRequests, AreRefusedWhereTheyAreWrong) {
     expect_refused({"plan", "chain", "--m", "64", "--d", "60", "--ff", "64"}, {"d is 60"});
     expect_refused({"plan", "chain", "--m", "64", "--d", "64", "--ff", "64", "--act", "tanh"}, {"--act", "swiglu"});
     expect_refused({"plan", "chain", "--m", "64", "--d", "64", "--ff", "64", "--form", "best"}, {"--form", "on_chip"});
+    expect_refused({"plan", "chain", "--m", "64", "--d", "64", "--ff", "64", "--form", "two_kernels", "--stages", "2"}, {"--stages", "on_chip"});
+    expect_refused({"plan", "chain", "--m", "64", "--d", "64", "--ff", "64", "--form", "on_chip", "--chunk-rows", "64"}, {"--chunk-rows", "persistent"});
     expect_refused({"plan", "chain", "--m", "64", "--d", "64", "--ff", "64", "--energy"}, {"--energy", "not modelled"});
 }
 
@@ -50,6 +52,7 @@ TEST(ChainRequests, SimulationsAddUpAndAreDrawn) {
     const Outcome simulated = run({"simulate", "chain", "--machine", "a40", "--m", "20000", "--d", "512", "--ff", "1024", "--form", "carry_over", "--svg", picture, "--json"});
     EXPECT_EQ(simulated.code, 0) << simulated.err;
     const auto document = nlohmann::json::parse(simulated.out);
+    EXPECT_EQ(JsonSchema("chain_simulation-1.json").faults(document), "");
     EXPECT_GT(document.at("samples").size(), 20u);
     // The last sample is of nearly all that was asked.
     const auto& last = document.at("samples").back().at("tensors").at("H");
@@ -65,6 +68,7 @@ TEST(ChainRequests, TwoPlansSideBySide) {
     EXPECT_EQ(beside.code, 0) << beside.err;
     const auto document = nlohmann::json::parse(beside.out);
     EXPECT_EQ(document.at("first").at("sms").get<int>() + document.at("second").at("sms").get<int>(), 132);
+    EXPECT_EQ(JsonSchema("beside-1.json").faults(document), "");
     EXPECT_LE(document.at("gain").get<double>(), document.at("ceiling").get<double>() * 1.02);
     expect_refused({"plan", "beside", one}, {"second"});
     expect_refused({"plan", "beside", one, "nonesuch --m 3"}, {"nonesuch"});
