@@ -47,7 +47,8 @@ struct Sm90GemmConfig {
     bool promoted = false;
     /// What they are promoted by: a scale for each row of A and 128 columns of B, of that stage's 128 of K.
     bool block_scales = false;
-    /// Of a thread, beside the plain kernel's: what a caller's epilogue holds. The planner's alone; 0: there is none.
+    /// What is stored is an expression of the sums; of a thread, beside the plain kernel's, what it holds. The planner's alone.
+    bool expression = false;
     int epilogue_registers = 0;
 
     // What the hardware fixes.

@@ -43,7 +43,7 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
     if (c.in_pieces)
         return "no overlapped epilogue with K in pieces: a CTA has one tile, and no products after it";
     if (c.result_bytes() > 2) return "no overlapped epilogue of fp32 results: what waits would take as many registers as the sums";
-    if (c.epilogue_registers > 0)
+    if (c.expression)
         return "no overlapped epilogue with an expression: what waits to be stored would be finished first, at once";
     if (!c.tma_store)
         return "no overlapped epilogue without TMA: predicated stores hold addresses and bounds besides";
@@ -101,6 +101,7 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .group_slots = p.groups ? group_slots(p.groups->count()) : 0,
                           .promoted = p.promoted(),
                           .block_scales = p.block_scales(),
+                          .expression = bool(p.epilogue),
                           .epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab, operand_staged(p, t.k_parts())) : 0};
     give_registers(config, c, r);
     return config;
