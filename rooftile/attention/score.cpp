@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include "rooftile/error.hpp"
+#include "rooftile/expression/cost.hpp"
 #include "rooftile/expression/text.hpp"
 
 namespace rooftile {
@@ -58,8 +60,11 @@ ScoreOperand operand_of(const TensorDeclaration& t, std::int64_t heads) {
 }  // namespace
 
 int AttentionScore::registers() const {
-    constexpr int of_a_value = 20;  // from what ptxas needs (tests/attention/compile)
-    return of_a_value + int(operands.size()) + (by_place ? 2 : 0);
+    // From what ptxas needs (tests/attention/compile): of a value, and of a function's constants and terms beside it.
+    constexpr int of_a_value = 20, of_a_function = 8;
+    const bool functions =
+        std::ranges::any_of(graph.nodes, [](const GraphNode& n) { return cost_of(n, Element::fp32).mufu > 0; });
+    return of_a_value + (functions ? of_a_function : 0) + int(operands.size()) + (by_place ? 2 : 0);
 }
 
 std::int64_t AttentionScore::bytes(std::int64_t heads) const {
