@@ -60,11 +60,11 @@ ScoreOperand operand_of(const TensorDeclaration& t, std::int64_t heads) {
 }  // namespace
 
 int AttentionScore::registers() const {
-    // From what ptxas needs (tests/attention/compile): of a value, and of a function's constants and terms beside it.
-    constexpr int of_a_value = 20, of_a_function = 8;
+    // From what ptxas needs (tests/attention/compile): of a value, of a function's constants and terms, of i and j.
+    constexpr int of_a_value = 20, of_a_function = 16, of_places = 12;
     const bool functions =
         std::ranges::any_of(graph.nodes, [](const GraphNode& n) { return cost_of(n, Element::fp32).mufu > 0; });
-    return of_a_value + (functions ? of_a_function : 0) + int(operands.size()) + (by_place ? 2 : 0);
+    return of_a_value + (functions ? of_a_function : 0) + int(operands.size()) + (by_place ? of_places : 0);
 }
 
 std::int64_t AttentionScore::bytes(std::int64_t heads) const {
