@@ -331,7 +331,7 @@ template <Sm90ChainConfig C>
 __global__ void __launch_bounds__(C.threads(), 1)
     sm90_chain(const __grid_constant__ TensorMap map_x, const __grid_constant__ TensorMap map_w1,
                const __grid_constant__ TensorMap map_w2, const __grid_constant__ ChainArguments args) {
-    static_assert(C.tile_m % 64 == 0 && C.tile_m <= 256 && C.tile_ff % 64 == 0 && C.tile_ff <= 256, "wgmma's shape; a TMA box");
+    static_assert(C.tile_m % 64 == 0 && C.tile_m <= 192 && C.tile_ff % 64 == 0 && C.tile_ff <= 256, "wgmma's shape; a TMA box");
     static_assert(C.d % 64 == 0 && C.d <= 256, "boxes; the widths of wgmma_registers");
     extern __shared__ __align__(Sm90ChainConfig::tile_alignment) unsigned char memory[];
     const Sm90ChainShared<C> shared{ptx::shared_address(memory)};

@@ -291,10 +291,10 @@ class Search {
         if (!best) {
             if (nearest && refusal_.empty())
                 refusal_ = nearest->reason == Reason::instruction
-                               ? fmt::format("form on_chip keeps rows of Y of at most 256 columns in registers, tiles of 64 to 256 rows, blocks of 64 or 128 columns of H; d is {}", p_.d)
+                               ? fmt::format("form on_chip keeps rows of Y of at most 256 columns in registers, tiles of 64, 128 or 192 rows, blocks of 64 or 128 columns of H; d is {}", p_.d)
                                : fmt::format("form on_chip needs {:.0f} {} where {} has {:.0f}", nearest->needed,
                                              nearest->reason == Reason::registers ? "registers a thread" : "B of shared memory", machine_->id, nearest->available);
-            if (refusal_.empty()) refusal_ = "form on_chip has tiles of 64 to 256 rows, blocks of 64 or 128 columns of H and 1 to 4 stages";
+            if (refusal_.empty()) refusal_ = "form on_chip has tiles of 64, 128 or 192 rows, blocks of 64 or 128 columns of H and 1 to 4 stages";
             reason_ = nearest ? nearest->reason : Reason::instruction;
             return;
         }
@@ -311,7 +311,7 @@ class Search {
         std::vector<ChainTile> out;
         const auto open = [](const auto& fixed, const auto& value) { return !fixed || *fixed == value; };
         for (const bool resident : {true, false})
-            for (const int tile_m : {64, 128, 192, 256})
+            for (const int tile_m : {64, 128, 192})
                 for (const int tile_ff : {64, 128})
                     for (const int stages : {1, 2, 3, 4}) {
                         ChainTile tile{tile_m, tile_ff, stages};

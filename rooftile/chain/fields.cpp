@@ -22,7 +22,7 @@ std::vector<Field> make_fields() {
         {"type", "TYPE", "Of all tensors and the intermediate: bf16 (default) or fp16; fp32 accumulation", problem},
         {"form", "NAME", "two_kernels, carry_over, persistent or on_chip", fixed},
         {"chunk_rows", "N", "Rows that the persistent form takes through both products together", fixed},
-        {"tile_m", "N", "Rows of a tile of form on_chip: 64, 128, 192 or 256", fixed},
+        {"tile_m", "N", "Rows of a tile of form on_chip: 64, 128 or 192", fixed},
         {"tile_ff", "N", "Columns of the intermediate that form on_chip makes and uses at a time: 64 or 128", fixed},
         {"stages", "N", "Blocks of W1, and of W2, in shared memory of form on_chip", fixed},
         {"x_stages", "N", "Tiles of X in shared memory of form on_chip: 1 or 2", fixed},
