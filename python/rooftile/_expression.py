@@ -162,7 +162,8 @@ def _along_rows(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Tra
     if name in _TO_COLUMNS and _leaves_last(axis):
         if keep:
             raise RequestError(f"{name} along axis {axis}: what is reduced loses its axes in an expression; give keepdim=False")
-        return Traced(f"{_TO_COLUMNS[name]}({{}})", (x,))
+        axes = 1 if isinstance(axis, int) else len(axis)
+        return Traced(f"{_TO_COLUMNS[name]}({{}}, axes={axes})", (x,))
     if axis not in (-1, (-1,), [-1]):
         before = ", or along all before it" if name in _TO_COLUMNS else ""
         raise RequestError(f"{name} along axis {axis}: expressions work along the last one, dim=-1{before}")

@@ -378,8 +378,8 @@ def _last(function: Callable[..., torch.Tensor]) -> Callable[[torch.Tensor], tor
     return lambda x: function(x, dim=-1, keepdim=True)
 
 
-def _columns(function: Callable[..., torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
-    return lambda x: function(x, dim=tuple(range(x.dim() - 1)))
+def _columns(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    return lambda x, axes=0: function(x, dim=tuple(range(x.dim() - 1)))
 
 
 def _layernorm(x, gamma=None, beta=None, eps=1e-5):

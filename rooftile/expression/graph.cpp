@@ -42,7 +42,8 @@ class Writer {
             if (i) out_ += ", ";
             write(n.operands[i], 0, depth + 1);
         }
-        if (!row.attributes[0].name.empty()) out_ += fmt::format(", {}={}", row.attributes[0].name, n.value);
+        const bool told = !reduces_columns(n.op) || n.value != 0;
+        if (!row.attributes[0].name.empty() && told) out_ += fmt::format(", {}={}", row.attributes[0].name, n.value);
         for (int i : {1, 2})
             if (!row.attributes[i].name.empty())
                 out_ += fmt::format(", {}={}", row.attributes[i].name, i == 1 ? n.seed : n.offset);

@@ -188,6 +188,11 @@ int GraphBuilder::apply(Op op, const std::vector<int>& operands, const Attribute
     for (int i : operands) numbers = numbers && node(i).op == Op::number;
     if (numbers) return fold(op, operands, column);
     check_attribute(operator_of(op), attributes.value, column);
+    if (const GraphNode& x = node(operands[0]);
+        reduces_columns(op) && attributes.value != 0 && attributes.value != double(x.shape.size() - 1))
+        throw ExpressionError(fmt::format("{} along {} axes of {}: it works along all but the last, which are {}", name_of(op),
+                                          attributes.value, words(x), x.shape.size() - 1),
+                              column);
 
     GraphNode n{.op = op,
                 .operands = operands,

@@ -20,6 +20,8 @@ using namespace meaning;
 #define ROOFTILE_ELEMENT(...) {__VA_ARGS__, #__VA_ARGS__}
 #define ROOFTILE_ROW(function) {function<HostRow>, #function}
 
+/// How many axes a reduction of columns is told to leave out, which must be all but the last; 0: it is not told.
+constexpr Attribute reduced_axes{"axes", 0, 7, "0 .. 7"};
 constexpr Attribute epsilon(double preset) { return {"eps", preset, 1e30, "at least 0"}; }
 constexpr OpCost selection{1, 0, 1};  // one instruction of the integer and logic pipe
 
@@ -269,14 +271,20 @@ constexpr Operator rows[] = {
 
     {.kind = Kind::reduces_columns,
      .name = "column_sum",
+     .arguments = "x, axes=0",
+     .attributes = {reduced_axes},
      .meaning = {.row = ROOFTILE_ROW(column_sum)},
      .steps = {Reduction::sum, RowPart::sum}},
     {.kind = Kind::reduces_columns,
      .name = "column_mean",
+     .arguments = "x, axes=0",
+     .attributes = {reduced_axes},
      .meaning = {.row = ROOFTILE_ROW(column_mean)},
      .steps = {Reduction::sum, RowPart::mean}},
     {.kind = Kind::reduces_columns,
      .name = "column_max",
+     .arguments = "x, axes=0",
+     .attributes = {reduced_axes},
      .needs_elements = true,
      .meaning = {.row = ROOFTILE_ROW(row_max)},
      .cost = {.fp32 = {2, 0, 1}},

@@ -105,6 +105,8 @@ TEST(Expression, ReductionsOfColumnsNeedRows) {
     EXPECT_THAT(refusal("y = column_max(x)", {"x:bf16[0,8]"}), HasSubstr("of nothing"));
     EXPECT_EQ(refusal("y = column_max(x)", {"x:bf16[8,0]"}), "accepted");  // no column is without a value
     EXPECT_EQ(refusal("y = column_sum(x)", {"x:bf16[0,8]"}), "accepted");
+    EXPECT_EQ(refusal("y = column_sum(x, axes=2)", {"x:bf16[2,3,8]"}), "accepted");
+    EXPECT_THAT(refusal("y = column_sum(x, axes=1)", {"x:bf16[2,3,8]"}), HasSubstr("along 1 axes of bf16[2,3,8]: it works along all but the last, which are 2"));
 }
 
 TEST(Expression, RefusalsPointAtTheColumn) {
