@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <map>
-#include <mutex>
 
 #include "kernels/ptx/tensor_map.hpp"
 #include "rooftile/attention/device/score_source.hpp"
@@ -14,6 +12,7 @@
 #include "rooftile/elapsed.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"
+#include "rooftile/runtime/in_contexts.hpp"
 
 namespace rooftile {
 namespace {
@@ -123,17 +122,10 @@ class AttentionRunnable final : public Runnable {
 
   private:
     const Loaded& loaded() const {
-        const std::uint64_t id = context_id(current_context());
-        std::lock_guard lock(mutex_);
-        if (auto found = contexts_.find(id); found != contexts_.end()) return found->second;
-        const int device = current_device();  // throws where no context is current
-        Driver::instance().require_arch(device, plan_.arch);
-        if (!module_) module_ = Module(compiled_.compiled.cubin);
-        Loaded made;
-        made.function = module_.function(compiled_.compiled.lowered_names.front());
-        made.function.allow_shared(config_.shared_bytes());
-        made.sms = Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-        return contexts_.emplace(id, std::move(made)).first->second;
+        return contexts_.here(compiled_.compiled, plan_.arch, [&](Function function, int device) {
+            function.allow_shared(config_.shared_bytes());
+            return Loaded{std::move(function), Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)};
+        });
     }
 
     AttentionPlan plan_;
@@ -141,9 +133,7 @@ class AttentionRunnable final : public Runnable {
     Source source_;
     CachedCompile compiled_;
     double seconds_;
-    mutable std::mutex mutex_;
-    mutable Module module_;
-    mutable std::map<std::uint64_t, Loaded> contexts_;  // references into a map stay valid
+    InContexts<Loaded> contexts_;
 };
 
 }  // namespace

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <map>
-#include <mutex>
 
 #include "kernels/measure/philox.hpp"
 #include "rooftile/elapsed.hpp"
@@ -16,6 +14,7 @@
 #include "rooftile/fuse/staging.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"
+#include "rooftile/runtime/in_contexts.hpp"
 
 namespace rooftile {
 namespace {
@@ -97,26 +96,18 @@ struct FuseKernel::State {
     double seconds = 0;
 
     const Loaded& loaded() const {
-        const std::uint64_t id = context_id(current_context());
-        std::lock_guard lock(mutex);
-        if (auto found = contexts.find(id); found != contexts.end()) return found->second;
-        const int device = current_device();  // throws where no context is current
-        Driver::instance().require_arch(device, plan.arch);
-        if (!module) module = Module(compiled.compiled.cubin);
-        Loaded made;
-        made.function = module.function(compiled.compiled.lowered_names.front());
-        if (const unsigned bytes = fuse_launch(plan, 1).shared_bytes; bytes > 0)
-            made.function.allow_shared(int(bytes));
-        if (fuse_launch(plan, 1).cluster_x > 1) allow_any_cluster(made.function);
-        leave_shared_memory(made.function, plan, compiled.compiled.entries.front(), device);
-        made.grid = grid_here(made.function, plan, device);
-        return contexts.emplace(id, std::move(made)).first->second;
+        return contexts.here(compiled.compiled, plan.arch, [&](Function function, int device) {
+            if (const unsigned bytes = fuse_launch(plan, 1).shared_bytes; bytes > 0)
+                function.allow_shared(int(bytes));
+            if (fuse_launch(plan, 1).cluster_x > 1) allow_any_cluster(function);
+            leave_shared_memory(function, plan, compiled.compiled.entries.front(), device);
+            const int grid = grid_here(function, plan, device);
+            return Loaded{std::move(function), grid};
+        });
     }
 
   private:
-    mutable std::mutex mutex;
-    mutable Module module;
-    mutable std::map<std::uint64_t, Loaded> contexts;  // references into a map stay valid
+    InContexts<Loaded> contexts;
 };
 
 const FusePlan& FuseKernel::plan() const { return state_->plan; }

@@ -1,0 +1,38 @@
+// A compiled kernel in every context that launches it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "rooftile/runtime/driver.hpp"
+#include "rooftile/runtime/driver_table.hpp"
+#include "rooftile/runtime/nvrtc.hpp"
+
+namespace rooftile {
+
+/// The first entry of a cubin, loaded once, with what `Loaded` keeps of it in each context. Any thread may ask.
+template <class Loaded>
+class InContexts {
+  public:
+    /// What `load(function, device)` made in the current context, which is called where nobody has asked there before. Throws
+    /// where no context is current, or its GPU does not run code for `arch` ("sm_90").
+    template <class Load>
+    const Loaded& here(const Compiled& compiled, const std::string& arch, Load load) const {
+        const std::uint64_t id = context_id(current_context());
+        std::lock_guard lock(mutex_);
+        if (auto found = contexts_.find(id); found != contexts_.end()) return found->second;
+        const int device = current_device();  // throws where no context is current
+        Driver::instance().require_arch(device, arch);
+        if (!module_) module_ = Module(compiled.cubin);
+        return contexts_.emplace(id, load(module_.function(compiled.lowered_names.front()), device)).first->second;
+    }
+
+  private:
+    mutable std::mutex mutex_;
+    mutable Module module_;
+    mutable std::map<std::uint64_t, Loaded> contexts_;  // references into a map stay valid
+};
+
+}  // namespace rooftile
