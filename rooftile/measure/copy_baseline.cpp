@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/core/arithmetic.hpp"
-#include "rooftile/measure/measurement.hpp"
+#include "rooftile/machine/query.hpp"
 
 namespace rooftile {
 
@@ -28,6 +28,16 @@ TimedWork CopyBaseline::work(const MeasureKernels& kernels) const {
                 kernels.copy(stream, to_.address() + offset, from_.address() + offset, bytes_);
             },
             Role::aside};
+}
+
+Baseline CopyBaseline::baseline(const Bench& bench, const TimedResult& timed, std::vector<std::string>& notes) const {
+    Baseline copy;
+    copy.key = "copy", copy.name = "copying as many bytes";
+    std::optional<double> dram_bytes_per_s;
+    if (const Machine* machine = bench.options().planned_for())
+        if (const auto dram = dram_bandwidth(*machine)) dram_bytes_per_s = dram->value;
+    if (timed.time_us.samples > 0) copy.time_us = copy_time(bytes_, bench.options().mode, timed, dram_bytes_per_s, notes);
+    return copy;
 }
 
 std::optional<double> copy_time(std::int64_t bytes, Mode mode, const TimedResult& timed, std::optional<double> dram_bytes_per_s,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rooftile/measure/bench.hpp"
+#include "rooftile/measure/measurement.hpp"
 #include "rooftile/measure/timing.hpp"
 #include "rooftile/runtime/driver.hpp"
 
@@ -22,6 +23,8 @@ class CopyBaseline {
     std::int64_t bytes() const { return bytes_; }
     /// Timed aside. This object stays where it is until then.
     TimedWork work(const MeasureKernels& kernels) const;
+    /// What a row shows of its timing: without a time where copy_time() finds none.
+    Baseline baseline(const Bench& bench, const TimedResult& timed, std::vector<std::string>& notes) const;
 
   private:
     DeviceBuffer from_, to_;

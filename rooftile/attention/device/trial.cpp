@@ -3,10 +3,9 @@
 #include <fmt/core.h>
 
 #include "rooftile/attention/device/reference.hpp"
-#include "rooftile/attention/hardware.hpp"
 #include "rooftile/attention/plan.hpp"
-#include "rooftile/machine/query.hpp"
 #include "rooftile/measure/copy_baseline.hpp"
+#include "rooftile/measure/tensor_figures.hpp"
 #include "rooftile/runtime/cache.hpp"
 
 namespace rooftile {
@@ -33,34 +32,15 @@ class AttentionTrial final : public Trial {
 
     void read_baselines(std::span<const TimedResult> timed, std::vector<std::string>& notes) override {
         if (!copied_) return;
-        Baseline copy;
-        copy.key = "copy", copy.name = "copying as many bytes";
-        std::optional<double> dram_bytes_per_s;
-        if (const Machine* machine = options_.planned_for())
-            if (const auto dram = dram_bandwidth(*machine)) dram_bytes_per_s = dram->value;
-        if (timed.back().time_us.samples > 0)
-            copy.time_us = copy_time(copied_->bytes(), options_.mode, timed.back(), dram_bytes_per_s, notes);
-        baselines_.push_back(std::move(copy));
+        baselines_.push_back(copied_->baseline(bench_, timed.back(), notes));
         copied_.reset();  // counting needs memory too
     }
 
     void set_figures(Measurement& row, std::size_t, const TimedResult& timed, std::vector<std::string>&) override {
-        const double seconds = timed.time_us.median * 1e-6;
-        if (seconds <= 0) return;
-        row.tflops = problem_.flops() / seconds * 1e-12;
-        row.gbytes_per_s = double(problem_.compulsory_bytes()) / seconds * 1e-9;
-        row.roof = "tensor";
+        if (!set_tensor_figures(row, bench_, problem_.flops(), double(problem_.compulsory_bytes()),
+                                attention_type_name(problem_.type), timed))
+            return;
         row.baselines = baselines_;
-        const Machine* machine = options_.planned_for();
-        if (!machine || !timed.sm_clock_mhz) return;
-        const auto fastest = fastest_instruction(*machine, attention_type_name(problem_.type), "fp32");
-        if (!fastest) return;
-        const double roof = fastest->rate.value * bench_.kernels().sms() * *timed.sm_clock_mhz * 1e6 * 1e-12;
-        row.roof_fraction = *row.tflops / roof;
-        constexpr double clock_error = 0.005;  // of the measured clock, at most
-        if (*row.roof_fraction > 1 + clock_error)
-            row.invalid = fmt::format("above the roof: {:.1f} TFLOP/s of {:.1f} at the measured {:.0f} MHz", *row.tflops, roof,
-                                      *timed.sm_clock_mhz);
     }
 
     void finish(Measurement& row, std::size_t) override { row.show_derivation = options_.explain; }

@@ -5,9 +5,9 @@
 #include "rooftile/chain/derive.hpp"
 #include "rooftile/chain/device/reference.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/machine/query.hpp"
 #include "rooftile/measure/copy_baseline.hpp"
 #include "rooftile/measure/ratios.hpp"
+#include "rooftile/measure/tensor_figures.hpp"
 #include "rooftile/runtime/cache.hpp"
 
 namespace rooftile {
@@ -45,7 +45,7 @@ class ChainTrial final : public Trial {
         return works;
     }
 
-    void read_baselines(std::span<const TimedResult> timed, std::vector<std::string>&) override {
+    void read_baselines(std::span<const TimedResult> timed, std::vector<std::string>& notes) override {
         std::size_t next = 0;
         if (calls_[0].launch && calls_[1].launch) {
             two_calls_timed_ = timed[next++];
@@ -55,33 +55,19 @@ class ChainTrial final : public Trial {
             baselines_.push_back(std::move(two));
         }
         if (!copied_) return;
-        Baseline copy;
-        copy.key = "copy", copy.name = "copying as many bytes";
-        if (timed[next].time_us.samples > 0) copy.time_us = timed[next].time_us.median;
-        baselines_.push_back(std::move(copy));
+        baselines_.push_back(copied_->baseline(bench_, timed[next], notes));
         copied_.reset();  // counting needs memory too
     }
 
     void set_figures(Measurement& row, std::size_t, const TimedResult& timed, std::vector<std::string>&) override {
-        const double seconds = timed.time_us.median * 1e-6;
-        if (seconds <= 0) return;
-        row.tflops = problem_.flops() / seconds * 1e-12;
-        row.gbytes_per_s = double(problem_.compulsory_bytes()) / seconds * 1e-9;
-        row.roof = "tensor";
+        if (!set_tensor_figures(row, bench_, problem_.flops(), double(problem_.compulsory_bytes()),
+                                chain_type_name(problem_.type), timed))
+            return;
         row.baselines = baselines_;
         row.baseline_missing = missing_;
         if (two_calls_timed_)
             for (Baseline& b : row.baselines)
                 if (b.key == "two_calls") b.ratio = paired_ratio(*two_calls_timed_, timed);
-        const Machine* machine = options_.planned_for();
-        if (!machine || !timed.sm_clock_mhz) return;
-        const auto fastest = fastest_instruction(*machine, chain_type_name(problem_.type), "fp32");
-        if (!fastest) return;
-        const double roof = fastest->rate.value * bench_.kernels().sms() * *timed.sm_clock_mhz * 1e6 * 1e-12;
-        row.roof_fraction = *row.tflops / roof;
-        constexpr double clock_error = 0.005;  // of the measured clock, at most
-        if (*row.roof_fraction > 1 + clock_error)
-            row.invalid = fmt::format("above the roof: {:.1f} TFLOP/s of {:.1f} at the measured {:.0f} MHz", *row.tflops, roof, *timed.sm_clock_mhz);
     }
 
     std::optional<BaselineLaunch> counted_baseline() override {

@@ -65,10 +65,7 @@ class GemmTrial final : public Trial {
         for (std::size_t i = 0; i < parts_.size(); ++i)
             set_part(measured_[parts_[i].first].ablation->parts[parts_[i].second], timed[before_parts_ + i]);
         if (!copied_) return;
-        Baseline copy;
-        copy.key = copy_baseline, copy.name = "copying as many bytes";
-        copy.time_us = copy_time(copied_->bytes(), options_.mode, timed.back(), roofs.dram_bytes_per_s, notes);
-        baselines_.push_back(std::move(copy));
+        baselines_.push_back(copied_->baseline(bench_, timed.back(), notes));
         copied_.reset();  // counting needs memory too
     }
 
