@@ -124,9 +124,10 @@ template <class Row>
 inline void layernorm(Row& row) {
     const double n = static_cast<double>(row.n);
     Bounded mean = sum_of(row);
-    mean = {mean.value / n, mean.error / n + unit * fabs(mean.value / n)};
+    if (is_finite(mean.value)) mean = {mean.value / n, mean.error / n + unit * fabs(mean.value / n)};
     const Bounded squares = sum_of(row, [&](Bounded x) -> Bounded {
         const double d = x.value - mean.value;
+        if (!is_finite(d)) return {d * d, is_infinite(x.error) ? infinity : 0};  // Inf, whatever is rounded
         return {d * d, 2 * fabs(d) * (x.error + unit * fabs(d)) + x.error * x.error};
     });
     // A mean that is off by m adds n m^2 to the squares, which Chan's formula does not see.

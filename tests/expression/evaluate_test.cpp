@@ -62,6 +62,11 @@ TEST(Evaluate, InfinitiesAsInPyTorch) {
     EXPECT_TRUE(std::isnan(result("y = x**0.5", "x:fp32[1]", {-infinity})[0].value));  // C's pow says Inf
     for (const BoundedTensor* t : {&g, &s, &l})
         for (const Bounded& b : *t) EXPECT_LT(b.error, 1e-3);  // all of them are decided
+    for (const char* text : {"y = layernorm(x)", "y = rmsnorm(x)"}) {
+        const BoundedTensor n = result(text, "x:fp32[1,3]", {infinity, 1, 2});
+        EXPECT_TRUE(std::isnan(n[0].value)) << text;
+        for (const Bounded& b : n) EXPECT_LT(b.error, 1e-3) << text;  // decided
+    }
     const BoundedTensor mean = result("y = mean(x)", "x:fp32[2,2]", {infinity, 1, infinity, -infinity});
     EXPECT_EQ(mean[0].value, infinity);
     EXPECT_TRUE(std::isnan(mean[1].value));
