@@ -1,0 +1,43 @@
+#include "rooftile/machine/matrix_hardware.hpp"
+
+#include "rooftile/machine/query.hpp"
+#include "rooftile/machine/reader.hpp"
+
+namespace rooftile {
+
+std::optional<Clock> matrix_or_boost_clock(const Machine& machine, std::string_view input) {
+    if (const auto sustained = matrix_clock(machine, input)) return sustained->clock;
+    return machine.number<Clock>("clock.boost");
+}
+
+MatrixHardware matrix_hardware(const Machine& machine, std::string_view input, std::vector<std::string>& unknown) {
+    const std::optional<Clock> clock = matrix_or_boost_clock(machine, input);
+    const MachineReader read(machine, clock, &unknown), optional(machine, clock);
+    MatrixHardware hw{};
+    const auto fastest = fastest_instruction(machine, input, "fp32");
+    hw.family = fastest ? fastest->family : "";
+    hw.flops_per_cycle = read.flops_per_cycle(rate_key(fastest ? fastest->family : "mma_sync", input, "fp32"));
+    hw.sms = read.count("sm.count");
+    hw.clock_hz = read.clock();
+    hw.top_hz = optional.number<Clock>(optional.first_known({"clock.tensor", "clock.boost"}));
+    hw.l2_share = read.bandwidth_per_sm("l2.bandwidth");
+    hw.l2_bytes = read.number<Bytes>("l2.size") / known_or(optional.count("l2.partitions"), 1);
+    hw.dram_bandwidth = read.bandwidth(read.first_known({"dram.sustained_read", "dram.bandwidth"}));
+    hw.load_latency = known_or(optional.cycles("tma.latency_loaded_l2"),
+                               read.cycles("l2.latency") + known_or(optional.cycles("tma.latency_extra"), 0));
+    hw.step_cycles = optional.cycles("wgmma.step");
+    hw.launch_seconds = read.number<Seconds>("launch.gap_stream");
+    hw.registers_per_sm = read.count("sm.registers");
+    hw.registers_per_thread = read.count("sm.max_registers_per_thread");
+    hw.shared_per_cta = read.number<Bytes>("shared.per_cta");
+    hw.sustained_watts = optional.number<Watts>("power.sustained");
+    hw.static_watts = optional.number<Watts>("power.static");
+    hw.flop_joules = optional.number<JoulesPerFlop>("energy.flop." + std::string(input));
+    hw.fill_joules = optional.number<JoulesPerByte>("energy.fill");
+    hw.shared_read_joules = optional.number<JoulesPerByte>("energy.shared_read");
+    hw.dram_joules = optional.number<JoulesPerByte>("energy.dram");
+    hw.energy_exponent = optional.number<Ratio>("energy.exponent");
+    return hw;
+}
+
+}  // namespace rooftile
