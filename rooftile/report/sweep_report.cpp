@@ -132,10 +132,16 @@ void set_figures(SweepReport& report) {
     for (const std::string& band : bands)
         add_figures(report, band, [&](const SweepPoint& point) { return point.traits.band == band; });
     report.bands = report.all.empty() ? 0 : report.all.size() - 1;
-    if (report.points.empty()) return;
-    for (std::size_t i = 0; i < report.points.front().traits.features.size(); ++i)
-        add_figures(report, std::string(report.points.front().traits.features[i].first),
-                    [i](const SweepPoint& point) { return point.traits.features[i].second; });
+    // A problem names the features that its kind can have: those of groups are none of a plain product's.
+    const auto has = [](const SweepPoint& point, std::string_view name) {
+        return std::ranges::any_of(point.traits.features, [&](const auto& f) { return f.first == name && f.second; });
+    };
+    std::vector<std::string_view> names;
+    for (const SweepPoint& point : report.points)
+        for (const auto& [name, held] : point.traits.features)
+            if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    for (const std::string_view name : names)
+        add_figures(report, std::string(name), [&](const SweepPoint& point) { return has(point, name); });
 }
 
 void set_shorts(SweepReport& report) {
