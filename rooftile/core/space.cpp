@@ -92,7 +92,7 @@ bool same_member(const Operation& operation, const Record& x, const Record& y) {
     const auto keys = operation.space_keys();
     return std::all_of(keys.begin(), keys.end(), [&](std::string_view key) {
         const Value *a = find(x, key), *b = find(y, key);
-        return a && b && *a == *b;
+        return (a ? *a : Value()) == (b ? *b : Value());  // null: the form has no use for it, or it is from before the key
     });
 }
 

@@ -43,7 +43,7 @@ std::string_view fuse_space_rule() {
 std::span<const std::string_view> fuse_space_keys() {
     static constexpr std::string_view keys[] = {
         "form",    "row_storage", "vector_width",      "vectors_per_thread", "threads", "threads_per_row", "rows_per_cta",
-        "cluster", "ctas_per_sm", "reduction_threads", "early_weights",      "reduce_scope"};
+        "cluster", "ctas_per_sm", "reduction_threads", "early_weights",      "reduce_scope", "row_splits"};
     return keys;
 }
 

@@ -90,6 +90,7 @@ TEST(Space, MembersDifferInWhatTheRuleSpeaksOf) {
     EXPECT_TRUE(same_member(toy_operation(), x, y));
     EXPECT_FALSE(same_member(toy_operation(), x, z));
     EXPECT_FALSE(same_member(toy_operation(), x, {{"kernel", "toy_sum"}}));
+    EXPECT_TRUE(same_member(toy_operation(), {{"threads", Value()}}, {{"kernel", "toy_sum"}}));  // null, and from before the key
 }
 
 }  // namespace
