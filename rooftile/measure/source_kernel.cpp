@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <map>
 #include <mutex>
 #include <thread>
 
@@ -13,6 +12,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/report/code_accesses.hpp"
 #include "rooftile/runtime/driver_table.hpp"
+#include "rooftile/runtime/in_contexts.hpp"
 #include "rooftile/runtime/library.hpp"
 
 namespace rooftile {
@@ -74,8 +74,8 @@ void check_parameters(const SourceRequest& request, const std::vector<int>& decl
 /// The user's code in each context it was launched in.
 class SourceRunnable final : public Runnable {
   public:
-    SourceRunnable(SourceRequest request, Source source, Compiled compiled)
-        : request_(std::move(request)), source_(std::move(source)), compiled_(std::move(compiled)) {}
+    SourceRunnable(SourceRequest request, std::string_view arch, Source source, Compiled compiled)
+        : request_(std::move(request)), arch_(arch), source_(std::move(source)), compiled_(std::move(compiled)) {}
 
     KernelCode code() const override {
         KernelCode code;
@@ -96,7 +96,7 @@ class SourceRunnable final : public Runnable {
     void load() const override { function(); }
 
     void launch(Stream stream, std::span<void* const> tensors, void*) const override {
-        const Function kernel = function();
+        const Function& kernel = function();
         std::vector<std::uint64_t> words;
         std::vector<void*> arguments;
         words.reserve(request_.parameters.size());  // they stay where they are
@@ -148,19 +148,14 @@ class SourceRunnable final : public Runnable {
         }
     }
 
-    Function function() const {
-        const std::uint64_t id = context_id(current_context());
-        const int device = current_device();
-        const std::lock_guard lock(mutex_);
-        if (const auto found = functions_.find(id); found != functions_.end()) return found->second;
-        if (!module_) module_ = Module(compiled_.cubin);
-        Function made = module_.function(compiled_.lowered_names.front());
-        check_fits(made, Driver::instance().device(device));
-        check_clusters(made, Driver::instance().device(device));
-        constexpr unsigned always_allowed = 48 << 10;
-        if (request_.launch.shared_bytes > always_allowed)
-            made.allow_shared(int(request_.launch.shared_bytes));
-        return functions_.emplace(id, std::move(made)).first->second;
+    const Function& function() const {
+        return contexts_.here(compiled_, arch_, [&](Function made, int device) {
+            check_fits(made, Driver::instance().device(device));
+            check_clusters(made, Driver::instance().device(device));
+            constexpr unsigned always_allowed = 48 << 10;
+            if (request_.launch.shared_bytes > always_allowed) made.allow_shared(int(request_.launch.shared_bytes));
+            return made;
+        });
     }
 
     /// Throws RequestError where no launch of that size can start.
@@ -192,12 +187,12 @@ class SourceRunnable final : public Runnable {
     }
 
     SourceRequest request_;
+    std::string arch_;  ///< "sm_90"
     Source source_;
     Compiled compiled_;
     mutable std::mutex mutex_;
     mutable int launches_ = 0;
-    mutable Module module_;
-    mutable std::map<std::uint64_t, Function> functions_;  ///< by context_id()
+    InContexts<Function> contexts_;
 };
 
 }  // namespace
@@ -249,7 +244,7 @@ SourceCode compile_source_code(const SourceRequest& request, std::string_view ar
 CompiledKernel compile_source_kernel(const SourceRequest& request, std::string_view arch) {
     SourceCode code = compile_source_code(request, arch);
     check_parameters(request, code.parameters);
-    return {source_plan(request), std::make_shared<const SourceRunnable>(request, std::move(code.source),
+    return {source_plan(request), std::make_shared<const SourceRunnable>(request, arch, std::move(code.source),
                                                                          std::move(code.compiled))};
 }
 

@@ -12,6 +12,7 @@
 #include "rooftile/elapsed.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"
+#include "rooftile/runtime/in_contexts.hpp"
 #include "rooftile/gemm/device/code.hpp"
 
 namespace rooftile {
@@ -48,7 +49,6 @@ namespace {
 
 /// A kernel in one context.
 struct Loaded {
-    std::uint64_t context = 0;  ///< context_id()
     Function function;
     Function pack{};  ///< where the code packs operands
     int resident_ctas = 0;  ///< on the whole device, in whole clusters
@@ -59,20 +59,15 @@ struct Program {
     CacheKey key;
     Compiled compiled;
 
-    const Loaded& loaded(const GemmCode& code) {
-        const std::uint64_t id = context_id(current_context());
-        std::lock_guard lock(mutex);
-        if (auto found = contexts.find(id); found != contexts.end()) return found->second;
-        const int device = current_device();  // throws where no context is current
-        Driver::instance().require_arch(device, code.arch());
-        if (!module) module = Module(compiled.cubin);
-        Loaded made;
-        made.context = id;
-        made.function = module.function(compiled.lowered_names.front());
-        if (code.packs()) made.pack = module.function(compiled.lowered_names.at(1));
-        made.function.allow_shared(code.cta().shared_bytes);
-        made.resident_ctas = resident_ctas(made.function, code.cta(), device);
-        return contexts.emplace(id, std::move(made)).first->second;
+    const Loaded& loaded(const GemmCode& code) const {
+        return contexts.of_module(compiled, code.arch(), [&](const Module& module, int device) {
+            Loaded made;
+            made.function = module.function(compiled.lowered_names.front());
+            if (code.packs()) made.pack = module.function(compiled.lowered_names.at(1));
+            made.function.allow_shared(code.cta().shared_bytes);
+            made.resident_ctas = resident_ctas(made.function, code.cta(), device);
+            return made;
+        });
     }
 
     /// The tile schedule of that order in device memory of the current context; made once, kept as long as the code.
@@ -91,9 +86,8 @@ struct Program {
     }
 
   private:
-    std::mutex mutex;
-    Module module;
-    std::map<std::uint64_t, Loaded> contexts;  // references into a map stay valid
+    InContexts<Loaded> contexts;
+    std::mutex mutex;  // of the tables
     std::map<std::tuple<std::uint64_t, Order, int, bool, std::int64_t, std::int64_t>, DeviceBuffer> tables;
 };
 
