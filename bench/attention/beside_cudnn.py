@@ -2,20 +2,19 @@
 """Attention beside PyTorch's cuDNN and FlashAttention back ends, in one run, in CUDA graphs.
 
 usage: bench/attention/beside_cudnn.py LIBRARY [--suite FILE.toml] [--draw N --seed S --program ROOFTILE] [--filter TEXT]
-       [--others cudnn,flash,graph] [--top N] [--packed] [--seconds S] [--out FILE.jsonl]
+       [--others cudnn,flash,graph] [--top N] [--packed] [--skip N] [--seconds S] [--engine-seconds S] [--out FILE.jsonl] [--prepare]
 
 LIBRARY is librooftile.so. Without --suite or --draw: 16,384 tokens in sequences of 1,024, 4,096 and 16,384, dim 64, 128 and 256,
 heads of their own and eight sharing keys, full and causal. --draw takes the problems of `ROOFTILE sweep attention --draw N --seed S`.
 Needs one GPU of sm_90 and PyTorch 2.9 or later; `graph` is cuDNN's graph API, the fastest of the engines that it offers, and needs
 nvidia-cudnn-frontend: windows have no other competitor. Kernels are compiled beforehand, in as many processes as there are
-processors. Tensors lie as [batch, heads, rows, dim]; a set of them is taken after the other, together several L2; competitors
+processors; --prepare does that alone. Tensors lie as [batch, heads, rows, dim]; a set of them is taken after the other, together several L2; competitors
 alternate in blocks of some milliseconds, all from CUDA graphs. A ratio is the other's time over ours in the same round, median of
 the rounds. --top N times plans 1 to N: what plan 1 loses to the fastest of them is told by rounds of those two alone. --packed: batches of unlike lengths, packed and padded to the longest. Results are compared with the others' (fp64 at every element: `rooftile measure attention`). One line a problem, then
 geometric means; `best` is the faster of cuDNN's two.
 """
 import argparse
 import concurrent.futures
-import ctypes
 import json
 import math
 import multiprocessing
@@ -26,76 +25,32 @@ import sys
 import tempfile
 import time
 
-import torch
-import torch.nn.functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
+from beside import Kernel, Library, Rounds, graph_of, mean, prediction_text, ratio, seconds, sets_for, where  # noqa: E402
 
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 OTHERS = ("cudnn", "flash", "graph")
-L2_FACTOR = 4
-ROUNDS = 7
-BLOCK_SECONDS = 0.006
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-class Library:
-    def __init__(self, path):
-        self.c = ctypes.CDLL(path)
-        self.c.rooftile_error_message.restype = ctypes.c_char_p
-        self.path = path
-
-    def __call__(self, function, *arguments):
-        if getattr(self.c, function)(*arguments):
-            raise RuntimeError(self.c.rooftile_error_message().decode())
-
-
-def planned(library, fields, top):
-    """The best plans of a problem, as a handle and as documents."""
-    plans, text = ctypes.c_void_p(), ctypes.c_char_p()
-    request = {"op": "attention", "machine": "h200-sxm", "top": top, **fields}
-    library("rooftile_plan", json.dumps(request).encode(), ctypes.byref(plans))
-    library("rooftile_plans_json", plans, ctypes.byref(text))
-    return plans, json.loads(text.value)["plans"]
-
-
-def compiled(library, plans, rank):
-    kernel = ctypes.c_void_p()
-    library("rooftile_compile", plans, rank, ctypes.byref(kernel))
-    return kernel
 
 
 def compile_into_cache(path, fields, top):
     library = Library(path)
-    plans, documents = planned(library, fields, top)
+    plans, documents = library.plans("attention", fields, top)
     for rank in range(1, len(documents) + 1):
         try:
-            compiled(library, plans, rank)
+            library.compiled(plans, rank)
         except RuntimeError as error:
             print(f"plan {rank} of {fields}: {str(error).splitlines()[0]}", flush=True)
-
-
-class Kernel:
-    """A plan of a problem, loaded on device 0."""
-
-    def __init__(self, library, plans, plan):
-        self.library = library
-        self.kernel = compiled(library, plans, plan["rank"])
-        self.config, self.predicted_us = plan["config"], plan["prediction"]["time_us"]
-        library("rooftile_load", self.kernel, 0)
-        size = ctypes.c_size_t()
-        library("rooftile_workspace_bytes", self.kernel, 0, ctypes.byref(size))
-        self.workspace = torch.zeros(max(16, size.value), dtype=torch.uint8, device="cuda")
-
-    def launch(self, *tensors):
-        pointers = (ctypes.c_void_p * len(tensors))(*[t.data_ptr() for t in tensors])
-        self.library("rooftile_launch", self.kernel, 0, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream), pointers,
-                     len(tensors), ctypes.c_void_p(self.workspace.data_ptr()))
 
 
 class CudnnGraph:
     """cuDNN's graph API on one set of tensors' shapes: the fastest of its engines, or of those built in `seconds_at_most`."""
 
-    def __init__(self, mask, sets, seconds_at_most=2.0):
+    def __init__(self, mask, sets, seconds_at_most):
         import cudnn
         q, k, v, o = sets[0]
         kind = {torch.bfloat16: cudnn.data_type.BFLOAT16, torch.float16: cudnn.data_type.HALF}[q.dtype]
@@ -165,40 +120,15 @@ def suite(path):
             yield {key: int(value) if str(value).isdigit() else value for key, value in fields.items()}
 
 
-def graph_of(function, sets):
-    """All sets once, as a graph."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for tensors in sets:
-            function(*tensors)
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for tensors in sets:
-            function(*tensors)
-    return graph
-
-
-def seconds(graph, count):
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    for _ in range(count):
-        graph.replay()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / 1e3 / count
-
-
-def measured(library, fields, others, top):
+def measured(library, fields, others, top, engine_seconds):
     batch, heads, q, dim = (int(fields[key]) for key in ("batch", "heads", "q", "dim"))
     kv_heads, kv = int(fields.get("kv_heads", heads)), int(fields.get("kv", q))
     mask, dtype = fields.get("mask", "none"), TYPES[fields.get("type", "bf16")]
-    plans, documents = planned(library, fields, top)
+    plans, documents = library.plans("attention", fields, top)
     kernels = [Kernel(library, plans, document) for document in documents]
     kernel = kernels[0]
     bytes_of_set = 2 * batch * dim * (2 * heads * q + 2 * kv_heads * kv)
-    count = max(1, min(16, -(-L2_FACTOR * 60 * 2**20 // bytes_of_set)))
+    count = sets_for(bytes_of_set)
     sets = []
     for _ in range(count):
         tensors = [torch.randn(batch, h, rows, dim, device="cuda", dtype=dtype) for h, rows in ((heads, q), (kv_heads, kv), (kv_heads, kv))]
@@ -219,7 +149,7 @@ def measured(library, fields, others, top):
     for name in others:
         try:
             if name == "graph":
-                functions[name] = CudnnGraph(mask, sets)
+                functions[name] = CudnnGraph(mask, sets, engine_seconds)
                 functions[name](*sets[0])
                 results[name] = sets[0][3].clone()
             elif mask == "none" or mask == "causal" and q == kv:
@@ -234,16 +164,8 @@ def measured(library, fields, others, top):
     for i, own in enumerate(kernels[1:], 2):
         functions[f"plan{i}"] = launch_of(own)
     graphs = {name: graph_of(function, sets) for name, function in functions.items()}
-    repeats = {name: max(1, round(BLOCK_SECONDS / seconds(graph, 2))) for name, graph in graphs.items()}
-
-    def timed(names):
-        times = {name: [] for name in names}
-        for round_ in range(ROUNDS):
-            for name in (list(names) if round_ % 2 else list(reversed(names))):
-                times[name].append(seconds(graphs[name], repeats[name]) / count * 1e6)
-        return times
-
-    times = timed(list(graphs))
+    rounds = Rounds(graphs, count)
+    times = rounds.microseconds()
     window = int(mask.split(":")[1]) if mask.startswith("window:") else kv
     short = max(0, window - (kv - q)) - 1  # the first queries see fewer keys, one more each
     pairs = batch * heads * (q * kv if mask == "none" else q * window - short * (short + 1) / 2)
@@ -254,13 +176,19 @@ def measured(library, fields, others, top):
         row["plans"] = [{"config": k.config, "predicted_us": k.predicted_us, "us": statistics.median(times.pop(name) if name != "ours" else times[name])}
                         for k, name in zip(kernels, own)]
         fastest = min(range(len(own)), key=lambda i: row["plans"][i]["us"])
-        again = timed(["ours", own[fastest]]) if fastest else {}
-        row["behind_best"] = statistics.median(a / b for a, b in zip(again["ours"], again[own[fastest]])) if fastest else 1.0
+        again = rounds.microseconds(["ours", own[fastest]]) if fastest else {}
+        row["behind_best"] = ratio(again["ours"], again[own[fastest]]) if fastest else 1.0
     for name in times:
         row[name + "_us"] = statistics.median(times[name])
         if name != "ours":
-            row[name + "_ratio"] = statistics.median(t / o for t, o in zip(times[name], times["ours"]))
+            row[name + "_ratio"] = ratio(times[name], times["ours"])
     return row
+
+
+def padded_of(fields):
+    """The same sequences, each as long as the longest."""
+    lengths = [int(n) for n in fields["lengths"].split(",")]
+    return {**{k: v for k, v in fields.items() if k != "lengths"}, "batch": len(lengths), "q": max(lengths)}
 
 
 def measured_packed(library, fields):
@@ -268,17 +196,16 @@ def measured_packed(library, fields):
     heads, dim, lengths = int(fields["heads"]), int(fields["dim"]), [int(n) for n in fields["lengths"].split(",")]
     kv_heads, mask, dtype = int(fields.get("kv_heads", heads)), fields.get("mask", "none"), TYPES[fields.get("type", "bf16")]
     longest, rows = max(lengths), sum(lengths)
-    padded_fields = {**{k: v for k, v in fields.items() if k != "lengths"}, "batch": len(lengths), "q": longest}
     kernels = {}
-    for name, of in (("ours", fields), ("padded", padded_fields)):
-        plans, documents = planned(library, of, 1)
+    for name, of in (("ours", fields), ("padded", padded_of(fields))):
+        plans, documents = library.plans("attention", of)
         kernels[name] = Kernel(library, plans, documents[0])
     cu = torch.tensor([0] + [sum(lengths[:i + 1]) for i in range(len(lengths))], dtype=torch.int32, device="cuda")
 
     def tensors(batch, count):
         return [torch.randn(batch, h, count, dim, device="cuda", dtype=dtype) for h in (heads, kv_heads, kv_heads)]
 
-    sets = max(1, min(8, -(-L2_FACTOR * 60 * 2**20 // (2 * rows * dim * 2 * (heads + kv_heads)))))
+    sets = sets_for(2 * rows * dim * 2 * (heads + kv_heads), 8)
     packed = [(*tensors(1, rows), cu, torch.empty(1, heads, rows, dim, device="cuda", dtype=dtype)) for _ in range(sets)]
     padded = [(*tensors(len(lengths), longest), torch.empty(len(lengths), heads, longest, dim, device="cuda", dtype=dtype)) for _ in range(sets)]
 
@@ -292,18 +219,14 @@ def measured_packed(library, fields):
     at = next(i for i, n in enumerate(lengths) if n > 0)
     begin, end = sum(lengths[:at]), sum(lengths[:at + 1])
     worst = apart(cudnn(*(t[:, :, begin:end].contiguous() for t in packed[0][:3]), None), packed[0][4][:, :, begin:end])
-    times = {name: [] for name in graphs}
-    repeats = {name: max(1, round(BLOCK_SECONDS / seconds(graph, 2))) for name, graph in graphs.items()}
-    for round_ in range(ROUNDS):
-        for name in (list(graphs) if round_ % 2 else list(reversed(graphs))):
-            times[name].append(seconds(graphs[name], repeats[name]) / sets * 1e6)
+    times = Rounds(graphs, sets).microseconds()
     pairs = heads * sum(n * n if mask == "none" else n * (n + 1) / 2 for n in lengths)
     row = {"fields": fields, "config": kernels["ours"].config, "predicted_us": kernels["ours"].predicted_us, "difference": worst, "missing": [],
            "tflops": 4 * pairs * dim / statistics.median(times["ours"]) / 1e6, "filled": rows / (longest * len(lengths))}
     for name in times:
         row[name + "_us"] = statistics.median(times[name])
         if name != "ours":
-            row[name + "_ratio"] = statistics.median(t / o for t, o in zip(times[name], times["ours"]))
+            row[name + "_ratio"] = ratio(times[name], times["ours"])
     return row
 
 
@@ -323,10 +246,6 @@ def apart(a, b):
     return max((x.float() - y.float()).abs().max().item() for x, y in zip(a, b))
 
 
-def mean(values):
-    return math.exp(statistics.fmean(map(math.log, values))) if values else float("nan")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
@@ -338,16 +257,24 @@ def main():
     parser.add_argument("--top", type=int, default=1)
     parser.add_argument("--packed", action="store_true")
     parser.add_argument("--filter", default="")
+    parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--engine-seconds", type=float, default=2.0)
+    parser.add_argument("--prepare", action="store_true")
     parser.add_argument("--out")
     given = parser.parse_args()
     library, rows, begin = Library(given.library), [], time.monotonic()
     out = open(given.out, "w") if given.out else None
     problems = packed_problems() if given.packed else drawn(given.program, given.draw, given.seed) if given.draw else suite(given.suite) if given.suite else grid()
     named = {" ".join(f"{key}={str(value)[:40]}" for key, value in fields.items()): fields for fields in problems}
-    named = {name: fields for name, fields in named.items() if given.filter in name}
+    named = dict([(name, fields) for name, fields in named.items() if given.filter in name][given.skip:])
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork")) as pool:
-        list(pool.map(compile_into_cache, [given.library] * len(named), named.values(), [given.top] * len(named)))
+        wanted = [*named.values(), *(padded_of(fields) for fields in named.values() if given.packed)]
+        compiling = [pool.submit(compile_into_cache, given.library, fields, given.top) for fields in wanted]
+        for one in compiling:
+            one.result()
+    if given.prepare:
+        return 0
     torch.manual_seed(1)
     for name, fields in named.items():
         if time.monotonic() - begin > given.seconds:
@@ -355,7 +282,8 @@ def main():
             break
         try:
             row = (measured_packed(library, fields) if given.packed
-                   else measured(library, fields, [name for name in given.others.split(",") if name], given.top))
+                   else measured(library, fields, [name for name in given.others.split(",") if name], given.top,
+                                    given.engine_seconds))
         except (RuntimeError, torch.OutOfMemoryError) as error:
             print(f"{name}: {str(error).splitlines()[0][:100]}", flush=True)
             torch.cuda.empty_cache()
@@ -368,6 +296,7 @@ def main():
               + "".join(f", {other} {row[other + '_us']:.1f} = {row[other + '_ratio']:.3f}" for other in (*OTHERS, "padded") if other + "_us" in row)
               + (f", plan 1 {row['behind_best']:.3f} of the fastest" if "behind_best" in row else "")
               + f", apart {row['difference']:.2g}" + "".join(f", {m}" for m in row["missing"]), flush=True)
+    print(where())
     for row in rows:
         if "graph_ratio" in row:
             row["best_ratio"] = min(row["graph_ratio"], row.get("cudnn_ratio", math.inf))
@@ -379,9 +308,8 @@ def main():
     behind = [row["behind_best"] for row in rows if "behind_best" in row]
     if behind:
         print(f"plan 1 of the fastest of {given.top}: {mean(behind):.4f}, within 3 % on {100 * sum(b <= 1.03 for b in behind) / len(behind):.0f} %, worst {max(behind):.3f}")
-    errors = [abs(row["predicted_us"] / row["ours_us"] - 1) for row in rows if row["ours_us"] >= 5]
-    if errors:
-        print(f"prediction: {100 * statistics.fmean(errors):.1f} % off in the mean, 95th percentile {100 * sorted(errors)[int(0.95 * (len(errors) - 1))]:.1f} %")
+    if told := prediction_text((row["predicted_us"], row["ours_us"]) for row in rows):
+        print(told)
     return 0 if rows else 8
 
 

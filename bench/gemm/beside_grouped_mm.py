@@ -12,54 +12,18 @@ of the rounds. Results are compared with the other's (fp64 at every element: `ro
 problem, then geometric means.
 """
 import argparse
-import ctypes
 import json
 import math
+import os
 import random
 import statistics
 import sys
 import time
 
-import torch
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
 
-L2_FACTOR = 4
-L2_BYTES = 60 * 2**20
-ROUNDS = 7
-BLOCK_SECONDS = 0.006
-
-
-class Library:
-    def __init__(self, path):
-        self.c = ctypes.CDLL(path)
-        self.c.rooftile_error_message.restype = ctypes.c_char_p
-
-    def __call__(self, function, *arguments):
-        if getattr(self.c, function)(*arguments):
-            raise RuntimeError(self.c.rooftile_error_message().decode())
-
-
-class Kernel:
-    """Plan 1 of a problem, loaded on device 0."""
-
-    def __init__(self, library, fields):
-        self.library = library
-        plans, self.kernel = ctypes.c_void_p(), ctypes.c_void_p()
-        request = {"op": "gemm", "machine": "h200-sxm", "top": 1, **fields}
-        library("rooftile_plan", json.dumps(request).encode(), ctypes.byref(plans))
-        text = ctypes.c_char_p()
-        library("rooftile_plans_json", plans, ctypes.byref(text))
-        plan = json.loads(text.value)["plans"][0]
-        self.config, self.predicted_us = plan["config"], plan["prediction"]["time_us"]
-        library("rooftile_compile", plans, 1, ctypes.byref(self.kernel))
-        library("rooftile_load", self.kernel, 0)
-        size = ctypes.c_size_t()
-        library("rooftile_workspace_bytes", self.kernel, 0, ctypes.byref(size))
-        self.workspace = torch.zeros(max(16, size.value), dtype=torch.uint8, device="cuda")
-
-    def launch(self, *tensors):
-        pointers = (ctypes.c_void_p * len(tensors))(*[t.data_ptr() for t in tensors])
-        self.library("rooftile_launch", self.kernel, 0, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream), pointers,
-                     len(tensors), ctypes.c_void_p(self.workspace.data_ptr()))
+import torch  # noqa: E402
+from beside import Kernel, Library, Rounds, graph_of, mean, prediction_text, ratio, sets_for, where  # noqa: E402
 
 
 def uniform(groups, rows):
@@ -113,36 +77,12 @@ def drawn(count, seed):
         yield f"{groups} groups {rows}x{n}x{k}", counts, n, k
 
 
-def graph_of(function, sets):
-    """All sets once, as a graph."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for tensors in sets:
-            function(*tensors)
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for tensors in sets:
-            function(*tensors)
-    return graph
-
-
-def seconds(graph, count):
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    for _ in range(count):
-        graph.replay()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / 1e3 / count
-
-
 def measured(library, counts, n, k):
     groups, rows = len(counts), sum(counts)
-    kernel = Kernel(library, {"groups": ",".join(map(str, counts)), "n": n, "k": k})
+    plans, documents = library.plans("gemm", {"groups": ",".join(map(str, counts)), "n": n, "k": k})
+    kernel = Kernel(library, plans, documents[0])
     bytes_of_set = 2 * (sum(c > 0 for c in counts) * n * k + rows * (n + k))
-    count = max(1, min(16, -(-L2_FACTOR * L2_BYTES // bytes_of_set)))
+    count = sets_for(bytes_of_set)
     ends = [sum(counts[: g + 1]) for g in range(groups)]
     offsets = torch.tensor([0, *ends], dtype=torch.int32, device="cuda")
     offs = offsets[1:].clone()
@@ -164,18 +104,13 @@ def measured(library, counts, n, k):
     other, mine = theirs(*sets[0]), sets[0][2]
     difference = max((other[i:i + 4096].float() - mine[i:i + 4096].float()).abs().max().item() for i in range(0, rows, 4096))
     del other
-    graphs = {"ours": graph_of(ours, sets), "grouped_mm": graph_of(theirs, sets)}
-    repeats = {name: max(1, round(BLOCK_SECONDS / seconds(graph, 2))) for name, graph in graphs.items()}
-    times = {name: [] for name in graphs}
-    for round_ in range(ROUNDS):
-        for name in (list(graphs) if round_ % 2 else list(reversed(graphs))):
-            times[name].append(seconds(graphs[name], repeats[name]) / count * 1e6)
+    times = Rounds({"ours": graph_of(ours, sets), "grouped_mm": graph_of(theirs, sets)}, count).microseconds()
     return {"counts": counts, "n": n, "k": k, "config": kernel.config, "predicted_us": kernel.predicted_us,
             # Two results of one value each rounded to 8 bits of a sum whose deviation is sqrt(k).
             "difference": difference / math.sqrt(k),
             "us": {name: statistics.median(t) for name, t in times.items()},
             "tflops": 2 * rows * n * k / statistics.median(times["ours"]) * 1e-6,
-            "ratio": statistics.median(b / a for a, b in zip(times["ours"], times["grouped_mm"]))}
+            "ratio": ratio(times["grouped_mm"], times["ours"])}
 
 
 def main():
@@ -210,10 +145,9 @@ def main():
             out.flush()
         torch.cuda.empty_cache()
     if rows:
-        errors = sorted(abs(r["predicted_us"] / r["us"]["ours"] - 1) for r in rows)
-        print(f"{len(rows)} problems: {math.exp(statistics.fmean(math.log(r['ratio']) for r in rows)):.3f} of grouped_mm, least "
-              f"{min(r['ratio'] for r in rows):.3f}; predicted {statistics.fmean(errors):.1%} off, 95th "
-              f"{errors[min(len(errors) - 1, int(0.95 * len(errors)))]:.1%}", flush=True)
+        print(where())
+        told = prediction_text((r["predicted_us"], r["us"]["ours"]) for r in rows)
+        print(f"{len(rows)} problems: {mean([r['ratio'] for r in rows]):.3f} of grouped_mm, least {min(r['ratio'] for r in rows):.3f}; {told}", flush=True)
     return 1 if any(r["difference"] >= 0.1 for r in rows) else 0
 
 
