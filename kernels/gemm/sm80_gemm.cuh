@@ -1,4 +1,5 @@
-// C[M x N] = A[M x K] * B[K x N] from Ampere on: bf16 or fp16 in and out, fp32 sums.
+// C[M x N] = A[M x K] * B[K x N] from Ampere on: bf16 or fp16 in and out, fp32 sums; or a batch of such products, and a caller's
+// expression of the sums.
 //
 // Every warp does everything. A ring of `stages` tiles of A and B is filled by cp.async, past the registers,
 // stages - 1 blocks of K ahead of the products. A warp owns warp_m x warp_n of the tile of C: ldmatrix brings
@@ -9,9 +10,10 @@
 // arrive while this one is finished and stored. Else one tile a CTA, which a second CTA on the SM overlaps.
 //
 // Here stands the kernel. _layout: shared memory, scheduler; _load: copies into the ring; _products: fragments and
-// mma; _store: C on its way out.
+// mma; _store: C on its way out; _epilogue: a caller's expression between.
 #pragma once
 
+#include "kernels/gemm/sm80_gemm_epilogue.cuh"
 #include "kernels/gemm/sm80_gemm_load.cuh"
 #include "kernels/gemm/sm80_gemm_store.cuh"
 
@@ -80,9 +82,9 @@ __device__ void step(Sm80Sums<C>& sums, Sm80Warp<C>& warp, Sm80Ring<C>& ring, Sm
     }
 }
 
-template <Sm80GemmConfig C>
-__global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
-    sm80_gemm(const __grid_constant__ Sm80GemmArguments args) {
+/// What every thread of a CTA does.
+template <Sm80GemmConfig C, class Epilogue>
+__device__ __forceinline__ void run_cta(const Sm80GemmArguments& args, const Epilogue& epilogue) {
     static_assert(obeys_the_hardware<C>());
     extern __shared__ __align__(C.tile_alignment) unsigned char memory[];
     Sm80Ring<C> ring(ptx::shared_address(memory));
@@ -101,12 +103,26 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
         Sm80Sums<C> sums = {};
         for (int block = sm80_ceil_div(args.k, C.tile_k); block > 0; --block)
             step<C>(sums, warp, ring, loader);
-        int m, n;
-        scheduler.origin(args, m, n);
-        store<C>(sums, args, m + warp.m, n + warp.n);
+        int m, n, product;
+        scheduler.origin(args, m, n, product);
+        if constexpr (!is_plain<Epilogue>()) finish<C>(sums, epilogue, args, m + warp.m, n + warp.n, product);
+        store<C>(sums, matrix_of<C>(static_cast<unsigned short*>(args.c), product, args.c_stride), args, m + warp.m, n + warp.n);
         scheduler.advance();
     } while (C.persistent && scheduler.more(args));
     ptx::copy_async_wait<0>();  // none but empty groups
+}
+
+template <Sm80GemmConfig C>
+__global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
+    sm80_gemm(const __grid_constant__ Sm80GemmArguments args) {
+    run_cta<C>(args, NoEpilogue{});
+}
+
+/// The same, and what is stored is an expression of the sums.
+template <Sm80GemmConfig C, class Epilogue>
+__global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
+    sm80_gemm_epilogue(const __grid_constant__ Sm80GemmArguments args, const __grid_constant__ Epilogue epilogue) {
+    run_cta<C>(args, epilogue);
 }
 
 }  // namespace rooftile

@@ -15,6 +15,9 @@ struct Sm80GemmArguments {
     void* c;
     /// The tiles in the scheduled order, row << 16 | column; null where `order` has a closed form.
     const unsigned* tiles;
+    // Read only by a batched kernel.
+    int batch;
+    long long a_stride, b_stride, c_stride;  ///< elements from one product's matrix to the next's; 0 where all share one
 };
 
 /// Bytes of the widest copy that an operand allows: its address and its rows are multiples of it.
@@ -42,8 +45,8 @@ constexpr long long sm80_tiles(const Sm80GemmConfig& config, long long m, long l
 }
 
 /// CTAs of a launch; `resident`: that the GPU holds at once.
-constexpr long long sm80_grid(const Sm80GemmConfig& config, long long m, long long n, long long resident) {
-    const long long tiles = sm80_tiles(config, m, n);
+constexpr long long sm80_grid(const Sm80GemmConfig& config, long long m, long long n, long long batch, long long resident) {
+    const long long tiles = batch * sm80_tiles(config, m, n);
     return config.persistent && resident < tiles ? resident : tiles;
 }
 

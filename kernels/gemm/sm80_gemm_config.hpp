@@ -24,6 +24,11 @@ struct Sm80GemmConfig {
     bool vector_store = true;
     /// A CTA takes tile after tile, and the ring runs on from one into the next; else one tile a CTA.
     bool persistent = false;
+    /// Many products of one shape; the batch is the outermost index of a tile.
+    bool batched = false;
+    /// What is stored is an expression of the sums; of a thread, beside the plain kernel's, what it holds. The planner's alone.
+    bool expression = false;
+    int epilogue_registers = 0;
 
     // What the hardware fixes.
     static constexpr int mma_m = 16, mma_n = 8, mma_k = 16;  ///< PTX ISA "mma.m16n8k16"
@@ -41,7 +46,7 @@ struct Sm80GemmConfig {
     /// Beyond accumulators and fragments: addresses and bounds of the copies, places of fragments in a stage, loop
     /// state. Bisected with ptxas by ctas_per_sm; what is too little spills on one architecture or another.
     constexpr int working_registers() const {
-        return 40 + 12 * (persistent + partial_copies + narrow_copies());
+        return 40 + 12 * (persistent + partial_copies + narrow_copies()) + 8 * batched + epilogue_registers;
     }
 
     constexpr int warps() const { return warps_m * warps_n; }

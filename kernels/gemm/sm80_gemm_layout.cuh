@@ -87,16 +87,32 @@ struct Sm80TileScheduler {
 
     static __device__ int rows(const Sm80GemmArguments& args) { return sm80_ceil_div(args.m, C.tile_m); }
     static __device__ int columns(const Sm80GemmArguments& args) { return sm80_ceil_div(args.n, C.tile_n); }
-    __device__ bool more(const Sm80GemmArguments& args) const { return index < rows(args) * columns(args); }
+    __device__ bool more(const Sm80GemmArguments& args) const {
+        return index < rows(args) * columns(args) * (C.batched ? args.batch : 1);
+    }
     __device__ void advance() { index += gridDim.x; }
-    /// First row and column of C.
-    __device__ void origin(const Sm80GemmArguments& args, int& m, int& n) const {
-        const TileCoordinate t = args.tiles ? tile_of(ptx::load_constant(args.tiles + index))
-                                            : tile_at(index, rows(args), columns(args),
+    /// First row and column of C, and of which product.
+    __device__ void origin(const Sm80GemmArguments& args, int& m, int& n, int& product) const {
+        int at = index;
+        product = 0;
+        if constexpr (C.batched) {
+            const int tiles = rows(args) * columns(args);
+            product = index / tiles;
+            at -= product * tiles;
+        }
+        const TileCoordinate t = args.tiles ? tile_of(ptx::load_constant(args.tiles + at))
+                                            : tile_at(at, rows(args), columns(args),
                                                       static_cast<Order>(args.order), args.group);
         m = t.row * C.tile_m;
         n = t.column * C.tile_n;
     }
 };
+
+/// Of a product of a batch: its matrix.
+template <Sm80GemmConfig C, class T>
+__device__ T* matrix_of(T* first, int product, long long stride) {
+    if constexpr (C.batched) return first + product * stride;
+    else return first;
+}
 
 }  // namespace rooftile

@@ -25,11 +25,11 @@ struct Sm80Copier {
     static __device__ int column() { return threadIdx.x % Pieces::across * Pieces::elements; }
 
     /// Goes to the first block of K of the rows (A) or columns (B) of C from `first` on; `extent`: all of those.
-    __device__ void begin(const void* operand, long long ld, int first, int extent, int k) {
+    __device__ void begin(const unsigned short* operand, long long ld, int first, int extent, int k) {
         constexpr bool k_major = Tile::major == Major::k;
         const long long y = (k_major ? first : 0) + static_cast<long long>(row());
         const long long x = (k_major ? 0 : first) + static_cast<long long>(column());
-        from = static_cast<const unsigned short*>(operand) + y * ld + x;
+        from = operand + y * ld + x;
         rows_left = (k_major ? extent - first : k) - row();
         columns_left = (k_major ? k : extent - first) - column();
     }
@@ -111,10 +111,10 @@ struct Sm80Loader {
     __device__ explicit Sm80Loader(const Sm80GemmArguments& arguments) : args(arguments) { begin_tile(); }
 
     __device__ void begin_tile() {
-        int m, n;
-        scheduler.origin(args, m, n);
-        a.begin(args.a, args.lda, m, args.m, args.k);
-        b.begin(args.b, args.ldb, n, args.n, args.k);
+        int m, n, product;
+        scheduler.origin(args, m, n, product);
+        a.begin(matrix_of<C>(static_cast<const unsigned short*>(args.a), product, args.a_stride), args.lda, m, args.m, args.k);
+        b.begin(matrix_of<C>(static_cast<const unsigned short*>(args.b), product, args.b_stride), args.ldb, n, args.n, args.k);
         blocks_left = sm80_ceil_div(args.k, C.tile_k);
     }
     /// On to the next tile where this one's blocks are all loaded. Apart from fill(), whose copies are predicated

@@ -54,16 +54,16 @@ __device__ void store_elements(const Sm80Sums<C>& sums, unsigned short* row, int
     }
 }
 
-/// A warp's sums to C, whose first are of row m and column n.
+/// A warp's sums to the matrix `c`, whose first are of row m and column n.
 template <Sm80GemmConfig C>
-__device__ void store(const Sm80Sums<C>& sums, const Sm80GemmArguments& args, unsigned m, unsigned n) {
+__device__ void store(const Sm80Sums<C>& sums, unsigned short* c, const Sm80GemmArguments& args, unsigned m, unsigned n) {
 #pragma unroll
     for (int i = 0; i < C.warp_m() / C.mma_m; ++i)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             // Unsigned: rows of the last tile may pass 2^31, and still lie outside C.
             const unsigned y = m + C.mma_m * i + 8 * half + threadIdx.x % 32 / 4;
-            unsigned short* row = static_cast<unsigned short*>(args.c) + y * args.ldc;
+            unsigned short* row = c + y * args.ldc;
             const bool inside = y < unsigned(args.m);
             if constexpr (C.vector_store) store_vectors<C>(sums, row, i, half, n, args.n, inside);
             else store_elements<C>(sums, row, i, half, n, args.n, inside);

@@ -47,7 +47,7 @@ std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& pr
                    1, 0};
 }
 
-std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem) {
+std::optional<Refusal> refuse_types_and_groups(const GemmProblem& problem) {
     if (is_fp8(problem.a_type) || problem.c_type != problem.a_type)
         return Refusal{Reason::instruction,
                        fmt::format("{} x {} -> {} is sm90_gemm's so far; take bf16 or fp16 for all three here", name_of(problem.a_type),
@@ -55,12 +55,17 @@ std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem) {
                        1, 0};
     if (problem.groups)
         return Refusal{Reason::instruction, "groups are sm90_gemm's so far; launch the products one by one", double(problem.groups->count()), 1};
+    return std::nullopt;
+}
+
+std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem) {
+    if (auto why = refuse_types_and_groups(problem)) return why;
     if (problem.batch > 1)
         return Refusal{Reason::instruction,
-                       fmt::format("batch = {}: batches are sm90_gemm's so far; launch the products one by one", problem.batch),
+                       fmt::format("batch = {}: batches are sm90_gemm's and sm80_gemm's so far; launch the products one by one", problem.batch),
                        double(problem.batch), 1};
     if (!problem.epilogue) return std::nullopt;
-    return Refusal{Reason::instruction, "alpha, beta and epilogues are sm90_gemm's so far; leave them out here", 1, 0};
+    return Refusal{Reason::instruction, "alpha, beta and epilogues are sm90_gemm's and sm80_gemm's so far; leave them out here", 1, 0};
 }
 
 std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmRequest& request) {

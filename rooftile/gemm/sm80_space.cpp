@@ -19,11 +19,12 @@ int warp_columns(const Sm80GemmConfig& c) {
 // The widest copies that the leading dimensions allow, and what lies beside them.
 void set_copies(Sm80GemmConfig& c, const GemmProblem& p) {
     const auto at = [](std::int64_t offset) { return static_cast<unsigned long long>(offset) * Sm80GemmConfig::element_bytes; };
-    c.a_copy_bytes = sm80_copy_bytes(at(p.a_offset), p.lda);
-    c.b_copy_bytes = sm80_copy_bytes(at(p.b_offset), p.ldb);
+    // Every product's matrix begins where such a copy may.
+    c.a_copy_bytes = sm80_copy_bytes(at(p.a_offset) | at(p.a_stride), p.lda);
+    c.b_copy_bytes = sm80_copy_bytes(at(p.b_offset) | at(p.b_stride), p.ldb);
     c.partial_copies = sm80_partial_copies(p.a_major == Major::k ? p.k : p.m, c.a_copy_bytes)
                        || sm80_partial_copies(p.b_major == Major::k ? p.k : p.n, c.b_copy_bytes);
-    c.vector_store = sm80_vector_store(at(p.c_offset), p.ldc, p.n);
+    c.vector_store = sm80_vector_store(at(p.c_offset) | at(p.c_stride), p.ldc, p.n);
 }
 
 // Each column of warps reads A once, each row of them B.
@@ -77,7 +78,10 @@ Sm80GemmConfig sm80_config(const GemmProblem& p, const GemmCandidate& c, int sta
                           .type = p.a_type,
                           .a_major = p.a_major,
                           .b_major = p.b_major,
-                          .persistent = t.ctas_per_sm == 1};
+                          .persistent = t.ctas_per_sm == 1,
+                          .batched = p.batch > 1,
+                          .expression = bool(p.epilogue),
+                          .epilogue_registers = p.epilogue ? p.epilogue->registers(false, false) : 0};
     set_copies(config, p);
     set_warps(config, warps_of_a_warpgroup * c.warpgroups);
     return config;

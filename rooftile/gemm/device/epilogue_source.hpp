@@ -1,4 +1,4 @@
-// The text of an epilogue's class, which sm90_gemm_epilogue takes as parameter and argument, and its bytes.
+// The text of an epilogue's class, which sm90_gemm_epilogue and sm80_gemm_epilogue take as parameter and argument, and its bytes.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@ inline constexpr const char* epilogue_class = "rooftile::epilogue::Epilogue";
 
 /// Headers and the class; `staged`: its staged_operand() comes by TMA. The same expression on other sizes has the same text.
 std::string epilogue_text(const GemmEpilogue& epilogue, bool staged);
+/// The same for sm80_gemm, which stages nothing.
+std::string sm80_epilogue_text(const GemmEpilogue& epilogue);
 
 /// The argument: a pointer an operand, then a DropoutKey each.
 std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::span<const void* const> operands);

@@ -4,13 +4,11 @@
 #include <cmath>
 
 #include "rooftile/gemm/device/code.hpp"
-#include "rooftile/gemm/device/epilogue_source.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/device/trial.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/operation.hpp"
-#include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/report/number.hpp"
 
@@ -22,12 +20,10 @@ class GemmRunnable final : public Runnable {
     explicit GemmRunnable(Kernel kernel) : kernel_(std::move(kernel)) {}
 
     KernelCode code() const override {
-        const GemmProblem& problem = kernel_.plan().problem;
-        const GemmConfig& config = kernel_.plan().config;
         return {.name = kernel_.name_expression(),
                 .lowered_name = kernel_.lowered_name(),
                 .arch = kernel_.arch(),
-                .source = problem.epilogue ? epilogue_text(*problem.epilogue, operand_staged(problem, config.split_k * config.grid_split_k)) : std::string(),
+                .source = kernel_.plan().problem.epilogue ? gemm_code(kernel_.plan(), Ablation::nothing)->source().text : std::string(),
                 .cubin = kernel_.cubin(),
                 .hash = kernel_.hash(),
                 .entry = kernel_.entry(),

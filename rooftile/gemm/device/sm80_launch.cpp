@@ -4,13 +4,14 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/device/epilogue_source.hpp"
 #include "rooftile/gemm/sm80_space.hpp"
 
 namespace rooftile {
 namespace {
 
 ClusterTiles tiles_of(const Sm80GemmConfig& config, const GemmShape& shape) {
-    return {ceil_div(shape.m, config.tile_m), ceil_div(shape.n, config.tile_n)};
+    return {ceil_div(shape.m, config.tile_m), ceil_div(shape.n, config.tile_n), shape.batch};
 }
 
 // A copy neither begins amid `bytes` nor reaches past the end of a row unasked.
@@ -25,6 +26,12 @@ void check_copies(const char* name, const char* ld_name, const void* pointer, st
                         name, extent, bytes / Sm80GemmConfig::element_bytes));
 }
 
+void check_stride(const char* name, std::int64_t stride, int bytes) {
+    if (stride * Sm80GemmConfig::element_bytes % bytes != 0)
+        throw RequestError(fmt::format("{}'s matrices lie {} elements apart; this kernel takes {} B at a time from or to each; plan for this distance to "
+                                       "get one that does not", name, stride, bytes));
+}
+
 Sm80GemmArguments arguments_of(const GemmConfig& plan, const GemmShape& shape, const GemmPointers& p) {
     return {.m = int(shape.m),
             .n = int(shape.n),
@@ -37,14 +44,26 @@ Sm80GemmArguments arguments_of(const GemmConfig& plan, const GemmShape& shape, c
             .a = p.a,
             .b = p.b,
             .c = p.c,
-            .tiles = p.tiles};
+            .tiles = p.tiles,
+            .batch = int(shape.batch),
+            .a_stride = shape.a_stride,
+            .b_stride = shape.b_stride,
+            .c_stride = shape.c_stride};
 }
 
 class Sm80Code final : public GemmCode {
   public:
-    explicit Sm80Code(const GemmPlan& plan) : plan_(plan.config), config_(sm80_config(plan)), arch_(plan.arch) {}
+    explicit Sm80Code(const GemmPlan& plan) : plan_(plan.config), config_(sm80_config(plan)), arch_(plan.arch), epilogue_(plan.problem.epilogue) {}
 
-    Source source() const override { return sm80_source(config_, arch_); }
+    Source source() const override {
+        Source source = sm80_source(config_, arch_);
+        if (!epilogue_) return source;
+        source.text = sm80_epilogue_text(*epilogue_);
+        std::string& kernel = source.name_expressions.front();
+        kernel.replace(0, kernel.find('<'), "rooftile::sm80_gemm_epilogue");
+        kernel.insert(kernel.size() - 1, fmt::format(", {}", epilogue_class));
+        return source;
+    }
     std::string arch() const override { return arch_; }
     CtaUse cta() const override { return {config_.threads(), config_.shared_bytes(), config_.ctas_per_sm, 1}; }
     void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
@@ -56,13 +75,18 @@ class Sm80Code final : public GemmCode {
     }
     void launch(const Function& function, const Launch& launch, const GemmShape& shape,
                 const GemmPointers& pointers) const override {
-        rooftile::launch(function, launch, arguments_of(plan_, shape, pointers));
+        Sm80GemmArguments arguments = arguments_of(plan_, shape, pointers);
+        if (!epilogue_) return rooftile::launch(function, launch, arguments);
+        std::vector<std::uint64_t> epilogue = epilogue_words(*epilogue_, pointers.operands);
+        void* all[] = {&arguments, epilogue.data()};
+        launch_raw(function, launch, all);
     }
 
   private:
     GemmConfig plan_;
     Sm80GemmConfig config_;
     std::string arch_;
+    SharedEpilogue epilogue_;
 };
 
 }  // namespace
@@ -73,10 +97,10 @@ std::string sm80_name_expression(const Sm80GemmConfig& c) {
         "rooftile::sm80_gemm<rooftile::Sm80GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, .warps_m={}, "
         ".warps_n={}, .ctas_per_sm={}, .type=rooftile::Type::{}, .a_major=rooftile::Major::{}, "
         ".b_major=rooftile::Major::{}, .a_copy_bytes={}, .b_copy_bytes={}, .partial_copies={}, .vector_store={}, "
-        ".persistent={}}}>",
+        ".persistent={}{}}}>",
         c.tile_m, c.tile_n, c.tile_k, c.stages, c.warps_m, c.warps_n, c.ctas_per_sm, name_of(c.type),
         major(c.a_major), major(c.b_major), c.a_copy_bytes, c.b_copy_bytes, c.partial_copies, c.vector_store,
-        c.persistent);
+        c.persistent, c.batched ? ", .batched=true" : "");
 }
 
 Source sm80_source(const Sm80GemmConfig& config, const std::string& arch) {
@@ -100,6 +124,9 @@ void check_operands(const Sm80GemmConfig& config, const GemmShape& s, const void
     const int c_bytes = config.vector_store ? Sm80GemmConfig::chunk_bytes : Sm80GemmConfig::element_bytes;
     check_leading("ldc", s.ldc, s.n, c_bytes / Sm80GemmConfig::element_bytes);
     check_pointer("C", c, c_bytes);
+    check_stride("A", s.a_stride, config.a_copy_bytes);
+    check_stride("B", s.b_stride, config.b_copy_bytes);
+    check_stride("C", s.c_stride, c_bytes);
     if (config.vector_store && s.n % Sm80GemmConfig::chunk_elements != 0)
         throw RequestError(fmt::format("N is {}; this kernel stores C 16 B at a time and needs a multiple of {} elements; "
                                        "plan for this N to get one that does not",
@@ -108,7 +135,7 @@ void check_operands(const Sm80GemmConfig& config, const GemmShape& s, const void
 
 int sm80_grid_of(const Sm80GemmConfig& config, const GemmShape& shape, int resident_ctas) {
     check_tiles(shape, tiles_of(config, shape), resident_ctas, config.tile_m, config.tile_n);
-    return int(sm80_grid(config, shape.m, shape.n, resident_ctas));
+    return int(sm80_grid(config, shape.m, shape.n, shape.batch, resident_ctas));
 }
 
 std::unique_ptr<const GemmCode> sm80_gemm_code(const GemmPlan& plan, Ablation ablated) {

@@ -88,5 +88,32 @@ TEST(GemmEpilogues, ValuesNeedNoMoreRegistersThanCounted) {
     }
 }
 
+// The kernel of mma.sync has them too, and batches; on every architecture that it is made for.
+TEST(GemmEpilogues, Sm80SpillsNothing) {
+    Random random(from_environment("ROOFTILE_FUZZ_SEED", 12));
+    std::vector<GemmPlan> plans;
+    for (const char* id : {"a100-80-sxm", "a40", "rtx4090", "h100-sxm"})
+        for (int i = 0; i < 6; ++i) {
+            GemmProblem p = drawn_product(random, random.coin() ? Type::bf16 : Type::fp16, 9000);
+            if (i % 2 == 1) {
+                p.batch = 16;
+                p.a_stride = dense_stride(p, 'a'), p.b_stride = random.coin() ? 0 : dense_stride(p, 'b'), p.c_stride = dense_stride(p, 'c');
+            }
+            if (i != 1 && !give_epilogue(p, drawn_epilogue(random, p.batch > 1))) continue;
+            GemmRequest request;
+            request.top = 4, request.buildable_only = true;
+            request.kernel = find_gemm_kernel("sm80_gemm");
+            const auto derived = derive(machine_by_id(id), p, request);
+            ASSERT_TRUE(std::holds_alternative<Plans>(derived)) << id << ' ' << std::get<Infeasible>(derived).message;
+            const auto& found = std::get<Plans>(derived).plans;
+            plans.push_back(found.front()), plans.push_back(found.back());
+        }
+    EXPECT_GT(plans.size(), 24u);
+    const std::vector<KernelOutcome> kernels = compile_all(plans);
+    for (std::size_t i = 0; i < kernels.size(); ++i)
+        if (const auto* error = std::get_if<Error>(&kernels[i]))
+            ADD_FAILURE() << fmt::format("{} tile {}x{} {}: {}", plans[i].arch, plans[i].config.tile_m, plans[i].config.tile_n, plans[i].problem.epilogue.text(), error->what());
+}
+
 }  // namespace
 }  // namespace rooftile

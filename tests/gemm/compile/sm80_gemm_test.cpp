@@ -205,7 +205,7 @@ static_assert(!sm80_partial_copies(4096, 16) && sm80_partial_copies(4095, 16) &&
 static_assert(sm80_vector_store(0x7f0000000000, 4096, 4088)
               && !sm80_vector_store(0x7f0000000000, 4096, 4095));
 static_assert(sm80_tiles(plain(128, 128, 32, 4, 2, 2), 257, 128) == 3);
-static_assert(sm80_grid(plain(128, 128, 32, 4, 2, 2), 4096, 4096, 264) == 1024);
+static_assert(sm80_grid(plain(128, 128, 32, 4, 2, 2), 4096, 4096, 1, 264) == 1024);
 
 }  // namespace
 }  // namespace rooftile

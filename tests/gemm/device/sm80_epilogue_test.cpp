@@ -1,0 +1,84 @@
+// sm80_gemm with random epilogues and in batches: every element against fp64.
+//
+// ROOFTILE_FUZZ_SHAPES sets how many (60), ROOFTILE_FUZZ_SEED repeats a run.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "rooftile/core/random.hpp"
+#include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/machine/live.hpp"
+#include "tests/device/device.hpp"
+#include "tests/from_environment.hpp"
+#include "tests/gemm/device/gemm_verifier.hpp"
+#include "tests/gemm/draw_epilogue.hpp"
+
+namespace rooftile {
+namespace {
+
+class Sm80EpilogueTest : public DeviceTest {};
+
+struct Way {
+    int tile_m, tile_n, tile_k, warpgroups, ctas_per_sm;
+};
+// One CTA an SM is persistent; wide and narrow warps.
+constexpr Way ways[] = {{128, 128, 32, 1, 1}, {64, 64, 32, 1, 2}, {128, 64, 64, 2, 1}, {16, 128, 64, 1, 1}, {64, 128, 32, 1, 3}, {32, 32, 64, 1, 4}};
+
+/// A batch in every other; its matrices one behind the other, apart, or side by side within their lines.
+GemmProblem drawn(Random& random, int index) {
+    for (;;) {
+        GemmProblem p = drawn_product(random, index % 2 == 0 ? Type::bf16 : Type::fp16, 900);
+        if (index % 2 == 1) {
+            p.batch = 2 + std::int64_t(random.pick(5));
+            p.a_stride = random.coin() ? 0 : dense_stride(p, 'a') + std::int64_t(random.pick(9));
+            p.b_stride = random.one_in(4) ? 0 : dense_stride(p, 'b');
+            p.c_stride = dense_stride(p, 'c') + std::int64_t(random.pick(3)) * 8;
+        }
+        if (index % 4 == 1) return p;  // a batch alone
+        if (give_epilogue(p, drawn_epilogue(random, p.batch > 1))) return p;
+    }
+}
+
+TEST_F(Sm80EpilogueTest, EveryElementIsRight) {
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", 1);
+    const int count = int(from_environment("ROOFTILE_FUZZ_SHAPES", 60));
+    const Machine machine = live_machine().machine;
+    Random random(seed);
+    std::vector<GemmPlan> plans;
+    for (int i = 0; i < count; ++i)
+        for (int attempt = 0; std::size_t(i) == plans.size() && attempt < 200; ++attempt) {
+            const Way& way = ways[std::size_t(i) % std::size(ways)];
+            GemmRequest r;
+            r.kernel = find_gemm_kernel("sm80_gemm");
+            if (i % 5 != 4) r.tile_m = way.tile_m, r.tile_n = way.tile_n, r.tile_k = way.tile_k, r.consumer_warpgroups = way.warpgroups, r.ctas_per_sm = way.ctas_per_sm;
+            r.top = 1, r.buildable_only = true;
+            const auto derived = derive(machine, drawn(random, i), r);
+            if (const auto* found = std::get_if<Plans>(&derived)) plans.push_back(found->plans.front());
+        }
+    ASSERT_EQ(plans.size(), std::size_t(count));
+    const std::vector<KernelOutcome> kernels = compile_all(plans);
+    const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
+    double worst = 0;
+    int failures = 0;
+    for (int i = 0; i < count && failures < 10; ++i) {
+        const GemmProblem& p = plans[std::size_t(i)].problem;
+        const std::string shown = fmt::format("ROOFTILE_FUZZ_SEED={} case {}: {} of {}x{}x{} strides {} {} {} {}", seed, i, p.batch, p.m, p.n, p.k, p.a_stride,
+                                              p.b_stride, p.c_stride, p.epilogue.text());
+        const auto* kernel = std::get_if<Kernel>(&kernels[std::size_t(i)]);
+        if (!kernel) {
+            ++failures;
+            ADD_FAILURE() << shown << "\n  " << std::get<Error>(kernels[std::size_t(i)]).what();
+            continue;
+        }
+        const TensorLaunch launch = [&](Stream stream, TensorPointers tensors) { kernel->launch(stream, tensors, nullptr); };
+        const Verification v = GemmVerifier(measure_kernels, p).check_everything(seed + std::uint64_t(i), launch);
+        worst = std::max(worst, v.max_error);
+        if (v.failure.empty()) continue;
+        ++failures;
+        ADD_FAILURE() << shown << "\n  " << kernel->name_expression() << "\n  " << v.failure;
+    }
+    fmt::print("{} products of sm80_gemm, largest error {:.3f} of its bound\n", count, worst);
+}
+
+}  // namespace
+}  // namespace rooftile
