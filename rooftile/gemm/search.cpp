@@ -171,6 +171,10 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
       times_known_(!std::isnan(hw.flops_per_cycle + hw.shared_bandwidth + hw.l2_share + hw.dram_latency
                                + hw.dram_bandwidth + hw.l2_bytes + hw.sms + hw.clock_hz)),
       best_(simulates_ ? std::max(top_, std::size_t{simulated}) : top_, times_known_) {
+    // Tiles of groups that share weights follow each other where formulas cannot tell orders apart: CTAs do not stay in step, and what
+    // is read many tiles later has left L2 (docs/facts.md 262).
+    const auto orders = inner_.orders.begin();
+    if (problem.groups) std::stable_partition(orders, orders + inner_.order_count, [](const OrderChoice& o) { return o.order == Order::column; });
     const ScheduleTraffic any(hw, {.tile_m = 1, .tile_n = 1}, problem);
     if (std::isnan(any.dram(inner_.orders[0].order, inner_.orders[0].group))) compulsory_ = unknown_number;
 }
