@@ -347,6 +347,8 @@ def _product_gradients(
     op: str, names: Sequence[str], fields: dict[str, Any], inputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
 ) -> list[torch.Tensor | None]:
     a, b, *operands = inputs
+    if a.dim() != 2 or b.dim() != 2:
+        raise NotImplementedError("batches and groups of products have no gradient yet")
     given = gradients[0]
     of_operands: list[torch.Tensor | None] = []
     epilogue = fields.get("epilogue")

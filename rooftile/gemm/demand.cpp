@@ -41,7 +41,7 @@ void add_tensors(Demand& demand, const GemmPlan& plan, const OperandBytes& dram)
                        part(dram.c - (p.epilogue ? p.epilogue->bytes : 0))}};
     if (!p.epilogue) return;
     for (const EpilogueOperand& o : p.epilogue->operands) {
-        const double once = double(o.elements(p.batch, p.m, p.n)) * bytes_of(o.element);
+        const double once = double(o.elements(p.epilogue->batch, p.m, p.n)) * bytes_of(o.element);
         demand.tensors.push_back({o.name, TensorRole::in, once, part(once)});
     }
 }

@@ -21,7 +21,7 @@ std::string with_sizes(std::string_view text, std::int64_t batch, std::int64_t m
     if (open == text.npos) return out;
     for (char c : text.substr(open)) {
         if (c == ' ') continue;
-        if (c == 'B' || c == 'b') out += std::to_string(batch);
+        if (c == 'B' || c == 'b' || c == 'G' || c == 'g') out += std::to_string(batch);
         else if (c == 'M' || c == 'm') out += std::to_string(m);
         else if (c == 'N' || c == 'n') out += std::to_string(n);
         else out += c;
@@ -35,18 +35,19 @@ Shape plain_shape(Shape shape) {
     return shape;
 }
 
-EpilogueOperand operand_of(TensorDeclaration t, std::int64_t batch, std::int64_t m, std::int64_t n) {
+EpilogueOperand operand_of(TensorDeclaration t, std::int64_t batch, bool groups, std::int64_t m, std::int64_t n) {
     const auto refuse = [&] {
         throw RequestError(fmt::format("the tensor {} is {}; the result is [{},{}], and an epilogue's tensor is [M,N], [N] "
                                        "(the same in every row), [M,1] (one a row) or [1]{}",
                                        t.name, text_of(t.shape), m, n,
-                                       batch > 1 ? ", or one of them for each product: [B,M,N], [B,1,N], [B,M,1], [B,1,1]" : ""));
+                                       groups      ? ", or one for each group: [G,1,N], [G,1,1]"
+                                       : batch > 1 ? ", or one of them for each product: [B,M,N], [B,1,N], [B,M,1], [B,1,1]" : ""));
     };
-    const bool by_product = t.shape.size() == 3 && batch > 1;
+    const bool by_product = t.shape.size() == 3 && (batch > 1 || groups);
     if (t.shape.size() > (by_product ? 3 : 2) || (by_product && t.shape.front() != batch)) refuse();
     if (by_product) t.shape.erase(t.shape.begin());
     const std::int64_t rows = t.shape.size() == 2 ? t.shape[0] : 1, columns = t.shape.empty() ? 1 : t.shape.back();
-    if ((rows != 1 && rows != m) || (columns != 1 && columns != n)) refuse();
+    if ((rows != 1 && rows != m) || (columns != 1 && columns != n) || (groups && by_product && rows != 1)) refuse();
     return {t.name, t.element, rows > 1, columns > 1, by_product};
 }
 
@@ -87,8 +88,11 @@ double issue_of(const ExpressionGraph& graph) {
 
 std::string_view name_of_result(Type type) { return type == Type::bf16 ? "bf16" : type == Type::fp16 ? "fp16" : "fp32"; }
 
-std::vector<std::string> scale_tensors(Scales scales) {
+/// Of groups B has its own in each.
+std::vector<std::string> scale_tensors(Scales scales, bool groups) {
     if (scales == Scales::none || scales == Scales::block) return {};
+    if (groups && scales == Scales::tensor) return {"scale_a:fp32[1]", "scale_b:fp32[G,1,1]"};
+    if (groups) return {"scale_a:fp32[M,1]", "scale_b:fp32[G,1,N]"};
     if (scales == Scales::tensor) return {"scale_a:fp32[1]", "scale_b:fp32[1]"};
     return {"scale_a:fp32[M,1]", "scale_b:fp32[N]"};
 }
@@ -183,7 +187,9 @@ std::string SharedEpilogue::text() const {
 }
 
 SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
-                             std::string_view expression, const std::vector<std::string>& tensors, Scales scales, std::int64_t batch) {
+                             std::string_view expression, const std::vector<std::string>& tensors, Scales scales, std::int64_t batch,
+                             std::int64_t groups) {
+    if (groups > 0) batch = groups;
     if (expression == "none") expression = {};
     if (!std::isfinite(float(alpha)) || !std::isfinite(float(beta)))
         throw RequestError(fmt::format("alpha = {}, beta = {}: must be finite in fp32", alpha, beta));
@@ -196,15 +202,15 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     }
     GemmEpilogue out;
     out.expression = expression;
-    out.scales = scales, out.batch = batch;
+    out.scales = scales, out.batch = batch, out.of_groups = groups > 0;
     std::vector<TensorDeclaration> declared;
-    std::vector<std::string> all = scale_tensors(scales);
+    std::vector<std::string> all = scale_tensors(scales, groups > 0);
     all.insert(all.end(), tensors.begin(), tensors.end());
     for (std::size_t i = 0; i < all.size(); ++i) {
         const std::string text = with_sizes(all[i], batch, m, n);
         if (i >= all.size() - tensors.size()) out.tensors.push_back(text);
         declared.push_back(tensor_declaration(text));
-        out.operands.push_back(operand_of(declared.back(), batch, m, n));
+        out.operands.push_back(operand_of(declared.back(), batch, groups > 0, m, n));
         if (out.operands.back().by_product) declared.back().shape.erase(declared.back().shape.begin());
         declared.back().shape = plain_shape(declared.back().shape);
     }
@@ -236,7 +242,7 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
                                            "work here, a row's are a kernel behind the product",
                                            name_of(node.op)));
     for (const GraphNode& node : out.graph.nodes)
-        if (node.op == Op::dropout && batch > 1)
+        if (node.op == Op::dropout && batch > 1 && groups == 0)
             throw RequestError("epilogue: dropout in a batch: not supported yet; a kernel behind the product does it");
         else if (node.op == Op::dropout && node.shape != Shape{m, n})
             throw RequestError(fmt::format("epilogue: dropout of {}: of what has an element for each of [{},{}] it works",
@@ -252,6 +258,15 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     out.issue = issue_of(out.graph);
     for (const EpilogueOperand& o : out.operands) out.bytes += double(o.elements(batch, m, n)) * bytes_of(o.element);
     return SharedEpilogue(std::move(out));
+}
+
+SharedEpilogue epilogue_of_group(const GemmEpilogue& e, std::int64_t rows, std::int64_t n, Type result, double alpha, double beta) {
+    std::vector<std::string> tensors;
+    for (std::size_t i = e.operands.size() - e.tensors.size(); i < e.operands.size(); ++i) {  // behind the scales
+        const EpilogueOperand& o = e.operands[i];
+        tensors.push_back(fmt::format("{}:{}[{}{}]", o.name, name_of(o.element), o.by_row ? "M," : "", o.by_column ? "N" : "1"));
+    }
+    return gemm_epilogue(rows, n, result, alpha, beta, e.expression, tensors, e.scales);
 }
 
 }  // namespace rooftile

@@ -24,7 +24,7 @@ struct EpilogueOperand {
     std::string name;
     Element element = Element::fp32;
     bool by_row = false, by_column = false;
-    bool by_product = false;  ///< of a batch
+    bool by_product = false;  ///< of a batch, or from group to group
     bool is_one() const { return !by_row && !by_column && !by_product; }  ///< one number for all
     /// Elements that one product has, and those of all.
     std::int64_t elements_of_a_product(std::int64_t m, std::int64_t n) const { return (by_row ? m : 1) * (by_column ? n : 1); }
@@ -41,7 +41,8 @@ struct GemmEpilogue {
     std::vector<EpilogueOperand> operands;
     ExpressionGraph graph;
     double issue = 0;  ///< issue slots of a thread for one element
-    std::int64_t batch = 1;
+    std::int64_t batch = 1;   ///< or groups
+    bool of_groups = false;
     double bytes = 0;  ///< of all operands, each read once
 
     const std::string& output() const { return graph.outputs.front().name; }
@@ -74,10 +75,14 @@ class SharedEpilogue {
     std::shared_ptr<const GemmEpilogue> own_;
 };
 
-/// Tensors as "bias:bf16[N]", in which M and N stand for the sizes and, of one that differs from product to product, B for the batch. None where alpha is 1, beta 0, the rest empty and none. Throws
-/// RequestError, one line that says what would work.
+/// Tensors as "bias:bf16[N]", in which M and N stand for the sizes and, of one that differs from product to product, B for the batch, or
+/// from group to group, G for their number. None where alpha is 1, beta 0, the rest empty and none. `groups`: of the m rows, 0 where there
+/// are none. Throws RequestError, one line that says what would work.
 SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
                              std::string_view expression, const std::vector<std::string>& tensors, Scales scales = Scales::none,
-                             std::int64_t batch = 1);
+                             std::int64_t batch = 1, std::int64_t groups = 0);
+
+/// Of groups: that of one of them, which has `rows`; operands in the same order.
+SharedEpilogue epilogue_of_group(const GemmEpilogue& groups, std::int64_t rows, std::int64_t n, Type result, double alpha, double beta);
 
 }  // namespace rooftile

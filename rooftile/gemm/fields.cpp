@@ -280,7 +280,8 @@ GemmProblem gemm_problem(const Given& g) {
     problem.accumulation = Accumulation(choice(g, "accumulation", accumulations));
     problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
     problem.epilogue = gemm_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
-                                     g.list("tensor"), Scales(choice(g, "scales", scale_names)), problem.batch);
+                                     g.list("tensor"), Scales(choice(g, "scales", scale_names)), problem.batch,
+                                     problem.groups ? problem.groups->count() : 0);
     check(problem);
     return problem;
 }

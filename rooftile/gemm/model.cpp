@@ -155,7 +155,7 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, cons
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double rows, double products)
     : a_(rows * double(p.k) * bytes_of(p.a_type)),
       b_(bytes(p.n, p.k, p.b_type)),
-      c_(rows * double(p.n) * bytes_of(p.c_type) + (p.epilogue ? p.epilogue->bytes / double(p.batch) : 0)),  // read once, tile by tile, as C is written
+      c_(rows * double(p.n) * bytes_of(p.c_type) + (p.epilogue ? p.epilogue->bytes * rows / (double(p.m) * double(p.batch)) : 0)),  // read once, tile by tile, as C is written
       products_(products),
       a_shared_(p.a_stride == 0 && !p.groups),
       b_shared_(p.b_stride == 0),

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "rooftile/core/typed_plan.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/declared_space.hpp"
@@ -25,14 +27,15 @@ namespace {
 
 constexpr std::int64_t operand_alignment = 128;  // bytes, from a multiple of which offsets count
 
-/// `count` matrices, `stride` elements apart.
+/// `count` matrices, `stride` elements apart; one that is `stacked` has an axis for that too.
 TensorInfo matrix(const std::string& name, Type type, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
-                  std::int64_t offset, bool columns_contiguous, TensorRole role, std::int64_t count, std::int64_t stride) {
+                  std::int64_t offset, bool columns_contiguous, TensorRole role, std::int64_t count, std::int64_t stride,
+                  bool stacked = false) {
     TensorInfo t{.name = name, .type = std::string(name_of(type)), .element_bits = 8 * bytes_of(type), .extents = {},
                  .strides = {}, .role = role, .offset = offset};
     t.extents = {Extent::of(rows), Extent::of(columns)};
     t.strides = columns_contiguous ? std::vector<std::int64_t>{pitch, 1} : std::vector<std::int64_t>{1, pitch};
-    if (count > 1) t.extents.insert(t.extents.begin(), Extent::of(count)), t.strides.insert(t.strides.begin(), stride);
+    if (count > 1 || stacked) t.extents.insert(t.extents.begin(), Extent::of(count)), t.strides.insert(t.strides.begin(), stride);
     return t;
 }
 
@@ -42,7 +45,7 @@ TensorInfo offsets_tensor(const GemmGroups& groups) {
             .offset = 0};
 }
 
-/// Dense: [m,n], [m,1], [n] or one number; of a batch one for each product, [batch,m,n], too.
+/// Dense: [m,n], [m,1], [n] or one number; of a batch one for each product, [batch,m,n], too, of groups [groups,1,n] or [groups,1,1].
 TensorInfo epilogue_tensor(const EpilogueOperand& o, const GemmProblem& p) {
     TensorInfo t{.name = o.name, .type = std::string(name_of(o.element)), .element_bits = 8 * bytes_of(o.element), .extents = {},
                  .strides = {}, .role = TensorRole::in, .offset = 0};
@@ -50,7 +53,7 @@ TensorInfo epilogue_tensor(const EpilogueOperand& o, const GemmProblem& p) {
     else if (o.by_product) t.extents = {Extent::of(1), Extent::of(o.by_column ? p.n : 1)}, t.strides = {o.by_column ? p.n : 1, 1};
     else t.extents = {Extent::of(o.by_column ? p.n : 1)}, t.strides = {1};
     if (o.by_product) {
-        t.extents.insert(t.extents.begin(), Extent::of(p.batch));
+        t.extents.insert(t.extents.begin(), Extent::of(p.epilogue->batch));
         t.strides.insert(t.strides.begin(), o.elements_of_a_product(p.m, p.n));
     }
     return t;
@@ -61,75 +64,150 @@ TensorInfo scales_tensor(const std::string& name, const ScaleLayout& s) {
             .strides = {s.pitch(), 1}, .role = TensorRole::in, .offset = 0};
 }
 
-/// How one operand lies: its pitch, and which index is contiguous.
+/// How one operand lies: how many matrices there are, their distance, rows and columns, its pitch, and which index is contiguous.
 struct Lie {
-    bool columns_contiguous;
-    std::int64_t pitch;
+    std::int64_t matrices, stride, rows, columns;
+    bool columns_contiguous = true;
+    std::int64_t pitch = 0;
 };
 
 Lie lie_of(std::string_view name, const TensorInfo& t) {
-    const std::int64_t rows = t.extents[0].most, columns = t.extents[1].most;
+    const std::size_t axes = t.extents.size();
+    if (axes != 2 && axes != 3)
+        throw RequestError(fmt::format("{} has {} axes; a GEMM's operands have 2, or 3 where there are many of them", name, axes));
+    const std::int64_t rows = t.extents[axes - 2].most, columns = t.extents[axes - 1].most, down = t.strides[axes - 2],
+                       right = t.strides[axes - 1];
+    Lie lie{axes == 3 ? t.extents[0].most : 0, axes == 3 ? t.strides[0] : 0, rows, columns};
     // The stride of an extent of 1 means nothing.
-    if (t.strides[1] == 1 || columns == 1) {
-        const std::int64_t pitch = rows == 1 ? columns : t.strides[0];
-        if (pitch >= columns) return {true, pitch};
+    if (right == 1 || columns == 1) {
+        lie.columns_contiguous = true, lie.pitch = rows == 1 ? columns : down;
+        if (lie.pitch >= columns) return lie;
     }
-    if (t.strides[0] == 1 || rows == 1) {
-        const std::int64_t pitch = columns == 1 ? rows : t.strides[1];
-        if (pitch >= rows) return {false, pitch};
+    if (down == 1 || rows == 1) {
+        lie.columns_contiguous = false, lie.pitch = columns == 1 ? rows : right;
+        if (lie.pitch >= rows) return lie;
     }
     throw RequestError(fmt::format("{} is {} x {} with strides {} and {}; one of them must be 1, the other no less than the "
                                    "extent beside it",
-                                   name, rows, columns, t.strides[0], t.strides[1]));
+                                   name, rows, columns, down, right));
 }
 
-/// What an epilogue reads, as one would declare it: "bias:bf16[N]".
-std::string operand_text(const TensorInfo& t, std::int64_t m, std::int64_t n) {
+/// Sizes that tensors of an epilogue may have. `groups` or `batch`: how many matrices one may differ between.
+struct EpilogueSizes {
+    std::int64_t m, n, k, groups = 0, batch = 0;
+    std::int64_t matrices() const { return std::max(groups, batch); }
+};
+
+/// What an epilogue reads, as one would declare it: "bias:bf16[N]", of many products "bias:bf16[B,1,N]".
+std::string operand_text(const TensorInfo& t, const EpilogueSizes& sizes) {
     const auto refuse = [&](std::string_view why) {
-        throw RequestError(fmt::format("{} is the tensor of an epilogue: {}; accepted are dense ones [M,N], [N], [M,1] or [1], here M is {} "
+        throw RequestError(fmt::format("{} is the tensor of an epilogue: {}; accepted are dense ones [M,N], [N], [M,1] or [1]{}, here M is {} "
                                        "and N {}",
-                                       t.name.empty() ? "one of them" : t.name, why, m, n));
+                                       t.name.empty() ? "one of them" : t.name, why,
+                                       sizes.groups > 0  ? ", or one for each group: [G,1,N], [G,1,1]"
+                                       : sizes.batch > 0 ? ", or one of them for each product: [B,M,N], [B,1,N], [B,M,1], [B,1,1]" : "",
+                                       sizes.m, sizes.n));
     };
     if (t.name.empty()) refuse("it has no name");
-    const std::size_t axes = t.extents.size();
-    if (axes < 1 || axes > 2) refuse(fmt::format("it has {} axes", axes));
-    const std::int64_t rows = axes == 2 ? t.extents[0].most : 1, columns = t.extents.back().most;
-    if ((rows != 1 && rows != m) || (columns != 1 && columns != n)) refuse(fmt::format("it is {} x {}", rows, columns));
-    if ((columns > 1 && t.strides.back() != 1) || (rows > 1 && t.strides[0] != columns)) refuse("it is not dense");
+    const std::size_t axes = t.extents.size(), most = sizes.matrices() > 0 ? 3 : 2;
+    if (axes < 1 || axes > most) refuse(fmt::format("it has {} axes", axes));
+    const std::int64_t rows = axes >= 2 ? t.extents[axes - 2].most : 1, columns = t.extents.back().most;
+    if ((rows != 1 && rows != sizes.m) || (columns != 1 && columns != sizes.n)) refuse(fmt::format("it is {} x {}", rows, columns));
+    if (axes == 3 && t.extents[0].most != sizes.matrices()) refuse(fmt::format("it has {} matrices", t.extents[0].most));
+    std::int64_t dense = 1;
+    for (std::size_t axis = axes; axis-- > 0; dense *= t.extents[axis].most)
+        if (t.extents[axis].most > 1 && t.strides[axis] != dense) refuse("it is not dense");
     // Neighbours are read as one word.
     if (columns > 1 && t.offset % 2 != 0) refuse("it begins at an odd element");
-    const std::string_view last = columns == 1 ? "1" : "N";
-    return axes == 2 ? fmt::format("{}:{}[{},{}]", t.name, t.type, rows == 1 ? "1" : "M", last) : fmt::format("{}:{}[{}]", t.name, t.type, last);
+    std::string extents = columns == 1 ? "1" : "N";
+    if (axes >= 2) extents.insert(0, rows == 1 ? "1," : "M,");
+    if (axes == 3) extents.insert(0, "B,");
+    return fmt::format("{}:{}[{}]", t.name, t.type, extents);
+}
+
+/// scale_a or, `of_b`, scale_b as the problem has them.
+TensorInfo scales_as_asked(std::string_view scales, bool of_b, const EpilogueSizes& sizes) {
+    TensorInfo t{.name = of_b ? "scale_b" : "scale_a", .type = "fp32", .element_bits = 32, .extents = {}, .strides = {}, .role = TensorRole::in, .offset = 0};
+    const std::int64_t of_a_row = of_b ? sizes.n : sizes.m;
+    std::vector<std::int64_t> extents = {scales == "row" ? of_a_row : 1};
+    t.strides = {1};
+    if (scales == "block") {
+        const ScaleLayout layout = of_b ? b_scale_layout(sizes.n, sizes.k) : a_scale_layout(sizes.m, sizes.k);
+        extents = {layout.lines, layout.width}, t.strides = {layout.pitch(), 1};
+    } else if (of_b && sizes.groups > 0) {
+        const std::int64_t width = extents[0];
+        extents = {sizes.groups, 1, width}, t.strides = {width, width, 1};
+    } else if (scales == "row" && !of_b) extents = {of_a_row, 1}, t.strides = {1, 1};
+    for (const std::int64_t extent : extents) t.extents.push_back(Extent::of(extent));
+    return t;
 }
 
 /// scale_a and scale_b where the request asks for scales; how many of `inputs` these are. What lies otherwise than the problem's own would
 /// be read wrongly.
-std::size_t scales_among(const Given& given, std::span<const TensorInfo> inputs, std::int64_t m, std::int64_t n, std::int64_t k) {
+std::size_t scales_among(const Given& given, std::span<const TensorInfo> inputs, const EpilogueSizes& sizes) {
     const std::string& scales = given.text("scales");
     if (scales.empty() || scales == "none") return 0;
     for (std::size_t i = 0; i < 2; ++i) {
-        const std::string name = i == 0 ? "scale_a" : "scale_b";
-        std::vector<std::int64_t> extents, strides;
-        const std::int64_t rows = i == 0 ? m : n;
-        if (scales == "block") {
-            const ScaleLayout layout = i == 0 ? a_scale_layout(m, k) : b_scale_layout(n, k);
-            extents = {layout.lines, layout.width}, strides = {layout.pitch(), 1};
-        } else if (scales == "row" && i == 0) extents = {rows, 1}, strides = {1, 1};
-        else extents = {scales == "row" ? rows : 1}, strides = {1};
+        const TensorInfo wanted = scales_as_asked(scales, i == 1, sizes);
+        std::vector<std::int64_t> extents;
+        for (const Extent& extent : wanted.extents) extents.push_back(extent.most);
         const auto fits = [&](const TensorInfo& t) {
-            if (t.type != "fp32" || t.extents.size() != extents.size() || (!t.name.empty() && t.name != name)) return false;
+            if (t.type != "fp32" || t.extents.size() != extents.size() || (!t.name.empty() && t.name != wanted.name)) return false;
             for (std::size_t axis = 0; axis < extents.size(); ++axis)
-                if (t.extents[axis].most != extents[axis] || (extents[axis] > 1 && t.strides[axis] != strides[axis])) return false;
+                if (t.extents[axis].most != extents[axis] || (extents[axis] > 1 && t.strides[axis] != wanted.strides[axis])) return false;
             return true;
         };
         if (i >= inputs.size() || !fits(inputs[i]))
-            throw RequestError(fmt::format("with {} {} the {} tensor behind a and b is {}: fp32 [{}], strides [{}]", given.name("scales"), scales,
-                                           i == 0 ? "first" : "second", name, fmt::join(extents, ","), fmt::join(strides, ",")));
+            throw RequestError(fmt::format("with {} {} the {} tensor behind {} is {}: fp32 [{}], strides [{}]", given.name("scales"), scales,
+                                           i == 0 ? "first" : "second", sizes.groups > 0 ? "offsets" : "a and b", wanted.name,
+                                           fmt::join(extents, ","), fmt::join(wanted.strides, ",")));
     }
     return 2;
 }
 
-/// a and b, then scales, then what the epilogue reads.
+void refuse_given(const Given& given, std::initializer_list<const char*> keys) {
+    for (const char* key : keys)
+        if (given.has(key)) throw RequestError(given.name(key) + " follows from the tensors; leave it out");
+}
+
+/// "2x17,3x16": `rows` over `groups`, as alike as they can be.
+std::string alike_groups(std::int64_t rows, std::int64_t groups) {
+    const std::int64_t each = rows / groups, longer = rows % groups;
+    if (longer == 0) return fmt::format("{}x{}", groups, each);
+    return fmt::format("{}x{},{}x{}", longer, each + 1, groups - longer, each);
+}
+
+bool are_offsets(const TensorInfo& t) { return t.name == "offsets" || (t.name.empty() && t.type == "int32"); }
+
+/// Of a with two axes, b with three and offsets behind them: rows of a that b's matrices share. Counts that nobody gave are alike.
+void add_groups(Given& given, const Lie& a, const Lie& b, const TensorInfo& offsets) {
+    if (a.matrices != 0 || b.matrices == 0)
+        throw RequestError(fmt::format("with offsets a is [M,K] and b [groups,K,N]; they have {} and {} axes", a.matrices == 0 ? 2 : 3,
+                                       b.matrices == 0 ? 2 : 3));
+    if (offsets.type != "int32" || offsets.extents.size() != 1 || offsets.extents[0].most != b.matrices + 1 || offsets.strides[0] != 1)
+        throw RequestError(fmt::format("offsets of {} groups are int32 [{}], dense: where each group's rows begin, and the last one's end", b.matrices,
+                                       b.matrices + 1));
+    if (!given.has("groups")) given.add("groups", alike_groups(a.rows, b.matrices));
+    else if (const auto count = gemm_groups(given.text("groups"), a.rows, given.name("groups"))->count(); count != b.matrices)
+        throw RequestError(fmt::format("{} has {} groups, but b {} matrices", given.name("groups"), count, b.matrices));
+    given.add("stride_b", std::to_string(b.matrices == 1 ? b.rows * b.columns : b.stride));
+}
+
+/// Of three axes, a or b or both: as many products; of two axes one serves all.
+void add_batch(Given& given, const Lie& a, const Lie& b) {
+    if (a.matrices == 0 && b.matrices == 0) return;
+    if (a.matrices != 0 && b.matrices != 0 && a.matrices != b.matrices)
+        throw RequestError(fmt::format("a holds {} matrices and b {}: as many, or one with two axes that serves all", a.matrices, b.matrices));
+    const std::int64_t batch = std::max(a.matrices, b.matrices);
+    if (batch == 1) throw RequestError("a batch of one product: give a and b with two axes");
+    for (const auto& [name, of] : {std::pair{"a", &a}, {"b", &b}})
+        if (of->matrices != 0 && of->stride == 0)
+            throw RequestError(fmt::format("the matrices of {} are {} times the same: give it with two axes", name, batch));
+    given.add("batch", std::to_string(batch));
+    given.add("stride_a", std::to_string(a.stride)), given.add("stride_b", std::to_string(b.stride));
+}
+
+/// a and b, offsets where there are groups, then scales, then what the epilogue reads.
 void add_operands(Given& given, std::span<const TensorInfo> inputs) {
     if (inputs.size() < 2)
         throw RequestError(fmt::format("{} tensor is given; a GEMM takes a and b, then what its epilogue reads", inputs.size()));
@@ -137,17 +215,26 @@ void add_operands(Given& given, std::span<const TensorInfo> inputs) {
         const std::string_view name = i == 0 ? "a" : "b";
         if (!inputs[i].name.empty() && inputs[i].name != name)
             throw RequestError(fmt::format("tensor {} is named {}; a GEMM takes a and b", i + 1, inputs[i].name));
-        if (inputs[i].extents.size() != 2)
-            throw RequestError(fmt::format("{} has {} axes; a GEMM's operands have 2", name, inputs[i].extents.size()));
     }
     const TensorInfo &a = inputs[0], &b = inputs[1];
-    const std::int64_t m = a.extents[0].most, k = a.extents[1].most, n = b.extents[1].most;
-    if (b.extents[0].most != k)
-        throw RequestError(fmt::format("a is {} x {} and b {} x {}: the columns of a are the rows of b", m, k,
-                                       b.extents[0].most, n));
-    for (const char* key : {"m", "n", "k", "shape", "lda", "ldb", "a_major", "b_major", "type", "a_offset", "b_offset", "tensor"})
-        if (given.has(key)) throw RequestError(given.name(key) + " follows from the tensors; leave it out");
     const Lie of_a = lie_of("a", a), of_b = lie_of("b", b);
+    const std::int64_t m = of_a.rows, k = of_a.columns, n = of_b.columns;
+    if (of_b.rows != k)
+        throw RequestError(fmt::format("a is {} x {} and b {} x {}: the columns of a are the rows of b", m, k, of_b.rows, n));
+    refuse_given(given, {"m", "n", "k", "shape", "lda", "ldb", "a_major", "b_major", "type", "a_offset", "b_offset", "tensor", "batch", "stride_a",
+                         "stride_b"});
+    EpilogueSizes sizes{m, n, k};
+    auto others = inputs.subspan(2);
+    if (!others.empty() && are_offsets(others[0])) {
+        add_groups(given, of_a, of_b, others[0]);
+        others = others.subspan(1), sizes.groups = of_b.matrices;
+    } else if (given.has("groups")) {
+        throw RequestError(fmt::format("with {} the tensor behind a and b is offsets: int32, groups + 1, where each group's rows begin and the last one's end",
+                                       given.name("groups")));
+    } else {
+        add_batch(given, of_a, of_b);
+        sizes.batch = std::max(of_a.matrices, of_b.matrices);
+    }
     for (const auto& [key, number] : {std::pair{"m", m}, {"n", n}, {"k", k}, {"lda", of_a.pitch}, {"ldb", of_b.pitch}})
         given.add(key, std::to_string(number));
     if (given.has("types")) {
@@ -164,8 +251,7 @@ void add_operands(Given& given, std::span<const TensorInfo> inputs) {
         const std::int64_t period = operand_alignment * 8 / t->element_bits;  // elements
         if (t->offset % period != 0) given.add(key, std::to_string(t->offset % period));
     }
-    const auto others = inputs.subspan(2);
-    for (const TensorInfo& t : others.subspan(scales_among(given, others, m, n, k))) given.add("tensor", operand_text(t, m, n));
+    for (const TensorInfo& t : others.subspan(scales_among(given, others, sizes))) given.add("tensor", operand_text(t, sizes));
 }
 
 std::variant<Plans, Infeasible> derive_asked(const std::shared_ptr<const Machine>& machine,
@@ -228,7 +314,8 @@ class GemmOperation final : public Operation {
         const auto& p = problem.own.as<GemmProblem>();
         std::vector<TensorInfo> out = {
                 matrix("a", p.a_type, p.m, p.k, p.lda, p.a_offset, p.a_major == Major::k, TensorRole::in, p.a_matrices(), p.a_stride),
-                matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in, p.b_matrices(), p.b_stride)};
+                matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in, p.b_matrices(), p.b_stride,
+                       bool(p.groups))};
         if (p.groups) out.push_back(offsets_tensor(*p.groups));
         if (p.block_scales()) out.push_back(scales_tensor("scale_a", p.a_scales())), out.push_back(scales_tensor("scale_b", p.b_scales()));
         if (p.epilogue)

@@ -86,8 +86,8 @@ void check_groups(const GemmProblem& p) {
     if (groups.count() > max_gemm_groups)
         throw RequestError(fmt::format("{} groups; at most {} are taken", groups.count(), max_gemm_groups));
     if (groups.total() != p.m) throw RequestError(fmt::format("the groups have {} rows in all, but m = {}", groups.total(), p.m));
-    if (p.epilogue)
-        throw RequestError("groups take no alpha, beta, scales or epilogue yet; a kernel behind the product does it");
+    if (p.block_scales())
+        throw RequestError("scales block of groups: not supported yet; scales tensor or row work");
     if (p.a_stride != 0 || p.c_stride != 0) throw RequestError("stride_a and stride_d are of a batch; of groups A and C are one matrix each");
     if (p.b_stride == 0) throw RequestError("stride_b = 0: each group has a B of its own; one for all is a product without groups");
     check_stride(p, 'b');
@@ -108,6 +108,7 @@ void check_batch(const GemmProblem& p) {
 GemmProblem as_batch(const GemmProblem& p) {
     GemmProblem out = p;
     out.groups = {};
+    out.epilogue = {};
     out.batch = p.groups->with_rows();
     out.m = ceil_div(p.m, out.batch);
     if (out.batch == 1) out.b_stride = 0;
@@ -193,8 +194,10 @@ void check(const GemmProblem& p) {
         throw RequestError(
             fmt::format("alpha = {}, beta = {}: without an epilogue they are 1 and 0", p.alpha, p.beta));
     // A copy of the problem with other sizes keeps no epilogue of the old ones.
-    if (p.epilogue && p.epilogue->batch != p.batch)
-        throw RequestError(fmt::format("the epilogue was made for a batch of {}, not of {}", p.epilogue->batch, p.batch));
+    const std::int64_t products = p.groups ? p.groups->count() : p.batch;
+    if (p.epilogue && (p.epilogue->batch != products || p.epilogue->of_groups != bool(p.groups)))
+        throw RequestError(fmt::format("the epilogue was made for {} {}, not for {} {}", p.epilogue->batch, p.epilogue->of_groups ? "groups" : "products",
+                                       products, p.groups ? "groups" : "products"));
     if (p.epilogue && p.epilogue->graph.nodes[std::size_t(p.epilogue->graph.inputs[0])].shape != Shape{p.m, p.n})
         throw RequestError(fmt::format("the epilogue was made for another shape than {} x {}", p.m, p.n));
 }

@@ -52,8 +52,10 @@ struct GemmProblem {
     /// Of block_scales.
     ScaleLayout a_scales() const { return a_scale_layout(m, k); }
     ScaleLayout b_scales() const { return b_scale_layout(n, k); }
-    /// Among the operation's tensors, the first that the epilogue reads: behind A and B, and their scales of blocks.
-    std::size_t first_operand() const { return block_scales() ? 4 : 2; }
+    /// Among the operation's tensors: A's scales of blocks, behind A, B and where groups begin; B's follow.
+    std::size_t first_scale() const { return groups ? 3 : 2; }
+    /// And the first that the epilogue reads.
+    std::size_t first_operand() const { return first_scale() + (block_scales() ? 2 : 0); }
 
     Flops flops() const { return Flops(2.0 * double(m) * double(n) * double(k) * double(batch)); }
     std::int64_t a_matrices() const { return a_stride == 0 ? 1 : batch; }

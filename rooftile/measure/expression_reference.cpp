@@ -408,9 +408,7 @@ class ExpressionReference::Part {
 
 /// visit(output, part) of every output and part that has it new. Why not, where memory is short.
 template <class Visit>
-std::string ExpressionReference::each_output(Stream stream, std::span<const void* const> inputs,
-                                             Visit&& visit) const {
-    assert(inputs.size() == graph_.inputs.size());
+std::string ExpressionReference::each_output(Stream stream, std::span<const JudgedRows> all, Visit&& visit) const {
     RowParts parts(graph_, part_elements_);
     const std::int64_t free_bytes = memory_info().free_bytes;
     std::optional<ExpressionGraph> graph = parts.graph(parts.rows_a_part());
@@ -428,20 +426,28 @@ std::string ExpressionReference::each_output(Stream stream, std::span<const void
     for (std::int64_t bytes : storage->bytes) slots.emplace_back(std::size_t(bytes));
     DeviceBuffer made;
     if (made_) made = DeviceBuffer(std::size_t(elements_of(graph->nodes[std::size_t(graph->inputs[0])].shape)) * sizeof(Bounded));
-    for (std::int64_t first = 0; first < parts.rows(); first += parts.rows_a_part()) {
-        const std::int64_t rows = std::min(parts.rows_a_part(), parts.rows() - first);
-        if (rows < parts.rows_a_part())
-            graph = parts.graph(rows);  // the last: the same nodes, each in its place
-        const Part part(*this, stream, parts, *graph, first, inputs, *storage, slots, made);
+    std::int64_t of_graph = parts.rows_a_part();
+    const auto run = [&](const JudgedRows& of, std::int64_t first, std::int64_t rows) {
+        if (rows != of_graph) graph = parts.graph(of_graph = rows);  // fewer: the same nodes, each in its place
+        const Part part(*this, stream, parts, *graph, first, of.inputs, *storage, slots, made);
         if (made_)
             made_(stream, first, parts.cut() ? rows : graph->nodes[std::size_t(graph->inputs[0])].shape.front(),
                   static_cast<Bounded*>(made.data()));
         part.run();
         for (std::size_t o = 0; o < graph_.outputs.size(); ++o)
             if (part.is_new(graph_.outputs[o].node)) visit(o, part);
+    };
+    for (const JudgedRows& of : all) {
+        assert(of.inputs.size() == graph_.inputs.size());
+        const std::int64_t end = of.first + of.count;
+        for (std::int64_t first = of.first; first < end; first += parts.rows_a_part()) run(of, first, std::min(parts.rows_a_part(), end - first));
     }
     synchronize(stream);
     return {};
+}
+
+JudgedRows ExpressionReference::all_rows(std::span<const void* const> inputs) const {
+    return {0, RowParts(graph_, part_elements_).rows(), {inputs.begin(), inputs.end()}};
 }
 
 std::span<const VerifyCase> ExpressionReference::cases() const {
@@ -463,11 +469,18 @@ std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, VerifyCase wh
 std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, std::span<const void* const> inputs,
                                                     std::span<const std::span<void* const>> results,
                                                     UndecidedLimit limit) const {
+    const JudgedRows rows = all_rows(inputs);
+    return judge(stream, std::span(&rows, 1), results, limit);
+}
+
+std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, std::span<const JudgedRows> rows,
+                                                    std::span<const std::span<void* const>> results,
+                                                    UndecidedLimit limit) const {
     const std::size_t ctas = std::size_t(sms_) * ctas_per_sm, of_output = ctas * results.size();
     const DeviceBuffer records(std::max<std::size_t>(1, graph_.outputs.size() * of_output)
                                * sizeof(JudgeRecord));
     fill_bytes(records.address(), 0, records.bytes(), stream);
-    const std::string missing = each_output(stream, inputs, [&](std::size_t o, const Part& part) {
+    const std::string missing = each_output(stream, rows, [&](std::size_t o, const Part& part) {
         const int node = graph_.outputs[o].node;
         JudgeArguments p{};
         p.expected = part.view(node);
@@ -539,7 +552,8 @@ std::vector<BoundedTensor> ExpressionReference::evaluate(Stream stream,
     std::vector<BoundedTensor> out;
     for (const GraphOutput& o : graph_.outputs)
         out.emplace_back(std::size_t(elements_of(graph_.nodes[std::size_t(o.node)].shape)));
-    const std::string missing = each_output(stream, inputs, [&](std::size_t o, const Part& part) {
+    const JudgedRows rows = all_rows(inputs);
+    const std::string missing = each_output(stream, std::span(&rows, 1), [&](std::size_t o, const Part& part) {
         const int node = graph_.outputs[o].node;
         const std::int64_t count = elements_of(part.node(node).shape);
         if (count == 0) return;

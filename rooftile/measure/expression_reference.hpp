@@ -69,6 +69,12 @@ UndecidedLimit undecided_limit(const ExpressionGraph& graph, VerifyCase which);
 /// An input that no memory holds: rows `first` to `first` + `rows` - 1 of it, with their errors, to `out`.
 using MadeRows = std::function<void(Stream stream, std::int64_t first, std::int64_t rows, Bounded* out)>;
 
+/// Rows of the results, where rows are alone, and the inputs that they are of.
+struct JudgedRows {
+    std::int64_t first = 0, count = 0;
+    std::vector<const void*> inputs;
+};
+
 /// In the context current at construction.
 class ExpressionReference final : public Reference {
   public:
@@ -89,6 +95,9 @@ class ExpressionReference final : public Reference {
     std::vector<CaseOutcome> judge(Stream stream, std::span<const void* const> inputs,
                                    std::span<const std::span<void* const>> results,
                                    UndecidedLimit limit = {}) const;
+    /// The same of results whose rows do not all read the same inputs; `rows` are all of them, each once.
+    std::vector<CaseOutcome> judge(Stream stream, std::span<const JudgedRows> rows, std::span<const std::span<void* const>> results,
+                                   UndecidedLimit limit = {}) const;
 
     /// The outputs themselves, for tests. Waits for `stream`.
     std::vector<BoundedTensor> evaluate(Stream stream, std::span<const void* const> inputs) const;
@@ -103,7 +112,8 @@ class ExpressionReference final : public Reference {
     struct Storage;
     class Part;
     template <class Visit>
-    std::string each_output(Stream stream, std::span<const void* const> inputs, Visit&& visit) const;
+    std::string each_output(Stream stream, std::span<const JudgedRows> all, Visit&& visit) const;
+    JudgedRows all_rows(std::span<const void* const> inputs) const;
     Function function(std::string_view meaning) const;
     Launch grid(std::int64_t items, Stream stream) const;
     void run_elements(Stream stream, std::string_view meaning, const ElementArguments& arguments) const;

@@ -19,6 +19,7 @@ inline constexpr std::string_view sm90_layout = "kernels/gemm/sm90_gemm_layout.c
                                   sm90_pieces = "kernels/gemm/sm90_gemm_pieces.cuh",
                                   sm90_roles = "kernels/gemm/sm90_gemm.cuh",
                                   sm90_groups = "kernels/gemm/sm90_gemm_groups.cuh",
+                                  epilogue_pair = "kernels/gemm/epilogue_pair.cuh",
                                   sm80_kernel = "kernels/gemm/sm80_gemm.cuh",
                                   sm80_load = "kernels/gemm/sm80_gemm_load.cuh",
                                   sm80_products = "kernels/gemm/sm80_gemm_products.cuh",
@@ -400,6 +401,12 @@ inline Mutant last_row_of_a_group_left() {
             {{sm90_groups, "for (int i = thread; i < rows * chunks;", "for (int i = thread; i < (rows - 1) * chunks;"}}};
 }
 
+inline Mutant bias_of_the_group_before() {
+    return {"the second of two groups adds the bias of the first",
+            groups() + R"x( --epilogue "d = relu(acc + bias)" --tensor "bias:bf16[G,1,N]")x",
+            {{epilogue_pair, "from += static_cast<long long>(at.product)", "from += static_cast<long long>(at.product - (at.product == 1))"}}};
+}
+
 inline Mutant last_row_of_a_turned_group_left() {
     Mutant mutant = last_row_of_a_group_left();
     mutant.name = "the last row of a group that ends amid a turned box is not stored";
@@ -433,6 +440,10 @@ inline Mutant sums_not_cleared() {
               "    Sm90Accumulators<C> sums;\n    clear<C>(sums);\n    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)"},
              {sm90_roles, "        Sm90Accumulators<C> sums;\n        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);\n", ""},
              {sm90_products, "!C.adds_up() && first);", "false);"}}};
+}
+
+inline Mutant group_sums_not_cleared() {
+    return {"a CTA's later tiles of groups are summed on top of its first", groups(), sums_not_cleared().replacements};
 }
 
 inline Mutant turned_rows_swapped() {
@@ -571,6 +582,8 @@ inline std::vector<Mutant> all() {
                                tiles_of_a_group_forgotten(),
                                last_tile_of_tall_groups_forgotten(),
                                sums_not_cleared(),
+                               bias_of_the_group_before(),
+                               group_sums_not_cleared(),
                                scale_of_another_block(),
                                scale_of_other_columns(),
                                scales_of_rows_swapped(),

@@ -15,6 +15,7 @@ std::unique_ptr<CublasLtLoop> CublasLtLoop::open(const GemmProblem& p, std::stri
         GemmProblem one = p;
         one.groups = {};
         one.m = rows, one.b_stride = 0;
+        if (p.epilogue) one.epilogue = epilogue_of_group(*p.epilogue, rows, p.n, p.c_type, p.alpha, p.beta);
         // Of an A whose lines run along its rows a group begins within the line.
         constexpr std::int64_t line = 64;  // elements after which nothing changes
         if (!a_k) one.a_offset = (p.a_offset + row) % line;
@@ -25,17 +26,23 @@ std::unique_ptr<CublasLtLoop> CublasLtLoop::open(const GemmProblem& p, std::stri
             return nullptr;
         }
         before = product.get();
-        loop->groups_.push_back({product, row * (a_k ? p.lda : 1) * bytes_of(p.a_type), g * p.b_stride * bytes_of(p.b_type),
-                                 row * p.ldc * bytes_of(p.c_type)});
+        Group group{product, {row * (a_k ? p.lda : 1) * bytes_of(p.a_type), g * p.b_stride * bytes_of(p.b_type)}};
+        if (p.epilogue)
+            for (const EpilogueOperand& o : p.epilogue->operands)
+                group.begins.push_back((o.by_product ? g : o.by_row ? row : 0) * (o.by_column ? p.n : 1) * bytes_of(o.element));
+        group.begins.push_back(row * p.ldc * bytes_of(p.c_type));
+        loop->groups_.push_back(std::move(group));
         row += rows;
     }
     return loop;
 }
 
 void CublasLtLoop::launch(Stream stream, std::span<void* const> tensors) const {
+    std::vector<void*> one;
     for (const Group& g : groups_) {
-        const auto at = [](void* tensor, std::int64_t bytes) -> void* { return static_cast<char*>(tensor) + bytes; };
-        void* const one[] = {at(tensors[0], g.a), at(tensors[1], g.b), at(tensors.back(), g.c)};
+        one.clear();
+        for (std::size_t i = 0; i < g.begins.size(); ++i)  // all tensors but the offsets, which stand third
+            one.push_back(static_cast<char*>(tensors[i < 2 ? i : i + 1]) + g.begins[i]);
         g.product->launch(0, stream, one);
     }
 }

@@ -14,7 +14,7 @@ namespace rooftile {
 
 class CublasLtLoop {
   public:
-    /// Of a problem with groups: for every group with rows what the heuristic names first. Null with the reason in `missing`.
+    /// Of a problem with groups: for every group with rows what the heuristic names first, with its epilogue. Null with the reason in `missing`.
     static std::unique_ptr<CublasLtLoop> open(const GemmProblem& problem, std::string& missing, const CublasLt* before = nullptr);
 
     /// On tensors as Operation::tensors() has them.
@@ -26,7 +26,7 @@ class CublasLtLoop {
   private:
     struct Group {
         std::shared_ptr<const CublasLt> product;  ///< groups that are alike share it
-        std::int64_t a = 0, b = 0, c = 0;         ///< bytes from the tensors' beginnings
+        std::vector<std::int64_t> begins;         ///< bytes from the tensors' beginnings, the offsets left out
     };
     std::vector<Group> groups_;
 };

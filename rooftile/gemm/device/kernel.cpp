@@ -184,7 +184,7 @@ void check_epilogue(const GemmProblem& p, const GemmShape& shape, std::span<cons
         const EpilogueOperand& o = e.operands[i];
         const int element = bytes_of(o.element);
         check_pointer(o.name.c_str(), operands[i], e.paired() && o.by_column ? 2 * element : element);
-        if (Span(operands[i], o.elements(p.batch, p.m, p.n) * element).overlaps(stored))
+        if (Span(operands[i], o.elements(e.batch, p.m, p.n) * element).overlaps(stored))
             throw RequestError(fmt::format("{} and {} overlap; an epilogue's result needs memory of its own", o.name, e.output()));
     }
 }
@@ -193,12 +193,12 @@ void check_epilogue(const GemmProblem& p, const GemmShape& shape, std::span<cons
 
 void Kernel::launch(Stream stream, std::span<void* const> tensors, void* workspace) const {
     const GemmProblem& p = state_->plan.problem;
-    const std::size_t first = p.first_operand(), wanted = first + 1 + (p.epilogue ? p.epilogue->operands.size() : 0) + (p.groups ? 1 : 0);
+    const std::size_t first = p.first_operand(), wanted = first + 1 + (p.epilogue ? p.epilogue->operands.size() : 0);
     if (tensors.size() != wanted) throw RequestError(fmt::format("{} tensors are given; this product has {}", tensors.size(), wanted));
     const auto operands = tensors.subspan(first, p.epilogue ? wanted - first - 1 : 0);  // as they lie: a launch allocates nothing
     GemmPointers pointers{tensors[0], tensors[1], tensors.back(), nullptr, operands};
     if (p.groups) pointers.offsets = static_cast<const int*>(tensors[2]);
-    if (p.block_scales()) pointers.a_scales = tensors[2], pointers.b_scales = tensors[3];
+    if (p.block_scales()) pointers.a_scales = tensors[p.first_scale()], pointers.b_scales = tensors[p.first_scale() + 1];
     launch(stream, pointers, shape_of(p), workspace);
 }
 

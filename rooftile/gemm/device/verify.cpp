@@ -1,5 +1,6 @@
 #include "rooftile/gemm/device/verify.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 #include <fmt/core.h>
@@ -127,7 +128,9 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
         // The first input is the sum, which nobody fills; whole numbers are asked of A and B alone.
         constexpr std::uint64_t apart = 0x9e3779b97f4a7c15ull;  // from the numbers of A and B
         epilogue_->set_made_input([](Stream, std::int64_t, std::int64_t, Bounded*) {});
-        for (std::int64_t product = 0; product < problem_.batch; ++product) {  // of what all share the last fill stays
+        const bool differ = std::ranges::any_of(problem_.epilogue->operands, &EpilogueOperand::by_product);
+        const std::int64_t products = problem_.groups && !differ ? 1 : problem_.epilogue->batch;
+        for (std::int64_t product = 0; product < products; ++product) {  // of what all share the last fill stays
             std::vector<void*> inputs;
             for (const void* input : operands_of(tensors, product)) inputs.push_back(const_cast<void*>(input));
             epilogue_->fill(stream, which == VerifyCase::exact ? VerifyCase::random : which, (seed + std::uint64_t(product)) ^ apart, inputs);
@@ -135,7 +138,7 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
     }
     if (problem_.block_scales())
         for (const bool of_b : {false, true})
-            kernels_.fill(stream, scale_fill(of_b ? problem_.b_scales() : problem_.a_scales(), of_b, tensors[of_b ? 3 : 2], fill, seed));
+            kernels_.fill(stream, scale_fill(of_b ? problem_.b_scales() : problem_.a_scales(), of_b, tensors[problem_.first_scale() + (of_b ? 1 : 0)], fill, seed));
     for (const Operand operand : {Operand::a, Operand::b}) {
         const auto data = reinterpret_cast<DevicePointer>(tensors[static_cast<std::size_t>(operand)]);
         const OperandBatch batch = batch_of(problem_, operand);
@@ -183,8 +186,9 @@ std::vector<CaseOutcome> GemmReference::judge_product(Stream stream, VerifyCase 
         of.a = static_cast<const unsigned char*>(of.a) + row * of.a_m_stride * bytes_of(of.a_type);
         of.m = rows;
         if (problem_.block_scales()) {
-            of.a_scales = static_cast<const float*>(first[2]) + row, of.a_scale_pitch = problem_.a_scales().pitch();
-            of.b_scales = static_cast<const float*>(first[3]), of.b_scale_pitch = problem_.b_scales().pitch();
+            const std::size_t scale = problem_.first_scale();
+            of.a_scales = static_cast<const float*>(first[scale]) + row, of.a_scale_pitch = problem_.a_scales().pitch();
+            of.b_scales = static_cast<const float*>(first[scale + 1]), of.b_scale_pitch = problem_.b_scales().pitch();
         }
         kernels_.bounded_sums(to, of, which == VerifyCase::exact, out);
     });
@@ -196,8 +200,44 @@ std::vector<CaseOutcome> GemmReference::judge_product(Stream stream, VerifyCase 
     return epilogue_->judge(stream, operands_of(first, product), outputs, undecided_limit(epilogue_->graph(), which));
 }
 
+std::vector<JudgedRows> GemmReference::rows_of_groups(TensorPointers tensors) const {
+    if (std::ranges::none_of(problem_.epilogue->operands, &EpilogueOperand::by_product)) return {{0, problem_.m, operands_of(tensors, 0)}};
+    std::vector<JudgedRows> all;
+    std::int64_t row = 0;
+    for (std::int64_t group = 0; group < problem_.groups->count(); ++group) {
+        const std::int64_t rows = problem_.groups->rows()[std::size_t(group)];
+        if (rows > 0) all.push_back({row, rows, operands_of(tensors, group)});
+        row += rows;
+    }
+    return all;
+}
+
+void GemmReference::sums_of_groups(Stream stream, VerifyCase which, TensorPointers tensors, std::int64_t first, std::int64_t rows,
+                                   Bounded* out) const {
+    std::int64_t begin = 0;
+    for (std::int64_t group = 0; group < problem_.groups->count() && begin < first + rows; ++group) {
+        const std::int64_t end = begin + problem_.groups->rows()[std::size_t(group)], from = std::max(begin, first), to = std::min(end, first + rows);
+        if (from < to) {
+            VerifyArguments of = verify_group(problem_, tensors[0], tensors[1], {}, group, from);
+            of.m = to - from;
+            kernels_.bounded_sums(stream, of, which == VerifyCase::exact, out + (from - first) * problem_.n);
+        }
+        begin = end;
+    }
+}
+
+std::vector<CaseOutcome> GemmReference::judge_groups(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const {
+    epilogue_->set_made_input([&](Stream to, std::int64_t row, std::int64_t rows, Bounded* out) {
+        sums_of_groups(to, which, results[0], row, rows, out);
+    });
+    std::vector<std::span<void* const>> outputs;
+    for (const TensorPointers& result : results) outputs.emplace_back(&result.back(), 1);
+    return epilogue_->judge(stream, rows_of_groups(results[0]), outputs, undecided_limit(epilogue_->graph(), which));
+}
+
 std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, std::uint64_t,
                                               std::span<const TensorPointers> results) const {
+    if (epilogue_ && problem_.groups) return judge_groups(stream, which, results);
     if (epilogue_) return judge_epilogue(stream, which, results);
     std::vector<const void*> c;
     for (const TensorPointers& result : results) c.push_back(result.back());

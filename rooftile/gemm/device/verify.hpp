@@ -35,10 +35,15 @@ class GemmReference final : public Reference {
 
   private:
     const MeasureKernels& kernels_;
-    /// Inputs of the epilogue's graph, of one product of a batch; the sums are not in memory.
+    /// Inputs of the epilogue's graph, of one product of a batch or of one group; the sums are not in memory.
     std::vector<const void*> operands_of(TensorPointers tensors, std::int64_t product) const;
     std::vector<CaseOutcome> judge_product(Stream stream, VerifyCase which, std::span<const TensorPointers> results,
                                            std::int64_t product) const;
+    /// Rows of each group with its own inputs, or all of them where they share these.
+    std::vector<JudgedRows> rows_of_groups(TensorPointers tensors) const;
+    std::vector<CaseOutcome> judge_groups(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const;
+    /// The sums of `rows` rows from `first` on, of a group each, with their bounds.
+    void sums_of_groups(Stream stream, VerifyCase which, TensorPointers tensors, std::int64_t first, std::int64_t rows, Bounded* out) const;
     std::vector<CaseOutcome> judge_epilogue(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const;
     GemmProblem problem_;
     DeviceBuffer records_;

@@ -8,13 +8,19 @@
 namespace rooftile {
 namespace {
 
-std::optional<GemmPlan> plan_of(int groups, int n, Major b, const GemmRequest& asked) {
+struct OfEpilogue {
+    const char* text = "";
+    std::vector<std::string> tensors = {};
+};
+
+std::optional<GemmPlan> plan_of(int groups, int n, Major b, const GemmRequest& asked, const OfEpilogue& epilogue = {}) {
     GemmRequest request = asked;
     request.top = 1;
     request.buildable_only = true;
     GemmProblem p = gemm_problem(300 * groups, n, 2048, Type::bf16, Major::k, b);
     p.groups = SharedGroups(std::vector<std::int64_t>(std::size_t(groups), 300));
     p.b_stride = dense_stride(p, 'b');
+    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, epilogue.text, epilogue.tensors, Scales::none, 1, groups);
     auto outcome = derive(machine_by_id("h200-sxm"), p, request);
     if (auto* plans = std::get_if<Plans>(&outcome)) return plans->plans.front();
     ADD_FAILURE() << std::get<Infeasible>(outcome).message;
@@ -63,6 +69,22 @@ TEST(GemmGroupsCode, TwoHundredAndFiftySixGroupsCostNoStage) {
     GemmRequest request;
     request.tile_m = 128, request.tile_n = 256, request.swap_ab = false;
     EXPECT_EQ(plan_of(256, 2048, Major::k, request).value().config.stages, 4);
+}
+
+// What a group has of its own is read by its number, whatever the way out.
+TEST(GemmGroupsCode, EpiloguesSpillNothing) {
+    const OfEpilogue forms[] = {{"d = gelu(acc + bias)", {"bias:bf16[G,1,N]"}},
+                                {"d = silu(acc * gain + bias) * up", {"gain:fp32[G,1,1]", "bias:bf16[G,1,N]", "up:bf16[M,N]"}},
+                                {"d = dropout(acc + bias, 0.1, seed=3)", {"bias:fp32[N]"}}};
+    std::vector<GemmPlan> plans;
+    for (const OfEpilogue& form : forms)
+        for (const auto& [tile_m, tile_n, swap, n] : {std::tuple{128, 256, false, 2048}, {128, 176, false, 2048}, {64, 128, true, 2048}, {128, 128, false, 2049}}) {
+            GemmRequest request;
+            request.tile_m = tile_m, request.tile_n = tile_n, request.swap_ab = swap;
+            if (auto plan = plan_of(8, n, Major::k, request, form)) plans.push_back(std::move(*plan));
+        }
+    for (const KernelOutcome& outcome : compile_all(plans))
+        if (const auto* error = std::get_if<Error>(&outcome)) ADD_FAILURE() << error->what();
 }
 
 }  // namespace

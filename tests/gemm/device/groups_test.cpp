@@ -15,6 +15,7 @@
 #include "rooftile/machine/live.hpp"
 #include "tests/device/device.hpp"
 #include "tests/from_environment.hpp"
+#include "tests/gemm/draw_epilogue.hpp"
 #include "tests/gemm/device/gemm_verifier.hpp"
 
 namespace rooftile {
@@ -87,6 +88,22 @@ std::vector<std::int64_t> drawn_rows(Random& random) {
     return rows;
 }
 
+/// Half of what is no number a row is a group's own. Scales where operands have 8 bits.
+void give_epilogue_of_groups(Random& random, GemmProblem& p) {
+    for (;;) {
+        DrawnEpilogue e = drawn_epilogue(random);
+        for (std::string& tensor : e.tensors)
+            for (const auto& [shape, own] : {std::pair{"[N]", "[G,1,N]"}, {"[1]", "[G,1,1]"}})
+                if (tensor.ends_with(shape) && random.coin()) tensor.replace(tensor.find('['), tensor.npos, own);
+        constexpr Scales scales[] = {Scales::none, Scales::tensor, Scales::row};
+        try {
+            p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, p.alpha = e.alpha, p.beta = e.beta, e.text, e.tensors,
+                                       is_fp8(p.a_type) ? random.one_of(scales) : Scales::none, 1, p.groups->count());
+            if (p.epilogue) return;
+        } catch (const RequestError&) {}  // says nothing, or what is no epilogue
+    }
+}
+
 GemmProblem drawn_problem(Random& random) {
     const std::vector<std::int64_t> rows = drawn_rows(random);
     const bool many = rows.size() > 60, any = random.one_in(3);
@@ -106,14 +123,15 @@ GemmProblem drawn_problem(Random& random) {
     }
     p.groups = SharedGroups(rows);
     p.b_stride = dense_stride(p, 'b') + (random.one_in(4) ? 8 * random.whole(0, 9) : 0);
+    if (random.one_in(3)) give_epilogue_of_groups(random, p);
     check(p);
     return p;
 }
 
 std::string shown(const GemmProblem& p, const Fixed& f) {
-    return fmt::format("{}x{}x{} {} x {} -> {} a {} b {} lda {} ldb {} ldc {} stride_b {} groups {} tile {}x{} {} cluster {}x{} order {} split_k {} swap {}", p.m,
+    return fmt::format("{}x{}x{} {} x {} -> {} a {} b {} lda {} ldb {} ldc {} stride_b {} groups {} tile {}x{} {} cluster {}x{} order {} split_k {} swap {} {}", p.m,
                        p.n, p.k, name_of(p.a_type), name_of(p.b_type), name_of(p.c_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb, p.ldc, p.b_stride,
-                       p.groups.text(), f.tile_m, f.tile_n, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order), f.split_k, f.swap_ab);
+                       p.groups.text(), f.tile_m, f.tile_n, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order), f.split_k, f.swap_ab, p.epilogue.text());
 }
 
 class GemmGroupsTest : public DeviceTest {};
