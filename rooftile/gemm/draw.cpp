@@ -158,6 +158,17 @@ GemmProblem drawn_groups(Random& random) {
     return p;
 }
 
+/// The same with what stands behind such products: each expert's own bias, and scales of rows where operands have 8 bits.
+GemmProblem drawn_experts(Random& random) {
+    static constexpr std::string_view forms[] = {"d = acc + bias", "d = gelu(acc + bias)", "d = silu(acc + bias)", "d = relu(acc + bias)"};
+    GemmProblem p = drawn_groups(random);
+    const bool bytes = random.coin();
+    if (bytes) p.a_type = p.b_type = Type::fp8_e4m3;
+    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, random.one_of(forms), {"bias:bf16[G,1,N]"}, bytes ? Scales::row : Scales::none, 1,
+                               p.groups->count());
+    return p;
+}
+
 /// Sizes are drawn alike by all laws that do not draw whole problems, and then what is the law's own.
 struct Law {
     std::string_view name, meaning;
@@ -189,6 +200,9 @@ constexpr Law laws[] = {
      "layers of 2 to 256 experts, 1024 to 8192 wide, 512 to 16384 within, up (half with gate) or down; 16 to 131072 rows, all log-uniform; "
      "counts alike, each row to any, or shares as 1 / place; 5e7 to 2e13 FLOP, at most 4e10 B",
      nullptr, drawn_groups},
+    {"experts",
+     "as group, with a bias an expert and none, gelu, silu or relu; half of them e4m3 by scales of rows of A and columns of B",
+     nullptr, drawn_experts},
 };
 
 const Law& law_of(const DrawRequest& request) {

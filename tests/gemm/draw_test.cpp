@@ -145,12 +145,25 @@ TEST(GemmDraw, GroupsAreAlikeRoutedAndSkewed) {
     EXPECT_GT(skewed, 0.1 * draws);
 }
 
+TEST(GemmDraw, ExpertsHaveABiasEachAndHalfOfThemScales) {
+    Random random(2);
+    int bytes = 0;
+    for (int i = 0; i < 60; ++i) {
+        const GemmProblem p = drawn_gemm(random, {.law = "experts"});
+        ASSERT_TRUE(p.groups && p.epilogue);
+        EXPECT_TRUE(p.epilogue->operands.back().by_product);
+        EXPECT_EQ(p.epilogue->scales, is_fp8(p.a_type) ? Scales::row : Scales::none);
+        bytes += is_fp8(p.a_type);
+    }
+    EXPECT_NEAR(bytes, 30, 12);
+}
+
 TEST(GemmDraw, AnotherLawIsRefusedWithAllNames) {
     try {
         gemm_law({.law = "fp7"});
         FAIL() << "accepted";
     } catch (const RequestError& error) {
-        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, fp8_blocks, epilogue, batch, group");
+        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, fp8_blocks, epilogue, batch, group, experts");
     }
 }
 
