@@ -7,6 +7,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/expression/cost.hpp"
+#include "rooftile/expression/registers.hpp"
 #include "rooftile/expression/text.hpp"
 
 namespace rooftile {
@@ -140,36 +141,12 @@ int GemmEpilogue::pairs_in_flight(bool turned, bool staged) const {
     return pairs;
 }
 
-namespace {
-
-bool is_function(Op op) {
-    return op == Op::divide || op == Op::power || (op >= Op::exp && op != Op::cast && op != Op::where);
-}
-
-/// Of one element, computed statement by statement: the most that are needed at once, operands and the sum left out.
-int values_at_once(const ExpressionGraph& graph) {
-    std::vector<int> last(graph.nodes.size(), -1);
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-        for (int operand : graph.nodes[i].operands) last[std::size_t(operand)] = int(i);
-    int most = 0;
-    for (int i = 0; i < int(graph.nodes.size()); ++i) {
-        int held = 0;
-        for (int value = 0; value < i; ++value)
-            held += !graph.nodes[std::size_t(value)].operands.empty() && last[std::size_t(value)] > i;
-        most = std::max(most, held);
-    }
-    return most;
-}
-
-}  // namespace
-
 // Addresses, and the values of a chain of operators, fit what a plain kernel has for its conversions and addresses; steps of a
 // function take more (tests/gemm/compile/epilogue_test.cpp holds both to it with ptxas).
 int GemmEpilogue::registers(bool turned, bool staged) const {
     constexpr int of_a_function = 8;
     const auto once = std::ranges::count_if(operands, [](const EpilogueOperand& o) { return o.is_one(); });
-    const bool functions = std::ranges::any_of(graph.nodes, [](const GraphNode& n) { return is_function(n.op); });
-    const int values = (functions ? of_a_function : 0) + 2 * values_at_once(graph);  // of two neighbours
+    const int values = (calls_functions(graph) ? of_a_function : 0) + 2 * values_at_once(graph);  // of two neighbours
     return values + int(once) + pairs_in_flight(turned, staged) * pair_registers(turned, staged);
 }
 
