@@ -7,6 +7,7 @@
 #include "rooftile/attention/space.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/machine/query.hpp"
+#include "rooftile/machine/units_text.hpp"
 #include "rooftile/report/number.hpp"
 
 namespace rooftile {
@@ -114,7 +115,7 @@ class Writer {
                    k_.dim != p_.dim || k_.dim_v != p_.dim_v ? "dim and dim_v are padded on chip" : "both products");
         steps_.add("exponential_cycles", "tile_q tile_kv / rate.mufu, of a block", {steps_.fact("rate.mufu")},
                    t_.block.exponential, "clk",
-                   p_.score ? fmt::format("one exponential a score, and {} of {}", number_text(p_.score->cost.mufu), p_.score->graph.text)
+                   p_.score ? fmt::format("one exponential a score, and {} of {}", number_text(p_.score->cost.mufu), printable(p_.score->expression))
                             : "one exponential a score");
         steps_.add("softmax_cycles", "the most of exponentials, multiply-adds, maxima and issue slots, of a block",
                    {ours("exponentials", t_.block.exponential, "clk"), ours("multiply-adds", t_.block.arithmetic, "clk"),
@@ -122,7 +123,7 @@ class Writer {
                    max_known(max_known(t_.block.exponential, t_.block.arithmetic), max_known(t_.block.comparison, t_.block.issue)),
                    "clk",
                    p_.score ? fmt::format("two multiply-adds, one maximum, one exponential a score; a conversion of two; and {} issue slots of {}",
-                                          number_text(1 + p_.score->cost.issue), p_.score->graph.text)
+                                          number_text(1 + p_.score->cost.issue), printable(p_.score->expression))
                             : "two multiply-adds, one maximum, one exponential a score; a conversion of two");
         steps_.add("shared_cycles", "(copies + operands of products) / shared.bandwidth, of a block",
                    {steps_.fact("shared.bandwidth")}, t_.block.shared, "clk",

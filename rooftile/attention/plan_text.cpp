@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "rooftile/machine/units_text.hpp"
 #include "rooftile/report/explain.hpp"
 #include "rooftile/report/number.hpp"
 
@@ -87,7 +88,7 @@ std::string short_name(const AttentionProblem& p) {
 std::string attention_heading_text(const AttentionProblem& p, std::string_view machine_id, std::string_view machine_name,
                                    const Terminal& terminal) {
     std::string out = terminal.paint("attention", Tone::strong)
-                      + (p.score ? fmt::format("  O = softmax({}) V of s = Q K^T / sqrt({}), mask {}\n", p.score->graph.text, p.dim, mask_text(p))
+                      + (p.score ? fmt::format("  O = softmax(s) V, s = Q K^T / sqrt({}), then {}, mask {}\n", p.dim, printable(p.score->expression, 200), mask_text(p))
                                : fmt::format("  O = softmax(Q K^T / sqrt({})) V, mask {}\n", p.dim, mask_text(p)));
     std::vector<Entry> entries;
     for (const TensorInfo& t : attention_tensors(p)) {

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <span>
 
 #include "rooftile/error.hpp"
 #include "rooftile/expression/cost.hpp"
+#include "rooftile/expression/registers.hpp"
 #include "rooftile/expression/text.hpp"
+#include "rooftile/machine/units_text.hpp"
 
 namespace rooftile {
 namespace {
@@ -36,12 +39,35 @@ bool reads(std::string_view text, char name) {
     return false;
 }
 
-/// The language gives a name once; a score is "s = ..." of s. Its last statement names S what it calls s: as many characters.
-std::string with_result_apart(std::string text) {
+/// Whether the text's last statement is "NAME = ...": outside parentheses stands an equals sign that compares nothing.
+bool names_its_result(std::string_view text) {
+    constexpr std::string_view compares = "=<>!";
+    int depth = 0;
+    const std::size_t last = text.rfind(';');
+    for (std::size_t i = last == text.npos ? 0 : last + 1; i < text.size(); ++i) {
+        depth += (text[i] == '(') - (text[i] == ')');
+        if (text[i] != '=' || depth > 0) continue;
+        if (i + 1 < text.size() && text[i + 1] == '=') ++i;
+        else if (i == 0 || compares.find(text[i - 1]) == compares.npos) return true;
+    }
+    return false;
+}
+
+/// A letter that stands for nothing else in the text, nor for a tensor.
+char free_letter(std::string_view text, std::span<const std::string> tensors) {
+    for (char letter = 'Z'; letter >= 'A'; --letter)
+        if (!reads(text, letter)
+            && std::ranges::none_of(tensors, [&](const std::string& t) { return t.size() > 1 && t[0] == letter && t[1] == ':'; }))
+            return letter;
+    return 'S';  // 26 tensors of one letter: the language then says which name is given twice
+}
+
+/// The language gives a name once; a score is "s = ..." of s. Its last statement names a free letter what it calls s: as many characters.
+std::string with_result_apart(std::string text, std::span<const std::string> tensors) {
     const std::size_t last = text.rfind(';'), begin = text.find_first_not_of(" \t", last == text.npos ? 0 : last + 1);
     if (begin == text.npos || text[begin] != 's') return text;
     const std::size_t equals = text.find_first_not_of(" \t", begin + 1);
-    if (equals != text.npos && text[equals] == '=' && text.substr(equals, 2) != "==") text[begin] = 'S';
+    if (equals != text.npos && text[equals] == '=' && text.substr(equals, 2) != "==") text[begin] = free_letter(text, tensors);
     return text;
 }
 
@@ -62,9 +88,7 @@ ScoreOperand operand_of(const TensorDeclaration& t, std::int64_t heads) {
 int AttentionScore::registers() const {
     // From what ptxas needs (tests/attention/compile): of a value, of a function's constants and terms, of i and j.
     constexpr int of_a_value = 20, of_a_function = 16, of_places = 12;
-    const bool functions =
-        std::ranges::any_of(graph.nodes, [](const GraphNode& n) { return cost_of(n, Element::fp32).mufu > 0; });
-    return of_a_value + (functions ? of_a_function : 0) + int(operands.size()) + (by_place ? of_places : 0);
+    return of_a_value + (calls_functions(graph) ? of_a_function : 0) + int(operands.size()) + (by_place ? of_places : 0);
 }
 
 std::int64_t AttentionScore::bytes(std::int64_t heads) const {
@@ -86,6 +110,11 @@ SharedScore attention_score(std::int64_t heads, Type type, std::string_view expr
             throw RequestError(fmt::format("tensor {}: there is no score that reads it; give --score \"s = ...\"", tensors.front()));
         return {};
     }
+    if (!names_its_result(expression))
+        throw RequestError(fmt::format("score \"{}\" names no result; write \"s = ...\", as in \"s = 30 * tanh(s / 30)\"", printable(expression, 80)));
+    const std::string text = with_result_apart(std::string(expression), tensors);
+    if (!reads(text, 's'))
+        throw RequestError(fmt::format("score \"{}\" does not read s, the score; write \"s = ...\" of s, as in \"s = 30 * tanh(s / 30)\"", printable(expression, 80)));
     AttentionScore out;
     out.expression = expression;
     out.precision = type == Type::bf16 ? Element::bf16 : Element::fp16;
@@ -101,23 +130,27 @@ SharedScore attention_score(std::int64_t heads, Type type, std::string_view expr
         declared.back().shape = Shape{out.operands.back().by_head ? heads : 1, 1, 1};
     }
     try {
-        out.graph = expression_graph(with_result_apart(std::string(expression)), declared);
+        out.graph = expression_graph(text, declared);
     } catch (const ExpressionError& error) {
         throw ExpressionError("score: " + error.what_alone(), error.column(), expression);
     }
     const auto& nodes = out.graph.nodes;
     for (const GraphNode& node : nodes) {
-        if (is_row_operation(node.op) || reduces_all(node.op))
-            throw RequestError(fmt::format("score: {} takes whole rows; of a score point-wise operators work", name_of(node.op)));
-        if (node.op == Op::dropout) throw RequestError("score: dropout is not supported");
+        if (is_row_operation(node.op) || reduces_all(node.op) || reduces_columns(node.op))
+            throw RequestError(fmt::format("score: {} takes more scores than one; a score is made by point-wise operators, of s, i, j and tensors",
+                                           name_of(node.op)));
+        if (node.op == Op::dropout) throw RequestError("score: dropout is not supported; leave it out");
     }
     if (out.graph.outputs.size() != 1)
-        throw RequestError(fmt::format("score: {} results, {} and {}; one is the score", out.graph.outputs.size(),
+        throw RequestError(fmt::format("score: {} results, {} and {}; one is the score: the last statement, which reads the others", out.graph.outputs.size(),
                                        out.graph.outputs[0].name, out.graph.outputs[1].name));
     const GraphNode& result = nodes[std::size_t(out.graph.outputs.front().node)];
-    if (result.shape != Shape{heads, queries, keys} || result.element != Element::fp32)
-        throw RequestError(fmt::format("score: {} is no fp32 number for each query and key of each head: it must read s",
-                                       out.graph.outputs.front().name));
+    if (result.shape != Shape{heads, queries, keys})
+        throw RequestError("score: the result does not vary with query, key and head; write \"s = ...\" of s");
+    if (result.element != Element::fp32)
+        throw RequestError(result.element == Element::boolean
+                               ? std::string("score: the result is true or false; a score is a number: \"s = where(CONDITION, s, 0)\"")
+                               : fmt::format("score: the result is {}; a score is fp32: \"s = fp32(...)\" of it", name_of(result.element)));
     for (const GraphNode& node : nodes)
         // What does not vary with the key costs next to nothing.
         if (node.op != Op::input && node.op != Op::number && !node.shape.empty() && node.shape.back() == keys)
