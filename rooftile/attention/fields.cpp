@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "rooftile/core/random.hpp"
@@ -37,6 +39,7 @@ std::vector<Field> make_fields() {
         {"q_strides", "BATCH,HEAD,ROW", "Elements from one batch, head and row of Q to the next; default as --layout lies, dense", problem},
         {"k_strides", "BATCH,HEAD,ROW", "The same of K", problem},
         {"v_strides", "BATCH,HEAD,ROW", "The same of V", problem},
+        {"o_strides", "BATCH,HEAD,ROW", "The same of O, whose rows must not lie on each other", problem},
         {"log_sum_exp", "on|off", "The scores' log-sum-exp of every query, too; default off", problem},
         {"score", "EXPRESSION",
          "What is made of a score before its exponential, of s, the places i and j of its query and key among the keys, and tensors: "
@@ -72,15 +75,18 @@ void read_mask(const Given& g, AttentionProblem& p) {
     else if (text == "causal") p.mask = AttentionMask::causal;
     else if (text.starts_with(window)) {
         p.mask = AttentionMask::window;
-        p.window = whole_number(g.name("mask"), std::string_view(text).substr(window.size()), 1, max_attention_rows);
-    } else throw RequestError(fmt::format("{} is \"{}\"; accepted: none, causal, window:W", g.name("mask"), text));
+        p.window = whole_number(g.name("mask") + " window:W, the keys that a query sees, W =",
+                                std::string_view(text).substr(window.size()), 1, max_attention_rows);
+    } else throw RequestError(fmt::format("{} is \"{}\"; accepted: none, causal, window:W", g.name("mask"), printable(text, 80)));
 }
+
+constexpr std::string_view forms_of_lengths = "128,512,..., Bx[LO..HI] or a file of numbers";
 
 /// "64x[16..512]": so many, between those two, any as likely; the same text is always the same lengths.
 std::vector<std::int64_t> drawn_lengths(std::string_view name, std::string_view text) {
     const std::size_t open = text.find("x["), dots = text.find("..");
     if (open == text.npos || dots == text.npos || dots < open || text.back() != ']')
-        throw RequestError(fmt::format("{} is \"{}\"; accepted: 128,512,..., Bx[LO..HI] or a file of numbers", name, printable(text, 80)));
+        throw RequestError(fmt::format("{} is \"{}\"; accepted: {}", name, printable(text, 80), forms_of_lengths));
     const std::int64_t count = whole_number(name, text.substr(0, open), 1, max_attention_heads);
     const std::int64_t least = whole_number(name, text.substr(open + 2, dots - open - 2), 0, max_attention_rows);
     const std::int64_t greatest = whole_number(name, text.substr(dots + 2, text.size() - dots - 3), least, max_attention_rows);
@@ -89,8 +95,6 @@ std::vector<std::int64_t> drawn_lengths(std::string_view name, std::string_view 
     for (std::int64_t i = 0; i < count; ++i) lengths.push_back(random.whole(least, greatest));
     return lengths;
 }
-
-constexpr std::string_view strides_keys[] = {"q_strides", "k_strides", "v_strides"};
 
 AttentionPitch read_strides(std::string_view name, std::string_view text) {
     std::int64_t numbers[3];
@@ -109,6 +113,10 @@ std::vector<std::int64_t> read_lengths(std::string_view name, std::string text) 
     if (text.find('[') != text.npos) return drawn_lengths(name, text);
     constexpr std::string_view of_a_list = "0123456789, ";
     if (text.find_first_not_of(of_a_list) != text.npos) {
+        std::error_code unknown;  // a name that is too long is none of a file either
+        if (!std::filesystem::exists(text, unknown))
+            throw RequestError(fmt::format("{} is \"{}\", and there is no such file; accepted: {} (3x[512..512] is three of 512)", name,
+                                           printable(text, 80), forms_of_lengths));
         text = read_whole_file(text);
         for (char& c : text)
             if (c == '\n' || c == '\r' || c == '\t') c = ',';
@@ -166,8 +174,8 @@ AttentionProblem attention_problem(const Given& g) {
     if (g.has("type")) p.type = one_of(g.name("type"), g.text("type"), types) == 0 ? Type::bf16 : Type::fp16;
     if (g.has("layout")) p.layout = AttentionLayout(one_of(g.name("layout"), g.text("layout"), layouts));
     if (g.has("log_sum_exp")) p.log_sum_exp = one_of(g.name("log_sum_exp"), g.text("log_sum_exp"), switches) == 1;
-    for (std::size_t i = 0; i < 3; ++i)
-        if (g.has(strides_keys[i])) p.strides[i] = read_strides(g.name(strides_keys[i]), g.text(strides_keys[i]));
+    for (const AttentionOperand operand : attention_operands)
+        if (const std::string_view key = strides_key(operand); g.has(key)) p.strides[std::size_t(operand)] = read_strides(g.name(key), g.text(key));
     p.score = attention_score(p.heads, p.type, g.text("score"), g.list("tensor"));
     check(p);
     return p;
@@ -201,8 +209,8 @@ Given attention_given(const AttentionProblem& p) {
     given.add("type", std::string(attention_type_name(p.type)));
     given.add("layout", std::string(name_of(p.layout)));
     given.add("log_sum_exp", p.log_sum_exp ? "on" : "off");
-    for (std::size_t i = 0; i < 3; ++i)
-        if (p.strides[i]) given.add(strides_keys[i], strides_text(*p.strides[i]));
+    for (const AttentionOperand operand : attention_operands)
+        if (const auto& pitch = p.strides[std::size_t(operand)]) given.add(strides_key(operand), strides_text(*pitch));
     if (p.score) {
         given.add("score", p.score->expression);
         for (const std::string& tensor : p.score->tensors) given.add("tensor", tensor);
@@ -219,8 +227,8 @@ Given attention_given(const Record& record) {
             given.add(key, std::to_string(find_as<std::int64_t>(record, key).value_or(0)));
     for (const char* key : {"mask", "type", "layout"}) given.add(key, find_as<std::string>(record, key).value_or(""));
     given.add("log_sum_exp", find_as<bool>(record, "log_sum_exp").value_or(false) ? "on" : "off");
-    for (const std::string_view key : strides_keys)
-        if (const auto strides = find_as<std::string>(record, key)) given.add(key, *strides);
+    for (const AttentionOperand operand : attention_operands)
+        if (const auto strides = find_as<std::string>(record, strides_key(operand))) given.add(strides_key(operand), *strides);
     if (const auto score = find_as<std::string>(record, "score")) given.add("score", *score);
     for (const Value& value : find_as<List>(record, "score_tensors").value_or(List()))
         if (const auto* text = std::get_if<std::string>(&value.content())) given.add("tensor", *text);
@@ -292,7 +300,7 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
         if (t.extents[2].most <= 1) pitch.row = least;
         if (t.extents[1].most <= 1) pitch.head = std::max(pitch.row, least);
         if (t.extents[0].most <= 1) pitch.batch = std::max(pitch.head, least);
-        given.add(strides_keys[i], strides_text(pitch));
+        given.add(strides_key(attention_operands[i]), strides_text(pitch));
     }
     given.add_default("layout", std::string(name_of(lie(inputs[0]))));
     attention_problem(given);  // what it refuses, it refuses here

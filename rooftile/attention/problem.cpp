@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "rooftile/error.hpp"
@@ -17,11 +18,17 @@ void check_range(std::string_view name, std::int64_t value, std::int64_t least, 
         throw RequestError(fmt::format("{} is {}; accepted: {} to {}", name, value, least, most));
 }
 
-void check_dim(std::string_view name, std::int64_t value) {
-    check_range(name, value, attention_dim_step, max_attention_dim);
-    if (value % attention_dim_step != 0)
-        throw RequestError(fmt::format("{} is {}; accepted: multiples of {} up to {}, as rows of 16 bytes are", name, value,
-                                       attention_dim_step, max_attention_dim));
+/// `what`: whose rows these are; `root`: scores are divided by its root.
+void check_dim(std::string_view name, std::int64_t value, std::string_view what, bool root) {
+    constexpr std::int64_t step = attention_dim_step, most = max_attention_dim;
+    if (value >= step && value <= most && value % step == 0) return;
+    std::string why = "are kept whole on chip";
+    if (value > 0 && value < most) {
+        const std::int64_t padded = (value + step - 1) / step * step;
+        why = fmt::format("are copied in pieces of 16 bytes; pad them with zeros to {}", padded);
+        if (root) why += fmt::format(", and Q times {:.6g}, as scores are divided by the root of dim", std::sqrt(double(padded) / double(value)));
+    }
+    throw RequestError(fmt::format("{} is {}; accepted: multiples of {} from {} to {}, as {} {}", name, value, step, step, most, what, why));
 }
 
 /// Heads, rows and elements of a row.
@@ -48,6 +55,23 @@ TensorInfo tensor(const AttentionProblem& p, std::string name, AttentionOperand 
             .extents = {Extent::of(p.packed() ? 1 : p.batch), Extent::of(heads), Extent::of(rows), Extent::of(dim)},
             .strides = {pitch.batch, pitch.head, pitch.row, 1},
             .role = role};
+}
+
+/// Throws where rows of O could lie on each other: which of them would stay nobody knows.
+void check_apart(const AttentionProblem& p, const AttentionPitch& o) {
+    const auto [heads, rows, dim] = size_of(p, AttentionOperand::o);
+    struct Axis {
+        std::int64_t stride, count;
+    } axes[] = {{o.row, rows}, {o.head, heads}, {o.batch, p.packed() ? 1 : p.batch}};
+    std::ranges::sort(axes, {}, &Axis::stride);
+    double taken = double(dim);  // from the first element of all that the axes so far reach to behind the last
+    for (const Axis& axis : axes) {
+        if (axis.count <= 1) continue;
+        if (double(axis.stride) < taken)
+            throw RequestError(fmt::format("o_strides {},{},{}: rows of O would lie on each other; a step of {} is less than the {:.0f} elements that lie in it",
+                                           o.batch, o.head, o.row, axis.stride, taken));
+        taken += double(axis.stride) * double(axis.count - 1);
+    }
 }
 
 /// Sum of min(i, most) over the whole numbers i in [first, last]; of a negative i nothing.
@@ -127,21 +151,21 @@ void check(const AttentionProblem& p) {
     check_range("kv_heads", p.kv_heads, 1, max_attention_heads);
     check_range("q", p.queries, 0, max_attention_rows);
     check_range("kv", p.keys, 0, max_attention_rows);
-    check_dim("dim", p.dim);
-    check_dim("dim_v", p.dim_v);
+    check_dim("dim", p.dim, "rows of Q and K", true);
+    check_dim("dim_v", p.dim_v, "rows of V and O", false);
     if (p.heads % p.kv_heads != 0)
         throw RequestError(
             fmt::format("{} heads cannot share {} KV heads evenly; kv_heads must divide heads", p.heads, p.kv_heads));
     if (p.mask == AttentionMask::window) check_range("the mask's window", p.window, 1, max_attention_rows);
     for (const std::int64_t length : p.lengths) check_range("a length", length, 0, max_attention_rows);
     if (p.packed()) check_range("the sum of the lengths", p.query_rows(), 0, max_attention_rows);
-    constexpr const char* names[] = {"q_strides", "k_strides", "v_strides"};
-    for (const AttentionOperand operand : {AttentionOperand::q, AttentionOperand::k, AttentionOperand::v})
+    for (const AttentionOperand operand : attention_operands)
         if (const auto& s = p.strides[std::size_t(operand)])
             for (const std::int64_t stride : {s->batch, s->head, s->row})
                 if (stride % attention_dim_step != 0 || stride < size_of(p, operand).dim || stride > max_attention_stride)
                     throw RequestError(fmt::format("{} has {}; accepted: multiples of {} from the row's {} to 2^36, as rows begin at multiples of 16 bytes",
-                                                   names[std::size_t(operand)], stride, attention_dim_step, size_of(p, operand).dim));
+                                                   strides_key(operand), stride, attention_dim_step, size_of(p, operand).dim));
+    if (const auto& o = p.strides[std::size_t(AttentionOperand::o)]) check_apart(p, *o);
     constexpr double most_bytes = double(std::int64_t{1} << 46);  // far beyond any GPU's memory, and safe to multiply
     const double rows = double(p.heads_of_all()) * (double(p.query_rows()) + double(p.key_rows()));
     if (rows * double(max_attention_dim) * element_bytes > most_bytes)
@@ -155,8 +179,7 @@ AttentionPitch dense_pitch(AttentionLayout layout, std::int64_t heads, std::int6
 }
 
 AttentionPitch pitch_of(const AttentionProblem& p, AttentionOperand operand) {
-    if (operand != AttentionOperand::o)
-        if (const auto& given = p.strides[std::size_t(operand)]) return *given;
+    if (const auto& given = p.strides[std::size_t(operand)]) return *given;
     const AttentionSize size = size_of(p, operand);
     return dense_pitch(p.layout, size.heads, size.rows, size.dim);
 }

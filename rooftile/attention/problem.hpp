@@ -33,6 +33,12 @@ struct AttentionPitch {
     friend bool operator==(const AttentionPitch&, const AttentionPitch&) = default;
 };
 enum class AttentionOperand : std::uint8_t { q, k, v, o };
+inline constexpr AttentionOperand attention_operands[] = {AttentionOperand::q, AttentionOperand::k, AttentionOperand::v, AttentionOperand::o};
+/// Of its strides in requests and documents.
+constexpr std::string_view strides_key(AttentionOperand operand) {
+    constexpr std::string_view keys[] = {"q_strides", "k_strides", "v_strides", "o_strides"};
+    return keys[int(operand)];
+}
 
 struct AttentionProblem {
     std::int64_t batch = 1, heads = 1, kv_heads = 1, queries = 1, keys = 1, dim = 64, dim_v = 64;
@@ -46,8 +52,8 @@ struct AttentionProblem {
     Type type = Type::bf16;
     bool log_sum_exp = false;  ///< of the scores of every query, too
     SharedScore score;         ///< what is made of a score before its exponential
-    /// Of Q, K and V where they do not lie as `layout` says: views of a projection's result.
-    std::array<std::optional<AttentionPitch>, 3> strides;
+    /// Of Q, K, V and O where they do not lie as `layout` says: views of a projection's result, or of what the next one reads.
+    std::array<std::optional<AttentionPitch>, 4> strides;
 
     bool packed() const { return !lengths.empty(); }
     /// Rows of Q, and of K, that a head has in memory: of a packed batch those of all sequences.

@@ -8,9 +8,9 @@ Record problem_record(const AttentionProblem& p) {
             {"dim_v", p.dim_v},       {"mask", mask_text(p)},     {"type", attention_type_name(p.type)},
             {"layout", name_of(p.layout)}, {"log_sum_exp", p.log_sum_exp}};
     if (p.packed()) record.push_back({"lengths", lengths_text(p)});
-    constexpr const char* strides[] = {"q_strides", "k_strides", "v_strides"};
-    for (std::size_t i = 0; i < 3; ++i)
-        if (const auto& s = p.strides[i]) record.push_back({strides[i], std::to_string(s->batch) + "," + std::to_string(s->head) + "," + std::to_string(s->row)});
+    for (const AttentionOperand operand : attention_operands)
+        if (const auto& s = p.strides[std::size_t(operand)])
+            record.push_back({std::string(strides_key(operand)), std::to_string(s->batch) + "," + std::to_string(s->head) + "," + std::to_string(s->row)});
     if (p.score) {
         record.push_back({"score", p.score->expression});
         if (!p.score->tensors.empty()) record.push_back({"score_tensors", p.score->tensors});

@@ -88,9 +88,9 @@ TEST(AttentionFields, AScoreIsAnExpressionOfItsPlaces) {
     EXPECT_FALSE(problem_of("--heads 8 --q 64 --dim 64 --score s=tanh(s)").score->by_place);
     const auto refused = [](const std::string& rest) { return refusal_of("--heads 8 --q 64 --dim 64 " + rest); };
     EXPECT_THAT(refused("--tensor slope:fp32[H]"), HasSubstr("no score that reads it"));
-    EXPECT_THAT(refused("--score s=softmax(s)"), HasSubstr("softmax takes whole rows"));
-    EXPECT_THAT(refused("--score s=i+j"), HasSubstr("\"s\" is not used"));
-    EXPECT_THAT(refused("--score s=s>0"), HasSubstr("must read s"));
+    EXPECT_THAT(refused("--score s=softmax(s)"), HasSubstr("softmax takes more scores than one"));
+    EXPECT_THAT(refused("--score s=i+j"), HasSubstr("does not read s"));
+    EXPECT_THAT(refused("--score s=s>0"), HasSubstr("true or false"));
     EXPECT_THAT(refused("--score s=s+b --tensor b:fp32[5]"), HasSubstr("one number of bf16, fp16 or fp32 a head"));
     EXPECT_THAT(refused("--score s=s+i --tensor i:fp32[H]"), HasSubstr("the name is taken"));
     EXPECT_THAT(refused("--score s=s+x"), HasSubstr("score: "));
@@ -167,6 +167,22 @@ TEST(AttentionFields, TensorsThatLieSomewhereGiveTheLayout) {
     refused(2, 772);  // no multiple of 16 bytes
     refused(2, 32);   // rows overlap
     refused(3, 2);    // elements of a row are apart
+}
+
+// Two heads of three rows of 64 elements, side by side in rows of 128 or one behind the other; rows and heads of one step lie on each other.
+TEST(AttentionFields, RowsOfOLieApart) {
+    const std::string_view rest = "--heads 2 --q 3 --dim 64 --o-strides ";
+    const AttentionProblem beside = problem_of(std::string(rest) + "384,64,128");
+    EXPECT_EQ(beside.strides[3], (AttentionPitch{.row = 128, .head = 64, .batch = 384}));
+    EXPECT_EQ(attention_problem(attention_given(beside)), beside);
+    EXPECT_EQ(attention_problem(attention_given(problem_record(beside))), beside);
+    EXPECT_EQ(attention_tensors(beside).back().strides, (std::vector<std::int64_t>{384, 64, 128, 1}));
+    problem_of(std::string(rest) + "64,192,64");  // one batch: any step of it
+    EXPECT_THAT(refusal_of(std::string(rest) + "384,64,64"), HasSubstr("rows of O would lie on each other"));
+    // Three rows of 64 take 192 elements: the next head begins no sooner.
+    EXPECT_THAT(refusal_of(std::string(rest) + "384,184,64"), HasSubstr("a step of 184 is less than the 192"));
+    EXPECT_THAT(refusal_of(std::string(rest) + "384,64,60"), HasSubstr("o_strides has 60"));
+    EXPECT_THAT(refusal_of("--batch 2 --heads 2 --q 3 --dim 64 --o-strides 64,192,64"), HasSubstr("lie on each other"));
 }
 
 // dim 128: O 64, scores of 176 keys 88, probabilities 44, 40 beside them where there is a mask: 236 of 240. 192 keys: 248.

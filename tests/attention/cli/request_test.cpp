@@ -18,6 +18,48 @@ TEST(AttentionRequests, AreRefusedWhereTheyAreWrong) {
     expect_refused({"build", "attention", "--machine", "a100-80-sxm", "--heads", "8", "--q", "64", "--dim", "64"}, {"sm_90"});
 }
 
+// One line each: what, which values, what to do.
+TEST(AttentionRequests, SayWhatToDo) {
+    const auto with = [](std::vector<std::string> rest) {
+        std::vector<std::string> all = {"plan", "attention", "--machine", "h200-sxm", "--heads", "8"};
+        all.insert(all.end(), rest.begin(), rest.end());
+        return all;
+    };
+    const auto refused = [&](const std::vector<std::string>& rest, const std::vector<std::string>& words) {
+        expect_refused(with(rest), words);
+        EXPECT_EQ(run(with(rest)).error_lines(), 1) << rest.back();
+    };
+    const auto of = [](std::vector<std::string> rest) {
+        std::vector<std::string> all = {"--q", "64", "--dim", "64"};
+        all.insert(all.end(), rest.begin(), rest.end());
+        return all;
+    };
+    refused(of({"--mask", "window:0"}), {"--mask window:W", "W = 0", "1 .. 1073741824"});
+    refused(of({"--mask", "diagonal"}), {"\"diagonal\"", "none, causal, window:W"});
+    refused({"--q", "64", "--dim", "264"}, {"dim is 264", "multiples of 8 from 8 to 256"});
+    refused({"--q", "64", "--dim", "4"}, {"dim is 4", "pad them with zeros to 8", "Q times 1.41421"});  // the root of 8 / 4
+    refused(of({"--dim-v", "7"}), {"dim_v is 7", "rows of V and O", "pad them with zeros to 8"});
+    refused({"--dim", "64", "--lengths", "3x100000"}, {"--lengths", "3x100000", "no such file", "Bx[LO..HI]", "3x[512..512]"});
+    refused(of({"--score", "s = bf16(s)"}), {"the result is bf16", "fp32(...)"});
+    refused(of({"--score", "s > 0"}), {"s > 0", "names no result", "s = ..."});
+    refused(of({"--score", "where(s == 0, s, 1)"}), {"names no result"});
+    refused(of({"--score", "s = s > 0"}), {"true or false", "where(CONDITION, s, 0)"});
+    refused(of({"--score", "column_sum(s)"}), {"names no result"});
+    refused(of({"--score", "s = column_sum(s)"}), {"column_sum takes more scores than one", "point-wise"});
+    refused(of({"--score", "s = softmax(s)"}), {"softmax takes more scores than one"});
+    refused(of({"--score", "s = i - j"}), {"does not read s"});
+    refused(of({"--score", "s = s * s", "--tensor", "s:fp32[1]"}), {"the tensor s", "the name is taken"});
+}
+
+// What the result is called inside is no name of the caller's: S is free.
+TEST(AttentionRequests, TensorsMayHaveAnyOtherLetter) {
+    for (const char* tensor : {"S", "Z"}) {
+        const Outcome plan = run({"plan", "attention", "--machine", "h200-sxm", "--heads", "8", "--q", "64", "--dim", "64", "--score",
+                                  std::string("s = s * ") + tensor, "--tensor", std::string(tensor) + ":fp32[1]"});
+        EXPECT_EQ(plan.code, 0) << plan.err;
+    }
+}
+
 TEST(AttentionRequests, WhatFitsNowhereIsTenAndADocument) {
     const Outcome none = run({"plan", "attention", "--machine", "h200-sxm", "--heads", "8", "--q", "64", "--dim", "256", "--tile-q",
                               "192", "--tile-kv", "256", "--json"});

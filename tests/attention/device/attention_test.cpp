@@ -60,7 +60,7 @@ AttentionProblem drawn(Random& random) {
             const std::int64_t head = dim + 8 * random.whole(0, 2), row = heads * head + 8 * random.whole(0, 20);
             return AttentionPitch{.row = row, .head = head, .batch = rows * row + 8 * random.whole(0, 3)};
         };
-        p.strides = {apart(p.heads, p.queries, p.dim), apart(p.kv_heads, p.keys, p.dim), apart(p.kv_heads, p.keys, p.dim_v)};
+        p.strides = {apart(p.heads, p.queries, p.dim), apart(p.kv_heads, p.keys, p.dim), apart(p.kv_heads, p.keys, p.dim_v), apart(p.heads, p.queries, p.dim_v)};
     }
     return p;
 }
