@@ -9,7 +9,7 @@ namespace rooftile {
 
 /// Throws RequestError where what is asked for cannot be drawn.
 DrawLaw attention_law(const DrawRequest& request);
-AttentionProblem drawn_attention(Random& random);
+AttentionProblem drawn_attention(Random& random, const DrawRequest& request = {});
 ProblemTraits attention_traits(const AttentionProblem& problem);
 
 }  // namespace rooftile

@@ -65,7 +65,9 @@ class AttentionOperation final : public Operation {
     }
 
     DrawLaw law(const DrawRequest& request) const override { return attention_law(request); }
-    Problem draw(Random& random, const DrawRequest&) const override { return {this, Own::of(drawn_attention(random))}; }
+    Problem draw(Random& random, const DrawRequest& request) const override {
+        return {this, Own::of(drawn_attention(random, request))};
+    }
     ProblemTraits traits(const Problem& problem) const override { return attention_traits(typed(problem)); }
 
     std::string_view space_rule() const override {
