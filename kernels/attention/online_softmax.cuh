@@ -27,6 +27,9 @@ __device__ inline float row_sum(float x) {
 
 __device__ inline float minus_infinity() { return __int_as_float(0xff800000); }
 
+/// Which register of a fragment is number `i` of those of the thread's upper (0) or lower row: two of each four.
+__device__ constexpr int of_half(int i, int half) { return i / 2 * 4 + 2 * half + i % 2; }
+
 /// Products of queries and keys become scores, where those are not plain; `place` is that of the thread's upper row among the keys, `key`
 /// that of its first column.
 template <class Score, int count>
@@ -48,11 +51,10 @@ __device__ void hide(float (&scores)[tile_kv / 2], const AttentionExtent& extent
         const int begin = extent.first_key(query + 8 * half) - first_key - column;
         const int end = extent.end_key(query + 8 * half) - first_key - column;
 #pragma unroll
-        for (int i = 0; i < tile_kv / 2; ++i)
-            if (i / 2 % 2 == half) {
-                const int key = i / 4 * 8 + i % 2;
-                if ((windowed && key < begin) || key >= end) scores[i] = minus_infinity();
-            }
+        for (int i = 0; i < tile_kv / 4; ++i) {
+            const int key = i / 2 * 8 + i % 2;
+            if ((windowed && key < begin) || key >= end) scores[of_half(i, half)] = minus_infinity();
+        }
     }
 }
 
@@ -74,8 +76,7 @@ struct OnlineSoftmax {
         for (int half = 0; half < 2; ++half) {
             float of_columns[2] = {scores[2 * half], scores[2 * half + 1]};  // two chains: each maximum waits for the one before
 #pragma unroll
-            for (int i = 0; i < count; ++i)
-                if (i / 2 % 2 == half) of_columns[i % 2] = fmaxf(of_columns[i % 2], scores[i]);
+            for (int i = 2; i < count / 2; ++i) of_columns[i % 2] = fmaxf(of_columns[i % 2], scores[of_half(i, half)]);
             float most = fmaxf(of_columns[0], of_columns[1]);
             most = row_max(most) * scale_log2;
             // Not where both are minus infinity, nor where a score is NaN: that stays NaN.
@@ -88,8 +89,10 @@ struct OnlineSoftmax {
             const float offset = from[half] == minus_infinity() ? 0 : from[half];
             float more = 0;
 #pragma unroll
-            for (int i = 0; i < count; ++i)
-                if (i / 2 % 2 == half) more += scores[i] = ptx::exp2_approx(fmaf(scores[i], scale_log2, -offset));
+            for (int i = 0; i < count / 2; ++i) {
+                float& score = scores[of_half(i, half)];
+                more += score = ptx::exp2_approx(fmaf(score, scale_log2, -offset));
+            }
             sum[half] = fmaf(sum[half], shrink[half], more);
         }
         return __any_sync(0xffffffff, rescales);

@@ -196,12 +196,6 @@ __device__ void multiply_values(float (&sums)[C.dim_v / 2], const unsigned (&pai
     }
 }
 
-template <int count>
-__device__ void pin(float (&values)[count]) {
-#pragma unroll
-    for (int i = 0; i < count; ++i) ptx::wgmma_pin(values[i]);
-}
-
 /// What four neighbouring threads have of four groups each: thread i gets all of group i, thread after thread. By swaps of two, as a 4x4
 /// matrix is transposed.
 __device__ inline void swap_groups(unsigned (&words)[4], int lane4) {
@@ -317,7 +311,7 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             multiply_keys<C>(scores, shared, warpgroup, at.stage);
             ptx::wgmma_commit();
             ptx::wgmma_wait<0>();
-            pin(scores);
+            ptx::wgmma_pin_all(scores);
             shared.k_ring().release(at.stage);
             if (blocks.count() == 1) shared.q_ring().release(0);
             at.advance();
@@ -335,14 +329,14 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             multiply_keys<C>(scores, shared, warpgroup, at.stage);
             ptx::wgmma_commit();
             shared.v_ring().wait(v_at);
-            pin(sums);
+            ptx::wgmma_pin_all(sums);
             ptx::wgmma_fence();
             multiply_values<C>(sums, pairs, shared, v_at.stage);
             ptx::wgmma_commit();
             // Nobody waits for the turn behind the last one of a tile.
             if (C.turns && parties > 1 && !(block == blocks.first && warpgroup == parties - 1)) turns.pass();
             ptx::wgmma_wait<1>();
-            pin(scores);
+            ptx::wgmma_pin_all(scores);
             shared.k_ring().release(at.stage);
             if (block == blocks.first) shared.q_ring().release(0);  // the next tile's Q comes beside what is left
             make_scores<Score>(scores, head, args.scale, extent.place(query), block * C.tile_kv + place.column);
@@ -350,7 +344,7 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
             const bool rescales = softmax.take(scores, args.scale_log2, shrink);
             softmax.complete();
             ptx::wgmma_wait<0>();
-            pin(sums);
+            ptx::wgmma_pin_all(sums);
             shared.v_ring().release(v_at.stage);
             at.advance();
             if (hides && masked(block + 1)) spoiled |= spoiled_rows(sums);
@@ -362,12 +356,12 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
         }
         const RingPosition<C.stages> v_at = at.before();
         shared.v_ring().wait(v_at);
-        pin(sums);
+        ptx::wgmma_pin_all(sums);
         ptx::wgmma_fence();
         multiply_values<C>(sums, pairs, shared, v_at.stage);
         ptx::wgmma_commit();
         ptx::wgmma_wait<0>();
-        pin(sums);
+        ptx::wgmma_pin_all(sums);
         shared.v_ring().release(v_at.stage);
         if (hides && masked(blocks.first)) spoiled |= spoiled_rows(sums);
         asm volatile("" : "+r"(number));  // a register through the loop, and not all that follows from it

@@ -18,6 +18,16 @@ __device__ inline void wgmma_wait() {
 
 /// Keeps the compiler from moving `value` across this point while a wgmma may still write it.
 __device__ inline void wgmma_pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
+/// Of all of them, by eights: a statement each takes the compiler longer.
+template <int count>
+__device__ void wgmma_pin_all(float (&d)[count]) {
+    static_assert(count % 8 == 0, "sums of 16 columns are eight a thread");
+#pragma unroll
+    for (int i = 0; i < count; i += 8)
+        asm volatile(""
+                     : "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),
+                       "+f"(d[i + 7])::"memory");
+}
 
 /// Matrix descriptor of a 128-byte-swizzled tile ("Shared Memory Matrix Layout"). Addresses and
 /// offsets are in bytes, stored in units of 16. `stride_bytes` separates groups of eight rows (of K

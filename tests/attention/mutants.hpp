@@ -101,8 +101,8 @@ inline Mutant maximum_of_one_thread() {
             plain,
             {{softmax, "most = row_max(most) * scale_log2;",
               "most = __shfl_sync(0xffffffff, most, threadIdx.x % 32 / 4 * 4) * scale_log2;"},
-             {softmax, "more += scores[i] = ptx::exp2_approx(fmaf(scores[i], scale_log2, -offset));",
-              "more += scores[i] = fminf(1.0f, ptx::exp2_approx(fmaf(scores[i], scale_log2, -offset)));"}}};
+             {softmax, "more += score = ptx::exp2_approx(fmaf(score, scale_log2, -offset));",
+              "more += score = fminf(1.0f, ptx::exp2_approx(fmaf(score, scale_log2, -offset)));"}}};
 }
 inline Mutant row_past_the_last() {
     return {"the row behind the last query is written",
