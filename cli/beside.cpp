@@ -29,6 +29,7 @@ std::vector<std::string> words_of(std::string_view line) {
         open = true;
         words.back() += c;
     }
+    if (quoted) throw RequestError("a double quote is opened and not closed");
     return words;
 }
 
@@ -38,23 +39,36 @@ struct Asked {
     Given given{};
 };
 
+/// Which of the two requests, as messages name it.
+std::string named(std::size_t i, std::string_view line) { return fmt::format("the {} request, '{}'", i == 0 ? "first" : "second", line); }
+
+/// What `make` gives; what it finds wrong is told of that request.
+template <class Make>
+auto of_request(std::size_t i, std::string_view line, Make make) {
+    try {
+        return make();
+    } catch (const RequestError& error) {
+        throw RequestError(named(i, line) + ": " + error.what());
+    }
+}
+
 Asked asked_of(const std::string& line) {
     const std::vector<std::string> words = words_of(line);
     const Operation* operation = words.empty() ? nullptr : find_operation(words.front());
     if (!operation) {
         std::string names;
         for (const Operation* one : operations()) names += (names.empty() ? "" : ", ") + std::string(one->name());
-        throw RequestError(fmt::format("\"{}\": a request begins with one of {}", line, names));
+        throw RequestError("it begins with one of " + names);
     }
     Asked asked{operation};
     for (std::size_t i = 1; i < words.size(); ++i) {
         const Field* found = nullptr;
         for (const Field& field : operation->fields())
             if (words[i].starts_with("--") ? flag_of(field.key) == words[i] : field.kind == FieldKind::positional) found = &field;
-        if (!found) throw RequestError(fmt::format("\"{}\": {} takes no {}", line, operation->name(), words[i]));
+        if (!found) throw RequestError(fmt::format("{} takes no {}", operation->name(), words[i]));
         if (found->kind == FieldKind::on) asked.given.add(found->key, "");
         else if (found->kind == FieldKind::positional) asked.given.add(found->key, words[i]);
-        else if (i + 1 == words.size()) throw RequestError(fmt::format("\"{}\": {} has no value", line, words[i]));
+        else if (i + 1 == words.size()) throw RequestError(fmt::format("{} has no value", words[i]));
         else asked.given.add(found->key, words[++i]);
     }
     return asked;
@@ -85,33 +99,51 @@ std::string text_of(const SideBySide& s, const Plan& first, const Plan& second, 
     out += entry("side by side", fmt::format("{}, bound by {}: {} times as fast; no split gains more than {} [M38]", time_text(s.together * 1e6), s.bound,
                                               number_text(s.gain(), 3), number_text(s.ceiling, 3)),
                  terminal);
-    return out + entry("so", s.pays() ? "side by side, by the model; two streams alone split no SMs (docs/dataflow.md)" : "one after the other: what both want most is the same, or one is too short to fill the other's gaps", terminal);
+    return out + entry("so", s.pays() ? "side by side, each on its own SMs" : "one after the other: on fewer SMs each takes longer, and what is left of the gain is less than measured pairs lost beside the model (docs/dataflow.md)", terminal);
+}
+
+/// The document of two requests of which no plan side by side comes: what it has otherwise is null.
+Json refusal_of(const Target& target, const DocumentContext& context, const std::string& why) {
+    Json out = {{"schema", "rooftile/beside/1"}, {"context", context_json(context)}, {"machine", {{"id", target.machine->id}, {"name", target.machine->name}}}};
+    for (const char* key : {"first", "second", "in_turn_us", "side_by_side_us", "clock_mhz", "bound", "gain", "ceiling"}) out[key] = nullptr;
+    out["advised"] = false;
+    out["refusal"] = why;
+    return out;
 }
 
 int beside(const Given& given, const OutputFlags& output, const Invocation& invocation) {
     const Format format = checked_format(output);
     for (const char* which : {"first", "second"})
         if (!given.has(which)) throw RequestError(fmt::format("the {} request is missing: rooftile plan beside \"OP ...\" \"OP ...\"", which));
-    const Asked asked[] = {asked_of(given.text("first")), asked_of(given.text("second"))};
-    std::vector<Problem> problems;
-    std::vector<Own> requests;
-    for (const Asked& one : asked) {
-        problems.push_back(one.operation->problem(one.given));
-        requests.push_back(one.operation->request(one.given, {}));
-    }
+    const std::string lines[] = {given.text("first"), given.text("second")};
+    struct Problems {
+        Problem problem;
+        Own request;
+    };
+    std::vector<Problems> asked;
+    for (std::size_t i = 0; i < 2; ++i)
+        asked.push_back(of_request(i, lines[i], [&] {
+            const Asked one = asked_of(lines[i]);
+            return Problems{one.operation->problem(one.given), one.operation->request(one.given, {})};
+        }));
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
+    const auto refuse = [&](const std::string& why) {
+        if (format != Format::text) write_result(document_text(refusal_of(target, context, why), format), output);
+        say(why);
+        return int(ExitCode::no_plan);
+    };
     std::vector<Plan> plans;
     for (std::size_t i = 0; i < 2; ++i) {
-        PlanSet set = derive_for(target, problems[i], requests[i]);
-        if (set.refusal) return report_refusal(set, context, output);
+        PlanSet set = of_request(i, lines[i], [&] { return derive_for(target, asked[i].problem, asked[i].request); });
+        if (set.refusal) return refuse(named(i, lines[i]) + ": " + set.refusal->message);
         // The first that can be built; where none can, the first, and the text and the document say so.
         const auto built = std::find_if(set.plans.begin(), set.plans.end(), [](const Plan& plan) { return plan.buildable; });
         plans.push_back(built == set.plans.end() ? set.plans.front() : *built);
     }
     std::string why;
     const auto found = side_by_side(*target.machine, plans[0], plans[1], why);
-    if (!found) throw Error(ExitCode::no_plan, why);
+    if (!found) return refuse(why);
     if (format == Format::text) {
         write_result(text_of(*found, plans[0], plans[1], terminal_for(output)), output);
         return int(ExitCode::done);
@@ -123,10 +155,12 @@ int beside(const Given& given, const OutputFlags& output, const Invocation& invo
                            {"second", part_of(plans[1], found->parts[1], found->sms[1])},
                            {"in_turn_us", found->in_turn * 1e6},
                            {"side_by_side_us", found->together * 1e6},
+                           {"clock_mhz", found->clock_hz / 1e6},
                            {"bound", found->bound},
                            {"gain", found->gain()},
                            {"ceiling", found->ceiling},
-                           {"advised", found->pays()}};
+                           {"advised", found->pays()},
+                           {"refusal", nullptr}};
     write_result(document_text(document, format), output);
     return int(ExitCode::done);
 }

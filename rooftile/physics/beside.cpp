@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-
+#include <span>
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/machine/reader.hpp"
+#include "rooftile/physics/energy.hpp"
 #include "rooftile/physics/roofs.hpp"
 
 namespace rooftile {
@@ -45,11 +46,41 @@ std::optional<UnitShares> shares_of(const Machine& machine, const Plan& plan, st
     if (plan.bound == Bound::l2) s.of_l2 = std::max(s.of_l2, busy);
     const MachineReader reader(machine, clock);
     // What one SM can have while others ask for less; where nobody measured that, its share.
-    const double per_sm = known_or(reader.number<BytesPerCycle>("dram.per_sm_alone", Per::sm), reader.number<BytesPerCycle>("dram.per_sm", Per::sm)),
+    const double per_sm = reader.number<BytesPerCycle>("dram.per_sm", Per::sm), by_itself = known_or(reader.number<BytesPerCycle>("dram.per_sm_alone", Per::sm), per_sm),
                  sms = reader.count("sm.count");
-    s.dram_by_sms = known_or(moved / (per_sm * sms * reader.clock()), s.of_dram);
+    s.dram_by_sms = known_or(moved / (by_itself * sms * reader.clock()), s.of_dram);
+    // A kernel that is timed on all SMs has as much on its way in each as that takes, and on fewer SMs no more of it: of each SM it gets what
+    // less traffic leaves, not what the SM could ask for. PyTorch's gelu has 24 to 25.5 GB/s an SM on 8 to 64 of them, 21.5 on 132.
+    if (plan.bound == Bound::dram) s.dram_by_sms = std::max(s.dram_by_sms, busy * min_known(1, per_sm / by_itself));
+    const PredictedRun alone = plan.operation->predictor(machine, std::span(&plan, 1))(machine).front();
+    s.clock_hz = known_or(alone.clock_hz, reader.clock());
+    // As energy_of has it: of matrix work at its sustained clock, of other work at its own.
+    const auto stated = demand.matrix.empty() ? std::nullopt : matrix_clock(machine, demand.matrix.front().input);
+    s.stated_hz = demand.matrix.empty() ? s.clock_hz : stated ? stated->clock.value : unknown_number;
+    const Energy energy = energy_of(demand, machine, {alone.seconds, s.stated_hz});
+    s.joules = energy.total && energy.idle ? *energy.total - *energy.idle : unknown_number;
     return s;
 }
+
+/// What power lets two plans do at once: one clock for both, at which the joules of their work are what the limit leaves of the time.
+class SharedClock {
+  public:
+    SharedClock(const Machine& machine, const UnitShares& a, const UnitShares& b) : top_(std::max(a.clock_hz, b.clock_hz)) {
+        const MachineReader reader(machine, std::nullopt);
+        watts_ = reader.number<Watts>("power.sustained") - reader.number<Watts>("power.static");
+        exponent_ = reader.number<Ratio>("energy.exponent");
+        for (const UnitShares* s : {&a, &b}) joules_ += s->joules / std::pow(s->stated_hz, exponent_);
+        for (const char* key : {"clock.tensor", "clock.boost"}) top_ = std::max(top_, known_or(reader.number<Clock>(key), top_));
+    }
+
+    /// The highest clock for `cycles` of the SMs' own work; the top where a number of power is unknown.
+    double of(double cycles) const { return min_known(top_, std::pow(watts_ * cycles / joules_, 1 / (1 + exponent_))); }
+    double top() const { return top_; }
+
+  private:
+    double top_, watts_ = 0, exponent_ = 0;
+    double joules_ = 0;  ///< at a clock of f: joules_ f^exponent, to be spent in cycles / f
+};
 
 }  // namespace
 
@@ -71,14 +102,19 @@ std::optional<SideBySide> side_by_side(const Machine& machine, const Plan& first
     out.ceiling = out.in_turn / std::max({a.of_sms + b.of_sms, dram, l2, std::max(a.seconds, b.seconds)});
     out.together = INFINITY;
     const int sms = int(*count);
+    const SharedClock clock(machine, a, b);
+    const double cycles_a = std::max(a.of_sms, a.dram_by_sms) * a.clock_hz, cycles_b = std::max(b.of_sms, b.dram_by_sms) * b.clock_hz;
     for (int of_first = 1; of_first < sms; ++of_first) {
         const double share = double(of_first) / sms;
-        const double one = std::max(a.of_sms, a.dram_by_sms) / share, two = std::max(b.of_sms, b.dram_by_sms) / (1 - share);
-        const double longest = std::max({one, two, dram, l2, a.seconds - launch, b.seconds - launch});
+        const double one = cycles_a / share, two = cycles_b / (1 - share);
+        const double hz = clock.of(std::max(one, two)), of_sms = std::max(one, two) / hz;
+        const double longest = std::max({of_sms, a.of_sms + b.of_sms, dram, l2, a.seconds - launch, b.seconds - launch});
         if (!(longest + launch < out.together)) continue;
         out.together = longest + launch;
+        out.clock_hz = hz;
         out.sms[0] = of_first, out.sms[1] = sms - of_first;
-        out.bound = longest == dram ? "dram" : longest == l2 ? "l2" : longest == one ? "first" : longest == two ? "second" : "the longer one";
+        out.bound = longest == of_sms ? (hz < clock.top() ? "power" : one > two ? "first" : "second")
+                    : longest == dram ? "dram" : longest == l2 ? "l2" : "the longer one";
     }
     return out;
 }

@@ -1,4 +1,4 @@
-// Two independent plans at the same time on one GPU: some of the SMs each, L2 and DRAM shared [M35, M38].
+// Two independent plans at the same time on one GPU: some of the SMs each; L2, DRAM and power shared [M35, M38].
 #pragma once
 
 #include <optional>
@@ -18,6 +18,9 @@ struct UnitShares {
     double of_l2 = 0, of_dram = 0;  ///< at the full rate of each
     double dram_by_sms = 0;  ///< what its SMs can ask of DRAM, all of them; with fewer it takes that much longer
     double launch = 0;       ///< what no share of anything shortens
+    double clock_hz = 0;     ///< at which it is predicted to run alone
+    double joules = 0;       ///< of its work at `stated_hz`, at which the machine states its energies; NaN: unknown
+    double stated_hz = 0;
 };
 
 struct SideBySide {
@@ -25,11 +28,13 @@ struct SideBySide {
     double in_turn = 0;        ///< seconds, one after the other
     double together = 0;       ///< seconds, both begin at once; the best split of the SMs
     int sms[2] = {0, 0};       ///< of that split
-    std::string bound;         ///< what that time is the time of: "first", "second", "dram", "l2"
+    std::string bound;         ///< what that time is the time of: "first", "second", "dram", "l2", "power", "the longer one"
+    double clock_hz = 0;       ///< together: what power leaves of the highest one
     double ceiling = 1;        ///< (t_first + t_second) / the longest sum of one kind of unit: no split gains more [M38]
     double gain() const { return in_turn / together; }
-    /// Less than this is not worth two streams.
-    static constexpr double least_gain = 1.02;
+    /// What is composed here knows nothing of waves that do not fit fewer SMs, nor of how two kernels meet in L2 and DRAM: together they took
+    /// up to 1.25 times what the longer one took on its SMs with the others idle (docs/facts.md 276). A gain below that is none.
+    static constexpr double least_gain = 1.25;
     bool pays() const { return gain() >= least_gain; }
 };
 

@@ -30,9 +30,9 @@ Energy energy_of(const Demand& demand, const Machine& machine, const PredictedRu
     if (read_joules) e.inputs.push_back(facts.fact("energy.shared_read"));
     const double read = read_joules ? read_joules->value * demand.shared_read_bytes : 0;
 
-    // Energies are stated at the clock of sustained matrix work.
-    const auto stated = matrix_clock(machine, demand.matrix.empty() ? "" : demand.matrix.front().input);
-    const double ratio = run.clock_hz / (stated ? stated->clock.value : unknown_number);
+    // Energies are stated at the clock of sustained matrix work; what has none is taken at its own.
+    const auto stated = demand.matrix.empty() ? std::nullopt : matrix_clock(machine, demand.matrix.front().input);
+    const double ratio = demand.matrix.empty() ? 1 : run.clock_hz / (stated ? stated->clock.value : unknown_number);
     const double scale = ratio == 1 ? 1 : std::pow(ratio, exponent);
     const double total = (matrix + fill + dram + read) * scale + idle;
     e.matrix = known(matrix * scale);

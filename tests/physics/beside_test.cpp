@@ -38,6 +38,25 @@ TEST(Beside, PromisesNoMoreThanUnitsHave) {
         }
 }
 
+// A limit of power that leaves each plan alone as it is: both together want more watts than either.
+TEST(Beside, PowerIsShared) {
+    Machine machine = machine_by_id("h200-sxm");
+    const Plan first = plan_of_example(*operations().front(), machine), second = plan_of_example(*operations().back(), machine);
+    std::string why;
+    const auto gain = [&](const char* watts) {
+        set_number(machine, watts);
+        const auto s = side_by_side(machine, first, second, why);
+        EXPECT_TRUE(s) << why;
+        return *s;
+    };
+    const SideBySide much = gain("power.sustained=5000 W"), none = gain("power.sustained=unknown"), little = gain("power.sustained=400 W");
+    EXPECT_NE(much.bound, "power");
+    EXPECT_NEAR(much.together, none.together, 1e-12) << "an unknown limit binds nothing";
+    EXPECT_EQ(little.bound, "power");
+    EXPECT_LT(little.clock_hz, much.clock_hz);
+    EXPECT_GT(little.together, much.together);
+}
+
 TEST(Beside, WhatIsUnknownIsSaid) {
     Machine machine = machine_by_id("h200-sxm");
     const Plan plan = plan_of_example(*operations().front(), machine);
