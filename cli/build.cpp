@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <filesystem>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/listing.hpp"
@@ -10,6 +12,7 @@
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/runtime/disassemble.hpp"
+#include "rooftile/runtime/kernel_codes.hpp"
 #include "rooftile/runtime/kernel_json.hpp"
 
 namespace rooftile::cli {
@@ -33,15 +36,18 @@ Json document_of(const CompiledKernel& kernel, const PlanSet& plans, DocumentCon
 std::string text_of(const CompiledKernel& kernel, const PlanSet& plans, const Terminal& terminal) {
     const Operation& operation = *plans.problem.operation;
     const KernelCode& code = kernel.code();
-    const EntryInfo& entry = code.entry;
-    std::vector<Entry> entries = {
-        {"architecture", code.arch, ""},
-        {"registers", fmt::format("{} a thread at launch", entry.registers), ""},
-        {"spills", fmt::format("{} B stored, {} B loaded", entry.spill_store_bytes, entry.spill_load_bytes), ""},
-        {"stack, local", fmt::format("{} B, {} B", entry.stack_bytes, entry.local_bytes), ""},
-        {"shared memory", fmt::format("{} B a CTA", kernel.shared_bytes()), ""}};
+    const std::vector<KernelCode> codes = codes_of(kernel);
+    std::vector<Entry> entries = {{"architecture", code.arch, ""}};
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+        const EntryInfo& entry = codes[i].entry;
+        const std::string of = codes.size() > 1 ? fmt::format("kernel {}", i + 1) : "";
+        entries.push_back({"registers", fmt::format("{} a thread at launch", entry.registers), of});
+        entries.push_back({"spills", fmt::format("{} B stored, {} B loaded", entry.spill_store_bytes, entry.spill_load_bytes), of});
+        entries.push_back({"stack, local", fmt::format("{} B, {} B", entry.stack_bytes, entry.local_bytes), of});
+        entries.push_back({"cubin", fmt::format("{} B", codes[i].cubin.size()), of});
+    }
+    entries.push_back({"shared memory", fmt::format("{} B a CTA", kernel.shared_bytes()), codes.size() > 1 ? "the greater" : ""});
     for (Entry& own : on_device(operation).build_entries(kernel)) entries.push_back(std::move(own));
-    entries.push_back({"cubin", fmt::format("{} B", code.cubin.size()), ""});
     entries.push_back({"time",
                        fmt::format("{} s, {}", number_text(code.compile_seconds, 3),
                                    code.from_cache ? "from the cache" : "compiled"),
@@ -57,15 +63,27 @@ std::string text_of(const CompiledKernel& kernel, const PlanSet& plans, const Te
 /// Source, PTX and SASS, which take the place of the summary; empty where none was asked for or could be had.
 std::string listing_of(const CompiledKernel& kernel, const Given& given) {
     std::string out;
-    if (given.has("source")) {
-        if (kernel.code().source.empty())
-            throw RequestError("--source: the kernel's text is not made for a plan; kernels/ has it, and its name is "
-                               + kernel.code().name);
-        out += kernel.code().source;
-    }
+    const std::vector<KernelCode> codes = codes_of(kernel);
+    if (given.has("source"))
+        for (const KernelCode& code : codes) {
+            if (code.source.empty())
+                throw RequestError("--source: the kernel's text is not made for a plan; kernels/ has it, and its name is " + kernel.code().name);
+            out += code.source;
+        }
     if (given.has("ptx")) out += kernel.ptx();
-    if (given.has("sass")) out += sass_of(kernel.code().cubin);
+    if (given.has("sass"))
+        for (const KernelCode& code : codes) out += sass_of(code.cubin);
     return out;
+}
+
+/// FILE has the first launch's machine code; a second one's, which a linker would not take beside it, goes to FILE with .2 in its name.
+void write_cubins(const CompiledKernel& kernel, const std::filesystem::path& file) {
+    const std::vector<KernelCode> codes = codes_of(kernel);
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+        std::filesystem::path to = file;
+        if (i > 0) to.replace_extension(fmt::format(".{}{}", i + 1, file.extension().string()));
+        write_result(codes[i].cubin, {.file = to.string(), .flag = "--cubin"});
+    }
 }
 
 int build(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
@@ -79,7 +97,7 @@ int build(const Operation& operation, const Given& given, const OutputFlags& out
     const PlanSet plans = derive_for(target, problem, request);
     if (plans.refusal) return report_refusal(plans, context, output);
     const CompiledKernel kernel = compile(chosen_plan(plans, given));
-    if (given.has("cubin")) write_result(kernel.code().cubin, {.file = given.text("cubin"), .flag = "--cubin"});
+    if (given.has("cubin")) write_cubins(kernel, given.text("cubin"));
     if (format == Format::json) {
         write_result(json_text(document_of(kernel, plans, context)), output);
         return int(ExitCode::done);
@@ -94,7 +112,7 @@ int build(const Operation& operation, const Given& given, const OutputFlags& out
 std::vector<Field> build_fields(const Operation& operation) {
     const char* group = "Output";
     const Field own[] = {{"rank", "N", "Build plan N; default: the first that can be built", group},
-                         {"cubin", "FILE", "Write the machine code to FILE", group},
+                         {"cubin", "FILE", "Write the machine code to FILE; of a second kernel to FILE with .2 in its name", group},
                          {"source", "", "Print the CUDA C++ that was generated for the plan", group, FieldKind::on},
                          {"ptx", "", "Print the PTX", group, FieldKind::on},
                          {"sass", "", "Print the SASS, where a disassembler is found", group, FieldKind::on}};

@@ -11,6 +11,7 @@
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/runtime/in_contexts.hpp"
+#include "rooftile/runtime/kernel_codes.hpp"
 
 namespace rooftile {
 namespace {
@@ -36,7 +37,7 @@ std::size_t aligned(std::size_t bytes) { return (bytes + workspace_alignment - 1
 
 /// Two products' kernels in one stream. The second one's launch may begin beside the end of the first (programmatic launch), and
 /// reads nothing until that has ended.
-class TwoKernels final : public Runnable {
+class TwoKernels final : public Runnable, public SeveralKernels {
   public:
     TwoKernels(const Plan& plan, CompiledKernel first, CompiledKernel second)
         : residual_(typed(plan).problem.residual), h_bytes_(aligned(std::size_t(typed(plan).problem.h_bytes()))), first_(std::move(first)),
@@ -49,6 +50,11 @@ class TwoKernels final : public Runnable {
         code.from_cache = code.from_cache && other.from_cache;
         code.compile_seconds += other.compile_seconds;
         return code;
+    }
+    std::vector<KernelCode> codes() const override {
+        std::vector<KernelCode> all = codes_of(first_);
+        for (KernelCode& code : codes_of(second_)) all.push_back(std::move(code));
+        return all;
     }
     std::string ptx() const override { return first_.ptx() + second_.ptx(); }
     std::size_t workspace_bytes() const override { return h_bytes_ + aligned(first_.workspace_bytes()) + second_.workspace_bytes(); }
