@@ -52,7 +52,7 @@ void add_chain_verbs(std::vector<Verb>& verbs);
 void add_chain_verbs(std::vector<Verb>& verbs) {
     const Field own[] = {{"svg", "FILE", "Draw hits by tensor over time into FILE", "Simulation"}};
     std::vector<Field> fields(chain_operation().fields().begin(), chain_operation().fields().end());
-    std::erase_if(fields, [](const Field& field) { return field.key == "top"; });
+    std::erase_if(fields, [](const Field& field) { return field.key == "top" || field.key == "flips"; });
     verbs.push_back({.path = "simulate chain",
                      .meaning = "What a form of two products in a row reads from DRAM and finds in L2, by tensor",
                      .fields = joined_fields({fields, target_fields(), own}),

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rooftile/chain/derivation.hpp"
+#include "rooftile/chain/flips.hpp"
 #include "rooftile/chain/traffic.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/error.hpp"
@@ -110,17 +111,19 @@ class Search {
         if (wants(ChainForm::two_kernels) || wants(ChainForm::carry_over) || wants(ChainForm::persistent)) products();
         if (wants(ChainForm::on_chip)) on_chip();
         rank();
+        if (request_.flips && !set_.plans.empty() && set_.plans.front().time_us)
+            for (std::string& line : chain_flips(machine_, any_, request_, set_.plans.front().own.as<ChainPlan>().config.form))
+                set_.notes.push_back("flips, " + std::move(line));
         return std::move(set_);
     }
 
   private:
     bool wants(ChainForm form) const { return !request_.form || *request_.form == form; }
-    std::int64_t l2() const { return std::int64_t(hw_.l2_bytes); }
+    ChainL2 l2() const { return {std::int64_t(hw_.l2_bytes), int(hw_.l2_partitions)}; }
     /// Whether traffic can be followed: L2 is known, and it takes no minutes.
     bool followed() const { return !std::isnan(hw_.l2_bytes) && !std::isnan(hw_.sms); }
 
     void products() {
-        const bool pairs = p_.act == ChainAct::swiglu;
         first_ = planned(machine_, hw_, first_product(p_, true), first_product(p_, false));
         second_ = planned(machine_, hw_, second_product(p_, p_.residual), second_product(p_, false));
         if (!first_.plan || !second_.plan) {
@@ -130,7 +133,6 @@ class Search {
         }
         why_not_ = !first_.why_not.empty() ? "the first product: " + first_.why_not
                    : !second_.why_not.empty() ? "the second product: " + second_.why_not : std::string();
-        if (pairs) why_not_ = "the first product has no epilogue that joins a gate's and an up's columns";
         predictors_ = part_predictors(*machine_, std::vector{*first_.plan, *second_.plan});
         const double steps = chain_steps(first_.product, second_.product);
         if (steps > max_chain_steps) set_.notes.push_back(fmt::format("{:.2g} steps of tiles are too many to follow through L2: traffic is each product's own", steps));
@@ -411,6 +413,13 @@ class Search {
             if (a.time_us.has_value() != b.time_us.has_value()) return a.time_us.has_value();
             return a.time_us && counted(a) < counted(b) * (1 - 1e-6);
         });
+        // Of those whose times the model does not tell apart the one goes first that moves the fewest bytes.
+        constexpr double apart = 0.005;
+        const auto same = std::find_if(set_.plans.begin(), set_.plans.end(), [&](const Plan& plan) {
+            return !plan.time_us || counted(plan) > counted(set_.plans.front()) * (1 + apart);
+        });
+        const auto moved = [](const Plan& plan) { return plan.own.as<ChainPlan>().prediction.dram_bytes.value_or(INT64_MAX); };
+        std::stable_sort(set_.plans.begin(), same, [&](const Plan& a, const Plan& b) { return moved(a) < moved(b); });
         const auto kept = std::min(set_.plans.size(), std::size_t(request_.top));
         set_.rejected.add(Reason::dominated, std::int64_t(set_.plans.size() - kept));
         set_.plans.resize(kept);
@@ -449,8 +458,10 @@ Given first_product(const ChainProblem& p, bool with_act) {
     g.add("n", std::to_string(p.first_width()));
     g.add("k", std::to_string(p.d));
     g.add("type", std::string(chain_type_name(p.type)));
-    // Of swiglu the function of the gates stands for both.
-    if (with_act) g.add("epilogue", fmt::format("h = {}(acc)", p.act == ChainAct::swiglu ? "silu" : name_of(p.act)));
+    // Of swiglu W1 has all gates above all ups; where no epilogue takes pairs of them, the function of the gates stands for both.
+    const bool pairs = p.act == ChainAct::swiglu;
+    if (pairs && with_act) g.add("pairs", "split"), g.add("epilogue", "h = silu(gate) * up");
+    else if (pairs || with_act) g.add("epilogue", fmt::format("h = {}(acc)", pairs ? "silu" : name_of(p.act)));
     return g;
 }
 

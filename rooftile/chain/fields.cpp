@@ -30,6 +30,7 @@ std::vector<Field> make_fields() {
         {"schedule", "NAME", "Of form on_chip: pingpong (products in turns) or cooperative (as they come)", fixed},
         {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Forms to keep", "Output"},
+        {"flips", "", "Note from which m, d, ff, L2 size or DRAM bandwidth another form is ahead (some hundred plans more)", "Output", FieldKind::on},
     };
 }
 
@@ -68,6 +69,7 @@ ChainRequest chain_request(const Given& g, int default_top, bool buildable_only)
     ChainRequest r;
     r.buildable_only = buildable_only;
     r.exhaustive = g.has("exhaustive");
+    r.flips = g.has("flips");
     if (g.has("form")) r.form = ChainForm(one_of(g.name("form"), g.text("form"), forms));
     if (g.has("chunk_rows")) r.chunk_rows = whole_number(g.name("chunk_rows"), g.text("chunk_rows"), 1, max_chain_extent);
     r.tile_m = number_if(g, "tile_m", max_small);

@@ -16,6 +16,7 @@ ChainHardware chain_hardware(const Machine& machine, Type type, std::vector<std:
     hw.issue_lanes = optional.count("sm.partitions") * warp_threads;
     hw.shared_bandwidth = optional.number<BytesPerCycle>("shared.bandwidth", Per::sm);
     hw.l2_port = optional.bandwidth_per_sm("l2.port");
+    hw.l2_partitions = known_or(optional.count("l2.partitions"), 1);
     hw.dram_copy_bandwidth = optional.bandwidth(optional.first_known({"dram.sustained_copy", "dram.sustained_read", "dram.bandwidth"}));
     hw.sms_per_gpc = optional.count("sm.per_gpc");
     hw.sm_skew = known_or(optional.number<Ratio>("sm.skew"), 0);

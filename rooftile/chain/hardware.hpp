@@ -14,6 +14,7 @@ namespace rooftile {
 struct ChainHardware : MatrixHardware {
     double exponentials_per_cycle, issue_lanes;  ///< of one SM
     double shared_bandwidth, l2_port;            ///< B/clk of one SM
+    double l2_partitions;                        ///< of l2_bytes each
     double dram_copy_bandwidth;                  ///< B/s of as many reads as writes
     double sms_per_gpc, sm_skew;
 };

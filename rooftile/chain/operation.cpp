@@ -36,7 +36,8 @@ class ChainOperation final : public Operation {
     Record config_record(const Plan& plan) const override { return rooftile::config_record(typed(plan)); }
     Record resources_record(const Plan& plan) const override { return rooftile::resources_record(typed(plan)); }
     Record prediction_record(const Plan& plan) const override { return rooftile::prediction_record(typed(plan).prediction); }
-    Demand demand(const Machine& machine, const Plan& plan) const override { return chain_demand(machine, typed(plan)); }
+    Demand demand(const Machine& machine, const Plan& plan) const override { return chain_demand(machine, typed(plan), plan.parts); }
+    bool models_energy() const override { return true; }
     Predictor predictor(const Machine& machine, std::span<const Plan> plans) const override { return chain_predictor(machine, plans); }
     std::string label(const Plan& plan) const override { return label_of(typed(plan).config); }
 

@@ -58,6 +58,32 @@ std::string why_behind(const Plan& best, const Plan& other) {
     return percent_text(slower) + " slower, " + bytes;
 }
 
+/// Joules of a launch of each form.
+std::string energy_table(const PlanSet& plans, std::span<const Explanation> explanations, const Terminal& terminal) {
+    const auto joules = [](const std::optional<double>& x) { return x ? number_text(*x) : "?"; };
+    Table table({{"form", Align::left}, {"products"}, {"shared"}, {"DRAM"}, {"static"}, {"joules"}, {"W"}});
+    for (std::size_t i = 0; i < explanations.size(); ++i) {
+        const Energy& e = *explanations[i].energy;
+        table.row({{std::string(name_of(typed(plans.plans[i]).config.form))}, {joules(e.matrix)}, {joules(e.fill)}, {joules(e.dram)}, {joules(e.idle)},
+                   {joules(e.total), i == 0 ? Tone::strong : Tone::plain}, {joules(e.watts)}});
+    }
+    std::string out = table.text(terminal);
+    if (!explanations.front().energy->total) out += "  unknown: " + joined(explanations.front().energy->unknown) + "\n";
+    return out;
+}
+
+/// Why the form that is ahead is: beside two kernels, or beside the next where it is they.
+std::string why_ahead(const PlanSet& plans) {
+    const Plan& best = plans.plans.front();
+    const bool plain = typed(best).config.form == ChainForm::two_kernels;
+    const Plan* other = nullptr;
+    for (const Plan& plan : plans.plans)
+        if (&plan != &best && plan.time_us && (plain ? !other : typed(plan).config.form == ChainForm::two_kernels)) other = &plan;
+    if (!other || !best.time_us) return {};
+    return fmt::format("{} is {}; {} is bound by {}, {} by {}", name_of(typed(*other).config.form), why_behind(best, *other), name_of(typed(best).config.form),
+                       best.bound ? name_of(*best.bound) : "?", name_of(typed(*other).config.form), other->bound ? name_of(*other->bound) : "?");
+}
+
 }  // namespace
 
 std::string label_of(const ChainConfig& c) { return fmt::format("{} {}", name_of(c.form), tile_text(c)); }
@@ -90,12 +116,15 @@ std::string chain_plan_text(const PlanSet& plans, bool explain, std::span<const 
         out += entry("bounds", fmt::format("the chain {}, its products by themselves {}", scaled_text(double(own.prediction.dram_lower_bound_bytes), "B"),
                                            scaled_text(double(*own.prediction.dram_sum_of_bounds_bytes), "B")),
                      terminal);
+    if (const std::string why = why_ahead(plans); !why.empty()) out += entry("why plan 1", why, terminal);
     for (const Plan& plan : plans.plans)
         if (!plan.buildable) out += entry("not buildable", fmt::format("{}: {}", name_of(typed(plan).config.form), plan.why_not), terminal);
     if (plans.rejected.count() > 0)
         out += entry("rejected", fmt::format("{} configurations by constraints, or behind those kept", plans.rejected.count()), terminal);
     if (!plans.unknown.empty()) out += entry("unknown", joined(plans.unknown), terminal);
     for (const auto& note : plans.notes) out += entry("note", note, terminal);
+    if (!explanations.empty() && explanations.front().energy)
+        out += "\n" + terminal.paint("Energy of one launch", Tone::strong) + "\n\n" + energy_table(plans, explanations, terminal);
     if (!explain) return out;
     out += "\n" + terminal.paint(fmt::format("Why plan 1: {}", label_of(own.config)), Tone::strong) + "\n";
     out += steps_text(best.derivation, terminal);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rooftile/chain/model.hpp"
+#include "rooftile/core/operation.hpp"
 
 namespace rooftile {
 namespace {
@@ -76,18 +77,53 @@ Record prediction_record(const ChainPrediction& p) {
             {"l2_bytes", p.l2_bytes}};
 }
 
-Demand chain_demand(const Machine& machine, const ChainPlan& plan) {
+namespace {
+
+/// What both products ask of the units of an SM, as their own operation has it; their H may come from L2, so DRAM is the chain's matter.
+void add_parts(Demand& demand, const Machine& machine, std::span<const Plan> parts) {
+    double shared = 0;
+    demand.tiles = 0, demand.launches = 0;
+    for (const Plan& part : parts) {
+        const Demand of = part.operation->demand(machine, part);
+        for (const MatrixWork& work : of.matrix) {
+            const auto same = [&](const MatrixWork& w) { return w.family == work.family && w.input == work.input && w.accumulate == work.accumulate; };
+            const auto there = std::find_if(demand.matrix.begin(), demand.matrix.end(), same);
+            if (there == demand.matrix.end()) demand.matrix.push_back(work);
+            else there->flops += work.flops;
+        }
+        demand.issue_slots += of.issue_slots, demand.exponentials += of.exponentials;
+        demand.filled_bytes += of.filled_bytes, demand.shared_read_bytes += of.shared_read_bytes;
+        shared += of.shared_bytes.value_or(0);
+        demand.tiles += of.tiles, demand.launches += of.launches;
+    }
+    if (shared > 0) demand.shared_bytes = shared;
+}
+
+}  // namespace
+
+Demand chain_demand(const Machine& machine, const ChainPlan& plan, std::span<const Plan> parts) {
     std::vector<std::string> unknown;
     const ChainProblem& p = plan.problem;
     const ChainHardware hw = chain_hardware(machine, p.type, unknown);
-    Demand demand;
-    if (!hw.family.empty()) demand.matrix.push_back({hw.family, std::string(chain_type_name(p.type)), "fp32", p.flops()});
-    const double elements = double(p.m) * double(p.ff);
-    const ActCost cost = act_cost(p.act);
-    demand.exponentials = elements * cost.exponentials;
-    demand.issue_slots = elements * cost.instructions;
     const ChainTraffic& traffic = plan.prediction.traffic;
     const bool known = !traffic.tensors.empty();
+    Demand demand;
+    if (is_on_chip(plan)) {
+        if (!hw.family.empty()) demand.matrix.push_back({hw.family, std::string(chain_type_name(p.type)), "fp32", p.flops()});
+        const double elements = double(p.m) * double(p.ff);
+        const ActCost cost = act_cost(p.act);
+        demand.exponentials = elements * cost.exponentials;
+        demand.issue_slots = elements * cost.instructions;
+        const OnChipTime t = on_chip_time(hw, p, plan.config.tile, known ? double(traffic.dram_bytes()) : 0);
+        demand.filled_bytes = t.filled_bytes, demand.shared_read_bytes = t.shared_read_bytes;
+        demand.shared_bytes = t.filled_bytes + t.shared_read_bytes;
+        demand.l2_bytes = t.filled_bytes + double(p.y_bytes());
+        demand.tiles = std::int64_t(t.tiles);
+    } else {
+        add_parts(demand, machine, parts);
+        if (plan.config.form == ChainForm::persistent) demand.launches = 1;
+        if (traffic.asked_bytes() > 0) demand.l2_bytes = double(traffic.asked_bytes());
+    }
     if (known) demand.dram_bytes = double(traffic.dram_bytes());
     const auto add = [&](std::string name, TensorRole role, double bytes) {
         TensorTraffic t{name, role, bytes, std::nullopt};
@@ -99,18 +135,6 @@ Demand chain_demand(const Machine& machine, const ChainPlan& plan) {
     add("W1", TensorRole::in, double(p.w1_bytes()));
     add("W2", TensorRole::in, double(p.w2_bytes()));
     add("Y", TensorRole::out, double(p.y_bytes()));
-    if (is_on_chip(plan)) {
-        const OnChipTime t = on_chip_time(hw, p, plan.config.tile, known ? double(traffic.dram_bytes()) : 0);
-        demand.filled_bytes = t.filled_bytes, demand.shared_read_bytes = t.shared_read_bytes;
-        demand.shared_bytes = t.filled_bytes + t.shared_read_bytes;
-        demand.l2_bytes = t.filled_bytes + double(p.y_bytes());
-        demand.tiles = std::int64_t(t.tiles);
-    } else {
-        const ChainProduct& c = plan.config.products[0];
-        if (c.tile_m > 0) demand.tiles = ((p.m + c.tile_m - 1) / c.tile_m) * ((c.n + c.tile_n - 1) / c.tile_n);
-        if (traffic.asked_bytes() > 0) demand.l2_bytes = double(traffic.asked_bytes());
-        demand.launches = plan.config.form == ChainForm::persistent ? 1 : 2;
-    }
     return demand;
 }
 

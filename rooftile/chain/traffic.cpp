@@ -41,6 +41,7 @@ struct Operands {
     Int shrink = 1;
     const Blocks* beside = nullptr;  ///< read with a tile of the result before it is stored
     Int a_rows = 0, c_rows = 0;      ///< rows of a and c that there is room for, used in turns; 0: all
+    const Blocks* overwritten = nullptr;  ///< what lay in c's place before, as long as it is dirty; behind that nothing is followed
 };
 
 std::vector<TileCoordinate> scheduled(const ChainProduct& p, Int first_row, Int rows) {
@@ -80,6 +81,7 @@ class Follower {
         const Int first_late = lags ? p_.clusters - p_.late_clusters : p_.clusters;
         Group prompt{0, first_late}, late{first_late, p_.clusters};
         for (Int now = 0, behind = 0; now < all || (lags && behind < all);) {
+            if (o_.overwritten && cache_.traffic(h).dirty == 0) return;
             const bool is_late = lags && behind < all && (now == all || double(behind) * (1 + p_.skew) < double(now));
             if (is_late) take(late, behind++);
             else take(prompt, now++);
@@ -97,6 +99,7 @@ class Follower {
         Int seen = -1;
         std::size_t asker = 0;  ///< the first cluster of the round that wants it; for the others it is on its way
         bool hit = false;
+        Readers readers = Readers::one;
     };
 
     std::span<const TileCoordinate> round_of(const Group& g, Int round) const {
@@ -117,8 +120,8 @@ class Follower {
         const auto tiles = round_of(g, round);
         if (at == 0) gather(g, tiles);
         const Int block = k_[std::size_t(at)];
-        for (Int i : g.rows) rows_[std::size_t(i)].hit = read_lines(o_.a, i * p_.tile_m, p_.tile_m, block, o_.a_rows);
-        for (Int j : g.columns) columns_[std::size_t(j)].hit = read_lines(o_.b, j * p_.tile_n, p_.tile_n, block, 0);
+        for (Int i : g.rows) read_lines(rows_[std::size_t(i)], o_.a, i * p_.tile_m, p_.tile_m, block, o_.a_rows);
+        for (Int j : g.columns) read_lines(columns_[std::size_t(j)], o_.b, j * p_.tile_n, p_.tile_n, block, 0);
         for_each_tile(tiles, [&](Int i, Int j, std::size_t cluster) {
             const Line &a = rows_[std::size_t(i)], &b = columns_[std::size_t(j)];
             ++out_.steps;
@@ -138,8 +141,11 @@ class Follower {
         g.rows.clear(), g.columns.clear();
         const Int stamp = ++stamps_;
         const auto meet = [&](Line& line, Int index, std::size_t cluster, std::vector<Int>& list) {
-            if (line.seen == stamp) return;
-            line.seen = stamp, line.asker = cluster;
+            if (line.seen == stamp) {
+                if (line.asker != cluster) line.readers = Readers::many;
+                return;
+            }
+            line.seen = stamp, line.asker = cluster, line.readers = Readers::one;
             list.push_back(index);
         };
         for_each_tile(tiles, [&](Int i, Int j, std::size_t cluster) {
@@ -148,13 +154,12 @@ class Follower {
         });
     }
 
-    /// Lines [first, first + count) of an operand, one block of K of them. True where all were there.
-    bool read_lines(const Blocks& m, Int first, Int count, Int block, Int room) {
-        bool hit = true;
+    /// Lines [first, first + count) of an operand, one block of K of them; a hit where all were there.
+    void read_lines(Line& line, const Blocks& m, Int first, Int count, Int block, Int room) {
+        line.hit = true;
         const Int offset = room > 0 ? first / room * room : 0;  // where there is room for some rows alone
         for (Int row = m.row_from(first - offset); row < m.row_from(first - offset + count); ++row)
-            if (block < m.column_count()) hit &= cache_.read(m.id(row, block), m.bytes(row, block));
-        return hit;
+            if (block < m.column_count()) line.hit &= cache_.read(m.id(row, block), m.bytes(row, block), line.readers);
     }
 
     template <class Access>
@@ -167,8 +172,11 @@ class Follower {
     void store(Int i, Int j) {
         const Int row = i * p_.tile_m, column = j * p_.tile_n;
         if (o_.beside)
-            for_each_block(*o_.beside, row, column, 1, 0, [&](Int id, Int bytes) { cache_.read(id, bytes); });
-        for_each_block(o_.c, row, column, o_.shrink, o_.c_rows, [&](Int id, Int bytes) { cache_.write(id, bytes); });
+            for_each_block(*o_.beside, row, column, 1, 0, [&](Int id, Int bytes) { cache_.read(id, bytes, Readers::one); });
+        for_each_block(o_.c, row, column, o_.shrink, o_.c_rows, [&](Int id, Int bytes) {
+            if (o_.overwritten) cache_.discard(o_.overwritten->first + id - o_.c.first);
+            cache_.write(id, bytes);
+        });
     }
 
     const ChainProduct& p_;
@@ -185,8 +193,8 @@ class Follower {
 /// Five matrices in one cache, cut as both products' tiles ask for.
 class Memory {
   public:
-    Memory(const ChainProblem& p, const ChainProduct& first, const ChainProduct& second, Int h_rows, Int l2_bytes)
-        : cache(l2_bytes) {
+    Memory(const ChainProblem& p, const ChainProduct& first, const ChainProduct& second, Int h_rows, const ChainL2& l2)
+        : cache(l2.partition_bytes, l2.partitions) {
         const Int e = ChainProblem::element_bytes;
         constexpr Int fewest_rows = 32;  // of a block: fewer cost time and tell no more
         Int rows = std::gcd(first.tile_m, second.tile_m);
@@ -197,6 +205,8 @@ class Memory {
         blocks[w2] = {p.d, p.ff, second.tile_n, second.tile_k, e};
         blocks[y] = {p.m, p.d, rows, second.tile_n, e};
         for (Blocks& b : blocks) b.first = cache.add_tensor(b.count());
+        next_x = blocks[x], next_w1 = blocks[w1], next_h = blocks[h];
+        for (Blocks* b : {&next_x, &next_w1, &next_h}) b->first = cache.add_tensor(b->count());
     }
     /// What a kernel moved since the last call, with what is dirty of Y and H counted as written by the one that made it.
     void take(ChainTraffic& out) const {
@@ -213,6 +223,7 @@ class Memory {
 
     L2Cache cache;
     Blocks blocks[5]{};
+    Blocks next_x{}, next_w1{}, next_h{};  ///< of the next launch, whose H lies where this one's does
 };
 
 }  // namespace
@@ -237,32 +248,38 @@ ChainProduct coarse(ChainProduct p, double steps) {
 
 }  // namespace
 
-ChainTraffic two_kernels_traffic(const ChainProblem& p, const ChainProduct& fine_first, const ChainProduct& fine_second, Int l2_bytes) {
+ChainTraffic two_kernels_traffic(const ChainProblem& p, const ChainProduct& fine_first, const ChainProduct& fine_second, const ChainL2& l2) {
     const double steps = chain_steps(fine_first, fine_second);
     const ChainProduct first = coarse(fine_first, steps), second = coarse(fine_second, steps);
     ChainTraffic out;
-    Memory m(p, first, second, p.m, l2_bytes);
+    Memory m(p, first, second, p.m, l2);
     const Int shrink = p.first_width() / p.ff;
     const Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink};
     const Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr};
     const double apart = chain_steps(first, second) / samples_taken;
     Follower(first, of_first, m.cache, out, apart).run(0, p.m);
-    out.of_kernel[0] = m.read() + p.h_bytes();
+    const Int read_by_first = m.read();
     Follower(second, of_second, m.cache, out, apart).run(0, p.m);
-    m.cache.write_back();
-    out.of_kernel[1] = m.read() + p.h_bytes() - out.of_kernel[0] + p.y_bytes();
+    const Int read_by_both = m.read();
+    m.cache.write_back(y);
+    // H is nobody's behind the chain: what is dirty of it yet is written back only where L2 wants its place before the next launch
+    // writes there again.
+    const Operands of_next{m.next_x, m.next_w1, m.next_h, shrink, nullptr, 0, 0, &m.blocks[h]};
+    ChainTraffic beyond;
+    Follower(first, of_next, m.cache, beyond, INFINITY).run(0, p.m);
+    out.of_kernel = {read_by_first + m.cache.traffic(h).written, read_by_both - read_by_first + p.y_bytes()};
     m.take(out);
     return out;
 }
 
 ChainTraffic persistent_traffic(const ChainProblem& p, const ChainProduct& fine_first, const ChainProduct& fine_second, Int chunk_rows,
-                                Int l2_bytes) {
+                                const ChainL2& l2) {
     const double steps = chain_steps(fine_first, fine_second);
     const ChainProduct first = coarse(fine_first, steps), second = coarse(fine_second, steps);
     ChainTraffic out;
     const Int unit = Int{std::lcm(first.tile_m * first.cluster_m, second.tile_m * second.cluster_m)};
     const Int chunk = ceil_div(chunk_rows, unit) * unit, room = 2 * chunk;
-    Memory m(p, first, second, std::min(room, p.m), l2_bytes);
+    Memory m(p, first, second, std::min(room, p.m), l2);
     const Int shrink = p.first_width() / p.ff;
     const Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink, nullptr, 0, room};
     const Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr, room, 0};
@@ -273,14 +290,14 @@ ChainTraffic persistent_traffic(const ChainProblem& p, const ChainProduct& fine_
         if (row < p.m) one.run(row, std::min(chunk, p.m - row));
         if (row > 0) two.run(row - chunk, std::min(chunk, p.m - row + chunk));
     }
-    m.cache.write_back();
+    m.cache.write_back(y);  // the next launch writes H in the same place
     m.take(out);
     return out;
 }
 
-ChainTraffic on_chip_traffic(const ChainProblem& p, const ChainTile& tile, Int ctas, Int l2_bytes) {
+ChainTraffic on_chip_traffic(const ChainProblem& p, const ChainTile& tile, Int ctas, const ChainL2& l2) {
     ChainTraffic out;
-    L2Cache cache(l2_bytes);
+    L2Cache cache(l2.partition_bytes, l2.partitions);
     const Int e = ChainProblem::element_bytes, pairs = p.first_width() / p.ff;
     Blocks bx{p.m, p.d, tile.tile_m, p.d, e}, b1{p.ff, p.d * pairs, tile.tile_ff, p.d * pairs, e}, b2{p.ff, p.d, tile.tile_ff, p.d, e},
         by{p.m, p.d, tile.tile_m, p.d, e};

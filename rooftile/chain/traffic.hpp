@@ -8,14 +8,21 @@
 
 namespace rooftile {
 
-/// Two kernels, one after the other, from an L2 that holds nothing of the chain's. `l2_bytes`: what one partition keeps.
+/// What one partition of L2 keeps, and how many there are (physics/l2_cache.hpp).
+struct ChainL2 {
+    std::int64_t partition_bytes = 0;
+    int partitions = 1;
+    ChainL2(std::int64_t bytes, int count = 1) : partition_bytes(bytes), partitions(count) {}  // NOLINT(google-explicit-constructor): one partition is its bytes
+};
+
+/// Two kernels, one after the other, from an L2 that holds nothing of the chain's but what a launch before left of H in its place.
 ChainTraffic two_kernels_traffic(const ChainProblem& problem, const ChainProduct& first, const ChainProduct& second,
-                                 std::int64_t l2_bytes);
+                                 const ChainL2& l2);
 /// One kernel that takes `chunk_rows` rows after the other through both products; H has the room of two such chunks, used in turns.
 ChainTraffic persistent_traffic(const ChainProblem& problem, const ChainProduct& first, const ChainProduct& second,
-                                std::int64_t chunk_rows, std::int64_t l2_bytes);
+                                std::int64_t chunk_rows, const ChainL2& l2);
 /// One kernel whose `ctas` each have rows of X and Y and stream W1 and W2; no H.
-ChainTraffic on_chip_traffic(const ChainProblem& problem, const ChainTile& tile, std::int64_t ctas, std::int64_t l2_bytes);
+ChainTraffic on_chip_traffic(const ChainProblem& problem, const ChainTile& tile, std::int64_t ctas, const ChainL2& l2);
 
 /// Steps of tiles that both products have.
 double chain_steps(const ChainProduct& first, const ChainProduct& second);

@@ -102,5 +102,32 @@ TEST(L2Cache, IsAsAListSearchedFromTheFront) {
     }
 }
 
+// Two partitions of 8: a block of 4 takes 2 of them when written, 3 when one cluster has read it and 4 when many have.
+TEST(L2Cache, PartitionsKeepCopiesOfWhatIsRead) {
+    L2Cache cache(8, 2);
+    cache.add_tensor(8);
+    cache.write(0, 4), cache.write(1, 4), cache.write(2, 4);
+    EXPECT_EQ(cache.held_bytes(), 6);
+    EXPECT_TRUE(cache.read(0, 4, Readers::one));
+    EXPECT_EQ(cache.held_bytes(), 7);
+    EXPECT_TRUE(cache.read(0, 4, Readers::many));
+    EXPECT_EQ(cache.held_bytes(), 8);
+    cache.write(3, 4);  // drives out block 1
+    EXPECT_EQ(cache.traffic(0).written, 4);
+    EXPECT_EQ(cache.traffic(0).dirty, 12);
+    EXPECT_FALSE(cache.read(1, 4));
+}
+
+TEST(L2Cache, WhatIsDiscardedIsNotWrittenBack) {
+    L2Cache cache(8);
+    cache.add_tensor(2);
+    cache.write(0, 4);
+    cache.discard(0), cache.discard(1);
+    EXPECT_EQ(cache.held_bytes(), 0);
+    cache.write_back();
+    EXPECT_EQ(cache.traffic(0).written, 0);
+    EXPECT_FALSE(cache.read(0, 4));
+}
+
 }  // namespace
 }  // namespace rooftile

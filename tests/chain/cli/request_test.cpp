@@ -1,4 +1,7 @@
 // Requests for chains from outside: what is refused, what no plan fits, and documents that follow their schema.
+#include <filesystem>
+#include <map>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -14,7 +17,6 @@ TEST(ChainRequests, AreRefusedWhereTheyAreWrong) {
     expect_refused({"plan", "chain", "--m", "64", "--d", "64", "--ff", "64", "--form", "best"}, {"--form", "on_chip"});
     expect_refused({"plan", "chain", "--m", "64", "--d", "64", "--ff", "64", "--form", "two_kernels", "--stages", "2"}, {"--stages", "on_chip"});
     expect_refused({"plan", "chain", "--m", "64", "--d", "64", "--ff", "64", "--form", "on_chip", "--chunk-rows", "64"}, {"--chunk-rows", "persistent"});
-    expect_refused({"plan", "chain", "--m", "64", "--d", "64", "--ff", "64", "--energy"}, {"--energy", "not modelled"});
 }
 
 TEST(ChainRequests, WhatFitsNowhereIsTenAndADocument) {
@@ -57,9 +59,37 @@ TEST(ChainRequests, SimulationsAddUpAndAreDrawn) {
     // The last sample is of nearly all that was asked.
     const auto& last = document.at("samples").back().at("tensors").at("H");
     EXPECT_GT(last.at("asked_bytes").get<double>(), 0.95 * document.at("tensors").at("H").at("asked_bytes").get<double>());
-    EXPECT_EQ(document.at("tensors").at("H").at("written_bytes").get<std::int64_t>(), 20000 * 1024 * 2);
+    EXPECT_EQ(document.at("tensors").at("H").at("written_bytes").get<std::int64_t>(), 20000 * 1024 * 2) << "6 MiB hold none of 41 MB until the next launch";
     EXPECT_EQ(run({"simulate", "chain", "--machine", "a40", "--m", "2000", "--d", "512", "--ff", "1024"}).code, 0);
     expect_refused({"simulate", "chain", "--machine", "a40", "--set", "l2.size=unknown", "--m", "2000", "--d", "512", "--ff", "1024"}, {"l2.size"});
+}
+
+// Both kernels of a plan of two are shown, and each has its machine code.
+TEST(ChainRequests, BuildShowsBothKernels) {
+    const std::vector<std::string> request = {"build", "chain", "--machine", "h200-sxm", "--m", "3000", "--d", "512", "--ff", "1024", "--form", "two_kernels"};
+    const std::string file = testing::TempDir() + "chain_kernel.cubin";
+    std::vector<std::string> json = request;
+    json.insert(json.end(), {"--json", "--cubin", file});
+    const Outcome built = run(json);
+    ASSERT_EQ(built.code, 0) << built.err;
+    const auto document = nlohmann::json::parse(built.out);
+    EXPECT_EQ(JsonSchema("build-1.json").faults(document), "");
+    const auto& kernels = document.at("kernels");
+    ASSERT_EQ(kernels.size(), 2u);
+    EXPECT_NE(kernels[0].at("hash"), kernels[1].at("hash"));
+    EXPECT_EQ(std::filesystem::file_size(file), kernels[0].at("cubin_bytes").get<std::uintmax_t>());
+    EXPECT_EQ(std::filesystem::file_size(testing::TempDir() + "chain_kernel.2.cubin"), kernels[1].at("cubin_bytes").get<std::uintmax_t>());
+    const Outcome text = run(request);
+    EXPECT_NE(text.out.find("kernel 2"), std::string::npos) << text.out;
+}
+
+TEST(ChainRequests, EnergyOfEachForm) {
+    const Outcome plan = run({"plan", "chain", "--machine", "h200-sxm", "--m", "65536", "--d", "128", "--ff", "512", "--energy", "--json"});
+    ASSERT_EQ(plan.code, 0) << plan.err;
+    std::map<std::string, double> joules;
+    for (const auto& p : nlohmann::json::parse(plan.out).at("plans")) joules[p.at("config").at("form")] = p.at("energy").at("total_j");
+    // Products take the same, and H through DRAM takes 2 x 65536 x 512 x 2 B x 45 pJ/B = 6 mJ more.
+    EXPECT_GT(joules.at("two_kernels"), joules.at("on_chip") + 0.003);
 }
 
 TEST(ChainRequests, TwoPlansSideBySide) {
@@ -73,7 +103,15 @@ TEST(ChainRequests, TwoPlansSideBySide) {
     expect_refused({"plan", "beside", one}, {"second"});
     expect_refused({"plan", "beside", one, "nonesuch --m 3"}, {"nonesuch"});
     expect_refused({"plan", "beside", one, "chain --m 65536 --sideways 3"}, {"--sideways"});
-    expect_refused({"plan", "beside", one, "chain --m"}, {"--m has no value"});
+    expect_refused({"plan", "beside", one, "chain --m"}, {"second", "--m has no value"});
+    expect_refused({"plan", "beside", "fuse \"y = gelu(x)", one}, {"first", "quote"});
+    const Outcome none = run({"plan", "beside", one, "chain --m 64 --d 1024 --ff 64 --form on_chip", "--machine", "h200-sxm", "--json"});
+    EXPECT_EQ(none.code, 10);
+    EXPECT_NE(none.err.find("second"), std::string::npos) << none.err;
+    const auto refusal = nlohmann::json::parse(none.out);
+    EXPECT_EQ(JsonSchema("beside-1.json").faults(refusal), "");
+    EXPECT_FALSE(refusal.at("advised").get<bool>());
+    EXPECT_EQ(run({"plan", "beside", one, other, "--machine", "h200-sxm", "--set", "sm.count=unknown", "--json"}).code, 10);
 }
 
 TEST(ChainRequests, PlansAreSweptByTheirLaw) {
