@@ -18,6 +18,7 @@ struct GemmArguments {
     int a_slices, b_slices;  ///< of an operand's tile that hold anything; peers beyond them load nothing
     long long ldc;
     void* c;  ///< read only where C goes out by predicated stores
+    void* more_results[2];  ///< the same of others beside it
     /// The cluster tiles in the scheduled order, row << 16 | column; null where `order` has a closed form.
     const unsigned* tiles;
     /// A cache_policy_word each; read only with the configuration's load_policy and store_policy.

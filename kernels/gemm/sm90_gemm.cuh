@@ -52,7 +52,8 @@ __device__ void consume(const TensorMap& map_c, const Sm90MoreMaps& more, const 
     Sm90TileScheduler<C> scheduler(args, shared);
     const Sm90Blocks<C> k(args, scheduler);
     const int k_blocks = k.count;
-    Sm90Target<C> target{.map_c = map_c, .shared = shared, .args = args, .warpgroup = warpgroup, .map_operand = more.operand};
+    Sm90Target<C> target{.map_c = map_c, .shared = shared, .args = args, .warpgroup = warpgroup, .map_operand = more.operand,
+                         .map_second = more.second, .map_third = more.third};
     [[maybe_unused]] unsigned turn = 0;
     if (pingpong && warpgroup == 1) {  // the second tile is this warpgroup's first
         at.skip(k_blocks);
@@ -66,8 +67,8 @@ __device__ void consume(const TensorMap& map_c, const Sm90MoreMaps& more, const 
         if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part, k.first);
         else step<C>(sums, shared, at, previous, first_row, scheduler.part, true);
         const TileOrigin tile = scheduler.origin();  // beside the first products
-        prefetch_operands<C>(epilogue, args, tile);
-        if constexpr (C.operand_staged) begin_operand<C>(target, tile.moved(down, right));
+        prefetch_operands<C>(epilogue, args, tile.template result<C>());
+        if constexpr (C.operand_staged) begin_operand<C>(target, tile.moved(down, right).template result<C>());
         for (int block = 1; block < k_blocks; ++block) {
             if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part, k.first + block);
             else step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
@@ -197,7 +198,7 @@ template <Sm90GemmConfig C>
 __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     sm90_gemm(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
               const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args) {
-    run_cta<C>(map_a, map_b, map_c, {map_c, map_c, map_c}, args, NoEpilogue{});
+    run_cta<C>(map_a, map_b, map_c, {map_c, map_c, map_c, map_c, map_c}, args, NoEpilogue{});
 }
 
 /// The same, and what is stored is an expression of the sums; `map_operand` is read with operand_staged alone.
@@ -207,7 +208,7 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
                        const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args,
                        const __grid_constant__ TensorMap map_operand, const __grid_constant__ Epilogue epilogue) {
     static_assert(!C.overlapped_epilogue, "what waits to be stored is finished");
-    run_cta<C>(map_a, map_b, map_c, {map_operand, map_c, map_c}, args, epilogue);
+    run_cta<C>(map_a, map_b, map_c, {map_operand, map_c, map_c, map_c, map_c}, args, epilogue);
 }
 
 /// The same with block_scales.
@@ -217,7 +218,17 @@ __global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
                      const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args,
                      const __grid_constant__ TensorMap map_operand, const __grid_constant__ TensorMap map_a_scale,
                      const __grid_constant__ TensorMap map_b_scale, const __grid_constant__ Epilogue epilogue) {
-    run_cta<C>(map_a, map_b, map_c, {map_operand, map_a_scale, map_b_scale}, args, epilogue);
+    run_cta<C>(map_a, map_b, map_c, {map_operand, map_a_scale, map_b_scale, map_c, map_c}, args, epilogue);
+}
+
+/// The same with several results.
+template <Sm90GemmConfig C, class Epilogue>
+__global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
+    sm90_gemm_results(const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b,
+                      const __grid_constant__ TensorMap map_c, const __grid_constant__ GemmArguments args,
+                      const __grid_constant__ TensorMap map_second, const __grid_constant__ TensorMap map_third,
+                      const __grid_constant__ Epilogue epilogue) {
+    run_cta<C>(map_a, map_b, map_c, {map_c, map_c, map_c, map_second, map_third}, args, epilogue);
 }
 
 }  // namespace rooftile

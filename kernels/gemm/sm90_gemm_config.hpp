@@ -47,6 +47,10 @@ struct Sm90GemmConfig {
     bool promoted = false;
     /// What they are promoted by: a scale for each row of A and 128 columns of B, of that stage's 128 of K.
     bool block_scales = false;
+    /// The expression is of pairs of B's columns, a gate and an up, and the result has half as many columns. A tile of B holds
+    /// pair_step gates, then the ups that belong to them, and so on, however they lie in memory: a thread has both.
+    bool pairs = false;
+    int results = 1;  ///< of the expression: C, and others as large, of its type, dense
     /// What is stored is an expression of the sums; of a thread, beside the plain kernel's, what it holds. The planner's alone.
     bool expression = false;
     int epilogue_registers = 0;
@@ -70,6 +74,8 @@ struct Sm90GemmConfig {
     static constexpr int epilogue_tiles_in_flight =
         2;  ///< C epilogue tiles a consumer warpgroup stores through
     static constexpr int most_registers = 255;  ///< that an instruction can name: what a thread has where none are moved
+    static constexpr int max_results = 3;
+    static constexpr int pair_step = 8;  ///< columns that a thread's neighbouring accumulators skip
     static constexpr int max_groups = 1024;  ///< a lane of a warp counts a 32nd of them in registers
     static constexpr int sums_in_flight_bytes =
         32768;  ///< at most, of other pieces' sums of a CTA: more than its SM's port brings within L2's latency
@@ -135,6 +141,10 @@ struct Sm90GemmConfig {
 
     /// Of mma_n, what one CTA adds up and stores: with split_k each part of K stores its share.
     constexpr int share_n() const { return mma_n() / split_k; }
+    /// Columns of C that come of so many of B.
+    constexpr int result_columns(int columns) const { return pairs ? columns / 2 : columns; }
+    /// Of the share, as it is stored.
+    constexpr int stored_n() const { return result_columns(share_n()); }
     /// fp32 sums of what one CTA stores, which it leaves in the workspace with K in pieces.
     constexpr int share_bytes() const { return tile_m * tile_n * 4 / split_k; }
     /// Sums are whole only when others' are added: the accumulators serve again for that.
@@ -160,7 +170,7 @@ struct Sm90GemmConfig {
     /// Columns of one C epilogue tile.
     constexpr int epilogue_columns() const {
         if (swap_ab) return swizzle_bytes / result_bytes();
-        return epilogue_tile_n > 0 ? epilogue_tile_n : swizzled_columns(share_n());
+        return epilogue_tile_n > 0 ? epilogue_tile_n : swizzled_columns(stored_n());
     }
     /// Whether it is of the second kind.
     constexpr bool wide_epilogue_tiles() const {
@@ -173,7 +183,7 @@ struct Sm90GemmConfig {
     /// Rows of an epilogue tile that one warp stores; half of its rows where they are wide.
     constexpr int warp_rows() const { return wide_epilogue_tiles() ? 8 : 16; }
     constexpr int halves() const { return 16 / warp_rows(); }
-    constexpr int epilogue_tiles_of_a_row() const { return share_n() / epilogue_columns(); }
+    constexpr int epilogue_tiles_of_a_row() const { return stored_n() / epilogue_columns(); }
 
     // With swap_ab the four warps of a warpgroup fill one epilogue tile together: the 64 columns of C of one wgmma, a
     // whole swizzle span (of fp32 two, one box behind the other), by some of its rows. One box serves all of them: the last of a tile ends where the tile does, and

@@ -15,18 +15,20 @@ namespace rooftile {
 /// threads, of which this is `thread`.
 template <Sm90GemmConfig C, bool by_product, class T>
 __device__ inline void prefetch_tile(const T* from, const GemmArguments& args, const TileOrigin& at, int thread, int threads) {
-    if constexpr (by_product) from += static_cast<long long>(at.batch) * args.m * args.n;
+    if constexpr (by_product) from += static_cast<long long>(at.batch) * args.m * C.result_columns(args.n);
     constexpr int line = 128 / sizeof(T);  // elements
-    constexpr int lines = (C.tile_n + line - 1) / line;
+    constexpr int lines = (C.result_columns(C.tile_n) + line - 1) / line;
+    const int columns = C.result_columns(args.n);
     for (int i = thread; i < C.tile_m * lines; i += threads) {
         const unsigned row = at.m + i / lines, column = at.n + i % lines * line;
-        if (row < static_cast<unsigned>(args.m) && column < static_cast<unsigned>(args.n))
-            ptx::prefetch_l2(from + static_cast<long long>(row) * args.n + column);
+        if (row < static_cast<unsigned>(args.m) && column < static_cast<unsigned>(columns))
+            ptx::prefetch_l2(from + static_cast<long long>(row) * columns + column);
     }
 }
 
-/// Values of `Sums`, which are of the part of the result that begins at m, n, through the expression.
-template <Sm90GemmConfig C, class Epilogue, class Sums>
+/// Values of `Sums`, which are of the part of the result that begins at m, n, through the expression. Of several results it is one:
+/// what is common to them is computed for each, and takes no registers meanwhile.
+template <Sm90GemmConfig C, class Epilogue, class Sums, int result = 0>
 struct EpilogueSums {
     const Sums& sums;
     const Epilogue& epilogue;
@@ -53,7 +55,9 @@ struct EpilogueSums {
         const int row = m + (C.swap_ab ? along_n : along_m), column = n + (C.swap_ab ? along_m : along_n);
         const auto place = [&](int e) { return this->place(row, column, i, j + 2 * stride * e); };
         float values[2 * count];
-        sums.template take<stride>(values, i, j);
+        [[maybe_unused]] float ups[2 * count];
+        if constexpr (C.pairs) take_pairs<stride>(values, ups, i, j);
+        else sums.template take<stride>(values, i, j);
         constexpr int in_flight = Epilogue::template pairs_in_flight<C.swap_ab>;
 #pragma unroll
         for (int first = 0; first < count; first += in_flight) {
@@ -69,10 +73,28 @@ struct EpilogueSums {
                 epilogue.template load<C.swap_ab>(operands[e - first], place(e));
 #pragma unroll
             for (int e = first; e < end; ++e) {
-                float x[2];
-                epilogue.template apply<C.swap_ab>(x, values[2 * e], values[2 * e + 1], operands[e - first], once, place(e));
-                put(e, x[0], x[1]);
+                float x[2 * C.results];
+                if constexpr (C.pairs)
+                    epilogue.template apply<C.swap_ab>(x, values[2 * e], values[2 * e + 1], ups[2 * e], ups[2 * e + 1], operands[e - first],
+                                                       once, place(e));
+                else epilogue.template apply<C.swap_ab>(x, values[2 * e], values[2 * e + 1], operands[e - first], once, place(e));
+                put(e, x[2 * result], x[2 * result + 1]);
             }
+        }
+    }
+
+    /// Gates and ups of `count` values of the result, whose accumulators would begin at `j`: of eight of its columns those of eight
+    /// columns of B, and of the next eight.
+    template <int stride, int count>
+    __device__ void take_pairs(float (&gates)[count], float (&ups)[count], int i, int j) const {
+#pragma unroll
+        for (int e = 0; e < count; e += 2) {
+            const int at = j + stride * e, step = Sm90GemmConfig::pair_step / 2, gate = at / step * 2 * step + at % step;
+            float two[2];
+            sums.take(two, i, gate);
+            gates[e] = two[0], gates[e + 1] = two[1];
+            sums.take(two, i, gate + step);
+            ups[e] = two[0], ups[e + 1] = two[1];
         }
     }
 
@@ -82,9 +104,10 @@ struct EpilogueSums {
     /// Where wgmma leaves accumulators `j` and `j` + 1 of the part's i-th 64 rows, of a thread whose first are at row, column.
     __device__ EpiloguePair place(int row, int column, int i, int j) const {
         const int along_m = 64 * i + j / 2 % 2 * 8, along_n = j / 4 * 8;
-        EpiloguePair at{row, column, C.swap_ab ? along_n : along_m, C.swap_ab ? along_m : along_n, args.m, args.n, product, false, false};
+        const int columns = C.result_columns(args.n);
+        EpiloguePair at{row, column, C.swap_ab ? along_n : along_m, C.swap_ab ? along_m : along_n, args.m, columns, product, false, false};
         // Beyond the last tile these are below 0.
-        const int down = args.m - row - at.down, right = args.n - column - at.right;
+        const int down = args.m - row - at.down, right = columns - column - at.right;
         at.first = down > 0 && right > 0;
         at.second = C.swap_ab ? down > 1 && right > 0 : down > 0 && right > 1;
         if constexpr (C.operand_staged) {
@@ -102,12 +125,22 @@ struct EpilogueSums {
     }
 };
 
+/// Results from `result` on, one after the other.
+template <Sm90GemmConfig C, int result, class Epilogue, class Sums>
+__device__ void store_results(const Epilogue& epilogue, const Sums& sums, Sm90Target<C>& target, const GemmArguments& args,
+                              const TileOrigin& at) {
+    store<C, result>(EpilogueSums<C, Epilogue, Sums, result>{sums, epilogue, args, at.m, at.n, at.batch, target, epilogue.once()}, target, args,
+                     at);
+    if constexpr (result + 1 < C.results) store_results<C, result + 1>(epilogue, sums, target, args, at);
+}
+
 /// A tile's sums on their way out.
 template <Sm90GemmConfig C, class Epilogue, class Sums>
 __device__ void store_finished(const Epilogue& epilogue, const Sums& sums, Sm90Target<C>& target, const GemmArguments& args,
-                               const TileOrigin& at) {
+                               const TileOrigin& of_sums) {
+    const TileOrigin at = of_sums.template result<C>();
     if constexpr (is_plain<Epilogue>()) store<C>(sums, target, args, at);
-    else store<C>(EpilogueSums<C, Epilogue, Sums>{sums, epilogue, args, at.m, at.n, at.batch, target, epilogue.once()}, target, args, at);
+    else store_results<C, 0>(epilogue, sums, target, args, at);
 }
 
 /// Beside a tile's first products: what its epilogue will read.

@@ -35,7 +35,7 @@ constexpr bool obeys_the_hardware() {
     static_assert(!C.grouped() || (C.batched && !C.in_pieces && C.group_slots % 32 == 0 && C.group_slots <= Sm90GemmConfig::max_groups),
                   "groups of rows: a warp counts them, how many tiles there are is known on the device alone");
     static_assert(C.split_k == 1 || C.mma_n() % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
-    static_assert(!C.tma_store || C.swap_ab || C.share_n() % C.epilogue_columns() == 0,
+    static_assert(!C.tma_store || C.swap_ab || C.stored_n() % C.epilogue_columns() == 0,
                   "whole epilogue tiles");
     static_assert(
         !C.tma_store || !C.wide_epilogue_tiles()
@@ -43,6 +43,11 @@ constexpr bool obeys_the_hardware() {
         "rows of an odd number of sectors; sums of parts come row by row of both halves; written by matrices of 16 bits");
     static_assert(!C.operand_staged || (C.tma_store && C.result_bytes() == 2 && !C.adds_up()),
                   "the operand lies where C goes, element for element, and is asked for while a CTA multiplies");
+    static_assert(!C.pairs || (C.b_major == Major::k && !C.swap_ab && !C.grouped() && !C.block_scales
+                               && C.share_n() % (2 * Sm90GemmConfig::pair_step) == 0 && C.tile_n % (2 * Sm90GemmConfig::pair_step * C.cluster_m) == 0),
+                  "gates and ups come by rows of K, and a part of K or of a cluster has whole pairs of steps");
+    static_assert(C.results >= 1 && C.results <= Sm90GemmConfig::max_results && (C.results == 1 || (!C.operand_staged && !C.grouped())),
+                  "of several results each has its tensor map, and none an operand's place");
     static_assert(C.exchange_bytes() <= C.stages * C.stage_bytes(), "the ring holds a tile's fp32 sums");
     static_assert(
         !C.overlapped_epilogue
@@ -103,6 +108,9 @@ struct TileOrigin {
     int m, n, batch;
     int end = 0;  ///< of a group: the row behind its last
     __device__ TileOrigin moved(int down, int right) const { return {m + down, n + right, batch, end}; }
+    /// Where what becomes of it lies in C.
+    template <Sm90GemmConfig C>
+    __device__ TileOrigin result() const { return {m, C.result_columns(n), batch, end}; }
 };
 
 /// Tiles of groups are of two kinds, which alternate.

@@ -40,10 +40,23 @@ __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned bar
     }
 }
 
+/// The same of B where its columns are pairs: by a box of four axes, K, a step of gates or ups, the two, steps.
+template <Sm90GemmConfig C>
+__device__ void load_pairs(const TensorMap& map, unsigned shared, unsigned barrier, int n, int k, int matrix, int slice, int slices,
+                           unsigned short ctas, unsigned long long policy) {
+    constexpr int slice_extent = C.tile_n / C.cluster_m;
+    if constexpr (C.cluster_m == 1) slice = 0;
+    else if (slice >= slices) return;
+    const int step = (n + slice * slice_extent) / (2 * Sm90GemmConfig::pair_step);
+    const unsigned to = shared + slice * slice_extent * Sm90GemmConfig::swizzle_bytes;
+    ptx::tma_load_pairs<C.batched, (C.cluster_m > 1), C.load_policy>(to, map, k, step, matrix, barrier, ctas, policy);
+}
+
 /// Tensors beside A and B that the kernel reads by TMA, each only where the configuration says so.
 struct Sm90MoreMaps {
     const TensorMap& operand;           ///< operand_staged
     const TensorMap &a_scale, &b_scale;  ///< block_scales: [k / 128][m], and [n / 128][k / 128]
+    const TensorMap &second, &third;     ///< results
 };
 
 /// A stage's scales. TMA takes a box that begins at a multiple of 16 bytes of its row, and no other: of B's scales it brings the four
@@ -81,9 +94,13 @@ __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, [[maybe_
             load_operand<C, C.a_major, C.tile_m, C.cluster_n>(map_a, shared.a(at.stage), full, at_c.m,
                                                               block * C.tile_k, at_c.batch * args.a_step, scheduler.rank, args.a_slices,
                                                               everyone, args.a_policy);
-            load_operand<C, C.b_major, C.tile_n, C.cluster_m>(map_b, shared.b(at.stage), full, at_c.n,
-                                                              block * C.tile_k, at_c.batch * args.b_step, scheduler.rank, args.b_slices,
-                                                              everyone, args.b_policy);
+            if constexpr (C.pairs)
+                load_pairs<C>(map_b, shared.b(at.stage), full, at_c.n, block * C.tile_k, at_c.batch * args.b_step, scheduler.rank,
+                              args.b_slices, everyone, args.b_policy);
+            else
+                load_operand<C, C.b_major, C.tile_n, C.cluster_m>(map_b, shared.b(at.stage), full, at_c.n,
+                                                                  block * C.tile_k, at_c.batch * args.b_step, scheduler.rank, args.b_slices,
+                                                                  everyone, args.b_policy);
         }
     }
 }

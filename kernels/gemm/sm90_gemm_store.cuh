@@ -70,21 +70,24 @@ struct Sm90Target {
     TileOrigin at{};  ///< the first element of what this warpgroup stores
     // With operand_staged:
     const TensorMap& map_operand = map_c;
+    const TensorMap &map_second = map_c, &map_third = map_c;  ///< of results beside C
     unsigned operand_parity = 0;  ///< a bit an epilogue tile
     unsigned operand = 0;         ///< where the epilogue tile at hand lies, for this warp; and what of C it has:
     int operand_row = 0, operand_column = 0;
 
     /// Of `rows` of C from `down` on, those that are the group's; below 0: none.
     __device__ int rows_inside(int down) const { return at.end - (at.m + down); }
-    /// A box of shared memory to C, `right` and `down` from there.
+    /// A box of shared memory to C, or another result, `right` and `down` from there.
+    template <int result>
     __device__ void store_box(unsigned from, int right, int down) const {
         const int x = at.n + right, y = at.m + down;
+        const TensorMap& map = result == 0 ? map_c : result == 1 ? map_second : map_third;
         [[maybe_unused]] const int matrix = C.grouped() ? 0 : at.batch;
         if constexpr (C.ablated == Ablation::store) {
-        } else if constexpr (C.batched && C.store_policy) ptx::tma_store_3d(map_c, from, x, y, matrix, args.c_policy);
-        else if constexpr (C.batched) ptx::tma_store_3d(map_c, from, x, y, matrix);
-        else if constexpr (C.store_policy) ptx::tma_store_2d(map_c, from, x, y, args.c_policy);
-        else ptx::tma_store_2d(map_c, from, x, y);
+        } else if constexpr (C.batched && C.store_policy) ptx::tma_store_3d(map, from, x, y, matrix, args.c_policy);
+        else if constexpr (C.batched) ptx::tma_store_3d(map, from, x, y, matrix);
+        else if constexpr (C.store_policy) ptx::tma_store_2d(map, from, x, y, args.c_policy);
+        else ptx::tma_store_2d(map, from, x, y);
     }
     /// The operand's box there, which completes on `barrier`.
     __device__ void load_box(unsigned to, int right, int down, unsigned barrier) const {
@@ -207,7 +210,7 @@ __device__ void write_epilogue_tile(unsigned to, const Sums& sums, int i, int ha
 }
 
 /// Each warp stores its own rows and waits for no other warp.
-template <Sm90GemmConfig C, class Sums>
+template <Sm90GemmConfig C, int result, class Sums>
 __device__ void store_upright_tile(const Sums& sums, Sm90Target<C>& target, int s) {
     const int warp = ptx::warp_uniform(threadIdx.x % Sm90GemmConfig::warpgroup_threads / 32);
     const EpilogueTilePlace<C> place(s, warp);
@@ -221,7 +224,7 @@ __device__ void store_upright_tile(const Sums& sums, Sm90Target<C>& target, int 
     __syncwarp();
     const bool whole = !C.grouped() || target.rows_inside(place.row) >= C.warp_rows();
     if (ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
-        if (whole) target.store_box(from, place.column, place.row);
+        if (whole) target.template store_box<result>(from, place.column, place.row);
         ptx::tma_store_commit();  // of nothing too: the wait counts commits
     }
     if constexpr (C.grouped() && C.ablated != Ablation::store) {
@@ -277,7 +280,7 @@ __device__ void write_turned_tile(unsigned to, const Sums& sums, int i, int row,
 }
 
 /// The same with swap_ab: the warps of a warpgroup wait for each other twice, and its first one stores.
-template <Sm90GemmConfig C, class Sums>
+template <Sm90GemmConfig C, int result, class Sums>
 __device__ void store_turned_tile(const Sums& sums, Sm90Target<C>& target, int s) {
     const int i = s / C.turned_tiles(), row = C.turned_row(s % C.turned_tiles());
     const int warp = ptx::warp_uniform(threadIdx.x % Sm90GemmConfig::warpgroup_threads / 32);
@@ -301,7 +304,7 @@ __device__ void store_turned_tile(const Sums& sums, Sm90Target<C>& target, int s
     if (whole && warp == 0 && ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
 #pragma unroll
         for (int part = 0; part < Sm90GemmConfig::wgmma_m / C.epilogue_columns(); ++part)
-            target.store_box(to + part * C.turned_rows() * Sm90GemmConfig::swizzle_bytes, 64 * i + part * C.epilogue_columns(), row);
+            target.template store_box<result>(to + part * C.turned_rows() * Sm90GemmConfig::swizzle_bytes, 64 * i + part * C.epilogue_columns(), row);
         ptx::tma_store_commit();
     }
     if constexpr (C.grouped() && C.ablated != Ablation::store) {
@@ -321,16 +324,16 @@ __device__ void store_turned_tile(const Sums& sums, Sm90Target<C>& target, int s
 }
 
 /// Epilogue tile `s` of a tile: registers -> shared memory -> TMA.
-template <Sm90GemmConfig C, class Sums>
+template <Sm90GemmConfig C, int result = 0, class Sums>
 __device__ void store_epilogue_tile(const Sums& sums, Sm90Target<C>& target, int s) {
-    if constexpr (C.swap_ab) store_turned_tile<C>(sums, target, s);
-    else store_upright_tile<C>(sums, target, s);
+    if constexpr (C.swap_ab) store_turned_tile<C, result>(sums, target, s);
+    else store_upright_tile<C, result>(sums, target, s);
 }
 
-template <Sm90GemmConfig C, class Sums>
+template <Sm90GemmConfig C, int result = 0, class Sums>
 __device__ void store_by_tma(const Sums& sums, Sm90Target<C>& target) {
 #pragma unroll
-    for (int s = 0; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C>(sums, target, s);
+    for (int s = 0; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C, result>(sums, target, s);
 }
 
 /// An element of C as it is stored.
@@ -349,16 +352,30 @@ __device__ void finished_pair(Sm90Element<C> (&to)[2], const Sums& sums, int i, 
     }
 }
 
+/// Where a result begins, of the product at hand, and its elements from row to row.
+template <Sm90GemmConfig C, int result>
+__device__ Sm90Element<C>* result_at(const GemmArguments& args, int product, long long& pitch) {
+    if constexpr (result == 0) {
+        pitch = args.ldc;
+        auto* c = static_cast<Sm90Element<C>*>(args.c);
+        if constexpr (C.batched && !C.grouped()) c += product * args.c_stride;
+        return c;
+    } else {
+        pitch = C.result_columns(args.n);
+        return static_cast<Sm90Element<C>*>(args.more_results[result - 1]) + product * (args.m * pitch);
+    }
+}
+
 /// C straight from registers, for an ldc that no tensor map can describe: an element at a time.
-template <Sm90GemmConfig C, class Sums>
+template <Sm90GemmConfig C, int result, class Sums>
 __device__ void store_by_element(const Sums& sums, const GemmArguments& args, const TileOrigin& at) {
     const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
-    auto* c = static_cast<Sm90Element<C>*>(args.c);
-    if constexpr (C.batched && !C.grouped()) c += at.batch * args.c_stride;
+    long long pitch;
+    auto* c = result_at<C, result>(args, at.batch, pitch);
     // Unsigned: a tile beyond the last one may begin past 2^31, and still lies outside C.
     const unsigned row = at.m + thread / 32 * 16 + thread % 32 / 4;
     const unsigned column = at.n + thread % 4 * 2;
-    const unsigned rows = C.grouped() ? at.end : args.m, columns = args.n;
+    const unsigned rows = C.grouped() ? at.end : args.m, columns = C.result_columns(args.n);
     [[maybe_unused]] unsigned folded = 0;
 #pragma unroll
     for (int i = 0; i < C.wgmma_rows(); ++i) {
@@ -366,9 +383,9 @@ __device__ void store_by_element(const Sums& sums, const GemmArguments& args, co
         for (int half = 0; half < 2; ++half) {
             const unsigned r = row + 64 * i + 8 * half;
             if (r >= rows) continue;
-            Sm90Element<C>* line = c + r * args.ldc;
+            Sm90Element<C>* line = c + r * pitch;
 #pragma unroll
-            for (int j = 0; j < C.share_n() / 8; ++j) {
+            for (int j = 0; j < C.stored_n() / 8; ++j) {
                 Sm90Element<C> pair[2];
                 finished_pair<C>(pair, sums, i, 4 * j + 2 * half);
                 const unsigned x = column + 8 * j;
@@ -386,11 +403,11 @@ __device__ void store_by_element(const Sums& sums, const GemmArguments& args, co
 }
 
 /// The same with swap_ab: what lies side by side in a thread lies one above the other in C.
-template <Sm90GemmConfig C, class Sums>
+template <Sm90GemmConfig C, int result, class Sums>
 __device__ void store_turned_by_element(const Sums& sums, const GemmArguments& args, const TileOrigin& at) {
     const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
-    auto* c = static_cast<Sm90Element<C>*>(args.c);
-    if constexpr (C.batched && !C.grouped()) c += at.batch * args.c_stride;
+    long long pitch;
+    auto* c = result_at<C, result>(args, at.batch, pitch);
     const unsigned row = at.m + thread % 4 * 2;
     const unsigned column = at.n + thread / 32 * 16 + thread % 32 / 4;
     const unsigned rows = C.grouped() ? at.end : args.m, columns = args.n;
@@ -401,7 +418,7 @@ __device__ void store_turned_by_element(const Sums& sums, const GemmArguments& a
         for (int half = 0; half < 2; ++half) {
             const unsigned x = column + 64 * i + 8 * half;
             if (x >= columns) continue;
-            Sm90Element<C>* line = c + row * args.ldc + x;
+            Sm90Element<C>* line = c + row * pitch + x;
 #pragma unroll
             for (int j = 0; j < C.share_n() / 8; ++j) {
                 Sm90Element<C> pair[2];
@@ -412,20 +429,20 @@ __device__ void store_turned_by_element(const Sums& sums, const GemmArguments& a
                     continue;
                 }
                 if (r < rows) line[0] = pair[0];
-                if (r + 1 < rows) line[args.ldc] = pair[1];
-                line += 8 * args.ldc;
+                if (r + 1 < rows) line[pitch] = pair[1];
+                line += 8 * pitch;
             }
         }
     }
     if (C.ablated == Ablation::store && args.k < 0) ptx::store_matrix_x2(16 * thread, folded, folded);
 }
 
-template <Sm90GemmConfig C, class Sums>
+template <Sm90GemmConfig C, int result = 0, class Sums>
 __device__ void store(const Sums& sums, Sm90Target<C>& target, const GemmArguments& args, const TileOrigin& at) {
     target.at = at;
-    if constexpr (C.tma_store) store_by_tma<C>(sums, target);
-    else if constexpr (C.swap_ab) store_turned_by_element<C>(sums, args, at);
-    else store_by_element<C>(sums, args, at);
+    if constexpr (C.tma_store) store_by_tma<C, result>(sums, target);
+    else if constexpr (C.swap_ab) store_turned_by_element<C, result>(sums, args, at);
+    else store_by_element<C, result>(sums, args, at);
 }
 
 }  // namespace rooftile

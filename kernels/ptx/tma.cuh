@@ -65,6 +65,56 @@ __device__ inline void tma_load_2d_multicast(unsigned shared, const TensorMap& m
         : "memory");
 }
 
+/// A box of four axes at (x, 0, 0, w), of `matrix` where there is a fifth one, to the same offset in every CTA of `ctas` where several
+/// share it.
+template <bool batched, bool shared_by_peers, bool hinted>
+__device__ inline void tma_load_pairs(unsigned shared, const TensorMap& map, int x, int w, int matrix, unsigned barrier,
+                                      unsigned short ctas, unsigned long long policy) {
+    const int zero = 0;
+    if constexpr (batched) {
+        if constexpr (shared_by_peers && hinted)
+            asm volatile(
+                "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint "
+                "[%0], [%1, {%2, %3, %3, %4, %5}], [%6], %7, %8;" ::"r"(shared),
+                "l"(&map), "r"(x), "r"(zero), "r"(w), "r"(matrix), "r"(barrier), "h"(ctas), "l"(policy)
+                : "memory");
+        else if constexpr (shared_by_peers)
+            asm volatile(
+                "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                "[%0], [%1, {%2, %3, %3, %4, %5}], [%6], %7;" ::"r"(shared),
+                "l"(&map), "r"(x), "r"(zero), "r"(w), "r"(matrix), "r"(barrier), "h"(ctas)
+                : "memory");
+        else if constexpr (hinted)
+            asm volatile(
+                "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                "[%0], [%1, {%2, %3, %3, %4, %5}], [%6], %7;" ::"r"(shared),
+                "l"(&map), "r"(x), "r"(zero), "r"(w), "r"(matrix), "r"(barrier), "l"(policy)
+                : "memory");
+        else
+            asm volatile(
+                "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %3, %4, %5}], [%6];" ::"r"(
+                    shared),
+                "l"(&map), "r"(x), "r"(zero), "r"(w), "r"(matrix), "r"(barrier)
+                : "memory");
+    } else if constexpr (shared_by_peers && hinted) {
+        asm volatile(
+            "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint "
+            "[%0], [%1, {%2, %3, %3, %4}], [%5], %6, %7;" ::"r"(shared),
+            "l"(&map), "r"(x), "r"(zero), "r"(w), "r"(barrier), "h"(ctas), "l"(policy)
+            : "memory");
+    } else if constexpr (shared_by_peers) {
+        asm volatile(
+            "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+            "[%0], [%1, {%2, %3, %3, %4}], [%5], %6;" ::"r"(shared),
+            "l"(&map), "r"(x), "r"(zero), "r"(w), "r"(barrier), "h"(ctas)
+            : "memory");
+    } else if constexpr (hinted) {
+        tma_load_4d(shared, map, x, zero, zero, w, barrier, policy);
+    } else {
+        tma_load_4d(shared, map, x, zero, zero, w, barrier);
+    }
+}
+
 /// Box from shared memory to element (x, y); what lies outside the tensor is not written.
 __device__ inline void tma_store_2d(const TensorMap& map, unsigned shared, int x, int y) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map),

@@ -357,13 +357,32 @@ def _product_gradients(
     if _adds_row(fields):  # a sum, whose value nobody needs again
         of_operands = [given.sum(0) if operands[0].requires_grad else None]
     elif epilogue is not None:
-        product = _product_of(op, a, b)
-        given, *of_operands = _expression_gradients(epilogue, ("acc", *names[2:]), (product, *operands), gradients)  # type: ignore[assignment]
+        product, pairs = _product_of(op, a, b), fields.get("pairs", "none")
+        sums = {"acc": product} if pairs == "none" else _gate_and_up(product, pairs)
+        found = _expression_gradients(epilogue, (*sums, *names[2:]), (*sums.values(), *operands), gradients)
+        given, of_operands = _of_product(found[: len(sums)], pairs), found[len(sums) :]
     return [
         _product_of(op, given, b.t()) if a.requires_grad else None,
         _product_of(op, a.t(), given) if b.requires_grad else None,
         *of_operands,
     ]
+
+
+def _gate_and_up(product: torch.Tensor, pairs: str) -> dict[str, torch.Tensor]:
+    """The columns that an epilogue of pairs is of."""
+    width = product.shape[-1] // 2
+    if pairs == "split":
+        return {"gate": product[..., :width], "up": product[..., width:]}
+    return {"gate": product[..., 0::2], "up": product[..., 1::2]}
+
+
+def _of_product(parts: Sequence[torch.Tensor | None], pairs: str) -> torch.Tensor:
+    """The product's gradient, of those of its columns."""
+    if pairs == "none":
+        return parts[0]  # type: ignore[return-value]
+    other = next(part for part in parts if part is not None)
+    gate, up = (torch.zeros_like(other) if part is None else part for part in parts)
+    return torch.cat((gate, up), -1) if pairs == "split" else torch.stack((gate, up), -1).flatten(-2)
 
 
 def _product_of(op: str, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ GemmSizes sizes_of(const GemmProblem& p) {
             .k = double(p.k),
             .a_bytes = bytes_of(p.a_type),
             .b_bytes = bytes_of(p.b_type),
-            .c_bytes = bytes_of(p.c_type),
+            .c_bytes = int(std::lround(bytes_of(p.c_type) * stored_share(p))),
             .sum_bytes = bytes_of(p.accumulate_type),
             .products = double(p.batch),
             .a_matrices = double(p.a_matrices()),

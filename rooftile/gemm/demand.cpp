@@ -37,11 +37,15 @@ void add_tensors(Demand& demand, const GemmPlan& plan, const OperandBytes& dram)
     const auto part = [&](double of) { return as_planned ? known(of) : std::nullopt; };
     demand.tensors = {{"a", TensorRole::in, p.a_bytes(), part(dram.a + a_packing)},
                       {"b", TensorRole::in, p.b_bytes(), part(dram.b + b_packing)},
-                      {p.epilogue ? p.epilogue->output() : "c", TensorRole::out, p.c_bytes(),
-                       part(dram.c - (p.epilogue ? p.epilogue->bytes : 0))}};
+                      {p.epilogue ? p.epilogue->output() : "c", TensorRole::out, p.c_bytes() / double(p.results()),
+                       part((dram.c - (p.epilogue ? p.epilogue->bytes : 0)) / double(p.results()))}};
     if (!p.epilogue) return;
+    for (const GraphOutput& other : std::span(p.epilogue->graph.outputs).subspan(1)) {
+        demand.tensors.push_back(demand.tensors[2]);
+        demand.tensors.back().tensor = other.name;
+    }
     for (const EpilogueOperand& o : p.epilogue->operands) {
-        const double once = double(o.elements(p.epilogue->batch, p.m, p.n)) * bytes_of(o.element);
+        const double once = double(o.elements(p.epilogue->batch, p.m, p.result_n())) * bytes_of(o.element);
         demand.tensors.push_back({o.name, TensorRole::in, once, part(once)});
     }
 }

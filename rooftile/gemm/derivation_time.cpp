@@ -76,7 +76,7 @@ void levels(DerivationWriter& w) {
         "what reaches L2 against its bandwidth, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
     write_line_cost(w, a_rows, b_rows);
     // Of what the tiles ask for, the share that DRAM does not have to deliver. C is written either way.
-    const double written = double(w.problem().m) * w.problem().n * bytes_of(w.problem().c_type);
+    const double written = double(w.problem().m) * double(w.problem().result_n()) * bytes_of(w.problem().c_type);
     const double hit = 1 - (w.kept.dram - written) / (asked_bytes(t, w.problem()) - written);
     w.steps.add("dram_bytes_per_cycle", "D * (1 - share of bytes that hit L2) / T   [M29, M32, section 9]",
                 {w.step("D", w.footprint().stage_bytes, "B"),
@@ -190,8 +190,8 @@ void time(DerivationWriter& w) {
             "each part writes its sums, the cluster synchronises, each part reads its share from all and "
             "stores it");
     std::vector<Input> store{
-        Derivation::given("C of a tile", sums / 4 * bytes_of(w.problem().c_type) / tile.split_k, "B",
-                          "tile_m * tile_n / split_k"),
+        Derivation::given("C of a tile", sums / 4 * bytes_of(w.problem().c_type) / tile.split_k * stored_share(w.problem()), "B",
+                          w.problem().pairs() == Pairs::none ? "tile_m * tile_n / split_k" : "tile_m * tile_n / 2 / split_k"),
         w.steps.fact("l2.port")};
     if (tile.store_boxes > 0) {
         store.push_back(w.config("boxes a warp stores", tile.store_boxes));
@@ -200,8 +200,15 @@ void time(DerivationWriter& w) {
     }
     std::string leaves = tile.store_boxes > 0 ? "boxes * store latency / in flight + C / port" : "C / port";
     if (const SharedEpilogue& e = w.problem().epilogue) {
-        leaves += " + the expression: elements * issue slots / (lanes * schedulers) + operands / port";
+        leaves += " + the expression: elements * issue slots / (lanes * schedulers) + operands / port + waits for them";
         store.push_back(Derivation::given("issue slots", e->issue, "an element", "the operators of the epilogue"));
+        if (const double waits = operand_wait_cycles(w.hw(), tile); waits > 0) {
+            const bool staged = tile.operand_staged;
+            store.push_back(Derivation::given("waits for operands", waits, "cycles",
+                                              staged ? "boxes behind those that are asked for beside the first products, two in flight"
+                                                     : "loads when the sums are there, as many pairs at once as registers hold"));
+            store.push_back(w.steps.fact(staged ? "tma.latency_loaded" : "tma.latency_loaded_l2"));
+        }
         store.push_back(Derivation::given("the expression", epilogue_cycles(w.hw(), tile, w.problem()), "cycles", "computed"));
     }
     w.steps.add(

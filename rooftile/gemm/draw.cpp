@@ -75,6 +75,7 @@ void draw_epilogue(Random& random, GemmProblem& p) {
     struct Form {
         std::string_view expression;
         std::vector<std::string> tensors;
+        Pairs pairs = Pairs::none;
     };
     static const std::string bias = "bias:bf16[N]", residual = "residual:bf16[M,N]";
     static const Form forms[] = {{"d = acc + bias", {bias}},
@@ -84,9 +85,16 @@ void draw_epilogue(Random& random, GemmProblem& p) {
                                  {"d = relu(acc + bias)", {bias}},
                                  {"d = acc + residual", {residual}},
                                  {"d = acc + bias + residual", {bias, residual}},
-                                 {"d = silu(acc) * residual", {residual}}};
+                                 {"d = silu(acc) * residual", {residual}},
+                                 {"d = silu(gate) * up", {}, Pairs::interleaved},
+                                 {"d = silu(gate) * up", {}, Pairs::split},
+                                 {"d = gelu(gate) * up", {}, Pairs::split}};
     const Form& form = random.one_of(forms);
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, form.expression, form.tensors);
+    if (form.pairs != Pairs::none) {
+        constexpr std::int64_t step = 16;  // columns of B, as layers have them
+        p.n = (p.n + step - 1) / step * step, p.ldc = p.n / 2;
+    }
+    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, form.expression, form.tensors, Scales::none, 1, 0, form.pairs);
 }
 
 void draw_layout(Random& random, GemmProblem& p) {
@@ -190,7 +198,7 @@ constexpr Law laws[] = {
      draw_blocks},
     {"epilogue",
      "half log-uniform, half layers of models, 5e7 to 2e13 FLOP; bias, bias and gelu (of both kinds) or relu, silu, residual, bias "
-     "and residual, silu times a tensor",
+     "and residual, silu times a tensor; SwiGLU of interleaved and of split weights, GeGLU",
      draw_epilogue},
     {"batch",
      "2 to 512 products; m 1 to 8192, n and k 32 to 8192 in steps of 8 or 64, all log-uniform; A m-major in a quarter, B n-major in half; "

@@ -14,15 +14,19 @@ namespace rooftile {
 namespace {
 
 constexpr std::string_view sum_name = "acc", bare_sum_name = "ab", beta_name = "c";
+constexpr std::string_view pair_names[] = {"gate", "up"}, bare_pair_names[] = {"gate_ab", "up_ab"};
 
-/// M and N of the extents as numbers.
+/// M and N of the extents as numbers, and N/2 where N is even.
 std::string with_sizes(std::string_view text, std::int64_t batch, std::int64_t m, std::int64_t n) {
     const std::size_t open = text.find('[');
     std::string out(text.substr(0, open));
     if (open == text.npos) return out;
-    for (char c : text.substr(open)) {
+    for (std::size_t i = open; i < text.size(); ++i) {
+        const char c = text[i];
         if (c == ' ') continue;
-        if (c == 'B' || c == 'b' || c == 'G' || c == 'g') out += std::to_string(batch);
+        const bool half = (c == 'N' || c == 'n') && text.substr(i + 1, 2) == "/2" && n % 2 == 0;
+        if (half) out += std::to_string(n / 2), i += 2;
+        else if (c == 'B' || c == 'b' || c == 'G' || c == 'g') out += std::to_string(batch);
         else if (c == 'M' || c == 'm') out += std::to_string(m);
         else if (c == 'N' || c == 'n') out += std::to_string(n);
         else out += c;
@@ -36,13 +40,15 @@ Shape plain_shape(Shape shape) {
     return shape;
 }
 
-EpilogueOperand operand_of(TensorDeclaration t, std::int64_t batch, bool groups, std::int64_t m, std::int64_t n) {
+/// `n`: columns of the result.
+EpilogueOperand operand_of(TensorDeclaration t, std::int64_t batch, bool groups, std::int64_t m, std::int64_t n, bool pairs) {
+    const std::string_view width = pairs ? "N/2" : "N";
     const auto refuse = [&] {
-        throw RequestError(fmt::format("the tensor {} is {}; the result is [{},{}], and an epilogue's tensor is [M,N], [N] "
+        throw RequestError(fmt::format("the tensor {} is {}; the result is [{},{}], and an epilogue's tensor is [M,{}], [{}] "
                                        "(the same in every row), [M,1] (one a row) or [1]{}",
-                                       t.name, text_of(t.shape), m, n,
-                                       groups      ? ", or one for each group: [G,1,N], [G,1,1]"
-                                       : batch > 1 ? ", or one of them for each product: [B,M,N], [B,1,N], [B,M,1], [B,1,1]" : ""));
+                                       t.name, text_of(t.shape), m, n, width, width,
+                                       groups      ? fmt::format(", or one for each group: [G,1,{}], [G,1,1]", width)
+                                       : batch > 1 ? fmt::format(", or one of them for each product: [B,M,{0}], [B,1,{0}], [B,M,1], [B,1,1]", width) : ""));
     };
     const bool by_product = t.shape.size() == 3 && (batch > 1 || groups);
     if (t.shape.size() > (by_product ? 3 : 2) || (by_product && t.shape.front() != batch)) refuse();
@@ -52,18 +58,23 @@ EpilogueOperand operand_of(TensorDeclaration t, std::int64_t batch, bool groups,
     return {t.name, t.element, rows > 1, columns > 1, by_product};
 }
 
-void check_names(const std::vector<TensorDeclaration>& tensors) {
-    for (const TensorDeclaration& t : tensors)
+void check_names(const std::vector<TensorDeclaration>& tensors, bool pairs) {
+    for (const TensorDeclaration& t : tensors) {
         for (std::string_view taken : {sum_name, bare_sum_name, std::string_view("a"), std::string_view("b")})
             if (t.name == taken)
                 throw RequestError(fmt::format("the tensor {} of an epilogue: the name is taken; a and b are the operands, acc is "
                                                "alpha * A B + beta * C; choose another",
                                                t.name));
+        for (std::string_view taken : {pair_names[0], pair_names[1], bare_pair_names[0], bare_pair_names[1]})
+            if (pairs && t.name == taken)
+                throw RequestError(fmt::format("the tensor {} of an epilogue of pairs: gate and up are the columns of alpha * A B; choose "
+                                               "another name",
+                                               t.name));
+    }
 }
 
 /// The type in which the result is stored, taken on by the node itself, so that it is rounded once.
-void give_type(ExpressionGraph& graph, Element element) {
-    GraphOutput& out = graph.outputs.front();
+void give_type(ExpressionGraph& graph, GraphOutput& out, Element element) {
     const GraphNode node = graph.nodes[std::size_t(out.node)];
     const auto reads = [&](const GraphNode& n) { return std::ranges::find(n.operands, out.node) != n.operands.end(); };
     const bool alone = std::ranges::none_of(graph.nodes, reads);
@@ -76,16 +87,36 @@ void give_type(ExpressionGraph& graph, Element element) {
     out.node = int(graph.nodes.size()) - 1;
 }
 
+/// Of each result by itself: what several have in common is computed for each.
 double issue_of(const ExpressionGraph& graph) {
     const Element precision = precision_of(graph);
     double issue = 0;
-    for (const GraphNode& n : graph.nodes) {
-        const double share = n.shape.size() == 2 && n.shape.back() > 1 ? 1 : 0;  // what is one a row costs next to nothing
-        if (n.op == Op::input) issue += share * conversion_cost(n.element).issue;
-        else if (n.op != Op::number) issue += cost_of(n, precision).issue;
+    for (const GraphOutput& out : graph.outputs) {
+        std::vector<bool> needed(graph.nodes.size(), false);
+        needed[std::size_t(out.node)] = true;
+        for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+            if (!needed[i]) continue;
+            const GraphNode& n = graph.nodes[i];
+            for (int operand : n.operands) needed[std::size_t(operand)] = true;
+            const double share = n.shape.size() == 2 && n.shape.back() > 1 ? 1 : 0;  // what is one a row costs next to nothing
+            if (n.op == Op::input) issue += share * conversion_cost(n.element).issue;
+            else if (n.op != Op::number) issue += cost_of(n, precision).issue;
+        }
     }
     return issue;
 }
+
+void check_pairs(std::int64_t n, double beta, std::string_view expression, Scales scales, bool groups, Pairs pairs) {
+    const auto refuse = [&](const std::string& why) { throw RequestError(fmt::format("pairs {}: {}", name_of(pairs), why)); };
+    if (expression.empty()) refuse("an epilogue says what becomes of gate and up: give --epilogue \"d = silu(gate) * up\"");
+    if (groups) refuse("of groups: not supported yet; a kernel behind the product does it");
+    if (n % 2 != 0) refuse(fmt::format("n = {}: columns of B come in pairs; give an even n", n));
+    if (beta != 0) refuse("C has a number for each column of A B, the result for each pair; leave beta out, and name what is added as a tensor [M,N/2]");
+    if (scales == Scales::row || scales == Scales::block)
+        refuse(fmt::format("scales {} are of single columns, and not supported yet; scales tensor work", name_of(scales)));
+}
+
+constexpr std::size_t most_results = 3;  // as Sm90GemmConfig has it
 
 std::string_view name_of_result(Type type) { return type == Type::bf16 ? "bf16" : type == Type::fp16 ? "fp16" : "fp32"; }
 
@@ -98,8 +129,8 @@ std::vector<std::string> scale_tensors(Scales scales, bool groups) {
     return {"scale_a:fp32[M,1]", "scale_b:fp32[N]"};
 }
 
-std::string sum_text(double alpha, double beta, Scales scales) {
-    std::string product = alpha == 1 ? std::string(bare_sum_name) : fmt::format("({}) * {}", alpha, bare_sum_name);
+std::string sum_text(double alpha, double beta, Scales scales, std::string_view bare = bare_sum_name) {
+    std::string product = alpha == 1 ? std::string(bare) : fmt::format("({}) * {}", alpha, bare);
     if (scales == Scales::tensor || scales == Scales::row) product += " * scale_a * scale_b";
     return beta == 0 ? product : fmt::format("{} + ({}) * {}", product, beta, beta_name);
 }
@@ -107,6 +138,7 @@ std::string sum_text(double alpha, double beta, Scales scales) {
 }  // namespace
 
 std::optional<std::size_t> GemmEpilogue::staged_operand() const {
+    if (results() > 1) return std::nullopt;  // its place is one result's
     constexpr std::int64_t whole = 8;  // elements in the 16 bytes at whose multiples TMA wants rows to begin
     if (graph.nodes[std::size_t(graph.inputs.front())].shape.back() % whole != 0) return std::nullopt;
     for (std::size_t i = 0; i < operands.size(); ++i)
@@ -154,20 +186,24 @@ std::string_view name_of(Scales scales) {
     return scales == Scales::none ? "none" : scales == Scales::tensor ? "tensor" : scales == Scales::row ? "row" : "block";
 }
 
+std::string_view name_of(Pairs pairs) { return pairs == Pairs::none ? "none" : pairs == Pairs::split ? "split" : "interleaved"; }
+
 std::string SharedEpilogue::text() const {
     if (!own_) return {};
     // The graph's own text has alpha and beta.
     std::string out = own_->graph.text + " | " + own_->expression;
     if (own_->scales == Scales::block) out += " | scales of blocks";
+    if (own_->pairs != Pairs::none) out += fmt::format(" | pairs {}", name_of(own_->pairs));
     for (const std::string& tensor : own_->tensors) out += " | " + tensor;
     return out;
 }
 
 SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
                              std::string_view expression, const std::vector<std::string>& tensors, Scales scales, std::int64_t batch,
-                             std::int64_t groups) {
+                             std::int64_t groups, Pairs pairs) {
     if (groups > 0) batch = groups;
     if (expression == "none") expression = {};
+    if (pairs != Pairs::none) check_pairs(n, beta, expression, scales, groups > 0, pairs);
     if (!std::isfinite(float(alpha)) || !std::isfinite(float(beta)))
         throw RequestError(fmt::format("alpha = {}, beta = {}: must be finite in fp32", alpha, beta));
     if (alpha == 1 && beta == 0 && expression.empty() && scales == Scales::none) {
@@ -179,7 +215,8 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     }
     GemmEpilogue out;
     out.expression = expression;
-    out.scales = scales, out.batch = batch, out.of_groups = groups > 0;
+    out.scales = scales, out.batch = batch, out.of_groups = groups > 0, out.pairs = pairs;
+    const std::int64_t columns = out.columns_of(n);  // of the result
     std::vector<TensorDeclaration> declared;
     std::vector<std::string> all = scale_tensors(scales, groups > 0);
     all.insert(all.end(), tensors.begin(), tensors.end());
@@ -187,22 +224,31 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
         const std::string text = with_sizes(all[i], batch, m, n);
         if (i >= all.size() - tensors.size()) out.tensors.push_back(text);
         declared.push_back(tensor_declaration(text));
-        out.operands.push_back(operand_of(declared.back(), batch, groups > 0, m, n));
+        out.operands.push_back(operand_of(declared.back(), batch, groups > 0, m, columns, pairs != Pairs::none));
         if (out.operands.back().by_product) declared.back().shape.erase(declared.back().shape.begin());
         declared.back().shape = plain_shape(declared.back().shape);
     }
-    check_names(declared);
+    check_names(declared, pairs != Pairs::none);
     const auto is_c = [](const TensorDeclaration& t) { return t.name == beta_name; };
     if (beta != 0 && std::ranges::none_of(declared, is_c))
         throw RequestError(fmt::format("beta = {}: there is no c to add; give --tensor \"c:{}[M,N]\"", beta,
                                        name_of_result(result)));
     const bool scaled = alpha != 1 || beta != 0 || scales != Scales::none;
-    declared.insert(declared.begin(), {std::string(scaled ? bare_sum_name : sum_name), Element::fp32, {m, n}});
-    const std::string prefix = !scaled              ? ""
-                               : expression.empty() ? "d = "
-                                                    : fmt::format("{} = ", sum_name);
-    std::string text = scaled ? prefix + sum_text(alpha, beta, scales) : "";
-    if (scaled && !expression.empty()) text += "; ";
+    std::string text;
+    if (pairs != Pairs::none) {
+        for (int i : {1, 0}) {
+            const std::string_view name = pair_names[i], bare = bare_pair_names[i];
+            declared.insert(declared.begin(), {std::string(scaled ? bare : name), Element::fp32, {m, columns}});
+            if (scaled) text += fmt::format("{} = {}; ", name, sum_text(alpha, beta, scales, bare));
+        }
+    } else {
+        declared.insert(declared.begin(), {std::string(scaled ? bare_sum_name : sum_name), Element::fp32, {m, n}});
+        const std::string prefix = !scaled              ? ""
+                                   : expression.empty() ? "d = "
+                                                        : fmt::format("{} = ", sum_name);
+        text = scaled ? prefix + sum_text(alpha, beta, scales) : "";
+        if (scaled && !expression.empty()) text += "; ";
+    }
     const std::size_t before = text.size();
     text += expression;
     try {
@@ -221,19 +267,23 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     for (const GraphNode& node : out.graph.nodes)
         if (node.op == Op::dropout && batch > 1 && groups == 0)
             throw RequestError("epilogue: dropout in a batch: not supported yet; a kernel behind the product does it");
-        else if (node.op == Op::dropout && node.shape != Shape{m, n})
+        else if (node.op == Op::dropout && node.shape != Shape{m, columns})
             throw RequestError(fmt::format("epilogue: dropout of {}: of what has an element for each of [{},{}] it works",
-                                           text_of(node.shape), m, n));
-    if (out.graph.outputs.size() != 1)
-        throw RequestError(fmt::format("epilogue: {} results, {} and {}; one is stored so far", out.graph.outputs.size(),
-                                       out.graph.outputs[0].name, out.graph.outputs[1].name));
-    const GraphNode& stored = out.graph.nodes[std::size_t(out.graph.outputs[0].node)];
-    if (stored.shape != Shape{m, n} || !is_floating(stored.element))
-        throw RequestError(fmt::format("epilogue: {} is {} {}; it must be a number for each of [{},{}]", out.graph.outputs[0].name,
-                                       name_of(stored.element), text_of(stored.shape), m, n));
-    give_type(out.graph, result == Type::bf16 ? Element::bf16 : result == Type::fp16 ? Element::fp16 : Element::fp32);
+                                           text_of(node.shape), m, columns));
+    if (out.results() > most_results)
+        throw RequestError(fmt::format("epilogue: {} results; up to {} are stored, the first of which is D", out.results(), most_results));
+    if (groups > 0 && out.results() > 1)
+        throw RequestError(fmt::format("epilogue: {} results of groups: not supported yet; one is stored", out.results()));
+    for (const GraphOutput& result_of : out.graph.outputs) {
+        const GraphNode& stored = out.graph.nodes[std::size_t(result_of.node)];
+        if (stored.shape != Shape{m, columns} || !is_floating(stored.element))
+            throw RequestError(fmt::format("epilogue: {} is {} {}; it must be a number for each of [{},{}]", result_of.name,
+                                           name_of(stored.element), text_of(stored.shape), m, columns));
+    }
+    for (GraphOutput& result_of : out.graph.outputs)
+        give_type(out.graph, result_of, result == Type::bf16 ? Element::bf16 : result == Type::fp16 ? Element::fp16 : Element::fp32);
     out.issue = issue_of(out.graph);
-    for (const EpilogueOperand& o : out.operands) out.bytes += double(o.elements(batch, m, n)) * bytes_of(o.element);
+    for (const EpilogueOperand& o : out.operands) out.bytes += double(o.elements(batch, m, columns)) * bytes_of(o.element);
     return SharedEpilogue(std::move(out));
 }
 

@@ -19,6 +19,11 @@ namespace rooftile {
 enum class Scales : std::uint8_t { none, tensor, row, block };
 std::string_view name_of(Scales scales);
 
+/// What an expression sees of the sums: each column, or of pairs of columns the one as its gate, the other as its up, which lie side by
+/// side or n / 2 apart.
+enum class Pairs : std::uint8_t { none, interleaved, split };
+std::string_view name_of(Pairs pairs);
+
 /// How an operand lies over the result: whether its elements differ from row to row, and along a row.
 struct EpilogueOperand {
     std::string name;
@@ -33,9 +38,11 @@ struct EpilogueOperand {
     }
 };
 
-/// Immutable once made. The graph is that of one product; its first input is the bare sum, [m,n] in fp32; then the operands in their order.
+/// Immutable once made. The graph is that of one product; its first input is the bare sum, [m,n] in fp32, or with pairs two of them, [m,n/2]:
+/// gates, then ups; then the operands in their order.
 struct GemmEpilogue {
     std::string expression;            ///< as given; empty: alpha and beta alone
+    Pairs pairs = Pairs::none;
     Scales scales = Scales::none;      ///< their tensors are the first operands; those of blocks are none
     std::vector<std::string> tensors;  ///< as given, M and N as numbers: "bias:bf16[4096]"
     std::vector<EpilogueOperand> operands;
@@ -45,6 +52,12 @@ struct GemmEpilogue {
     bool of_groups = false;
     double bytes = 0;  ///< of all operands, each read once
 
+    /// Of the graph's inputs, that are sums.
+    std::size_t sums() const { return pairs == Pairs::none ? 1 : 2; }
+    /// Of the result, where B has `n`.
+    std::int64_t columns_of(std::int64_t n) const { return pairs == Pairs::none ? n : n / 2; }
+    /// The first is D; the others are as large, dense, and of its type.
+    std::size_t results() const { return graph.outputs.size(); }
     const std::string& output() const { return graph.outputs.front().name; }
     /// Neighbours along a row stand in one aligned word.
     bool paired() const;
@@ -80,7 +93,7 @@ class SharedEpilogue {
 /// are none. Throws RequestError, one line that says what would work.
 SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
                              std::string_view expression, const std::vector<std::string>& tensors, Scales scales = Scales::none,
-                             std::int64_t batch = 1, std::int64_t groups = 0);
+                             std::int64_t batch = 1, std::int64_t groups = 0, Pairs pairs = Pairs::none);
 
 /// Of groups: that of one of them, which has `rows`; operands in the same order.
 SharedEpilogue epilogue_of_group(const GemmEpilogue& groups, std::int64_t rows, std::int64_t n, Type result, double alpha, double beta);

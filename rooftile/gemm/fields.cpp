@@ -23,6 +23,7 @@ constexpr int max_tile = 65536, max_small = 1024, max_plans = 64, max_sampled = 
 constexpr std::string_view types[] = {"bf16", "fp16"};
 constexpr std::string_view all_types[] = {"bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2"};  // as Type counts them
 constexpr std::string_view scale_names[] = {"none", "tensor", "row", "block"};                // as Scales counts them
+constexpr std::string_view pair_names[] = {"none", "interleaved", "split"};                   // as Pairs counts them
 constexpr std::string_view accumulations[] = {"fast", "promoted"};  // as Accumulation counts them
 constexpr std::string_view a_majors[] = {"k", "m"};
 constexpr std::string_view b_majors[] = {"k", "n"};
@@ -69,6 +70,10 @@ std::vector<Field> make_fields() {
         {"epilogue", "EXPRESSION",
          "What is stored, of acc = alpha A B + beta C and point-wise operators: \"d = gelu(acc + bias)\"", problem,
          FieldKind::text},
+        {"pairs", "NAME",
+         "none (default); interleaved, split: the epilogue is of pairs of B's columns, gate and up, side by side or N/2 apart, and the result has "
+         "N/2 columns: \"d = silu(gate) * up\"",
+         problem},
         {"tensor", "NAME:TYPE[SHAPE]",
          "A tensor that the epilogue reads: \"bias:bf16[N]\", [M,1] one a row, [M,N] one an element; of a batch [B,M,N] too; repeatable", problem,
          FieldKind::list},
@@ -278,10 +283,12 @@ GemmProblem gemm_problem(const Given& g) {
     give_types(g, problem);
     give_batch(g, problem);
     problem.accumulation = Accumulation(choice(g, "accumulation", accumulations));
+    const Pairs pairs = Pairs(choice(g, "pairs", pair_names));
+    if (pairs != Pairs::none && !g.has("ldc")) problem.ldc = (problem.n + 1) / 2;
     problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
     problem.epilogue = gemm_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
                                      g.list("tensor"), Scales(choice(g, "scales", scale_names)), problem.batch,
-                                     problem.groups ? problem.groups->count() : 0);
+                                     problem.groups ? problem.groups->count() : 0, pairs);
     check(problem);
     return problem;
 }
@@ -311,6 +318,7 @@ Given gemm_given(const GemmProblem& p) {
     if (!p.epilogue->expression.empty()) given.add("epilogue", p.epilogue->expression);
     for (const std::string& tensor : p.epilogue->tensors) given.add("tensor", tensor);
     return given;
+    if (p.pairs() != Pairs::none) given.add("pairs", std::string(name_of(p.pairs())));
 }
 
 Given gemm_given(const Record& record) {
@@ -339,6 +347,7 @@ Given gemm_given(const Record& record) {
     if (const auto text = find_as<std::string>(record, "epilogue"); text && *text != "none") given.add("epilogue", *text);
     for (const Value& value : find_as<List>(record, "epilogue_tensors").value_or(List()))
         if (const auto* text = std::get_if<std::string>(&value.content())) given.add("tensor", *text);
+    if (const auto text = find_as<std::string>(record, "pairs"); text && *text != "none") given.add("pairs", *text);
     return given;
 }
 

@@ -155,7 +155,8 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, cons
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double rows, double products)
     : a_(rows * double(p.k) * bytes_of(p.a_type)),
       b_(bytes(p.n, p.k, p.b_type)),
-      c_(rows * double(p.n) * bytes_of(p.c_type) + (p.epilogue ? p.epilogue->bytes * rows / (double(p.m) * double(p.batch)) : 0)),  // read once, tile by tile, as C is written
+      c_(rows * double(p.result_n()) * bytes_of(p.c_type) * double(p.results())
+         + (p.epilogue ? p.epilogue->bytes * rows / (double(p.m) * double(p.batch)) : 0)),  // read once, tile by tile, as C is written
       products_(products),
       a_shared_(p.a_stride == 0 && !p.groups),
       b_shared_(p.b_stride == 0),
@@ -284,25 +285,29 @@ double store_rate(const GemmHardware& hw, const GemmTile& t, const GemmProblem& 
     return min_known(port, p.ldc * bytes_of(p.c_type) % sector != 0 ? hw.store_amid_sector : hw.store_share);
 }
 
+// As many boxes as there are epilogue tiles are on their way since the tile's first products. Each of the others is asked for when the
+// store before it in its place has been read.
+double operand_wait_cycles(const GemmHardware& hw, const GemmTile& t) {
+    const double from_dram = max_known(hw.loaded_latency, max_known(hw.dram_latency, 0)), from_l2 = max_known(hw.l2_loaded_latency, max_known(hw.l2_latency, 0));
+    const double staged = t.operand_staged && t.store_boxes > t.store_depth ? (t.store_boxes - t.store_depth) * from_dram / t.store_depth : 0;
+    return staged + t.operand_turns * from_l2;
+}
+
 double epilogue_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     constexpr double lanes = 32, schedulers = 4;  // of an SM of every architecture that has wgmma
-    const double elements = double(t.tile_m) * t.tile_n / t.split_k;
+    const double elements = double(t.tile_m) * t.tile_n / t.split_k * result_share(p);
     const double issue = elements * p.epilogue->issue / (lanes * schedulers);
-    const double share = elements / (double(p.m) * double(p.n) * double(p.batch));
-    return issue + p.epilogue->bytes * share / min_known(hw.l2_port, hw.shared_bandwidth);
+    const double share = elements / (double(p.m) * double(p.result_n()) * double(p.batch));
+    return issue + p.epilogue->bytes * share / min_known(hw.l2_port, hw.shared_bandwidth) + operand_wait_cycles(hw, t);
 }
 
 double store_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double latency) {
-    const double tile = double(t.tile_m) * t.tile_n / t.split_k * bytes_of(p.c_type);
-    if (p.epilogue) {
-        GemmProblem plain = p;
-        plain.epilogue = {};
-        return store_cycles(hw, t, plain, latency) + epilogue_cycles(hw, t, p);
-    }
+    const double tile = double(t.tile_m) * t.tile_n / t.split_k * bytes_of(p.c_type) * stored_share(p);
+    const double epilogue = p.epilogue ? epilogue_cycles(hw, t, p) : 0;
     // By TMA what all SMs store at once counts for the whole GPU; one tile alone leaves as fast as the port takes it.
-    if (t.store_boxes == 0) return tile / store_rate(hw, t, p);
+    if (t.store_boxes == 0) return tile / store_rate(hw, t, p) + epilogue;
     const double port = min_known(hw.l2_port, hw.shared_bandwidth);
-    return (std::isnan(latency) ? 0 : t.store_boxes * latency / t.store_depth) + tile / port;
+    return (std::isnan(latency) ? 0 : t.store_boxes * latency / t.store_depth) + tile / port + epilogue;
 }
 
 }  // namespace rooftile

@@ -28,6 +28,8 @@ struct GemmTile {
     /// How a tile of C leaves: each warp sends `store_boxes` boxes, `store_depth` of them in flight. 0 boxes:
     /// as fast as the port takes it.
     int store_boxes = 0, store_depth = 1;
+    bool operand_staged = false;  ///< an epilogue's operand comes by as many boxes, each where one of C will leave
+    int operand_turns = 0;        ///< of a thread and tile: loads of an epilogue's operands from L2, one after the other
     bool by_element = false;  ///< or two bytes at a time, which a thread has side by side or, turned, one above the other
     bool turned = false;
 
@@ -181,9 +183,14 @@ Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& pro
 /// CTAs that the GPU runs at once in clusters of so many. NaN unknown.
 double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm);
 
+/// Of a tile's elements, those of one result: half where columns of B come in pairs; and of all.
+inline double result_share(const GemmProblem& p) { return double(p.result_n()) / double(p.n); }
+inline double stored_share(const GemmProblem& p) { return result_share(p) * double(p.results()); }
 /// B/clk that each SM stores of C when all do, as the tile leaves.
 double store_rate(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
-/// Of a tile: the issue slots of its epilogue's operators, and its operands through the SM's port.
+/// Cycles of a tile in which a warp waits for an epilogue's operands that have an element for each of C.
+double operand_wait_cycles(const GemmHardware& hw, const GemmTile& tile);
+/// Of a tile: the issue slots of its epilogue's operators, its operands through the SM's port, and the waits for them.
 double epilogue_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 /// Cycles from a tile's last sum to the last of its stores, every warp storing box after box.
 double store_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, double latency);

@@ -61,7 +61,7 @@ Lines lines_of(const GemmProblem& p, char operand) {
         return {"stride_a", "lda", p.a_major == Major::k ? p.m : p.k, p.a_major == Major::k ? p.k : p.m, p.lda, p.a_stride};
     if (operand == 'b')
         return {"stride_b", "ldb", p.b_major == Major::k ? p.n : p.k, p.b_major == Major::k ? p.k : p.n, p.ldb, p.b_stride};
-    return {"stride_d", "ldc", p.m, p.n, p.ldc, p.c_stride};
+    return {"stride_d", "ldc", p.m, p.result_n(), p.ldc, p.c_stride};
 }
 
 /// Matrices lie apart: one behind the other, or side by side within the lines.
@@ -181,7 +181,7 @@ void check(const GemmProblem& p) {
                                        p.m, p.n, p.k, p.batch > 1 ? fmt::format(" x {}", p.batch) : "", p.batch > 1 ? " batch" : ""));
     check_leading("lda", p.lda, p.a_major == Major::k ? p.k : p.m, p.a_major == Major::k ? "k" : "m");
     check_leading("ldb", p.ldb, p.b_major == Major::k ? p.k : p.n, p.b_major == Major::k ? "k" : "n");
-    check_leading("ldc", p.ldc, p.n, "n");
+    check_leading("ldc", p.ldc, p.result_n(), p.result_n() == p.n ? "n" : "n / 2");
     check_offset("a_offset", p.a_offset);
     check_offset("b_offset", p.b_offset);
     check_offset("c_offset", p.c_offset);
@@ -198,7 +198,7 @@ void check(const GemmProblem& p) {
     if (p.epilogue && (p.epilogue->batch != products || p.epilogue->of_groups != bool(p.groups)))
         throw RequestError(fmt::format("the epilogue was made for {} {}, not for {} {}", p.epilogue->batch, p.epilogue->of_groups ? "groups" : "products",
                                        products, p.groups ? "groups" : "products"));
-    if (p.epilogue && p.epilogue->graph.nodes[std::size_t(p.epilogue->graph.inputs[0])].shape != Shape{p.m, p.n})
+    if (p.epilogue && p.epilogue->graph.nodes[std::size_t(p.epilogue->graph.inputs[0])].shape != Shape{p.m, p.result_n()})
         throw RequestError(fmt::format("the epilogue was made for another shape than {} x {}", p.m, p.n));
 }
 

@@ -67,7 +67,12 @@ struct GemmProblem {
     /// Of all matrices, each element once.
     double a_bytes() const { return double(a_matrices()) * double(m) * double(k) * bytes_of(a_type); }
     double b_bytes() const { return double(b_matrices_read()) * double(n) * double(k) * bytes_of(b_type); }
-    double c_bytes() const { return double(batch) * double(m) * double(n) * bytes_of(c_type); }
+    /// Of all results.
+    double c_bytes() const { return double(results()) * double(batch) * double(m) * double(result_n()) * bytes_of(c_type); }
+    std::size_t results() const { return epilogue ? epilogue->results() : 1; }
+    /// Columns of the result: of pairs of B's columns half as many as B has.
+    std::int64_t result_n() const { return epilogue ? epilogue->columns_of(n) : n; }
+    Pairs pairs() const { return epilogue ? epilogue->pairs : Pairs::none; }
     /// A, B and what an epilogue reads once, C written once.
     Bytes compulsory_bytes() const;
 

@@ -39,6 +39,7 @@ Record problem_record(const GemmProblem& p) {
     if (p.groups) out.push_back({"groups", p.groups.text()}), out.emplace_back("stride_b", p.b_stride);
     if (p.accumulation != Accumulation::fast) out.push_back({"accumulation", name_of(p.accumulation)});
     if (p.epilogue && p.epilogue->scales != Scales::none) out.push_back({"scales", name_of(p.epilogue->scales)});
+    if (p.pairs() != Pairs::none) out.push_back({"pairs", name_of(p.pairs())});
     if (p.epilogue) out.push_back({"epilogue_tensors", epilogue_tensors(p)});
     return out;
 }

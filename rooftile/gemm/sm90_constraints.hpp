@@ -58,7 +58,9 @@ class ConstraintChecker {
         t.epilogue_overlapped = t.turn_overlapped || f_.overlapped_epilogue;
         t.by_element = !config_.tma_store;
         t.turned = config_.swap_ab;
-        t.store_boxes = config_.tma_store ? config_.epilogue_tiles() : 0;
+        t.store_boxes = config_.tma_store ? config_.epilogue_tiles() * config_.results : 0;
+        t.operand_staged = config_.operand_staged;
+        t.operand_turns = problem_.epilogue ? operand_turns() : 0;
         return false;
     }
 
@@ -95,9 +97,10 @@ class ConstraintChecker {
 
     bool parts_stop() {
         const GemmTile& t = c_.tile;
-        if (config_.mma_n() % (8 * t.split_k) != 0)
+        const int whole_columns = (config_.pairs ? 2 : 1) * 8 * t.split_k;
+        if (config_.mma_n() % whole_columns != 0)
             return stop(Constraint::at(
-                Reason::instruction, 8 * t.split_k, config_.mma_n(),
+                Reason::instruction, whole_columns, config_.mma_n(),
                 config_.swap_ab
                     ? "with A and B swapped tile_m = {available} must be a multiple of {needed}: each "
                       "part of K stores its share of the rows, eight at a time"
@@ -105,6 +108,15 @@ class ConstraintChecker {
                       "share of the columns, eight at a time"));
         const char* bar = overlaps_ ? bars_overlapped_epilogue(config_) : nullptr;
         return bar && stop(Constraint::at(Reason::instruction, 1, 0, bar));
+    }
+
+    // Operands with an element for each of C that do not come by TMA: as many pairs of them at once as registers hold.
+    int operand_turns() const {
+        const GemmEpilogue& e = *problem_.epilogue;
+        const auto full = std::ranges::count_if(e.operands, [](const EpilogueOperand& o) { return o.by_row && o.by_column; });
+        if (full == (config_.operand_staged ? 1 : 0)) return 0;
+        const int pairs = config_.result_columns(config_.accumulator_registers()) / 2 / config_.split_k * config_.results;
+        return int(ceil_div(pairs, e.pairs_in_flight(config_.swap_ab, config_.operand_staged)));
     }
 
     // All pieces of a tile run side by side: of those that came later all but the last would add nothing but waiting.
@@ -126,7 +138,7 @@ class ConstraintChecker {
 
     // Epilogue tiles that the kernel can write.
     bool epilogue_tile_stops() {
-        const int share = config_.share_n(), odd = 2 * config_.sector_columns();
+        const int share = config_.stored_n(), odd = 2 * config_.sector_columns();
         if (c_.epilogue_tile_n == 0) return false;
         if (!config_.tma_store)
             return stop(
@@ -155,7 +167,7 @@ class ConstraintChecker {
         if (!config_.tma_store) return 0;
         if (config_.swap_ab) return config_.epilogue_columns();
         if (c_.epilogue_tile_n > 0) return c_.epilogue_tile_n;
-        const int share = config_.share_n(), narrow = config_.swizzled_columns(share),
+        const int share = config_.stored_n(), narrow = config_.swizzled_columns(share),
                   wide = config_.odd_columns(share);
         if (wide <= narrow || config_.result_bytes() > 2 || config_.overlapped_epilogue || config_.adds_up()) return narrow;
         const auto stages = [&](int columns) {
@@ -193,6 +205,11 @@ class ConstraintChecker {
             return stop(Constraint::at(Reason::alignment, swizzle_rows * t.cluster_n, t.tile_m,
                                        "tile_m = {available} must be a multiple of {needed}: each CTA of the "
                                        "cluster loads its slice"));
+        constexpr int pair_steps = 2 * Config::pair_step;
+        if (config_.pairs && t.tile_n % (pair_steps * t.cluster_m) != 0)
+            return stop(Constraint::at(Reason::alignment, pair_steps * t.cluster_m, t.tile_n,
+                                       "tile_n = {available} must be a multiple of {needed}: each CTA of the cluster loads its slice of "
+                                       "gates and ups"));
         if (config_.a_major == Major::mn && t.tile_m % (swizzle_span * t.cluster_n) != 0)
             return stop(Constraint::at(
                 Reason::alignment, swizzle_span * t.cluster_n, t.tile_m,

@@ -158,14 +158,13 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
                               config.epilogue_tiles()));
         return;
     }
-    const int share = kept.candidate.tile.tile_n / kept.candidate.tile.split_k,
-              narrow = config.swizzled_columns(share), wide = config.odd_columns(share);
+    const int share = config.stored_n(), narrow = config.swizzled_columns(share), wide = config.odd_columns(share);
     std::string limit = fmt::format("{}: {} columns of a swizzle span", f.epilogue_tile_n, narrow);
     if (wide > narrow)
         limit += fmt::format(", {} of an odd number of sectors{}", wide,
                              f.epilogue_tile_n == wide ? ""
                              : f.overlapped_epilogue   ? ": nobody waits for an overlapped epilogue"
-                             : share < kept.candidate.tile.tile_n ? ": not of sums of parts"
+                             : kept.candidate.tile.split_k > 1 ? ": not of sums of parts"
                              : context.request.epilogue_tile_n    ? ""
                                : config.result_bytes() > 2          ? ": not of fp32"
                                                                 : ": would cost a stage");
@@ -173,7 +172,7 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
               chosen(context.request.epilogue_tile_n,
                      "columns of C a TMA store takes: the widest of whole sectors that costs no stage of the "
                      "ring   [M13]"),
-              {given("share_n", share, "columns", "tile_n / split_k"),
+              {given("share_n", share, "columns", config.pairs ? "tile_n / 2 / split_k" : "tile_n / split_k"),
                given("stages", kept.stages, "", "an earlier step")},
               f.epilogue_tile_n, "columns", std::move(limit));
 }
@@ -196,6 +195,19 @@ void staged_operand(const GemmContext& context, const Kept& kept, Derivation& st
                   ? fmt::format("{} comes by TMA into the epilogue tiles beside a tile's products, and the result takes its place",
                                 p.epilogue->operands[*p.epilogue->staged_operand()].name)
                   : std::string("it is asked of L2 beside the first products, and loaded when the sums are there"));
+}
+
+// How the columns of B that belong together meet in one thread.
+void pairs(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    const GemmProblem& p = context.problem;
+    if (p.pairs() == Pairs::none) return;
+    const bool interleaved = p.pairs() == Pairs::interleaved;
+    steps.add("pairs",
+              "columns of B from a gate to its up; a box of TMA has four axes, K, 8 gates or ups, the two kinds, such steps: a thread has both, and "
+              "D has half as many columns   [M24]",
+              {given("n", double(p.n), "columns", "problem"), given("tile_n", kept.candidate.tile.tile_n, "columns of B", "this plan")},
+              interleaved ? 1 : double(p.n / 2), "columns",
+              fmt::format("{:.4g} B are stored, a product alone would store {:.4g} B, and a kernel behind it would read these again", p.c_bytes(), 2 * p.c_bytes()));
 }
 
 void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
@@ -295,6 +307,7 @@ void write_sm90_derivation(const GemmContext& context, const Kept& kept, const G
     overlapped_epilogue(context, kept, steps);
     epilogue_tiles(context, kept, steps);
     staged_operand(context, kept, steps);
+    pairs(context, kept, steps);
     caching(context, kept, config, steps);
     launching(context, config, steps);
     packing(context, config, steps);

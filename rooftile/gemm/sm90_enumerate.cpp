@@ -28,6 +28,8 @@ Constraint promotion_constraint(const GemmCandidate& c, const GemmProblem& p) {
 Constraint instruction_constraint(const GemmCandidate& c, const GemmProblem& problem) {
     const Type type = problem.a_type;
     if (const Constraint constraint = promotion_constraint(c, problem)) return constraint;
+    if (c.swap_ab && problem.pairs() != Pairs::none)
+        return Constraint::at(Reason::instruction, 1, 0, "pairs with A and B swapped: a gate and its up would stand in rows of their own");
     const GemmTile& t = c.tile;
     const bool pingpong = c.schedule == Schedule::pingpong;
     const int rows = Config::wgmma_m * sharing_warpgroups(c);

@@ -62,7 +62,7 @@ bool operand_staged(const GemmProblem& p, int k_parts) {
 }
 
 bool stores_by_tma(const GemmProblem& p) {
-    return p.n % tma_elements(p.c_type) == 0 && taken_by_tma(p.ldc, p.c_offset, p.c_stride, p.c_type);
+    return p.result_n() % tma_elements(p.c_type) == 0 && taken_by_tma(p.ldc, p.c_offset, p.c_stride, p.c_type);
 }
 
 void give_registers(Sm90GemmConfig& config, const GemmCandidate& c, const RegisterSplit& r) {
@@ -101,6 +101,8 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int s
                           .group_slots = p.groups ? group_slots(p.groups->count()) : 0,
                           .promoted = p.promoted(),
                           .block_scales = p.block_scales(),
+                          .pairs = p.pairs() != Pairs::none,
+                          .results = int(p.results()),
                           .expression = bool(p.epilogue),
                           .epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab, operand_staged(p, t.k_parts())) : 0};
     give_registers(config, c, r);

@@ -30,7 +30,7 @@ std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmT
                         .k = p.k,
                         .a_bytes = bytes_of(p.a_type),
                         .b_bytes = bytes_of(p.b_type),
-                        .c_bytes = bytes_of(p.c_type),
+                        .c_bytes = int(bytes_of(p.c_type) * std::int64_t(p.results()) * p.result_n() / p.n),
                         .tile_m = t.tile_m,
                         .tile_n = t.tile_n,
                         .tile_k = t.tile_k,

@@ -44,6 +44,7 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     ctas_ = double(w.tiles) * t.k_parts();
     l2_ = s.l2;
     result_ = p.c_bytes() / ctas_;
+    if (p.epilogue) read_once_ = p.epilogue->bytes / ctas_;
     const auto [own_a, own_b] = own_rows(t, p);
     const double element = bytes_of(p.a_type);
     loaded_ = (own_a + own_b) * t.tile_k * element * steps_;
@@ -100,17 +101,19 @@ void GemmTimer::leave_out_loads() {
 }
 
 void GemmTimer::leave_out_store() {
-    result_ = 0;
+    result_ = read_once_ = 0;
     out_.epilogue = taken_turns_ = 0;
     sum_once();
 }
 
 GemmTime GemmTimer::at(double clock, double dram) {
     const bool known = !std::isnan(dram);
-    dram = known ? dram / ctas_ : operands_ + result_;  // of a CTA and tile
-    reads_ = max_known(0, dram - result_);
-    // L2 hands out what SMs load, takes C, and once more what DRAM delivers to both of its sides.
-    crossed_ = l2_ * hw_.l2_share * steps_ + result_ + crossing_ * reads_;
+    dram = known ? dram / ctas_ : operands_ + read_once_ + result_;  // of a CTA and tile
+    reads_ = max_known(0, dram - result_ - read_once_);
+    // L2 hands out what SMs load and what epilogues read, takes C, and once more what DRAM delivers to both of its sides: what one SM reads
+    // lies on the other with the chance of any line.
+    const double elsewhere = max_known(0, 1 - 1 / hw_.l2_parts);
+    crossed_ = l2_ * hw_.l2_share * steps_ + result_ + crossing_ * reads_ + read_once_ * (1 + elsewhere);
     scale_ = clock / hw_.clock_hz;
     out_.clock_hz = clock;
     out_.bound = Bound::tensor;

@@ -62,6 +62,7 @@ class GemmTimer {
     double l2_;                   // cycles of a k-step at L2's bandwidth, all SMs pulling
     double last_, last_sharing_;  // CTAs of the last wave; on each SM
     double loaded_, result_;      // bytes of a CTA and tile: it asks for itself; of C
+    double read_once_ = 0;        // the same, of what an epilogue reads
     double crossing_;             // share of what DRAM delivers that passes L2 once more
     double dram_byte_, l2_byte_, store_byte_;  // seconds of the whole GPU
     double operands_;             // of those loaded, every operand once: what DRAM delivers at least

@@ -254,13 +254,13 @@ void ExpressionReference::fill(Stream stream, VerifyCase which, std::uint64_t se
     assert(which != VerifyCase::exact && inputs.size() >= graph_.inputs.size());
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
         const GraphNode& n = graph_.nodes[std::size_t(graph_.inputs[i])];
-        if (i == 0 && made_) continue;
+        if (i < made_.size()) continue;
         const ElementFillArguments arguments{inputs[i], n.element, elements_of(n.shape), seed, i};
         if (arguments.count > 0) launch(fill_, grid(ceil_div(arguments.count, 4), stream), arguments);
     }
     if (which != VerifyCase::special) return;
     for (const SpecialValue& v : special_values(graph_, seed)) {
-        if (v.input == 0 && made_) continue;
+        if (v.input < made_.size()) continue;
         Launch one;
         one.stream = stream;
         const Element element = graph_.nodes[std::size_t(graph_.inputs[v.input])].element;
@@ -307,7 +307,7 @@ class ExpressionReference::Part {
   public:
     Part(const ExpressionReference& reference, Stream stream, const RowParts& parts,
          const ExpressionGraph& graph, std::int64_t first_row, std::span<const void* const> inputs,
-         const Storage& storage, const std::vector<DeviceBuffer>& slots, const DeviceBuffer& made)
+         const Storage& storage, const std::vector<DeviceBuffer>& slots, const std::vector<DeviceBuffer>& made)
         : reference_(reference),
           stream_(stream),
           parts_(parts),
@@ -340,7 +340,7 @@ class ExpressionReference::Part {
         if (n.op != Op::input)
             return {.data = slots_[std::size_t(storage_.slot[std::size_t(i)])].data(), .held = Held::bounded};
         const auto place = std::size_t(std::ranges::find(graph_.inputs, i) - graph_.inputs.begin());
-        if (place == 0 && reference_.made_) return {.data = made_.data(), .held = Held::bounded};
+        if (place < made_.size()) return {.data = made_[place].data(), .held = Held::bounded};
         return {.data = static_cast<const char*>(inputs_[place]) + first_of(i) * bytes_of(n.element),
                 .held = Held::element,
                 .element = n.element};
@@ -403,7 +403,7 @@ class ExpressionReference::Part {
     std::span<const void* const> inputs_;
     const Storage& storage_;
     const std::vector<DeviceBuffer>& slots_;
-    const DeviceBuffer& made_;
+    const std::vector<DeviceBuffer>& made_;
 };
 
 /// visit(output, part) of every output and part that has it new. Why not, where memory is short.
@@ -424,15 +424,16 @@ std::string ExpressionReference::each_output(Stream stream, std::span<const Judg
                            storage->sum(), free_bytes);
     std::vector<DeviceBuffer> slots;
     for (std::int64_t bytes : storage->bytes) slots.emplace_back(std::size_t(bytes));
-    DeviceBuffer made;
-    if (made_) made = DeviceBuffer(std::size_t(elements_of(graph->nodes[std::size_t(graph->inputs[0])].shape)) * sizeof(Bounded));
+    std::vector<DeviceBuffer> made;
+    for (std::size_t i = 0; i < made_.size(); ++i)
+        made.emplace_back(std::size_t(elements_of(graph->nodes[std::size_t(graph->inputs[i])].shape)) * sizeof(Bounded));
     std::int64_t of_graph = parts.rows_a_part();
     const auto run = [&](const JudgedRows& of, std::int64_t first, std::int64_t rows) {
         if (rows != of_graph) graph = parts.graph(of_graph = rows);  // fewer: the same nodes, each in its place
         const Part part(*this, stream, parts, *graph, first, of.inputs, *storage, slots, made);
-        if (made_)
-            made_(stream, first, parts.cut() ? rows : graph->nodes[std::size_t(graph->inputs[0])].shape.front(),
-                  static_cast<Bounded*>(made.data()));
+        for (std::size_t i = 0; i < made_.size(); ++i)
+            made_[i](stream, first, parts.cut() ? rows : graph->nodes[std::size_t(graph->inputs[i])].shape.front(),
+                     static_cast<Bounded*>(made[i].data()));
         part.run();
         for (std::size_t o = 0; o < graph_.outputs.size(); ++o)
             if (part.is_new(graph_.outputs[o].node)) visit(o, part);
@@ -489,7 +490,7 @@ std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, std::span<con
         p.first = part.first_of(node);
         if (p.count == 0) return;
         p.columns = part.node(node).shape.empty() ? 1 : part.node(node).shape.back();
-        p.pitch = result_pitch_;
+        p.pitch = result_pitches_.empty() ? 0 : result_pitches_[o];
         const std::int64_t before = p.pitch == 0 ? p.first : p.first / p.columns * p.pitch;
         for (std::size_t first = 0; first < results.size(); first += max_judged) {
             p.results = int(std::min<std::size_t>(max_judged, results.size() - first));

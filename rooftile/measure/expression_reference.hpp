@@ -102,10 +102,10 @@ class ExpressionReference final : public Reference {
     /// The outputs themselves, for tests. Waits for `stream`.
     std::vector<BoundedTensor> evaluate(Stream stream, std::span<const void* const> inputs) const;
 
-    /// The first input, of two axes, is made by `rows`, and its pointer is not looked at: null.
-    void set_made_input(MadeRows rows) { made_ = std::move(rows); }
-    /// Rows of the results lie so many elements apart.
-    void set_result_pitch(std::int64_t elements) { result_pitch_ = elements; }
+    /// The first inputs, of two axes, are made by `rows`, one each, and their pointers are not looked at: null.
+    void set_made_inputs(std::vector<MadeRows> rows) { made_ = std::move(rows); }
+    /// Rows of each of the results lie so many elements apart.
+    void set_result_pitches(std::vector<std::int64_t> elements) { result_pitches_ = std::move(elements); }
     const ExpressionGraph& graph() const { return graph_; }
 
   private:
@@ -121,8 +121,8 @@ class ExpressionReference final : public Reference {
 
     ExpressionGraph graph_;
     std::int64_t part_elements_;
-    MadeRows made_{};
-    std::int64_t result_pitch_ = 0;  ///< 0: dense
+    std::vector<MadeRows> made_{};
+    std::vector<std::int64_t> result_pitches_{};  ///< empty: all dense
     Module module_;
     std::map<std::string_view, Function> functions_;  ///< by what they mean
     Function judge_, fill_, set_one_;

@@ -23,7 +23,20 @@ struct DrawnEpilogue {
     std::string text;
     std::vector<std::string> tensors;
     double alpha = 1, beta = 0;
+    Pairs pairs = Pairs::none;
 };
+
+/// The same of pairs: a SwiGLU or GeGLU where the sum stood.
+inline DrawnEpilogue of_pairs(Random& random, DrawnEpilogue e) {
+    const std::string pair = random.coin() ? "(silu(gate) * up)" : "(gelu(gate) * up)";
+    e.pairs = random.coin() ? Pairs::split : Pairs::interleaved, e.beta = 0;
+    if (e.text.empty()) e.text = "d = acc";
+    for (std::size_t at = 0; (at = e.text.find("acc", at)) != std::string::npos; at += pair.size()) e.text.replace(at, 3, pair);
+    std::erase_if(e.tensors, [](const std::string& t) { return t.starts_with("c:"); });
+    for (std::string& t : e.tensors)
+        if (const std::size_t n = t.find('N'); n != t.npos) t.insert(n + 1, "/2");
+    return e;
+}
 
 inline DrawnEpilogue drawn_epilogue(Random& random, bool batched = false) {
     struct Tensor {
@@ -58,7 +71,7 @@ inline DrawnEpilogue drawn_epilogue(Random& random, bool batched = false) {
         if (used[t])
             out.tensors.push_back(fmt::format("{}:{}{}", tensors[t].name, t == 4 ? "bool" : types[random.pick(3)],
                                               batched && random.coin() ? of_each_product(tensors[t].shape) : tensors[t].shape));
-    return out;
+    return random.pick(4) == 0 ? of_pairs(random, std::move(out)) : out;
 }
 
 /// No more than `most` rows and columns. Every other one's C leaves by TMA.
@@ -77,7 +90,12 @@ inline GemmProblem drawn_product(Random& random, Type type, std::int64_t most) {
 inline bool give_epilogue(GemmProblem& p, const DrawnEpilogue& e) {
     try {
         p.alpha = e.alpha, p.beta = e.beta;
-        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, e.alpha, e.beta, e.text, e.tensors, Scales::none, p.batch);
+        if (e.pairs != Pairs::none) {  // what the kernel takes
+            const std::int64_t room = p.ldc - p.n;
+            p.n = (p.n + 15) / 16 * 16, p.b_major = Major::k, p.ldb = p.k, p.ldc = p.n / 2 + room;
+            if (p.b_stride != 0) p.b_stride = dense_stride(p, 'b');
+        }
+        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, e.alpha, e.beta, e.text, e.tensors, Scales::none, p.batch, 0, e.pairs);
     } catch (const RequestError&) { return false; }
     return bool(p.epilogue);
 }

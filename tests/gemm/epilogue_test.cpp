@@ -35,7 +35,8 @@ TEST(GemmEpilogue, CountsWhatItReads) {
 TEST(GemmEpilogue, RefusesInOneLineThatSaysWhatWouldWork) {
     EXPECT_NE(refused(1, 1, "", {}).find("give --tensor \"c:bf16[M,N]\""), std::string::npos);
     EXPECT_NE(refused(1, 0, "d = acc + foo", {}).find("there is no tensor \"foo\""), std::string::npos);
-    EXPECT_NE(refused(1, 0, "d = acc; e = acc * 2", {}).find("one is stored so far"), std::string::npos);
+    EXPECT_NE(refused(1, 0, "d = acc; e = acc * 2; f = acc * 3; g = acc * 4", {}).find("4 results; up to 3 are stored"), std::string::npos);
+    EXPECT_NE(refused(1, 0, "d = acc; e = x * 2", {"x:bf16[N]"}).find("e is bf16 [256]; it must be a number for each"), std::string::npos);
     EXPECT_NE(refused(1, 0, "d = softmax(acc)", {}).find("takes whole rows"), std::string::npos);
     EXPECT_NE(refused(1, 0, "d = acc + x", {"x:bf16[N,M]"}).find("the result is [512,256]"), std::string::npos);
     EXPECT_NE(refused(1, 0, "", {"x:bf16[N]"}).find("no epilogue that reads it"), std::string::npos);
@@ -43,6 +44,51 @@ TEST(GemmEpilogue, RefusesInOneLineThatSaysWhatWouldWork) {
     EXPECT_NE(refused(1, 0, "d = acc > 0", {}).find("must be a number"), std::string::npos);
     // A fault's place is that in what was given, though alpha stands before it.
     EXPECT_NE(refused(2, 0, "d = acc + foo", {}).find("column 11"), std::string::npos);
+}
+
+std::string refused_pairs(Pairs pairs, std::string_view text, const std::vector<std::string>& tensors, std::int64_t n = 256, double beta = 0,
+                          Scales scales = Scales::none) {
+    try {
+        gemm_epilogue(512, n, Type::bf16, 1, beta, text, tensors, scales, 1, 0, pairs);
+    } catch (const RequestError& error) { return error.what(); }
+    return "";
+}
+
+TEST(GemmEpilogue, OfPairsHasHalfAsManyColumns) {
+    const SharedEpilogue e = gemm_epilogue(512, 256, Type::bf16, 0.5, 0, "d = silu(gate) * up + r", {"r:bf16[M,N/2]"}, Scales::none, 1, 0, Pairs::split);
+    EXPECT_EQ(e->bytes, 512 * 128 * 2);
+    EXPECT_EQ(e->sums(), 2u);
+    EXPECT_EQ(e->columns_of(256), 128);
+    const GraphNode& d = e->graph.nodes[std::size_t(e->graph.outputs.front().node)];
+    EXPECT_EQ(d.shape, (Shape{512, 128}));
+    EXPECT_NE(e.text(), gemm_epilogue(512, 256, Type::bf16, 0.5, 0, "d = silu(gate) * up + r", {"r:bf16[M,N/2]"}, Scales::none, 1, 0, Pairs::interleaved).text());
+}
+
+TEST(GemmEpilogue, OfPairsRefusesWhatHasNoPairs) {
+    EXPECT_NE(refused_pairs(Pairs::split, "", {}).find("give --epilogue"), std::string::npos);
+    EXPECT_NE(refused_pairs(Pairs::split, "d = silu(gate) * up", {}, 255).find("give an even n"), std::string::npos);
+    EXPECT_NE(refused_pairs(Pairs::split, "d = silu(gate)", {}).find("\"up\" is not used"), std::string::npos);
+    EXPECT_NE(refused_pairs(Pairs::interleaved, "d = silu(gate) * up + c", {"c:bf16[M,N/2]"}, 256, 1).find("leave beta out"), std::string::npos);
+    EXPECT_NE(refused_pairs(Pairs::interleaved, "d = silu(gate) * up", {}, 256, 0, Scales::row).find("scales tensor work"), std::string::npos);
+    EXPECT_NE(refused_pairs(Pairs::interleaved, "d = silu(gate) * up + r", {"r:bf16[M,N]"}).find("[M,N/2]"), std::string::npos);
+    EXPECT_NE(refused_pairs(Pairs::interleaved, "d = silu(gate) * up + up_ab", {"up_ab:bf16[N/2]"}).find("choose another name"), std::string::npos);
+    EXPECT_NE(refused_pairs(Pairs::interleaved, "d = acc * 2", {}).find("there is no tensor \"acc\""), std::string::npos);
+}
+
+TEST(GemmEpilogue, StoresMoreThanOneResult) {
+    const SharedEpilogue e = made(1, 0, "pre = acc + bias; d = gelu(pre); z = pre", {"bias:bf16[N]"});
+    ASSERT_EQ(e->results(), 2u);
+    EXPECT_EQ(e->output(), "d");
+    EXPECT_EQ(e->graph.outputs[1].name, "z");
+    for (const GraphOutput& out : e->graph.outputs) EXPECT_EQ(e->graph.nodes[std::size_t(out.node)].element, Element::bf16);
+    // What is between them is not rounded: the activation's argument is fp32.
+    const GraphNode& d = e->graph.nodes[std::size_t(e->graph.outputs[0].node)];
+    EXPECT_EQ(e->graph.nodes[std::size_t(d.operands[0])].element, Element::fp32);
+    // What both need is computed for each.
+    EXPECT_GT(e->issue, made(1, 0, "d = gelu(acc + bias)", {"bias:bf16[N]"})->issue);
+    GemmProblem p = gemm_problem(512, 256, 64);
+    p.epilogue = e;
+    EXPECT_EQ(p.c_bytes(), 2.0 * 512 * 256 * 2);
 }
 
 TEST(GemmEpilogue, ComesBackFromRequestAndRecord) {
@@ -54,6 +100,21 @@ TEST(GemmEpilogue, ComesBackFromRequestAndRecord) {
     EXPECT_EQ(gemm_problem(gemm_given(p)), p);
     EXPECT_EQ(gemm_problem(gemm_given(problem_record(p))), p);
     EXPECT_NE(gemm_problem(512, 256, 64), p);
+}
+
+TEST(GemmEpilogue, PairsComeBackFromRequestAndRecord) {
+    Given given;
+    for (const auto& [key, text] : {std::pair{"shape", "512x256x64"}, {"batch", "3"}, {"epilogue", "d = silu(gate) * up * s"},
+                                    {"pairs", "interleaved"}, {"tensor", "s:bf16[N/2]"}})
+        given.add(key, text);
+    const GemmProblem p = gemm_problem(given);
+    EXPECT_EQ(p.ldc, 128);
+    EXPECT_EQ(p.c_stride, 512 * 128);
+    EXPECT_EQ(gemm_problem(gemm_given(p)), p);
+    EXPECT_EQ(gemm_problem(gemm_given(problem_record(p))), p);
+    const std::vector<TensorInfo> tensors = gemm_operation().tensors({&gemm_operation(), Own::of(p)});
+    EXPECT_EQ(tensors.back().name, "d");
+    EXPECT_EQ(tensors.back().extents.back().most, 128);
 }
 
 TEST(GemmProblem, TypesScalesAndBatchesComeBackFromRequestAndRecord) {

@@ -274,5 +274,32 @@ TEST(LowerBound, IsTheGreaterOfBothForms) {
     EXPECT_EQ(dram_lower_bound_bytes(hw, large), large.compulsory_bytes().value);  // sound without S
 }
 
+TEST(Epilogue, WaitsForOperandsThatHaveAnElementForEachOfC) {
+    GemmHardware hw = made_up_gpu();
+    hw.loaded_latency = 1000, hw.l2_loaded_latency = 600;
+    GemmTile tile = wgmma_tile(128, 128);
+    tile.store_boxes = 8, tile.store_depth = 2;
+    EXPECT_EQ(operand_wait_cycles(hw, tile), 0);
+    tile.operand_staged = true;
+    EXPECT_EQ(operand_wait_cycles(hw, tile), 3000);  // six boxes behind the first two, two at once, 1000 cycles each
+    tile.store_boxes = 2;
+    EXPECT_EQ(operand_wait_cycles(hw, tile), 0) << "both are asked for beside the first products";
+    tile.operand_staged = false, tile.operand_turns = 4;
+    EXPECT_EQ(operand_wait_cycles(hw, tile), 2400);
+    hw.l2_loaded_latency = std::nan("");
+    EXPECT_EQ(operand_wait_cycles(hw, tile), 800) << "the stated latency where none was measured under load";
+}
+
+TEST(Epilogue, OfPairsStoresHalfAndFinishesHalf) {
+    GemmProblem plain = large_problem(), pairs = large_problem();
+    pairs.epilogue = gemm_epilogue(pairs.m, pairs.n, pairs.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, Pairs::split);
+    const GemmHardware hw = made_up_gpu();
+    const GemmTile tile = wgmma_tile(128, 256);
+    // 128 * 256 * 2 B through a port of 64 B/clk; of pairs half, and the expression of 128 * 128 elements by 128 lanes.
+    EXPECT_EQ(store_cycles(hw, tile, plain, 0), 1024);
+    EXPECT_EQ(store_cycles(hw, tile, pairs, 0), 512 + 128 * 128 / 128.0 * pairs.epilogue->issue);
+    EXPECT_EQ(pairs.c_bytes(), plain.c_bytes() / 2);
+}
+
 }  // namespace
 }  // namespace rooftile

@@ -18,6 +18,7 @@ inline constexpr std::string_view sm90_layout = "kernels/gemm/sm90_gemm_layout.c
                                   sm90_exchange = "kernels/gemm/sm90_gemm_exchange.cuh",
                                   sm90_pieces = "kernels/gemm/sm90_gemm_pieces.cuh",
                                   sm90_roles = "kernels/gemm/sm90_gemm.cuh",
+                                  sm90_epilogue = "kernels/gemm/sm90_gemm_epilogue.cuh",
                                   sm90_groups = "kernels/gemm/sm90_gemm_groups.cuh",
                                   epilogue_pair = "kernels/gemm/epilogue_pair.cuh",
                                   sm80_kernel = "kernels/gemm/sm80_gemm.cuh",
@@ -136,6 +137,50 @@ inline Mutant block_of_bytes_dropped(std::int64_t k) {
 inline std::string in_scaled_blocks(const std::string& sizes) {
     return with_k("--types fp8_e4m3,fp8_e4m3,bf16 --scales block --tile 128x128x128 --consumer-warpgroups 2 --split-k 1 --cluster 1x1 " + sizes, 1024);
 }
+// Four tiles with an epilogue; what follows is its own.
+inline std::string with_epilogue(const std::string& epilogue) {
+    return "--m 256 --n 256 --k 512 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 1x1 --epilogue " + epilogue;
+}
+inline Mutant bias_twice_on_the_last_column_tile() {
+    return {"the bias is added twice in the last column of a thread's pairs in the last column tile",
+            with_epilogue("d=acc+bias --tensor bias:bf16[N]"),
+            {{"", "to[1] = element(second, widened(with.bias_pair[1]));",
+              "to[1] = element(second, widened(with.bias_pair[1]));\n"
+              "        if (at.column + at.right + 2 == at.columns) to[1] = element(to[1], widened(with.bias_pair[1]));"}}};
+}
+inline Mutant gate_and_up_swapped() {
+    return {"gates stand where ups should, and ups where gates should",
+            with_epilogue("d=silu(gate)*up --pairs interleaved"),
+            {{sm90_epilogue, "sums.take(two, i, gate + step);", "sums.take(two, i, gate + 0);"},
+             {sm90_epilogue, "sums.take(two, i, gate);", "sums.take(two, i, gate + step);"}}};
+}
+inline Mutant gate_and_up_swapped_in_the_last_columns() {
+    return {"the same in the last eight columns of the result alone",
+            with_epilogue("d=silu(gate)*up --pairs split"),
+            {{sm90_epilogue, "ups[e] = two[0], ups[e + 1] = two[1];",
+              "ups[e] = two[0], ups[e + 1] = two[1];\n"
+              "            if (n + at / step * 8 + 8 == C.result_columns(args.n)) {\n"
+              "                const float one = gates[e];\n"
+              "                gates[e] = ups[e], ups[e] = one;\n"
+              "            }"}}};
+}
+inline Mutant ups_of_the_next_gates() {
+    return {"a tile of B begins eight pairs too late",
+            with_epilogue("d=silu(gate)*up --pairs split"),
+            {{sm90_load, "const int step = (n + slice * slice_extent) / (2 * Sm90GemmConfig::pair_step);",
+              "const int step = (n + slice * slice_extent) / (2 * Sm90GemmConfig::pair_step) + (n > 0);"}}};
+}
+inline Mutant second_result_of_the_first() {
+    return {"the second result is stored as the first one's values",
+            with_epilogue("pre=acc+bias;d=gelu(pre);z=pre --tensor bias:bf16[N]"),
+            {{sm90_epilogue, "put(e, x[2 * result], x[2 * result + 1]);", "put(e, x[0], x[1]);"}}};
+}
+inline Mutant second_result_missing() {
+    return {"the second result is not written",
+            with_epilogue("pre=acc+bias;d=gelu(pre);z=pre --tensor bias:bf16[N]"),
+            {{sm90_epilogue, "if constexpr (result + 1 < C.results) store_results", "if constexpr (result + 2 < C.results) store_results"}}};
+}
+
 inline Mutant scale_of_another_block() {
     return {"the second block of K has the scales of the first",
             in_scaled_blocks("--m 256 --n 256"),
@@ -224,8 +269,8 @@ inline Mutant columns_unwritten() {
     return {
         "the first epilogue tile of each tile, 64 columns, is not written",
         plain(),
-        {{sm90_store, "for (int s = 0; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C>(sums, target, s);",
-          "for (int s = 1; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C>(sums, target, s);"}}};
+        {{sm90_store, "for (int s = 0; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C, result>(sums, target, s);",
+          "for (int s = 1; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C, result>(sums, target, s);"}}};
 }
 
 inline Mutant row_past_c() {
@@ -303,13 +348,13 @@ inline Mutant truncated(std::int64_t k) {
 inline Mutant stored_twice() {
     return {"a tile is stored twice, the second time eight columns to the right",
             plain(),
-            {{sm90_store, "    if constexpr (C.tma_store) store_by_tma<C>(sums, target);\n",
+            {{sm90_store, "    if constexpr (C.tma_store) store_by_tma<C, result>(sums, target);\n",
               R"(    if constexpr (C.tma_store) {
-        store_by_tma<C>(sums, target);
+        store_by_tma<C, result>(sums, target);
         if (ptx::elect_one()) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
         __syncwarp();
         target.at.n += 8;
-        store_by_tma<C>(sums, target);
+        store_by_tma<C, result>(sums, target);
     }
 )"}}};
 }
@@ -584,6 +629,12 @@ inline std::vector<Mutant> all() {
                                sums_not_cleared(),
                                bias_of_the_group_before(),
                                group_sums_not_cleared(),
+                               bias_twice_on_the_last_column_tile(),
+                               gate_and_up_swapped(),
+                               gate_and_up_swapped_in_the_last_columns(),
+                               ups_of_the_next_gates(),
+                               second_result_of_the_first(),
+                               second_result_missing(),
                                scale_of_another_block(),
                                scale_of_other_columns(),
                                scales_of_rows_swapped(),

@@ -32,6 +32,7 @@ struct GemmPointers {
     void* c;
     const unsigned* tiles;  ///< the tile schedule of an order that is read from a table, else null
     std::span<const void* const> operands{};  ///< of the epilogue
+    std::span<void* const> more_results{};    ///< of it, behind the first
     const void *a_scales = nullptr, *b_scales = nullptr;  ///< of blocks
     void* workspace = nullptr;
     const int* offsets = nullptr;  ///< of groups

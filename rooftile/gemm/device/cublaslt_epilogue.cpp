@@ -92,6 +92,14 @@ class Matcher {
 
 std::optional<CublasLtEpilogue> cublaslt_epilogue(const GemmProblem& problem, std::string& missing) {
     if (!problem.epilogue) return CublasLtEpilogue{.kind = api::epilogue_default};
+    if (problem.pairs() != Pairs::none) {
+        missing = "cuBLASLt has no epilogue of pairs of columns";
+        return std::nullopt;
+    }
+    if (problem.results() > 1) {
+        missing = "cuBLASLt's epilogue has one result";
+        return std::nullopt;
+    }
     auto found = Matcher(problem).match();
     if (!found) missing = "cuBLASLt has no such epilogue: it computes relu or gelu of alpha A B + beta C + bias, C and the bias of the result's type";
     return found;

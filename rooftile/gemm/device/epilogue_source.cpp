@@ -46,13 +46,18 @@ class EpilogueText {
     void line(int depth, fmt::format_string<Args...> text, Args&&... args) {
         out_ += std::string(std::size_t(depth) * 4, ' ') + fmt::format(text, std::forward<Args>(args)...) + "\n";
     }
-    static std::string_view lie(const EpilogueOperand& o) {
-        if (o.by_product) return o.by_row ? (o.by_column ? "[B,M,N]" : "[B,M,1]") : o.by_column ? "[B,1,N]" : "[B,1,1]";
-        return o.by_row ? (o.by_column ? "[M,N]" : "[M,1]") : o.by_column ? "[N]" : "[1]";
+    std::string lie(const EpilogueOperand& o) const {
+        const std::string_view width = !o.by_column ? "1" : e_.pairs == Pairs::none ? "N" : "N/2";
+        if (o.by_product) return fmt::format("[B,{},{}]", o.by_row ? "M" : "1", width);
+        return o.by_row ? fmt::format("[M,{}]", width) : fmt::format("[{}]", width);
     }
     const GraphNode& node(int i) const { return graph_.nodes[std::size_t(i)]; }
-    int sum() const { return graph_.inputs.front(); }
-    int output() const { return graph_.outputs.front().node; }
+    /// Gates and ups, where the expression is of pairs.
+    std::span<const int> sums() const { return std::span(graph_.inputs).first(e_.sums()); }
+    /// Whether what is stored somewhere is that node.
+    bool is_output(int i) const {
+        return std::ranges::any_of(graph_.outputs, [i](const GraphOutput& out) { return out.node == i; });
+    }
 
     std::string base(int i) const {
         const GraphNode& n = node(i);
@@ -65,7 +70,7 @@ class EpilogueText {
             // A name that a statement gave may be an operand's too by the number behind it: places tell them apart.
             CodeValue v{.name = n.op == Op::input ? base(i) + "_k" : fmt::format("{}_{}_v", base(i), i), .op = n.op,
                         .operands = n.operands, .element = n.element, .value = n.value,
-                        .precision = precision_of(graph_), .keeps_name = n.op != Op::input && !n.name.empty() && i != output()};
+                        .precision = precision_of(graph_), .keeps_name = n.op != Op::input && !n.name.empty() && !is_output(i)};
             v.kind = n.op == Op::input ? CodeKind::named : n.op == Op::number ? CodeKind::number : CodeKind::computed;
             if (n.op == Op::input && n.element != Element::boolean) v.element = Element::fp32;
             if (n.op == Op::dropout) {
@@ -117,29 +122,35 @@ class EpilogueText {
     }
 
     void element() {
-        std::string parameters = fmt::format("float {}", emitter_.use(sum(), false));
-        std::set<int> known{sum()};
-        for (std::size_t i = 1; i < graph_.inputs.size(); ++i) {
-            const int input = graph_.inputs[i];
-            parameters += fmt::format(", {} {}", emitter_.is_flag(input) ? "bool" : "float", emitter_.use(input, false));
+        std::string parameters;
+        std::set<int> known;
+        for (const int input : graph_.inputs) {
+            parameters += fmt::format("{}{} {}", parameters.empty() ? "" : ", ", emitter_.is_flag(input) ? "bool" : "float", emitter_.use(input, false));
             known.insert(input);
         }
         for (int d : dropouts_) parameters += fmt::format(", bool {}_keep", base(d));
-        line(1, "/// One element.");
-        line(1, "static __device__ float element({}) {{", parameters);
-        std::vector<std::string> results;
-        // What is stored is rounded there: a cast to that type at the end would be a second one.
-        const GraphNode& last = node(output());
-        const int target = last.op == Op::cast ? last.operands.front() : output();
-        if (known.contains(target)) results = {emitter_.use(target, true)};
-        else out_ += emitter_.statements({target}, known, "        ", "", &results);
-        line(2, "return {};", results.front());
+        const bool one = e_.results() == 1;
+        line(1, "/// One element{}.", one ? "" : ", of each result");
+        if (one) line(1, "static __device__ float element({}) {{", parameters);
+        else line(1, "static __device__ void element(float (&to)[{}], {}) {{", e_.results(), parameters);
+        for (std::size_t r = 0; r < e_.results(); ++r) {
+            // What is stored is rounded there: a cast to that type at the end would be a second one.
+            const int output = graph_.outputs[r].node;
+            const int target = node(output).op == Op::cast ? node(output).operands.front() : output;
+            std::vector<std::string> results;
+            if (known.contains(target)) results = {emitter_.use(target, true)};
+            else out_ += emitter_.statements({target}, known, "        ", "", &results);
+            if (one) line(2, "return {};", results.front());
+            else line(2, "to[{}] = {};", r, results.front());
+        }
         line(1, "}}");
     }
 
     void apply() {
         line(1, "template <bool turned>");
-        line(1, "__device__ void apply(float (&to)[2], float first, float second, [[maybe_unused]] const Operands& with,");
+        const bool pairs = sums().size() > 1;
+        line(1, "__device__ void apply(float (&to)[{}], float first, float second,{} [[maybe_unused]] const Operands& with,",
+             2 * e_.results(), pairs ? " float first_up, float second_up," : "");
         line(1, "                      [[maybe_unused]] const Once& once, [[maybe_unused]] const EpiloguePair& at) const {{");
         for (int d : dropouts_) {
             line(2, "bool {}_keep[2];", base(d));
@@ -153,10 +164,18 @@ class EpilogueText {
         }
         for (int i = 0; i < 2; ++i) {
             std::string arguments = i == 0 ? "first" : "second";
+            if (pairs) arguments += fmt::format(", {}_up", arguments);
             for (const EpilogueOperand& o : e_.operands)
                 arguments += o.is_one() ? fmt::format(", widened(once.{}_one)", o.name) : fmt::format(", widened(with.{}_pair[{}])", o.name, i);
             for (int d : dropouts_) arguments += fmt::format(", {}_keep[{}]", base(d), i);
-            line(2, "to[{}] = element({});", i, arguments);
+            if (e_.results() == 1) {
+                line(2, "to[{}] = element({});", i, arguments);
+                continue;
+            }
+            const std::string_view of = i == 0 ? "first" : "second";
+            line(2, "float {}_results[{}];", of, e_.results());
+            line(2, "element({}_results, {});", of, arguments);
+            for (std::size_t r = 0; r < e_.results(); ++r) line(2, "to[{}] = {}_results[{}];", 2 * r + i, of, r);
         }
         line(1, "}}");
     }

@@ -173,30 +173,49 @@ struct Span {
 };
 
 /// What an epilogue reads may not lie where it stores: tiles overlap, and a later one would read what was stored.
-void check_epilogue(const GemmProblem& p, const GemmShape& shape, std::span<const void* const> operands, const void* result) {
+void check_epilogue(const GemmProblem& p, const GemmShape& shape, const GemmPointers& pointers) {
     const GemmEpilogue& e = *p.epilogue;
+    const std::span<const void* const> operands = pointers.operands;
+    const void* result = pointers.c;
+    if (pointers.more_results.size() + 1 != e.results())
+        throw RequestError(fmt::format("{} tensors are given for {} results", pointers.more_results.size() + 1, e.results()));
     if (operands.size() != e.operands.size())
         throw RequestError(fmt::format("{} tensors are given for an epilogue that reads {}", operands.size(), e.operands.size()));
     if (shape.m != p.m || shape.n != p.n || shape.batch != p.batch)
         throw RequestError(fmt::format("a kernel with an epilogue was planned for {} x {}; plan for {} x {}", p.m, p.n, shape.m, shape.n));
-    const Span stored(result, ((p.batch - 1) * p.c_stride + (p.m - 1) * p.ldc + p.n) * bytes_of(p.c_type));
+    constexpr int whole_bytes = 16;  // of TMA
+    const int result_bytes = bytes_of(p.c_type);
+    std::vector<Span> others;
+    for (const void* other : pointers.more_results) {
+        check_pointer(e.graph.outputs[others.size() + 1].name.c_str(), other, p.result_n() * result_bytes % whole_bytes == 0 ? whole_bytes : result_bytes);
+        others.emplace_back(other, p.batch * p.m * p.result_n() * result_bytes);
+    }
+    const Span stored(result, ((p.batch - 1) * p.c_stride + (p.m - 1) * p.ldc + p.result_n()) * bytes_of(p.c_type));
     for (std::size_t i = 0; i < operands.size(); ++i) {
         const EpilogueOperand& o = e.operands[i];
         const int element = bytes_of(o.element);
         check_pointer(o.name.c_str(), operands[i], e.paired() && o.by_column ? 2 * element : element);
-        if (Span(operands[i], o.elements(e.batch, p.m, p.n) * element).overlaps(stored))
+        if (Span(operands[i], o.elements(e.batch, p.m, p.result_n()) * element).overlaps(stored))
             throw RequestError(fmt::format("{} and {} overlap; an epilogue's result needs memory of its own", o.name, e.output()));
+        for (std::size_t r = 0; r < others.size(); ++r)
+            if (Span(operands[i], o.elements(p.batch, p.m, p.result_n()) * element).overlaps(others[r]))
+                throw RequestError(fmt::format("{} and {} overlap; an epilogue's result needs memory of its own", o.name, e.graph.outputs[r + 1].name));
     }
+    for (std::size_t r = 0; r < others.size(); ++r)
+        if (others[r].overlaps(stored) || (r > 0 && others[r].overlaps(others[0])))
+            throw RequestError(fmt::format("{} overlaps another result; each needs memory of its own", e.graph.outputs[r + 1].name));
 }
 
 }  // namespace
 
 void Kernel::launch(Stream stream, std::span<void* const> tensors, void* workspace) const {
     const GemmProblem& p = state_->plan.problem;
-    const std::size_t first = p.first_operand(), wanted = first + 1 + (p.epilogue ? p.epilogue->operands.size() : 0);
+    const std::size_t first = p.first_operand(), wanted = first + p.results() + (p.epilogue ? p.epilogue->operands.size() : 0);
     if (tensors.size() != wanted) throw RequestError(fmt::format("{} tensors are given; this product has {}", tensors.size(), wanted));
-    const auto operands = tensors.subspan(first, p.epilogue ? wanted - first - 1 : 0);  // as they lie: a launch allocates nothing
-    GemmPointers pointers{tensors[0], tensors[1], tensors.back(), nullptr, operands};
+    const std::size_t read = p.epilogue ? p.epilogue->operands.size() : 0;
+    const auto operands = tensors.subspan(first, read);  // as they lie: a launch allocates nothing
+    GemmPointers pointers{tensors[0], tensors[1], tensors[wanted - p.results()], nullptr, operands};
+    pointers.more_results = tensors.last(p.results() - 1);
     if (p.groups) pointers.offsets = static_cast<const int*>(tensors[2]);
     if (p.block_scales()) pointers.a_scales = tensors[p.first_scale()], pointers.b_scales = tensors[p.first_scale() + 1];
     launch(stream, pointers, shape_of(p), workspace);
@@ -208,7 +227,7 @@ void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const 
 
 void Kernel::launch(Stream stream, GemmPointers pointers, const GemmShape& shape, void* workspace) const {
     const GemmCode& code = *state_->code;
-    if (state_->plan.problem.epilogue) check_epilogue(state_->plan.problem, shape, pointers.operands, pointers.c);
+    if (state_->plan.problem.epilogue) check_epilogue(state_->plan.problem, shape, pointers);
     code.check(shape, pointers.a, pointers.b, pointers.c);
     const Loaded& loaded = state_->program->loaded(code);
     Launch launch = launch_of(code.cta());
@@ -238,7 +257,7 @@ std::optional<Kernel> Kernel::with_rows(std::int64_t m) const {
     if (problem.epilogue) {
         const GemmEpilogue& e = *problem.epilogue;
         if (std::ranges::any_of(e.operands, &EpilogueOperand::by_row)) return std::nullopt;
-        problem.epilogue = gemm_epilogue(m, problem.n, problem.c_type, problem.alpha, problem.beta, e.expression, e.tensors);
+        problem.epilogue = gemm_epilogue(m, problem.n, problem.c_type, problem.alpha, problem.beta, e.expression, e.tensors, e.scales, 1, 0, e.pairs);
     }
     state->code = gemm_code(state->plan, Ablation::nothing);
     state->source = state->code->source();

@@ -18,7 +18,7 @@ MatrixView operand_view(const GemmProblem& p, Operand operand, DevicePointer dat
     MatrixView view{};
     view.data = reinterpret_cast<void*>(data);
     if (operand == Operand::c) {
-        view.lines = p.m, view.width = p.n, view.leading = p.ldc;
+        view.lines = p.m, view.width = p.result_n(), view.leading = p.ldc;
         return view;
     }
     const std::int64_t other = operand == Operand::a ? p.m : p.n;

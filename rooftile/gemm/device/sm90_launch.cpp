@@ -16,6 +16,7 @@
 #include "rooftile/gemm/parts.hpp"
 #include "rooftile/gemm/pieces.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/runtime/axes_map.hpp"
 
 namespace rooftile {
 namespace {
@@ -57,6 +58,7 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
             ? std::string()
             : fmt::format(", .ablated=rooftile::Ablation::{}", name_of(config.ablated));
     const std::string grouped = config.grouped() ? fmt::format(", .group_slots={}", config.group_slots) : std::string();
+    const std::string pairs = fmt::format("{}{}", config.pairs ? ", .pairs=true" : "", config.results > 1 ? fmt::format(", .results={}", config.results) : "");
     const std::string_view batched = config.batched ? ", .batched=true" : "",
                            staged = config.operand_staged ? ", .operand_staged=true" : "",
                            promoted = config.block_scales ? ", .promoted=true, .block_scales=true" : config.promoted ? ", .promoted=true" : "";
@@ -70,13 +72,13 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         ".b_type=rooftile::Type::{}, .c_type=rooftile::Type::{}, "
         ".a_major=rooftile::Major::{}, "
         ".b_major=rooftile::Major::{}, .tma_store={}, .overlapped_epilogue={}, "
-        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}{}{}{}}}>",
+        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}{}{}{}{}}}>",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
         config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.swap_ab, config.cluster_m,
         config.cluster_n, config.split_k, pieces, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of(config.type), name_of(config.b_type), name_of(config.c_type), major(config.a_major), major(config.b_major),
         config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
-        config.store_policy, ablated, batched, staged, promoted, grouped);
+        config.store_policy, ablated, batched, staged, promoted, pairs, grouped);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {
@@ -124,6 +126,13 @@ void give_depth(TensorMapRequest& request, std::int64_t matrices, std::int64_t s
 
 }  // namespace
 
+namespace {
+
+/// Of the result.
+std::int64_t stored_columns(const Sm90GemmConfig& config, const GemmShape& shape) { return config.pairs ? shape.n / 2 : shape.n; }
+
+}  // namespace
+
 void check_operands(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,
                     const void* c) {
     check_gemm_size("M", shape.m);
@@ -140,29 +149,32 @@ void check_operands(const Sm90GemmConfig& config, const GemmShape& shape, const 
     check_leading("lda", shape.lda, config.a_major == Major::k ? shape.k : shape.m, tma_elements(config.type));
     check_leading("ldb", shape.ldb, config.b_major == Major::k ? shape.k : shape.n, tma_elements(config.b_type));
     const int whole = tma_elements(config.c_type);
-    check_leading("ldc", shape.ldc, shape.n, config.tma_store ? whole : 1);
+    const std::int64_t columns = stored_columns(config, shape);
+    check_leading("ldc", shape.ldc, columns, config.tma_store ? whole : 1);
     // A TMA store ends on whole 16 B and would write into the padding beyond column n.
-    if (config.tma_store && shape.n % whole != 0)
+    if (config.tma_store && columns % whole != 0)
         throw RequestError(
             fmt::format("N is {}; this kernel stores C by TMA and needs a multiple of {} elements; "
                         "plan for this N to get one that does not",
-                        shape.n, whole));
+                        columns, whole));
+    constexpr int pairs_step = 2 * Sm90GemmConfig::pair_step;
+    if (config.pairs && shape.n % pairs_step != 0)
+        throw RequestError(fmt::format("N is {}; this kernel takes pairs of B's columns and needs a multiple of {}", shape.n, pairs_step));
     check_pointer("A", a, tma_alignment);
     check_pointer("B", b, tma_alignment);
     check_pointer("C", c, config.tma_store ? tma_alignment : config.result_bytes());
 }
 
 GemmCopies gemm_copies(const Sm90GemmConfig& config, const GemmShape& shape) {
-    const auto of = [](Major major, int tile, int peers, std::int64_t extent) -> OperandCopies {
+    const auto of = [](Major major, int tile, int peers, std::int64_t extent, int rows) -> OperandCopies {
         const int slice = tile / peers;
         if (major != Major::k || extent >= tile) return {slice, peers};
-        // Whole atoms of a swizzled tile.
-        return {int(std::min<std::int64_t>(slice, ceil_div(extent, swizzle_rows) * swizzle_rows)),
-                int(ceil_div(extent, slice))};
+        return {int(std::min<std::int64_t>(slice, ceil_div(extent, rows) * rows)), int(ceil_div(extent, slice))};
     };
+    // Whole atoms of a swizzled tile; of pairs one of each kind.
     GemmCopies copies;
-    copies.a = of(config.a_major, config.tile_m, config.cluster_n, shape.m);
-    copies.b = of(config.b_major, config.tile_n, config.cluster_m, shape.n);
+    copies.a = of(config.a_major, config.tile_m, config.cluster_n, shape.m, swizzle_rows);
+    copies.b = of(config.b_major, config.tile_n, config.cluster_m, shape.n, config.pairs ? 2 * swizzle_rows : swizzle_rows);
     copies.stage_bytes =
         config.scale_copies()
         + (copies.a.box * copies.a.slices + copies.b.box * copies.b.slices) * config.tile_k * config.operand_bytes();
@@ -180,7 +192,7 @@ GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, c
                         config.tile_k, b_policy, clusters.rows);
     tensors.c.type = config.c_type;
     tensors.c.base = address(c);
-    tensors.c.inner = shape.n;
+    tensors.c.inner = stored_columns(config, shape);
     tensors.c.outer = shape.m;
     tensors.c.outer_stride_bytes = shape.ldc * config.result_bytes();
     tensors.c.box_inner = config.epilogue_columns();
@@ -201,6 +213,26 @@ namespace {
 /// them lies outside: its last tile stays where it is, on whole lines.
 int last_origin(Major major, int tile, std::int64_t extent) {
     return major == Major::k && extent >= tile ? int(extent - tile) : std::numeric_limits<int>::max();
+}
+
+/// Rows of B, a gate or an up each, as its tile has them: pair_step gates, the ups that belong to them, and so on. `b`: the same of rows as
+/// they lie.
+AxesMapRequest of_pairs(const TensorMapRequest& b, Pairs pairs, std::int64_t n) {
+    constexpr int step = Sm90GemmConfig::pair_step;
+    const std::int64_t row = b.outer_stride_bytes, next = pairs == Pairs::interleaved ? 2 * row : row,
+                       other = pairs == Pairs::interleaved ? row : n / 2 * row;
+    AxesMapRequest request{.type = b.type,
+                           .base = b.base,
+                           .axes = 4,
+                           .extents = {b.inner, step, 2, n / (2 * step)},
+                           .stride_bytes = {next, other, step * next},
+                           .box = {b.box_inner, step, 2, b.box_outer / (2 * step)},
+                           .swizzle_bytes = b.swizzle_bytes,
+                           .l2_promotion_bytes = b.l2_promotion_bytes};
+    if (b.matrices[0] == 0) return request;
+    request.axes = 5;
+    request.extents[4] = b.matrices[0], request.stride_bytes[3] = b.matrix_stride_bytes[0], request.box[4] = 1;
+    return request;
 }
 
 /// All but the pointers.
@@ -254,7 +286,9 @@ void add_epilogue(Source& source, const GemmProblem& problem, const Sm90GemmConf
     if (!problem.epilogue) return;
     source.text = epilogue_text(*problem.epilogue, config.operand_staged);
     std::string& kernel = source.name_expressions.front();
-    kernel.replace(0, kernel.find('<'), config.block_scales ? "rooftile::sm90_gemm_scaled" : "rooftile::sm90_gemm_epilogue");
+    kernel.replace(0, kernel.find('<'), config.block_scales  ? "rooftile::sm90_gemm_scaled"
+                                             : config.results > 1 ? "rooftile::sm90_gemm_results"
+                                                                  : "rooftile::sm90_gemm_epilogue");
     kernel.insert(kernel.size() - 1, fmt::format(", {}", epilogue_class));
 }
 
@@ -334,7 +368,8 @@ class Sm90Code final : public GemmCode {
         if (most_groups_are_one_tile()) tensors.b.l2_promotion_bytes = 128;  // what operand() does where one reads it
         TensorMap map_a{}, map_b{}, map_c{};
         encode(map_a, tensors.a);
-        encode(map_b, tensors.b);
+        if (config_.pairs) encode(map_b, of_pairs(tensors.b, problem_.pairs(), shape.n));
+        else encode(map_b, tensors.b);
         if (config_.tma_store) encode(map_c, tensors.c);
         GemmArguments arguments = gemm_arguments(plan_, config_, shape);
         arguments.c = p.c;
@@ -363,6 +398,15 @@ class Sm90Code final : public GemmCode {
             encode(map_a_scale, scales("scale_a", p.a_scales, problem_.a_scales(), config_.tile_m, 1));
             encode(map_b_scale, scales("scale_b", p.b_scales, problem_.b_scales(), Sm90GemmConfig::tma_bytes / 4, config_.b_scales()));
             void* all[] = {&map_a, &map_b, &map_c, &arguments, &map_operand, &map_a_scale, &map_b_scale, epilogue.data()};
+            return launch_raw(function, configured, all);
+        }
+        if (config_.results > 1) {
+            TensorMap more[Sm90GemmConfig::max_results - 1]{};
+            for (std::size_t i = 0; i < p.more_results.size(); ++i) {
+                arguments.more_results[i] = p.more_results[i];
+                if (config_.tma_store) encode(more[i], other_result(shape, tensors.c, p.more_results[i]));
+            }
+            void* all[] = {&map_a, &map_b, &map_c, &arguments, &more[0], &more[1], epilogue.data()};
             return launch_raw(function, configured, all);
         }
         void* all[] = {&map_a, &map_b, &map_c, &arguments, &map_operand, epilogue.data()};
@@ -408,9 +452,18 @@ class Sm90Code final : public GemmCode {
         check_pointer(o.name.c_str(), operands[i], tma_alignment);
         request.type = o.element == Element::bf16 ? Type::bf16 : Type::fp16;
         request.base = address(operands[i]);
-        request.outer_stride_bytes = shape.n * bytes_of(request.type);
+        const std::int64_t columns = stored_columns(config_, shape);
+        request.outer_stride_bytes = columns * bytes_of(request.type);
         request.l2_promotion_bytes = 128;
-        if (config_.batched) give_depth(request, o.by_product ? shape.batch : 1, o.by_product ? shape.m * shape.n : 0);
+        if (config_.batched) give_depth(request, o.by_product ? shape.batch : 1, o.by_product ? shape.m * columns : 0);
+        return request;
+    }
+    /// Dense, in boxes like those in which C leaves.
+    TensorMapRequest other_result(const GemmShape& shape, TensorMapRequest request, const void* result) const {
+        const std::int64_t columns = stored_columns(config_, shape);
+        request.base = address(result);
+        request.outer_stride_bytes = columns * config_.result_bytes();
+        if (config_.batched) give_depth(request, shape.batch, shape.m * columns);
         return request;
     }
     static TensorMapRequest scales(const char* name, const void* base, const ScaleLayout& layout, int box_inner, int box_outer) {

@@ -113,7 +113,9 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
     if (!problem.epilogue) return;
     epilogue_ = std::make_unique<ExpressionReference>(problem.epilogue->graph,
                                                       Driver::instance().device(current_device()).arch());
-    epilogue_->set_result_pitch(problem.ldc);
+    std::vector<std::int64_t> pitches(problem.results(), problem.result_n());
+    pitches.front() = problem.ldc;
+    epilogue_->set_result_pitches(std::move(pitches));
 }
 
 std::span<const VerifyCase> GemmReference::cases() const {
@@ -125,9 +127,9 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
     const Fill fill = which == VerifyCase::exact ? Fill::integer : Fill::normal;
     if (problem_.groups) copy_on_device(reinterpret_cast<DevicePointer>(tensors[2]), offsets_.address(), offsets_.bytes(), stream);
     if (epilogue_) {
-        // The first input is the sum, which nobody fills; whole numbers are asked of A and B alone.
+        // The first inputs are sums, which nobody fills; whole numbers are asked of A and B alone.
         constexpr std::uint64_t apart = 0x9e3779b97f4a7c15ull;  // from the numbers of A and B
-        epilogue_->set_made_input([](Stream, std::int64_t, std::int64_t, Bounded*) {});
+        epilogue_->set_made_inputs(std::vector<MadeRows>(problem_.epilogue->sums(), [](Stream, std::int64_t, std::int64_t, Bounded*) {}));
         const bool differ = std::ranges::any_of(problem_.epilogue->operands, &EpilogueOperand::by_product);
         const std::int64_t products = problem_.groups && !differ ? 1 : problem_.epilogue->batch;
         for (std::int64_t product = 0; product < products; ++product) {  // of what all share the last fill stays
@@ -158,10 +160,10 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
 }
 
 std::vector<const void*> GemmReference::operands_of(TensorPointers tensors, std::int64_t product) const {
-    std::vector<const void*> inputs{nullptr};
+    std::vector<const void*> inputs(problem_.epilogue->sums(), nullptr);
     for (std::size_t i = 0; i < problem_.epilogue->operands.size(); ++i) {
         const EpilogueOperand& o = problem_.epilogue->operands[i];
-        const std::int64_t before = o.by_product ? product * o.elements_of_a_product(problem_.m, problem_.n) : 0;
+        const std::int64_t before = o.by_product ? product * o.elements_of_a_product(problem_.m, problem_.result_n()) : 0;
         inputs.push_back(static_cast<const unsigned char*>(tensors[problem_.first_operand() + i]) + before * bytes_of(o.element));
     }
     return inputs;
@@ -177,12 +179,26 @@ std::vector<CaseOutcome> GemmReference::judge_epilogue(Stream stream, VerifyCase
     return all;
 }
 
+namespace {
+
+/// Of B's columns the gates alone, or the ups.
+void take_half(VerifyArguments& of, const GemmProblem& p, bool of_ups) {
+    const bool interleaved = p.pairs() == Pairs::interleaved;
+    const std::int64_t first_up = interleaved ? of.b_n_stride : p.n / 2 * of.b_n_stride;
+    if (of_ups) of.b = static_cast<const unsigned char*>(of.b) + first_up * bytes_of(of.b_type);
+    if (interleaved) of.b_n_stride *= 2;
+    of.n = p.n / 2;
+}
+
+}  // namespace
+
 std::vector<CaseOutcome> GemmReference::judge_product(Stream stream, VerifyCase which, std::span<const TensorPointers> results,
                                                       std::int64_t product) const {
     const TensorPointers first = results[0];
-    // Parts of the rows, as the expression's evaluation asks for them.
-    epilogue_->set_made_input([&](Stream to, std::int64_t row, std::int64_t rows, Bounded* out) {
+    // Parts of the rows, as the expression's evaluation asks for them: of all columns, or of gates and of ups.
+    const auto sums = [&](bool of_ups, Stream to, std::int64_t row, std::int64_t rows, Bounded* out) {
         VerifyArguments of = verify_arguments(problem_, first[0], first[1], {}, product);
+        if (problem_.pairs() != Pairs::none) take_half(of, problem_, of_ups);
         of.a = static_cast<const unsigned char*>(of.a) + row * of.a_m_stride * bytes_of(of.a_type);
         of.m = rows;
         if (problem_.block_scales()) {
@@ -191,12 +207,20 @@ std::vector<CaseOutcome> GemmReference::judge_product(Stream stream, VerifyCase 
             of.b_scales = static_cast<const float*>(first[scale + 1]), of.b_scale_pitch = problem_.b_scales().pitch();
         }
         kernels_.bounded_sums(to, of, which == VerifyCase::exact, out);
-    });
+    };
+    std::vector<MadeRows> made;
+    for (std::size_t i = 0; i < problem_.epilogue->sums(); ++i)
+        made.emplace_back([&sums, i](Stream to, std::int64_t row, std::int64_t rows, Bounded* out) { sums(i > 0, to, row, rows, out); });
+    epilogue_->set_made_inputs(std::move(made));
+    const std::size_t of_each = problem_.results();
     std::vector<void*> stored;
     for (const TensorPointers& result : results)
-        stored.push_back(static_cast<unsigned char*>(result.back()) + product * problem_.c_stride * bytes_of(problem_.c_type));
+        for (std::size_t i = 0; i < of_each; ++i) {
+            const std::int64_t stride = i == 0 ? problem_.c_stride : problem_.m * problem_.result_n();
+            stored.push_back(static_cast<unsigned char*>(result[result.size() - of_each + i]) + product * stride * bytes_of(problem_.c_type));
+        }
     std::vector<std::span<void* const>> outputs;
-    for (void* const& result : stored) outputs.emplace_back(&result, 1);
+    for (std::size_t i = 0; i < results.size(); ++i) outputs.emplace_back(std::span<void* const>(stored).subspan(i * of_each, of_each));
     return epilogue_->judge(stream, operands_of(first, product), outputs, undecided_limit(epilogue_->graph(), which));
 }
 
@@ -227,9 +251,9 @@ void GemmReference::sums_of_groups(Stream stream, VerifyCase which, TensorPointe
 }
 
 std::vector<CaseOutcome> GemmReference::judge_groups(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const {
-    epilogue_->set_made_input([&](Stream to, std::int64_t row, std::int64_t rows, Bounded* out) {
+    epilogue_->set_made_inputs({[&](Stream to, std::int64_t row, std::int64_t rows, Bounded* out) {
         sums_of_groups(to, which, results[0], row, rows, out);
-    });
+    }});
     std::vector<std::span<void* const>> outputs;
     for (const TensorPointers& result : results) outputs.emplace_back(&result.back(), 1);
     return epilogue_->judge(stream, rows_of_groups(results[0]), outputs, undecided_limit(epilogue_->graph(), which));

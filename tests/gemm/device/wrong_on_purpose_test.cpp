@@ -42,6 +42,12 @@ TEST_F(WrongOnPurpose, GemmTilePastCFromTheTenthLaunchOn) {
     caught(gemm_mutants::tile_past_c_from_the_tenth_launch_on(), By::guards_of_sets);
 }
 TEST_F(WrongOnPurpose, GemmNothingWritten) { caught(gemm_mutants::nothing_written(), By::random); }
+TEST_F(WrongOnPurpose, GemmBiasTwiceOnTheLastColumnTile) { caught(gemm_mutants::bias_twice_on_the_last_column_tile(), By::exact); }
+TEST_F(WrongOnPurpose, GemmGateAndUpSwapped) { caught(gemm_mutants::gate_and_up_swapped(), By::exact); }
+TEST_F(WrongOnPurpose, GemmGateAndUpSwappedInTheLastColumns) { caught(gemm_mutants::gate_and_up_swapped_in_the_last_columns(), By::exact); }
+TEST_F(WrongOnPurpose, GemmUpsOfTheNextGates) { caught(gemm_mutants::ups_of_the_next_gates(), By::exact); }
+TEST_F(WrongOnPurpose, GemmSecondResultOfTheFirst) { caught(gemm_mutants::second_result_of_the_first(), By::exact); }
+TEST_F(WrongOnPurpose, GemmSecondResultMissing) { caught(gemm_mutants::second_result_missing(), By::exact); }
 TEST_F(WrongOnPurpose, GemmRowsSwapped) { caught(gemm_mutants::rows_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmColumnsUnwritten) { caught(gemm_mutants::columns_unwritten(), By::random); }
 TEST_F(WrongOnPurpose, GemmRowPastC) { caught(gemm_mutants::row_past_c(), By::guards); }

@@ -73,6 +73,23 @@ class Linear(unittest.TestCase):
                 wanted.backward(given.double())
                 for mine, his in zip(ours, exact):
                     assert_close(mine.grad, his.grad, scale=80)
+        for pairs, of in (("interleaved", lambda x: (x[:, 0::2], x[:, 1::2])), ("split", lambda x: (x[:, :32], x[:, 32:]))):
+            with self.subTest(pairs):
+                ours = [t.requires_grad_() for t in (rand(40, 64), rand(64, 64), rand(32))]
+                exact = [t.detach().double().requires_grad_() for t in ours]
+                y = rt.gemm(ours[0], ours[1].t(), r=ours[2], epilogue="d = silu(gate) * up + r", pairs=pairs)
+                gate, up = of(exact[0] @ exact[1].t())
+                wanted = F.silu(gate) * up + exact[2]
+                assert_close(y, wanted, scale=80)
+                given = rand(*y.shape)
+                y.backward(given)
+                wanted.backward(given.double())
+                for mine, his in zip(ours, exact):
+                    assert_close(mine.grad, his.grad, scale=640)
+        a, b, r = rand(40, 64), rand(64, 32), rand(32)
+        d, z = rt.gemm(a, b, r=r, epilogue="z1 = acc + r; d = gelu(z1); z = z1")
+        assert_close(z, a.double() @ b.double() + r.double(), scale=40)
+        assert_close(d, F.gelu(a.double() @ b.double() + r.double()), scale=40)
         scaled = rt.gemm(rand(8, 16).requires_grad_(), rand(16, 8), alpha=2)
         with self.assertRaisesRegex(NotImplementedError, "alpha"):
             scaled.sum().backward()
