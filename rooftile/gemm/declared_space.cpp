@@ -192,6 +192,7 @@ Given gemm_given_of_config(const Record& config) {
     if (text("order") == "grouped" || text("order") == "serpentine")
         given.add("group", std::to_string(number("group")));
     if (find_as<bool>(config, "reverse").value_or(false)) given.add("reverse", "on");
+    if (find_as<bool>(config, "epilogue_apart").value_or(false)) given.add("epilogue_apart", "on");
     for (const char* key : {"stages", "consumer_warpgroups", "split_k", "ctas_per_sm"})
         given.add(key, std::to_string(number(key)));
     if (text("kernel") != "sm90_gemm") return given;

@@ -1,5 +1,6 @@
 #include "rooftile/gemm/evaluate_plan.hpp"
 
+#include "rooftile/core/operation.hpp"
 #include "rooftile/gemm/kernel.hpp"
 
 namespace rooftile {
@@ -26,6 +27,7 @@ void set_time(PlanEvaluation& r) {
 }  // namespace
 
 std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPlan& plan) {
+    if (plan.config.epilogue_apart) return std::nullopt;  // its times are its parts'
     const GemmProblem& p = plan.problem;
     const std::string family = plan.config.kernel->instruction(machine, p.a_type);
     std::vector<std::string> unknown;
@@ -70,17 +72,25 @@ PlanEvaluation on_hardware(const GemmHardware& hw, const PlanEvaluation& evaluat
 
 Predictor gemm_predictor(const Machine& machine, std::span<const Plan> plans) {
     std::vector<std::optional<PlanEvaluation>> evaluated;
+    std::vector<std::vector<Predictor>> parts;  // of plans of several launches
     std::string family;
     for (const Plan& plan : plans) {
         evaluated.push_back(evaluate_plan(machine, plan.own.as<GemmPlan>()));
+        parts.emplace_back();
+        for (const Plan& part : plan.parts) parts.back().push_back(part.operation->predictor(machine, std::span(&part, 1)));
         if (evaluated.back()) family = evaluated.back()->family;
     }
     const Type type = plans.front().own.as<GemmPlan>().problem.a_type;
-    return [evaluated = std::move(evaluated), family, type](const Machine& other) {
+    return [evaluated = std::move(evaluated), parts = std::move(parts), family, type](const Machine& other) {
         std::vector<std::string> unknown;
-        const GemmHardware hw = gemm_hardware(other, family, type, unknown);
+        const GemmHardware hw = family.empty() ? GemmHardware{} : gemm_hardware(other, family, type, unknown);
         std::vector<PredictedRun> runs(evaluated.size(), {unknown_number, unknown_number});
         for (std::size_t i = 0; i < runs.size(); ++i) {
+            if (!parts[i].empty()) {
+                double seconds = 0;
+                for (const Predictor& part : parts[i]) seconds += part(other).front().seconds;
+                runs[i].seconds = seconds;
+            }
             if (!evaluated[i]) continue;
             const GemmTime time = on_hardware(hw, *evaluated[i]).time;
             runs[i] = {time.seconds, time.clock_hz};

@@ -114,6 +114,8 @@ std::vector<Field> make_fields() {
         {"pack_a", "on|off",
          "Copy A into a workspace first, its lines 128 B aligned; default: on where TMA cannot take it as it lies, or where that is predicted faster", fixed},
         {"pack_b", "on|off", "The same of B", fixed},
+        {"epilogue_apart", "on|off",
+         "The epilogue is a kernel of its own behind the product, whose sums it reads in fp32 from the workspace; default: whichever is faster", fixed},
         {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Plans to keep", output},
         {"sample", "N",
@@ -281,10 +283,10 @@ GemmProblem gemm_problem(const Given& g) {
         if (g.has(key)) *offset = whole_number(g.name(key), g.text(key), 0, largest_extent);
     problem.groups = std::move(groups);
     give_types(g, problem);
-    give_batch(g, problem);
-    problem.accumulation = Accumulation(choice(g, "accumulation", accumulations));
     const Pairs pairs = Pairs(choice(g, "pairs", pair_names));
     if (pairs != Pairs::none && !g.has("ldc")) problem.ldc = (problem.n + 1) / 2;
+    give_batch(g, problem);
+    problem.accumulation = Accumulation(choice(g, "accumulation", accumulations));
     problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
     problem.epilogue = gemm_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
                                      g.list("tensor"), Scales(choice(g, "scales", scale_names)), problem.batch,
@@ -316,9 +318,9 @@ Given gemm_given(const GemmProblem& p) {
         if (number != preset) given.add(key, fmt::format("{}", number));
     if (p.epilogue->scales != Scales::none) given.add("scales", std::string(name_of(p.epilogue->scales)));
     if (!p.epilogue->expression.empty()) given.add("epilogue", p.epilogue->expression);
+    if (p.pairs() != Pairs::none) given.add("pairs", std::string(name_of(p.pairs())));
     for (const std::string& tensor : p.epilogue->tensors) given.add("tensor", tensor);
     return given;
-    if (p.pairs() != Pairs::none) given.add("pairs", std::string(name_of(p.pairs())));
 }
 
 Given gemm_given(const Record& record) {
@@ -345,9 +347,9 @@ Given gemm_given(const Record& record) {
         if (const auto number = find_as<double>(record, key); number && *number != preset)
             given.add(key, fmt::format("{}", *number));
     if (const auto text = find_as<std::string>(record, "epilogue"); text && *text != "none") given.add("epilogue", *text);
+    if (const auto text = find_as<std::string>(record, "pairs"); text && *text != "none") given.add("pairs", *text);
     for (const Value& value : find_as<List>(record, "epilogue_tensors").value_or(List()))
         if (const auto* text = std::get_if<std::string>(&value.content())) given.add("tensor", *text);
-    if (const auto text = find_as<std::string>(record, "pairs"); text && *text != "none") given.add("pairs", *text);
     return given;
 }
 
@@ -385,6 +387,7 @@ GemmRequest gemm_request(const Given& g, int default_top) {
     r.exhaustive = g.has("exhaustive");
     r.pack_a = switch_if(g, "pack_a");
     r.pack_b = switch_if(g, "pack_b");
+    r.epilogue_apart = switch_if(g, "epilogue_apart");
     r.top = number_if(g, "top", max_plans).value_or(default_top);
     return r;
 }

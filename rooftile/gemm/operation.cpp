@@ -8,6 +8,7 @@
 
 #include "rooftile/core/typed_plan.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/gemm/apart.hpp"
 #include "rooftile/gemm/declared_space.hpp"
 #include "rooftile/gemm/demand.hpp"
 #include "rooftile/gemm/draw.hpp"
@@ -307,7 +308,11 @@ class GemmOperation final : public Operation {
 
     PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem,
                    const Own& request) const override {
-        return gemm_plan_set(derive_asked(machine, problem.own.as<GemmProblem>(), request.as<GemmAsk>()));
+        const auto& p = problem.own.as<GemmProblem>();
+        const auto& ask = request.as<GemmAsk>();
+        PlanSet set = gemm_plan_set(derive_asked(machine, p, ask));
+        if (ask.sample == 0 && ask.orders.empty()) weigh_apart(set, machine, p, ask.request);
+        return set;
     }
 
     Given given(const Problem& problem) const override { return gemm_given(problem.own.as<GemmProblem>()); }
@@ -327,14 +332,14 @@ class GemmOperation final : public Operation {
             for (const EpilogueOperand& o : p.epilogue->operands) out.push_back(epilogue_tensor(o, p));
         out.push_back(matrix(p.epilogue ? p.epilogue->output() : "c", p.c_type, p.m, p.result_n(), p.ldc, p.c_offset, true,
                              TensorRole::out, p.batch, p.c_stride));
+        for (std::size_t i = 1; i < p.results(); ++i)
+            out.push_back(matrix(p.epilogue->graph.outputs[i].name, p.c_type, p.m, p.result_n(), p.result_n(), 0, true, TensorRole::out, p.batch,
+                                 p.m * p.result_n()));
         return out;
     }
     Record config_record(const Plan& plan) const override {
         return rooftile::config_record(plan.own.as<GemmPlan>().config);
     }
-        for (std::size_t i = 1; i < p.results(); ++i)
-            out.push_back(matrix(p.epilogue->graph.outputs[i].name, p.c_type, p.m, p.result_n(), p.result_n(), 0, true, TensorRole::out, p.batch,
-                                 p.m * p.result_n()));
     Record resources_record(const Plan& plan) const override {
         return rooftile::resources_record(plan.own.as<GemmPlan>().resources);
     }

@@ -54,6 +54,8 @@ struct GemmConfig {
                 c_policy = CachePolicy::normal;
     /// The operand is copied into the workspace first, its lines 128 B aligned, and read from there.
     bool pack_a = false, pack_b = false;
+    /// The product's sums go to the workspace in fp32, and a kernel of the expression behind it reads them: what is above is the product's.
+    bool epilogue_apart = false;
 };
 /// Letters of the operands whose policy is evict_first, in order: "", "c", "bc".
 std::string evict_first_letters(const GemmConfig& config);
@@ -153,6 +155,7 @@ struct GemmRequest {
     bool simulate = true;
     bool exhaustive = false;  ///< search also what rules leave out (gemm/rules.hpp)
     std::optional<bool> pack_a{}, pack_b{};  ///< empty: where TMA cannot take the operand as it lies
+    std::optional<bool> epilogue_apart{};    ///< of an epilogue; empty: whichever is faster
 };
 
 /// Derives every parameter of a GEMM kernel for `machine` [M1-M17, M29]. Never throws for an unknown

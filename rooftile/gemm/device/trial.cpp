@@ -6,6 +6,7 @@
 
 #include "rooftile/gemm/device/ablation_kernels.hpp"
 #include "rooftile/gemm/device/bench.hpp"
+#include "rooftile/gemm/device/cublaslt_behind.hpp"
 #include "rooftile/gemm/device/cublaslt_loop.hpp"
 #include "rooftile/gemm/device/verify.hpp"
 #include "rooftile/measure/copy_baseline.hpp"
@@ -31,8 +32,12 @@ class GemmTrial final : public Trial {
             const Part part(timings, "open cuBLASLt");
             if (problem_.groups) loop_ = gemm_.loop(problem_, missing_);
             else cublaslt_ = gemm_.baseline(problem_, missing_);
+            if (problem_.epilogue && !cublaslt_ && options_.planned_for()) open_behind();
         }
         algorithms_ = add_cublaslt(works, cublaslt_, sets);
+        for (int i = 0; behind_ && i < behind_->algorithms(); ++i, ++algorithms_)
+            works.push_back({fmt::format("cuBLASLt {}, and a kernel", i),
+                             [this, i, &sets](Stream stream, std::int64_t set) { behind_->launch(i, stream, sets.tensors(set)); }, Role::baseline});
         if (loop_)
             works.push_back({"cuBLASLt group by group", [this, &sets](Stream stream, std::int64_t set) { loop_->launch(stream, sets.tensors(set)); },
                              Role::baseline});
@@ -79,6 +84,7 @@ class GemmTrial final : public Trial {
             if (best_ && b.key == cublaslt_best) b.ratio = paired_ratio(best_timed_, timed);
             else if (loop_timed_ && b.key == cublaslt_loop) b.ratio = paired_ratio(*loop_timed_, timed);
         for (std::string& note : unchecked_roofs(options_.mode, timed, roofs)) note_once(notes, std::move(note));
+        if (behind_) note_once(notes, "cuBLASLt has no such epilogue: its product, stored in the result's type, and a kernel of ours behind it");
         if (cublaslt_ && cublaslt_->other_gelu()) note_once(notes, "cuBLASLt's gelu is by tanh, this one by erf");
     }
 
@@ -97,6 +103,11 @@ class GemmTrial final : public Trial {
     }
 
   private:
+    /// Where the library has no such epilogue.
+    void open_behind() {
+        behind_ = CublasLtBehind::open(problem_, std::make_shared<const Machine>(*options_.planned_for()), missing_);
+        if (behind_) missing_.clear();
+    }
     /// Each plan's kernel without a part; what does not compile so has its reason and no place among `works`.
     void add_parts(std::vector<TimedWork>& works, std::span<Measurement* const> rows, const TensorSets& sets,
                    std::vector<Timing>& timings) {
@@ -117,6 +128,7 @@ class GemmTrial final : public Trial {
     const MeasureOptions& options_;
     GemmReference reference_;
     const CublasLt* cublaslt_ = nullptr;
+    std::unique_ptr<const CublasLtBehind> behind_;
     std::string missing_ = "not asked for";
     std::size_t algorithms_ = 0;  ///< of cuBLASLt, timed first
     std::unique_ptr<const CublasLtLoop> loop_;  ///< of groups, timed behind them

@@ -1,0 +1,91 @@
+#include "rooftile/gemm/apart.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "rooftile/gemm/operation.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "tests/core/example.hpp"
+
+namespace rooftile {
+namespace {
+
+PlanSet planned_as(const std::string& words) {
+    const Given given = given_of(gemm_operation(), words);
+    return gemm_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), gemm_operation().problem(given),
+                                   gemm_operation().request(given, {.top = 4}));
+}
+const Step* step_of(const Plan& plan, std::string_view quantity) {
+    for (const Step& step : plan.derivation)
+        if (step.quantity == quantity) return &step;
+    return nullptr;
+}
+
+TEST(GemmApart, FusedIsWeighedAgainstTwoKernelsAndFaster) {
+    const PlanSet set = planned_as("--shape 4096x4096x4096 --epilogue d=gelu(acc+bias) --tensor bias:bf16[N]");
+    ASSERT_FALSE(set.plans.empty());
+    for (const Plan& plan : set.plans) {
+        EXPECT_TRUE(plan.parts.empty());
+        const Step* step = step_of(plan, "epilogue_apart");
+        ASSERT_TRUE(step);
+        EXPECT_EQ(step->value, 0);
+        // Sums of 4 B are written and read: 2 * 4 * 4096^2.
+        EXPECT_EQ(step->inputs.front().value, 2.0 * 4 * 4096 * 4096);
+    }
+}
+
+TEST(GemmApart, IsTwoPlansInOneWhereItIsAskedFor) {
+    const PlanSet set = planned_as("--shape 4096x4096x4096 --epilogue d=gelu(acc+bias) --tensor bias:bf16[N] --epilogue-apart on");
+    ASSERT_EQ(set.plans.size(), 1u);
+    const Plan& plan = set.plans.front();
+    ASSERT_EQ(plan.parts.size(), 2u);
+    EXPECT_EQ(plan.parts[0].operation->name(), "gemm");
+    EXPECT_EQ(plan.parts[1].operation->name(), "fuse");
+    EXPECT_NEAR(*plan.time_us, *plan.parts[0].time_us + *plan.parts[1].time_us, 1e-9);
+    EXPECT_EQ(plan.launches.size(), 2u);
+    EXPECT_GE(plan.launches.front().workspace_bytes, std::int64_t{4} * 4096 * 4096);
+    EXPECT_EQ(step_of(plan, "epilogue_apart")->value, 1);
+    EXPECT_EQ(plan.problem.own.as<GemmProblem>().c_type, Type::bf16);
+    // The configuration says it again, and a request made of it comes to the same.
+    const Given again = gemm_operation().given_of_config(gemm_operation().config_record(plan));
+    EXPECT_EQ(again.text("epilogue_apart"), "on");
+}
+
+TEST(GemmApart, IsTheOnlyOneWhereTheKernelTakesNoPairs) {
+    // 1032 columns are 64 steps of sixteen and a half.
+    for (const char* words : {"--shape 512x1032x512 --epilogue d=silu(gate)*up --pairs split", "--shape 512x1024x512 --b-major n --epilogue d=silu(gate)*up --pairs split",
+                              "--shape 512x1032x512 --epilogue d=silu(gate)*up --pairs interleaved"}) {
+        const PlanSet set = planned_as(words);
+        ASSERT_EQ(set.plans.size(), 1u) << words;
+        EXPECT_EQ(set.plans.front().parts.size(), 2u) << words;
+        EXPECT_FALSE(set.refusal) << words;
+        // Gates and ups are a batch of two products of the same A.
+        const auto& product = set.plans.front().parts[0].problem.own.as<GemmProblem>();
+        EXPECT_EQ(product.batch, 2) << words;
+        EXPECT_EQ(product.a_stride, 0) << words;
+    }
+    const PlanSet none = planned_as("--shape 512x1024x512 --b-major n --epilogue d=silu(gate)*up --pairs interleaved");
+    ASSERT_TRUE(none.plans.empty());
+    EXPECT_NE(none.refusal->message.find("give B k-major"), std::string::npos) << none.refusal->message;
+}
+
+TEST(GemmApart, LaysGatesAndUpsAsTheyAre) {
+    GemmProblem p = gemm_problem(64, 96, 128);
+    p.ldc = 48;
+    for (const Pairs pairs : {Pairs::interleaved, Pairs::split}) {
+        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, pairs);
+        const ProductAlone alone = product_alone(p);
+        ASSERT_TRUE(alone.why_not.empty()) << alone.why_not;
+        EXPECT_NO_THROW(check(alone.problem));
+        EXPECT_EQ(alone.problem.n, 48);
+        EXPECT_EQ(alone.problem.ldb, pairs == Pairs::interleaved ? 256 : 128);
+        EXPECT_EQ(alone.problem.b_stride, pairs == Pairs::interleaved ? 128 : 48 * 128);
+        EXPECT_EQ(alone.between_bytes(), 2.0 * 4 * 64 * 96);
+    }
+    p.ldc = 56;
+    EXPECT_NE(product_alone(p).why_not.find("rows of the result lie apart"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rooftile
