@@ -31,6 +31,10 @@ Constraint instruction_constraint(const GemmCandidate& c, const GemmProblem& pro
     if (c.swap_ab && problem.pairs() != Pairs::none)
         return Constraint::at(Reason::instruction, 1, 0, "pairs with A and B swapped: a gate and its up would stand in rows of their own");
     const GemmTile& t = c.tile;
+    constexpr int whole_sectors = 4 * Config::pair_step;  // of B: 16 columns of the result, 32 B of 16 bits
+    if (problem.pairs() != Pairs::none && t.tile_n % whole_sectors != 0)
+        return Constraint::at(Reason::instruction, whole_sectors, t.tile_n,
+                              "tile_n = {available} must be a multiple of {needed} with pairs of columns: half as many are stored, in whole sectors");
     const bool pingpong = c.schedule == Schedule::pingpong;
     const int rows = Config::wgmma_m * sharing_warpgroups(c);
     const int mma_m = c.swap_ab ? t.tile_n : t.tile_m;

@@ -1,0 +1,67 @@
+// Plans of products whose epilogue is of pairs of columns.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/search.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/machine/registry.hpp"
+
+namespace rooftile {
+namespace {
+
+GemmProblem swiglu(std::int64_t m, std::int64_t n, std::int64_t k, std::string_view text = "d = silu(gate) * up") {
+    GemmProblem p = gemm_problem(m, n, k);
+    p.epilogue = gemm_epilogue(m, n, p.c_type, 1, 0, text, {}, Scales::none, 1, Pairs::split);
+    p.ldc = n / 2;
+    return p;
+}
+
+TEST(GemmPairs, PlansStoreWholeSectorsAndSwapNothing) {
+    for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{4096, 28672, 4096}, {2048, 14336, 4096}, {8192, 8192, 2048}, {333, 1040, 200}, {16, 4096, 4096}}) {
+        for (const char* text : {"d = silu(gate) * up", "d = gelu(gate) * up; g = gate; u = up"}) {
+            const auto derived = derive(machine_by_id("h200-sxm"), swiglu(m, n, k, text));
+            ASSERT_TRUE(std::holds_alternative<Plans>(derived)) << m << "x" << n << "x" << k;
+            for (const GemmPlan& plan : std::get<Plans>(derived).plans) {
+                EXPECT_FALSE(plan.config.swap_ab);
+                EXPECT_EQ(plan.config.tile_n % 32, 0);
+                const Sm90GemmConfig config = kernel_config(plan);
+                EXPECT_EQ(config.stored_n(), plan.config.tile_n / 2 / plan.config.split_k);
+                EXPECT_EQ(config.stored_n() % config.epilogue_columns(), 0);
+                EXPECT_TRUE(!config.wide_epilogue_tiles() || config.epilogue_columns() % 32 == 16);
+            }
+        }
+    }
+}
+
+TEST(GemmPairs, SaysWhatWouldWork) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const auto refused = [&](const GemmProblem& p, const GemmRequest& request) {
+        const auto derived = derive(machine, p, request);
+        const auto* none = std::get_if<Infeasible>(&derived);
+        return none ? none->message : std::string();
+    };
+    GemmRequest fixed;
+    fixed.tile_n = 144;
+    EXPECT_NE(refused(swiglu(512, 1024, 512), fixed).find("must be a multiple of 32 with pairs"), std::string::npos) << refused(swiglu(512, 1024, 512), fixed);
+    GemmRequest swapped;
+    swapped.swap_ab = true;
+    EXPECT_NE(refused(swiglu(512, 1024, 512), swapped).find("leave it off"), std::string::npos);
+    EXPECT_NE(refused(swiglu(512, 1032, 512), {}).find("must be a multiple of 16"), std::string::npos);
+    GemmProblem by_n = gemm_problem(512, 1024, 512, Type::bf16, Major::k, Major::mn);
+    by_n.epilogue = swiglu(512, 1024, 512).epilogue, by_n.ldc = 512;
+    EXPECT_NE(refused(by_n, {}).find("give B k-major"), std::string::npos);
+}
+
+// Half of the result's bytes: what is stored, and what DRAM takes of it.
+TEST(GemmPairs, CountWhatIsStored) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const auto best = [&](const GemmProblem& p) { return std::get<Plans>(derive(machine, p)).plans.front(); };
+    const GemmPlan plain = best(gemm_problem(4096, 4096, 1024)), pairs = best(swiglu(4096, 4096, 1024));
+    EXPECT_EQ(*plain.prediction.moved_bytes - *pairs.prediction.moved_bytes, 4096 * 4096);  // 2 B of every second column
+    EXPECT_LT(*pairs.prediction.dram_lower_bound_bytes, *plain.prediction.dram_lower_bound_bytes);
+}
+
+}  // namespace
+}  // namespace rooftile
