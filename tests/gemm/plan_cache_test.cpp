@@ -112,7 +112,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 23 + 3 * 12 + 2 + 2 + 6 * 2 + 4 + 2 + 4);
+    EXPECT_EQ(questions.size(), 1u + 23 + 3 * 12 + 2 + 2 + 7 * 2 + 4 + 2 + 4);
 }
 
 TEST(PlanCache, ForgetsWhatWasAskedForLongestAgo) {
