@@ -75,7 +75,7 @@ std::vector<Field> make_fields() {
          "N/2 columns: \"d = silu(gate) * up\"",
          problem},
         {"tensor", "NAME:TYPE[SHAPE]",
-         "A tensor that the epilogue reads: \"bias:bf16[N]\", [M,1] one a row, [M,N] one an element; of a batch [B,M,N] too; repeatable", problem,
+         "A tensor that the epilogue reads: \"bias:bf16[N]\", [M,1] one a row, [M,N] one an element; of a batch [B,M,N] too, of groups [G,1,N]; repeatable", problem,
          FieldKind::list},
         {"batch", "B", "So many products of that shape, one matrix behind the other; default 1", problem},
         {"stride_a", "N", "Elements from one A of a batch to the next, 0: one A for all; default: dense", problem},

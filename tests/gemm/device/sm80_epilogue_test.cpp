@@ -22,7 +22,7 @@ struct Way {
     int tile_m, tile_n, tile_k, warpgroups, ctas_per_sm;
 };
 // One CTA an SM is persistent; wide and narrow warps.
-constexpr Way ways[] = {{128, 128, 32, 1, 1}, {64, 64, 32, 1, 2}, {128, 64, 64, 2, 1}, {16, 128, 64, 1, 1}, {64, 128, 32, 1, 3}, {32, 32, 64, 1, 4}};
+constexpr Way ways[] = {{128, 128, 32, 2, 1}, {64, 64, 32, 1, 2}, {128, 64, 64, 2, 1}, {16, 128, 64, 1, 1}, {64, 128, 32, 1, 3}, {32, 32, 64, 1, 4}};
 
 /// A batch in every other; its matrices one behind the other, apart, or side by side within their lines.
 GemmProblem drawn(Random& random, int index) {
@@ -46,7 +46,7 @@ TEST_F(Sm80EpilogueTest, EveryElementIsRight) {
     Random random(seed);
     std::vector<GemmPlan> plans;
     for (int i = 0; i < count; ++i)
-        for (int attempt = 0; std::size_t(i) == plans.size() && attempt < 200; ++attempt) {
+        for (int attempt = 0; std::size_t(i) == plans.size() && attempt < 1000; ++attempt) {
             const Way& way = ways[std::size_t(i) % std::size(ways)];
             GemmRequest r;
             r.kernel = find_gemm_kernel("sm80_gemm");
@@ -55,7 +55,7 @@ TEST_F(Sm80EpilogueTest, EveryElementIsRight) {
             const auto derived = derive(machine, drawn(random, i), r);
             if (const auto* found = std::get_if<Plans>(&derived)) plans.push_back(found->plans.front());
         }
-    ASSERT_EQ(plans.size(), std::size_t(count));
+    ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";
     const std::vector<KernelOutcome> kernels = compile_all(plans);
     const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
     double worst = 0;
