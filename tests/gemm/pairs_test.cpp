@@ -13,7 +13,7 @@ namespace {
 
 GemmProblem swiglu(std::int64_t m, std::int64_t n, std::int64_t k, std::string_view text = "d = silu(gate) * up") {
     GemmProblem p = gemm_problem(m, n, k);
-    p.epilogue = gemm_epilogue(m, n, p.c_type, 1, 0, text, {}, Scales::none, 1, Pairs::split);
+    p.epilogue = gemm_epilogue(m, n, p.c_type, 1, 0, text, {}, Scales::none, 1, 0, Pairs::split);
     p.ldc = n / 2;
     return p;
 }
