@@ -31,7 +31,7 @@ Record problem_record(const ExpressionGraph& problem) {
 
 Record config_record(const FusePlan& plan) {
     const FuseConfig& c = plan.config;
-    return {{"kernel", "fuse_" + std::string(name_of(c.form))},
+    Record record = {{"kernel", "fuse_" + std::string(name_of(c.form))},
             {"form", name_of(c.form)},
             {"row_storage", name_of(c.row_storage)},
             {"vector_width", c.vector_width},
@@ -46,8 +46,9 @@ Record config_record(const FusePlan& plan) {
             {"persistent", c.persistent},
             {"early_weights", c.early_weights},
             {"reduce_scope", reduce_scope_of(c)},
-            {"grid", c.grid > 0 ? Value(c.grid) : Value()},
-            {"row_splits", c.form == FuseForm::columns ? Value(c.row_splits) : Value()}};
+            {"grid", c.grid > 0 ? Value(c.grid) : Value()}};
+    if (c.form == FuseForm::columns) record.emplace_back("row_splits", c.row_splits);
+    return record;
 }
 
 Record resources_record(const FuseResources& r) {
