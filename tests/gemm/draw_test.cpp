@@ -104,10 +104,13 @@ TEST(GemmDraw, EpiloguesAreOfAllForms) {
     for (int i = 0; i < draws; ++i) {
         const GemmProblem p = drawn_gemm(random, {.law = "epilogue"});
         ASSERT_TRUE(p.epilogue) << text_of(p);
-        ++forms[p.epilogue->expression];
+        ++forms[p.epilogue->expression + " " + std::string(name_of(p.pairs()))];
+        if (p.pairs() == Pairs::none) continue;
+        EXPECT_EQ(p.n % 16, 0);
+        EXPECT_EQ(p.ldc, p.n / 2);
     }
-    EXPECT_EQ(forms.size(), 8u);
-    for (const auto& [form, count] : forms) EXPECT_NEAR(count, draws / 8, 0.04 * draws) << form;
+    EXPECT_EQ(forms.size(), 11u);
+    for (const auto& [form, count] : forms) EXPECT_NEAR(count, draws / 11, 0.04 * draws) << form;
 }
 
 TEST(GemmDraw, BatchesShareOperandsAndLieInAllWays) {
