@@ -103,8 +103,8 @@ DrawLaw attention_law(const DrawRequest& request) {
     static constexpr std::string_view laws[] = {"draw", "any"};
     if (laws[law_index(request, laws)] == "any")
         return {"any",
-                "1 to 16 heads, KV heads a divisor, rows of any multiple of 8 up to 256, half packed (1 to 64 sequences, some empty), else 1 to 4096 "
-                "queries and keys; any mask, type and layout, half with strides apart, half with an expression of scores, half with the log-sum-exp",
+                "1 to 16 heads, rows of any multiple of 8 up to 256; half packed, some sequences empty, else 1 to 4096 queries and keys; any mask, "
+                "type, layout; half each with strides, scores, log-sum-exp",
                 Mode::sustained};
     return {"draw",
             "prefill: 1024 to 131072 tokens, 64 to 32768 a sequence, 8 to 128 heads, KV heads a divisor, head dim 64, 96, 128, "

@@ -50,6 +50,11 @@ TEST(AttentionDraw, AnyReachesAllThatARequestSays) {
     EXPECT_EQ(dims.size(), 32u);
 }
 
+// What a suite's file takes.
+TEST(AttentionDraw, MeaningsFitTheirLine) {
+    for (const char* law : {"draw", "any"}) EXPECT_LE(attention_law({.law = law}).meaning.size(), 200u) << law;
+}
+
 // A suite is text: what is drawn is read again as it was.
 TEST(AttentionDraw, AnyIsReadAgainFromItsText) {
     Random random(2);
