@@ -5,9 +5,10 @@
 // Of a block a consumer computes S = X W1^T, makes H of it, and adds H W2^T to Y, which stays in registers through all blocks: the
 // sums of the one product lie in registers as the other wants its first operand.
 //
-// Two overlaps. In a warpgroup: the product S of the next block is issued before Y += H W2^T of this one, and the next block's
-// function runs while the latter does. Between warpgroups (`turns`): each has its S to itself, so that one's function runs beside
-// the others' products.
+// Two overlaps, and what they are worth. In a warpgroup the product S of the next block is issued before Y += H W2^T of this one, and the
+// next block's function runs while the latter ends. Between warpgroups one's function runs beside the others' products; with `turns` they
+// issue those one after the other. But additions and products of fp32 take from the tensor core what they get of registers: what
+// overlaps is waiting and special functions, the rest adds up (docs/facts.md 271).
 //
 // The grid is persistent: who is done takes the next tile from a counter. The producer asks for it when it has started the last copy
 // of a tile, some blocks before the consumers are through, and tells them beside X.
@@ -295,10 +296,10 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
             ptx::wgmma_fence();
             multiply_second<C>(sums, pairs, shared, w2_at.stage, block > 1);
             ptx::wgmma_commit();
-            ptx::wgmma_wait<1>();
-            // Only now: products of several warpgroups at once would end together, and their functions would run together behind them. Nobody
-            // waits for the turn behind the last one of a tile.
+            // Before the wait: ptxas moves the function over what stands behind it, and the others would wait for that too. Nobody waits for the
+            // turn behind the last one of a tile.
             if (C.turns && parties > 1 && !(block == blocks - 1 && warpgroup == parties - 1)) turns.pass();
+            ptx::wgmma_wait<1>();
 #pragma unroll
             for (int p = 0; p < products; ++p) pin(hidden[p]);
             release_block<C>(shared.w1_ring(), at.stage);

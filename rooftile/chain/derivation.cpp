@@ -90,13 +90,14 @@ class Writer {
         const auto unit = [&](const char* name, double cycles, const char* formula, const char* key, std::string what) {
             steps_.add(name, formula, {steps_.fact(key)}, cycles, "clk", std::move(what));
         };
-        unit("block.tensor", b.tensor, "2 tile_m tile_ff d (products + 1) / rate", "sm.count", "both products of a block");
+        unit("block.tensor", b.tensor, "2 tile_m tile_ff d (products + 1) / rate * wgmma.stretch", "wgmma.stretch", "both products of a block");
         const ActCost cost = act_cost(p_.act);
-        unit("block.act", b.act, "tile_m tile_ff max(instructions / lanes, exponentials / rate)", "rate.mufu",
-             fmt::format("{} instructions and {} special functions an element", number_text(cost.instructions), number_text(cost.exponentials)));
+        unit("block.special", b.special, "tile_m tile_ff specials / rate.mufu", "rate.mufu", fmt::format("{} special functions an element", number_text(cost.exponentials)));
+        unit("block.issue", b.issue, "tile_m tile_ff (instructions - specials) / lanes", "sm.partitions",
+             fmt::format("{} instructions an element; products hardly go on beside them", number_text(cost.instructions)));
         unit("block.shared", b.shared, "(filled + read) / shared.bandwidth", "shared.bandwidth", "copies in, operands out");
         unit("block.l2", max_known(b.port, b.l2), "filled / l2.bandwidth", "l2.bandwidth", "of an SM's share, and through its port");
-        steps_.add("block.all", "the longest, or one warpgroup's own chain of them", {of("chain", b.chain, "clk", "above")}, b.all, "clk",
+        steps_.add("block.all", "sqrt(tensor^2 + special^2) + issue, or shared memory, or L2, and a step", {of("together", b.together, "clk", "above")}, b.all, "clk",
                    fmt::format("bound by {}", name_of(b.bound)));
     }
 

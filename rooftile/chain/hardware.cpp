@@ -14,6 +14,7 @@ ChainHardware chain_hardware(const Machine& machine, Type type, std::vector<std:
     static_cast<MatrixHardware&>(hw) = matrix_hardware(machine, input, unknown);
     hw.exponentials_per_cycle = optional.number<OpsPerCycle>("rate.mufu", Per::sm);
     hw.issue_lanes = optional.count("sm.partitions") * warp_threads;
+    hw.product_stretch = known_or(optional.number<Ratio>("wgmma.stretch"), 1);
     hw.shared_bandwidth = optional.number<BytesPerCycle>("shared.bandwidth", Per::sm);
     hw.l2_port = optional.bandwidth_per_sm("l2.port");
     hw.l2_partitions = known_or(optional.count("l2.partitions"), 1);

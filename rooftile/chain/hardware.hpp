@@ -13,6 +13,7 @@ namespace rooftile {
 /// NaN: unknown.
 struct ChainHardware : MatrixHardware {
     double exponentials_per_cycle, issue_lanes;  ///< of one SM
+    double product_stretch;                      ///< of products beside other work
     double shared_bandwidth, l2_port;            ///< B/clk of one SM
     double l2_partitions;                        ///< of l2_bytes each
     double dram_copy_bandwidth;                  ///< B/s of as many reads as writes

@@ -31,16 +31,16 @@ double with_bytes(const ChainHardware& hw, const ProductTime& p, double bytes) {
 }  // namespace
 
 ActCost act_cost(ChainAct act) {
-    // Counted in kernels/expression/math.cuh, as it compiles; the rounding is half an instruction.
+    // Counted in the machine code of sm90_chain, an element of a warp each: half an instruction rounds a pair, half a one looks for NaN.
     switch (act) {
         case ChainAct::gelu:
-            return {11.5, 1};  // a polynomial of degree 7, exp2, a step and two products
+            return {12, 1};  // seven FFMA of a polynomial, exp2, a step and two products
         case ChainAct::silu:
-            return {5.5, 2};  // exp2 and a reciprocal
+            return {6, 2};  // exp2 and a reciprocal
         case ChainAct::relu:
-            return {1.5, 0};
+            return {2, 0};
         case ChainAct::swiglu:
-            return {6.5, 2};
+            return {7, 2};
     }
     return {};
 }
@@ -71,9 +71,12 @@ ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& p, const Cha
     const double products = k.hidden_products();
     const ActCost cost = act_cost(p.act);
     ChainBlock b{};
-    b.tensor = 2 * elements * k.d * (products + 1) / hw.flops_per_cycle;
-    b.act = max_known(elements * cost.instructions / hw.issue_lanes,
-                      cost.exponentials > 0 ? elements * cost.exponentials / hw.exponentials_per_cycle : 0);
+    b.tensor = 2 * elements * k.d * (products + 1) / hw.flops_per_cycle * hw.product_stretch;
+    b.special = cost.exponentials > 0 ? max_known(elements * cost.exponentials / hw.exponentials_per_cycle, 0) : 0;
+    b.issue = max_known(elements * (cost.instructions - cost.exponentials) / hw.issue_lanes, 0);
+    // While a warp issues additions and products of fp32 at their rate, the tensor core keeps a third of its own (docs/facts.md 271): what one
+    // gains the other loses. Special functions slow it by nothing, but a warp waits for each.
+    b.together = std::hypot(b.tensor, b.special) + b.issue;
     // Each warpgroup reads its rows of X once a block, and W1 and W2; the copies come in by the same port.
     const double filled = tile.resident ? 0 : k.w1_bytes() + k.w2_bytes();
     const double read = element_bytes * (products * tile.tile_m * k.d + warpgroups * tile.tile_ff * k.d * (products + 1));
@@ -84,13 +87,11 @@ ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& p, const Cha
         double cycles;
         Bound bound;
     };
-    const Unit units[] = {{b.tensor, Bound::tensor}, {b.act, Bound::issue}, {b.shared, Bound::shared}, {max_known(b.port, b.l2), Bound::l2}};
+    const Bound own = b.tensor >= std::max(b.special, b.issue) ? Bound::tensor : Bound::issue;
+    const Unit units[] = {{b.together, own}, {b.shared, Bound::shared}, {max_known(b.port, b.l2), Bound::l2}};
     double longest = 0;
     for (const Unit& unit : units)
         if (unit.cycles > longest) longest = unit.cycles, b.bound = unit.bound;
-    const double own = b.tensor / warpgroups, hidden_share = products / (products + 1);
-    b.chain = own * hidden_share + std::max(own * (1 - hidden_share), max_known(b.act, 0) / warpgroups);
-    if (b.chain > longest) longest = b.chain, b.bound = Bound::latency;
     b.all = longest + max_known(hw.step_cycles, 0);
     if (std::isnan(b.tensor)) b.all = unknown_number;
     return b;
@@ -111,10 +112,9 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
     double block = out.block.all;
     const double load = hw.load_latency + max_known(out.block.port, out.block.l2);
     if (const double shown = load - (tile.stages - 1) * block; shown > 0 && !tile.resident) block += shown / tile.stages;
-    // A tile's first product, its function and its last product stand alone, and Y leaves by the port that X came by.
-    const double alone = out.block.tensor + max_known(out.block.act, 0);
+    // Y leaves by the port that X came by, and a residual comes once more.
     const double row_bytes = double(tile.tile_m) * double(p.d) * element_bytes;
-    out.turn = std::max(0.0, alone - block) + max_known(row_bytes / hw.l2_port, 0) * (p.residual ? 2 : 1);
+    out.turn = max_known(row_bytes / hw.l2_port, 0) * (p.residual ? 2 : 1);
     const double rounds = std::ceil(out.tiles / hw.sms);
     const double cycles = rounds * (out.blocks * block + out.turn);
     ChainTime& t = out.time;

@@ -36,8 +36,9 @@ ChainTime persistent_time(const ChainHardware& hw, const ProductTime& first, con
 
 /// What a block of form on_chip takes of a CTA's units, in cycles.
 struct ChainBlock {
-    double tensor, act, shared, port, l2;
-    double chain;  ///< of one warpgroup: its product with W1, then the function beside its product with W2
+    double tensor, special, issue;  ///< products; special functions; what else is issued for the function
+    double together;                ///< of those three: only special functions run beside products
+    double shared, port, l2;
     double all = 0;
     Bound bound = Bound::tensor;
 };
