@@ -53,8 +53,9 @@ constexpr bool obeys_the_hardware() {
         !C.overlapped_epilogue
             || (C.schedule == Schedule::cooperative && C.split_k == 1 && C.tma_store && C.result_bytes() == 2),
         "an overlapped epilogue needs its warpgroup on every tile, whole sums, TMA, and half the registers for what waits");
-    static_assert(C.operand_bytes() == bytes_of(C.b_type) && C.operand_bytes() <= 2 && C.result_bytes() >= 2,
+    static_assert(C.operand_bytes() == bytes_of(C.b_type) && C.operand_bytes() <= 2 && (C.result_bytes() > 1 || !C.swap_ab),
                   "types of this kernel");
+    static_assert(!C.tma_store || C.epilogue_columns() * C.result_bytes() >= Sm90GemmConfig::tma_bytes, "a box has 16 B of a row");
     static_assert(!C.promoted || (is_fp8(C.type) && C.schedule == Schedule::cooperative && !C.overlapped_epilogue),
                   "one warpgroup promotes its sums beside another's products");
     static_assert(!C.block_scales || (C.promoted && !C.swap_ab && C.tile_k == Sm90GemmConfig::scale_block

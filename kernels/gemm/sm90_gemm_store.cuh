@@ -13,12 +13,16 @@ namespace rooftile {
 template <Sm90GemmConfig C>
 using Sm90Accumulators = float[C.wgmma_rows()][C.row_accumulators()];
 
-template <bool fp32>
+template <int bytes>
 struct Sm90ElementOf {
     using type = unsigned short;
 };
 template <>
-struct Sm90ElementOf<true> {
+struct Sm90ElementOf<1> {
+    using type = unsigned char;
+};
+template <>
+struct Sm90ElementOf<4> {
     using type = float;
 };
 
@@ -176,6 +180,23 @@ __device__ void write_epilogue_tile(unsigned to, const Sums& sums, int i, int ha
             const int row = lane / 4 + e / 2 % 2 * 8, x = e / 4 * 8 + lane % 4 * 2;
             const unsigned at = to + row * row_bytes + x * 4;
             ptx::store_shared_2(at ^ ((at >> 7 & swizzle_mask) << 4), &values[e]);
+        }
+    } else if constexpr (C.result_bytes() == 1) {
+        // Two bytes a thread of each eight columns. Neighbours give each other theirs of every other eight, and write words.
+        unsigned pairs[epilogue_columns / 4];
+        sums.pairs(pairs, i, column / 2);
+        constexpr unsigned swizzle_mask = C.epilogue_swizzle_bytes() > 0 ? row_bytes / 16 - 1 : 0;
+        const bool odd = lane % 2 != 0;
+#pragma unroll
+        for (int e = 0; e < epilogue_columns / 4; e += 4) {
+#pragma unroll
+            for (int down = 0; down < 2; ++down) {  // rows of eight
+                const unsigned first = pairs[e + down], second = pairs[e + 2 + down];
+                const unsigned other = __shfl_xor_sync(0xffffffffu, odd ? first : second, 1);
+                const unsigned word = odd ? other | second << 16 : first | other << 16;
+                const unsigned at = to + (lane / 4 + 8 * down) * row_bytes + e * 4 + (odd ? 8 : 0) + lane % 4 / 2 * 4;
+                ptx::store_shared(at ^ ((at >> 7 & swizzle_mask) << 4), word);
+            }
         }
     } else if constexpr (C.wide_epilogue_tiles()) {
         unsigned pairs[epilogue_columns / 8];  // of one half, one from each matrix
@@ -338,7 +359,7 @@ __device__ void store_by_tma(const Sums& sums, Sm90Target<C>& target) {
 
 /// An element of C as it is stored.
 template <Sm90GemmConfig C>
-using Sm90Element = typename Sm90ElementOf<C.c_type == Type::fp32>::type;
+using Sm90Element = typename Sm90ElementOf<C.result_bytes()>::type;
 
 /// Two neighbours of a part's sums as they are stored.
 template <Sm90GemmConfig C, class Sums>
@@ -348,7 +369,7 @@ __device__ void finished_pair(Sm90Element<C> (&to)[2], const Sums& sums, int i, 
     } else {
         unsigned pair[1];
         sums.pairs(pair, i, j);
-        to[0] = static_cast<unsigned short>(pair[0]), to[1] = static_cast<unsigned short>(pair[0] >> 16);
+        to[0] = static_cast<Sm90Element<C>>(pair[0]), to[1] = static_cast<Sm90Element<C>>(pair[0] >> 8 * C.result_bytes());
     }
 }
 

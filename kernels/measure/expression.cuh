@@ -6,6 +6,7 @@
 #include "kernels/expression/row_meaning.hpp"
 #include "kernels/measure/expression_arguments.hpp"
 #include "kernels/measure/fill.cuh"
+#include "kernels/measure/saturate.hpp"
 
 namespace rooftile {
 
@@ -223,6 +224,16 @@ __device__ inline long long got_place(const JudgeArguments& p, long long i) {
     return p.pitch == 0 ? i : i / p.columns * p.pitch + i % p.columns;
 }
 
+__device__ inline double stored_value(const JudgeArguments& p, int result, long long i) {
+    const long long at = got_place(p, i);
+    return is_fp8(p.stored) ? value_of_bits(static_cast<const unsigned char*>(p.got[result])[at], p.stored) : element_at(p.got[result], p.element, at);
+}
+__device__ inline BoundedVerdict judge_stored(const JudgeArguments& p, int result, long long i) {
+    const double got = stored_value(p, result, i);
+    const Bounded expected = value_at(p.expected, i);
+    return is_fp8(p.stored) ? judge_saturated(got, expected, p.stored) : judge(got, expected, p.element);
+}
+
 /// Adds to `records`, an entry a result and CTA, which begin as zeros.
 __global__ void __launch_bounds__(reference_threads)
     judge_elements(const __grid_constant__ JudgeArguments p, JudgeRecord* records) {
@@ -234,8 +245,7 @@ __global__ void __launch_bounds__(reference_threads)
         JudgeTally mine;
         for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count;
              i += step) {
-            const BoundedVerdict v =
-                judge(element_at(p.got[result], p.element, got_place(p, i)), value_at(p.expected, i), p.element);
+            const BoundedVerdict v = judge_stored(p, result, i);
             mine.wrong += v.ratio > 1;
             mine.undecided += v.undecided;
             if (v.ratio > mine.ratio) {
@@ -249,12 +259,10 @@ __global__ void __launch_bounds__(reference_threads)
         record.wrong += all.wrong;
         record.undecided += all.undecided;
         if (all.ratio <= record.ratio) continue;
-        const double got = element_at(p.got[result], p.element, got_place(p, all.place));
-        const Bounded expected = value_at(p.expected, all.place);
         record.ratio = all.ratio;
-        record.got = got;
-        record.expected = expected.value;
-        record.bound = judge(got, expected, p.element).bound;
+        record.got = stored_value(p, result, all.place);
+        record.expected = value_at(p.expected, all.place).value;
+        record.bound = judge_stored(p, result, all.place).bound;
         record.element = p.first + all.place;
     }
 }

@@ -57,6 +57,7 @@ constexpr int max_judged = 8;  ///< results that one evaluation judges
 struct JudgeArguments {
     BoundedView expected;
     Element element;
+    Type stored = Type::fp32;  ///< of 8 bits: what `element`, which is then fp32, is rounded to where results are stored
     int results;
     const void* got[max_judged];
     long long count;

@@ -10,6 +10,7 @@
 #include "kernels/expression/bounded.hpp"
 #include "kernels/measure/arguments.hpp"
 #include "kernels/measure/numbers.hpp"
+#include "kernels/measure/saturate.hpp"
 
 namespace rooftile {
 
@@ -154,6 +155,8 @@ __device__ inline void verify_multiply(const double (*a)[VerifyTile::pitch],
 
 template <bool exact>
 __device__ inline Verdict verify_element(const VerifyArguments& p, unsigned got, double sum, double sigma) {
+    if (is_fp8(p.type))
+        return exact ? judge_exact_saturated(got, sum, p.type) : judge_bounded_saturated(got, sum, fabs(sigma), p.model, p.type);
     if constexpr (exact) return judge_exact(got, sum, p.type);
     else return judge_bounded(got, sum, fabs(sigma), p.model, p.type);
 }
@@ -244,7 +247,9 @@ __device__ inline void verify_record(const VerifyArguments& p, const void* c, Ve
         if (place.inside(p, e)) {
             const long long row = place.row(e), column = place.column(e);
             const long long at = row * p.c_m_stride + column;
-            const unsigned got = p.type == Type::fp32 ? static_cast<const unsigned*>(c)[at] : static_cast<const unsigned short*>(c)[at];
+            const unsigned got = p.type == Type::fp32 ? static_cast<const unsigned*>(c)[at]
+                                 : is_fp8(p.type)     ? static_cast<const unsigned char*>(c)[at]
+                                                      : static_cast<const unsigned short*>(c)[at];
             const Verdict v = verify_element<exact>(p, got, sum[0], sigma[0]);
             part.wrong += !(v.ratio <= 1.0);
             if constexpr (!exact) {

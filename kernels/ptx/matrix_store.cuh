@@ -31,13 +31,20 @@ __device__ inline void store_matrix_x2_transposed(unsigned shared, unsigned r0, 
                  : "memory");
 }
 
-/// Two fp32 values rounded to nearest even, `low` in the lower half.
+/// Two fp32 values rounded to nearest even, `low` in the lower half; of 8 bits in the lower half of the word, and what is larger than
+/// the largest number, Inf too, is that number.
 template <Type type>
 __device__ inline unsigned pack2(float low, float high) {
     unsigned packed;
     if constexpr (type == Type::bf16)
         asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-    else asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    else if constexpr (type == Type::fp16) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+    else {
+        unsigned short pair;
+        if constexpr (type == Type::fp8_e4m3) asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+        else asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+        packed = pair;
+    }
     return packed;
 }
 

@@ -118,7 +118,8 @@ void check_pairs(std::int64_t n, double beta, std::string_view expression, Scale
 
 constexpr std::size_t most_results = 3;  // as Sm90GemmConfig has it
 
-std::string_view name_of_result(Type type) { return type == Type::bf16 ? "bf16" : type == Type::fp16 ? "fp16" : "fp32"; }
+/// Of what is added to a result of that type.
+std::string_view name_of_added(Type type) { return type == Type::fp16 ? "fp16" : type == Type::fp32 ? "fp32" : "bf16"; }
 
 /// Of groups B has its own in each.
 std::vector<std::string> scale_tensors(Scales scales, bool groups) {
@@ -232,7 +233,7 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     const auto is_c = [](const TensorDeclaration& t) { return t.name == beta_name; };
     if (beta != 0 && std::ranges::none_of(declared, is_c))
         throw RequestError(fmt::format("beta = {}: there is no c to add; give --tensor \"c:{}[M,N]\"", beta,
-                                       name_of_result(result)));
+                                       name_of_added(result)));
     const bool scaled = alpha != 1 || beta != 0 || scales != Scales::none;
     std::string text;
     if (pairs != Pairs::none) {
@@ -274,12 +275,15 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
         throw RequestError(fmt::format("epilogue: {} results; up to {} are stored, the first of which is D", out.results(), most_results));
     if (groups > 0 && out.results() > 1)
         throw RequestError(fmt::format("epilogue: {} results of groups: not supported yet; one is stored", out.results()));
+    if (is_fp8(result) && (pairs != Pairs::none || out.results() > 1))
+        throw RequestError("epilogue: pairs of columns and several results are of 16 and 32 bits so far; give a result of bf16, fp16 or fp32");
     for (const GraphOutput& result_of : out.graph.outputs) {
         const GraphNode& stored = out.graph.nodes[std::size_t(result_of.node)];
         if (stored.shape != Shape{m, columns} || !is_floating(stored.element))
             throw RequestError(fmt::format("epilogue: {} is {} {}; it must be a number for each of [{},{}]", result_of.name,
                                            name_of(stored.element), text_of(stored.shape), m, columns));
     }
+    // Results of 8 bits are rounded from fp32 where they are stored.
     for (GraphOutput& result_of : out.graph.outputs)
         give_type(out.graph, result_of, result == Type::bf16 ? Element::bf16 : result == Type::fp16 ? Element::fp16 : Element::fp32);
     out.issue = issue_of(out.graph);

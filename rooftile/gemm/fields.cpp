@@ -52,7 +52,7 @@ std::vector<Field> make_fields() {
         {"k", "K", "Columns of A, rows of B", problem},
         {"shape", "MxNxK", "All three at once", problem},
         {"type", "TYPE", "bf16 (default) or fp16, for A, B and C; fp32 accumulation", problem},
-        {"types", "A,B,D", "Of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of the result bf16, fp16, fp32", problem, FieldKind::text},
+        {"types", "A,B,D", "Of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32", problem, FieldKind::text},
         {"scales", "NAME",
          "none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row: by one a row of A and column of B; block: each 128 of K by one a row of A and one a 128 columns of B",
          problem},

@@ -37,7 +37,7 @@ void check_types(const GemmProblem& p) {
     if (is_fp8(p.a_type) != is_fp8(p.b_type) || (!is_fp8(p.a_type) && p.a_type != p.b_type))
         refuse("no instruction multiplies the two; a and b are both bf16, both fp16, or fp8_e4m3 and fp8_e5m2 in any pair");
     if (p.a_type == Type::fp32) refuse("products of fp32 are not supported yet; bf16, fp16 or fp8 for a and b");
-    if (is_fp8(p.c_type)) refuse("results of 8 bits are not supported yet; bf16, fp16 or fp32");
+    if (is_fp8(p.c_type) && !is_fp8(p.a_type)) refuse(p.a_type == Type::fp16 ? "results of 8 bits are of operands of 8 bits; fp16 or fp32" : "results of 8 bits are of operands of 8 bits; bf16 or fp32");
     if (!is_fp8(p.a_type) && p.c_type != p.a_type && p.c_type != Type::fp32)
         refuse("of 16-bit operands the result is of their type or fp32");
 }

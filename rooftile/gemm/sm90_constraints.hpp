@@ -97,11 +97,14 @@ class ConstraintChecker {
 
     bool parts_stop() {
         const GemmTile& t = c_.tile;
-        const int whole_columns = (config_.pairs ? 2 : 1) * 8 * t.split_k;
-        if (config_.mma_n() % whole_columns != 0)
+        // Of 8 bits sixteen columns are the least that TMA stores.
+        const int least = (config_.pairs ? 2 : 1) * (config_.result_bytes() == 1 ? 16 : 8);
+        if (config_.mma_n() % (least * t.split_k) != 0)
             return stop(Constraint::at(
-                Reason::instruction, whole_columns, config_.mma_n(),
-                config_.swap_ab
+                Reason::instruction, least * t.split_k, config_.mma_n(),
+                config_.result_bytes() == 1 ? "tile_n = {available} must be a multiple of {needed}: each part of K stores its share of the columns, sixteen "
+                                              "at a time"
+                : config_.swap_ab
                     ? "with A and B swapped tile_m = {available} must be a multiple of {needed}: each "
                       "part of K stores its share of the rows, eight at a time"
                     : "tile_n = {available} must be a multiple of {needed}: each part of K stores its "
@@ -169,7 +172,7 @@ class ConstraintChecker {
         if (c_.epilogue_tile_n > 0) return c_.epilogue_tile_n;
         const int share = config_.stored_n(), narrow = config_.swizzled_columns(share),
                   wide = config_.odd_columns(share);
-        if (wide <= narrow || config_.result_bytes() > 2 || config_.overlapped_epilogue || config_.adds_up()) return narrow;
+        if (wide <= narrow || config_.result_bytes() != 2 || config_.overlapped_epilogue || config_.adds_up()) return narrow;
         const auto stages = [&](int columns) {
             Config config = config_;
             config.epilogue_tile_n = columns;

@@ -19,7 +19,7 @@ Constraint promotion_constraint(const GemmCandidate& c, const GemmProblem& p) {
                               "sums are promoted beside another warpgroup's products, for which it would wait in pingpong; take cooperative");
     if (!p.block_scales()) return Constraint::none();
     if (c.swap_ab) return Constraint::at(Reason::instruction, 1, 0, "with scales of blocks A and B are not swapped: every column would have a scale of its own");
-    constexpr int block = Sm90GemmConfig::scale_block;  // narrower tiles, which the kernel would take, no GPU has shown to be right yet
+    constexpr int block = Sm90GemmConfig::scale_block;  // of other widths none was faster (docs/facts.md 252)
     return c.tile.tile_n == block ? Constraint::none()
                                   : Constraint::at(Reason::instruction, block, c.tile.tile_n,
                                                    "tile_n = {available} must be {needed}: a scale of B is of so many columns");
@@ -27,6 +27,9 @@ Constraint promotion_constraint(const GemmCandidate& c, const GemmProblem& p) {
 
 Constraint instruction_constraint(const GemmCandidate& c, const GemmProblem& problem) {
     const Type type = problem.a_type;
+    if (c.swap_ab && is_fp8(problem.c_type))
+        return Constraint::at(Reason::instruction, 1, 0,
+                              "with a result of 8 bits A and B are not swapped: a tile is turned by matrices of 16 bits; leave swap_ab off");
     if (const Constraint constraint = promotion_constraint(c, problem)) return constraint;
     if (c.swap_ab && problem.pairs() != Pairs::none)
         return Constraint::at(Reason::instruction, 1, 0, "pairs with A and B swapped: a gate and its up would stand in rows of their own");

@@ -42,6 +42,7 @@ const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
         return "no overlapped epilogue with K in parts: they exchange their sums through the ring, at once";
     if (c.in_pieces)
         return "no overlapped epilogue with K in pieces: a CTA has one tile, and no products after it";
+    if (c.result_bytes() == 1) return "no overlapped epilogue of 8-bit results: what waits would take the registers of 16-bit ones";
     if (c.result_bytes() > 2) return "no overlapped epilogue of fp32 results: what waits would take as many registers as the sums";
     if (c.expression)
         return "no overlapped epilogue with an expression: what waits to be stored would be finished first, at once";

@@ -486,6 +486,7 @@ std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, std::span<con
         JudgeArguments p{};
         p.expected = part.view(node);
         p.element = part.node(node).element;
+        p.stored = stored_;
         p.count = elements_of(part.node(node).shape);
         p.first = part.first_of(node);
         if (p.count == 0) return;
@@ -496,7 +497,7 @@ std::vector<CaseOutcome> ExpressionReference::judge(Stream stream, std::span<con
             p.results = int(std::min<std::size_t>(max_judged, results.size() - first));
             for (int r = 0; r < p.results; ++r)
                 p.got[r] = static_cast<const char*>(results[first + std::size_t(r)][o])
-                           + before * bytes_of(p.element);
+                           + before * (is_fp8(stored_) ? bytes_of(stored_) : bytes_of(p.element));
             Launch all = grid(0, stream);
             all.grid_x = unsigned(ctas);
             const DevicePointer to =

@@ -133,6 +133,14 @@ inline Mutant block_of_bytes_dropped(std::int64_t k) {
     return {"a block of 128 products of 8 bits is dropped", bytes(k), block_dropped(k).replacements};
 }
 
+/// Results of 8 bits, of which neighbours give each other two of every four.
+inline Mutant neighbours_bytes_swapped() {
+    return {"every other word of 8-bit results has its halves swapped",
+            with_k("--types fp8_e4m3,fp8_e4m3,fp8_e4m3 --m 256 --n 256 --tile 128x128x128 --consumer-warpgroups 2 --schedule cooperative --split-k 1 "
+                   "--cluster 1x1", 512),
+            {{sm90_store, "odd ? other | second << 16 :", "odd ? second | other << 16 :"}}};
+}
+
 // Scales of blocks: tiles of 128 columns, each of its own scale.
 inline std::string in_scaled_blocks(const std::string& sizes) {
     return with_k("--types fp8_e4m3,fp8_e4m3,bf16 --scales block --tile 128x128x128 --consumer-warpgroups 2 --split-k 1 --cluster 1x1 " + sizes, 1024);
@@ -639,6 +647,7 @@ inline std::vector<Mutant> all() {
                                scale_of_other_columns(),
                                scales_of_rows_swapped(),
                                promoted_stale_sums(),
+                               neighbours_bytes_swapped(),
                                turned_rows_swapped(),
                                turned_row_past_c(),
                                ampere_tail_of_k_dropped(),

@@ -44,7 +44,7 @@ struct CublasLt::State {
     std::vector<api::Heuristic> algorithms;
     CublasLtEpilogue epilogue{};
     std::size_t first_operand = 2;
-    bool block_scales = false;
+    bool block_scales = false, result_is_fp8 = false;  // to which nothing is added
 
     ~State() {
         if (!opened) return;
@@ -134,7 +134,7 @@ std::string set_up(CublasLt::State& s, const GemmProblem& p) {
         && call("cublasLtMatrixLayoutCreate", create_layout(f, s.left, p.b_type, shape.left))
         && call("cublasLtMatrixLayoutCreate", create_layout(f, s.right, p.a_type, shape.right))
         && call("cublasLtMatrixLayoutCreate", create_layout(f, s.result, p.c_type, shape.result))
-        && call("cublasLtMatrixLayoutCreate", create_layout(f, s.added, p.c_type, added_layout(shape.result, s.epilogue)))
+        && call("cublasLtMatrixLayoutCreate", create_layout(f, s.added, s.result_is_fp8 ? Type::bf16 : p.c_type, added_layout(shape.result, s.epilogue)))
         && call("cublasLtMatmulPreferenceCreate", f.preference_create(&s.preference))
         && call("cublasLtMatmulPreferenceSetAttribute",
                 f.preference_set(s.preference, api::preference_max_workspace, &workspace, sizeof workspace));
@@ -207,7 +207,7 @@ std::unique_ptr<CublasLt> CublasLt::open(const GemmProblem& problem, std::string
     const auto epilogue = cublaslt_epilogue(problem, missing);
     if (!epilogue) return nullptr;
     state->epilogue = *epilogue;
-    state->first_operand = problem.first_operand(), state->block_scales = problem.block_scales();
+    state->first_operand = problem.first_operand(), state->block_scales = problem.block_scales(), state->result_is_fp8 = is_fp8(problem.c_type);
     if (missing = set_up(*state, problem); !missing.empty()) return nullptr;
 
     state->algorithms.resize(cublaslt_algorithms);
@@ -245,8 +245,9 @@ void CublasLt::launch(int index, Stream stream, std::span<void* const> tensors) 
     point(api::desc_bias_pointer, e.bias);
     point(api::desc_a_scale_pointer, e.scale_b);  // its A is our B
     point(api::desc_b_scale_pointer, e.scale_a);
+    point(api::desc_d_scale_pointer, e.scale_d);
     void* result = tensors.back();
-    const void* added = e.residual ? operand(*e.residual) : result;
+    const void* added = e.residual ? operand(*e.residual) : s.result_is_fp8 ? nullptr : result;
     const int status =
         opened.f.matmul(opened.handle, s.description, &e.alpha, tensors[1], s.left, tensors[0], s.right, &e.beta, added,
                         s.added, result, s.result, &s.algorithms[static_cast<std::size_t>(index)].algorithm,

@@ -16,7 +16,7 @@ inline constexpr int operation_none = 0, operation_transpose = 1;  // cublasOper
 
 inline constexpr int desc_transpose_a = 3, desc_transpose_b = 4;  // cublasLtMatmulDescAttributes_t, int32
 // The same: an int32 of cublasLtEpilogue_t, addresses, an int8.
-inline constexpr int desc_epilogue = 7, desc_bias_pointer = 8, desc_a_scale_pointer = 17, desc_b_scale_pointer = 18,
+inline constexpr int desc_epilogue = 7, desc_bias_pointer = 8, desc_a_scale_pointer = 17, desc_b_scale_pointer = 18, desc_d_scale_pointer = 20,
                      desc_fast_accum = 25, desc_a_scale_mode = 31, desc_b_scale_mode = 32;
 inline constexpr int scale_outer = 3, scale_1x128 = 4, scale_128x128 = 5;  // cublasLtMatmulMatrixScale_t, int32
 inline constexpr int epilogue_default = 1, epilogue_relu = 2, epilogue_bias = 4, epilogue_gelu = 32;  // cublasLtEpilogue_t

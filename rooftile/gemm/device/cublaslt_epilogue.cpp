@@ -18,6 +18,7 @@ class Matcher {
     std::optional<CublasLtEpilogue> match() {
         int last = graph_.outputs.front().node;
         if (node(last).op == Op::cast) last = node(last).operands.front();
+        if (is_fp8(problem_.c_type)) last = without_result_scale(last);
         int activation = 0;
         if (const std::string_view name = name_of(node(last).op); name == "relu" || name == "gelu" || name == "gelu_tanh") {
             activation = name == "relu" ? api::epilogue_relu : api::epilogue_gelu;
@@ -32,6 +33,20 @@ class Matcher {
 
   private:
     const GraphNode& node(int i) const { return graph_.nodes[std::size_t(i)]; }
+
+    /// A result of 8 bits may be one number of device memory times the rest, of any name but the operands' own.
+    int without_result_scale(int i) {
+        const GraphNode& n = node(i);
+        for (int of = 0; n.op == Op::multiply && of < 2; ++of) {
+            const GraphNode& by = node(n.operands[std::size_t(1 - of)]);
+            if (by.op != Op::input || by.name == "scale_a" || by.name == "scale_b" || n.operands[std::size_t(1 - of)] == graph_.inputs.front()) continue;
+            const std::size_t operand = operand_of(n.operands[std::size_t(1 - of)]);
+            if (!epilogue_.operands[operand].is_one() || by.element != Element::fp32) continue;
+            out_.scale_d = operand;
+            return n.operands[std::size_t(of)];
+        }
+        return i;
+    }
 
     /// Whether `i`, times `factor`, is a sum of terms that the library has.
     bool sum(int i, double factor) {
@@ -65,8 +80,9 @@ class Matcher {
         const std::size_t operand = operand_of(i);
         const EpilogueOperand& o = epilogue_.operands[operand];
         const Element result = problem_.c_type == Type::bf16 ? Element::bf16 : problem_.c_type == Type::fp16 ? Element::fp16 : Element::fp32;
-        // Of a batch the library takes one bias for all, and a C for each.
-        if (!o.by_column || o.element != result || (problem_.batch > 1 && o.by_product != o.by_row)) return false;
+        // What it adds to a result of 8 bits it takes in other types, which are not told here. Of a batch it takes one bias for all, and a
+        // C for each.
+        if (is_fp8(problem_.c_type) || !o.by_column || o.element != result || (problem_.batch > 1 && o.by_product != o.by_row)) return false;
         std::optional<std::size_t>& place = o.by_row ? out_.residual : out_.bias;
         if (place || (!o.by_row && factor != 1)) return false;
         place = operand;

@@ -12,7 +12,7 @@ namespace rooftile {
 struct CublasLtEpilogue {
     int kind;  ///< of cublasLtEpilogue_t
     float alpha = 1, beta = 0;
-    std::optional<std::size_t> bias{}, residual{}, scale_a{}, scale_b{};
+    std::optional<std::size_t> bias{}, residual{}, scale_a{}, scale_b{}, scale_d{};
     bool outer_scales = false;  ///< one a row of A and a column of B
     bool other_gelu = false;  ///< the problem's is by erf, and the library has the one by tanh alone
 };

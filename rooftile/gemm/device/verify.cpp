@@ -116,6 +116,7 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
     std::vector<std::int64_t> pitches(problem.results(), problem.result_n());
     pitches.front() = problem.ldc;
     epilogue_->set_result_pitches(std::move(pitches));
+    if (is_fp8(problem.c_type)) epilogue_->set_stored(problem.c_type);
 }
 
 std::span<const VerifyCase> GemmReference::cases() const {

@@ -25,6 +25,7 @@ static_assert(api::desc_epilogue == CUBLASLT_MATMUL_DESC_EPILOGUE);
 static_assert(api::desc_bias_pointer == CUBLASLT_MATMUL_DESC_BIAS_POINTER);
 static_assert(api::desc_a_scale_pointer == CUBLASLT_MATMUL_DESC_A_SCALE_POINTER);
 static_assert(api::desc_b_scale_pointer == CUBLASLT_MATMUL_DESC_B_SCALE_POINTER);
+static_assert(api::desc_d_scale_pointer == CUBLASLT_MATMUL_DESC_D_SCALE_POINTER);
 static_assert(api::desc_fast_accum == CUBLASLT_MATMUL_DESC_FAST_ACCUM);
 static_assert(api::epilogue_default == CUBLASLT_EPILOGUE_DEFAULT && api::epilogue_relu == CUBLASLT_EPILOGUE_RELU);
 static_assert(api::epilogue_bias == CUBLASLT_EPILOGUE_BIAS && api::epilogue_gelu == CUBLASLT_EPILOGUE_GELU);

@@ -89,6 +89,7 @@ TEST_F(WrongOnPurpose, GemmTurnedRowPastC) { caught(gemm_mutants::turned_row_pas
 TEST_F(WrongOnPurpose, GemmScaleOfAnotherBlock) { caught(gemm_mutants::scale_of_another_block(), By::random); }
 TEST_F(WrongOnPurpose, GemmScaleOfOtherColumns) { caught(gemm_mutants::scale_of_other_columns(), By::random); }
 TEST_F(WrongOnPurpose, GemmScalesOfRowsSwapped) { caught(gemm_mutants::scales_of_rows_swapped(), By::random); }
+TEST_F(WrongOnPurpose, GemmNeighboursBytesSwapped) { caught(gemm_mutants::neighbours_bytes_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmPromotedStaleSums) { caught(gemm_mutants::promoted_stale_sums(), By::random); }
 
 TEST_F(WrongOnPurpose, GemmPackedLinesRunOn) { caught(gemm_mutants::packed_lines_run_on(), By::random); }

@@ -126,6 +126,30 @@ class Linear(unittest.TestCase):
             with self.assertRaisesRegex(rooftile.RequestError, message):
                 rt.gemm(a, b.t(), types=types, scales="block", **named)
 
+    def test_results_of_eight_bits(self):
+        k, one = 64, torch.ones((), device="cuda")
+        a, b = torch.zeros(32, k, device="cuda"), torch.zeros(32, k, device="cuda")
+        a[0, 0], a[1] = 448, torch.randint(-8, 9, (k,), device="cuda")
+        b[:, 0], b[0, 1:] = torch.arange(32, device="cuda") - 16, torch.randint(-8, 9, (k - 1,), device="cuda")
+        b[5, 0] = float("nan")
+        a, b = a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn)
+        exact = a.float() @ b.float().t()
+        for name, dtype in (("fp8_e4m3", torch.float8_e4m3fn), ("fp8_e5m2", torch.float8_e5m2)):
+            types, largest = f"fp8_e4m3,fp8_e4m3,{name}", torch.finfo(dtype).max
+            got = rt.gemm(a, b.t(), types=types)
+            self.assertEqual(got.dtype, dtype)
+            # Whole numbers, exact in fp32: larger ones are the largest number, and NaN stays.
+            wanted = exact.clamp(-largest, largest).to(dtype)
+            self.assertTrue(torch.equal(got.float().nan_to_num(-1e6), wanted.float().nan_to_num(-1e6)), name)
+            got = rt.gemm(a, b.t(), types=types, epilogue="d = acc * scale_d", scale_d=torch.full((1,), 0.5, device="cuda"))
+            wanted = (exact * 0.5).clamp(-largest, largest).to(dtype)
+            self.assertTrue(torch.equal(got.float().nan_to_num(-1e6), wanted.float().nan_to_num(-1e6)), name)
+        theirs = torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.float8_e4m3fn)
+        got = rt.gemm(a, b.t(), types="fp8_e4m3,fp8_e4m3,fp8_e4m3")
+        self.assertTrue(torch.equal(got.float().nan_to_num(-1e6), theirs.float().nan_to_num(-1e6)), "as PyTorch's scaled product")
+        with self.assertRaisesRegex(rooftile.RequestError, "results of 8 bits are of operands of 8 bits"):
+            rt.gemm(rand(32, k), rand(32, k).t(), types="bf16,bf16,fp8_e4m3")
+
     def test_a_bias_that_lies_anyhow(self):
         x, w = rand(40, 64), rand(32, 64)
         for bias in (rand(33)[1:], rand(64)[::2], rand(1).expand(32), rand(34)[2:]):
