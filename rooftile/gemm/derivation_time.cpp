@@ -163,6 +163,15 @@ void time(DerivationWriter& w) {
             && w.hw().dram_per_sm_alone > w.hw().dram_per_sm)
             resources.push_back(w.steps.fact("dram.per_sm_alone"));
     }
+    if (tile.promoting_warpgroups > 0) {
+        std::vector<Input> chain{Derivation::given("wgmmas", double(tile.tile_m) * tile.tile_n / (double(tile.warp_m) * tile.warp_n * tile.promoting_warpgroups), "",
+                                                   "of one warpgroup a k-step, each added up before the next"),
+                                 Derivation::given("elements", double(tile.warp_m) * tile.warp_n, "", "of one wgmma")};
+        if (!std::isnan(w.hw().wgmma_latency)) chain.push_back(w.steps.fact("wgmma.latency"));
+        w.steps.add("promoting_step_cycles", "wgmmas * (products of one + latency + elements / (lanes * schedulers))", std::move(chain),
+                    promoting_step_cycles(w.hw(), tile), "cycles",
+                    "one warpgroup alone; products of others run beside its additions, and bound the step where they take longer");
+    }
     if (w.hw().l2_loaded_latency < w.hw().loaded_latency)
         for (const char* key : {"tma.latency_loaded", "tma.latency_loaded_l2"})
             resources.push_back(w.steps.fact(key));

@@ -32,6 +32,7 @@ void read_wgmma_kernel(const MachineReader& read, const MachineReader& optional,
     hw.store_latency = optional.cycles("tma.store_latency");
     hw.step_floor = optional.cycles("wgmma.step");
     hw.tile_turn = optional.cycles("wgmma.turn");
+    hw.wgmma_latency = optional.cycles("wgmma.latency");
     if (!clusters) return;
     constexpr std::pair<int, std::string_view> usable[] = {{2, "cluster.sms_2"},
                                                            {3, "cluster.sms_3"},

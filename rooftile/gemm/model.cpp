@@ -46,6 +46,7 @@ StepCycles step_with(double l2, const GemmHardware& hw, const GemmTile& t, const
                     .shared = max_known(written, read) / hw.shared_bandwidth,
                     .l2 = l2,
                     .port = port_step_cycles(hw, t, p)};
+    step.tensor = max_known(step.tensor, promoting_step_cycles(hw, t));
     if (!std::isnan(hw.mma_overlap_exponent)) share_the_warps(step, (written + read) / hw.shared_bandwidth, hw);
     return step;
 }
@@ -82,6 +83,14 @@ double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProbl
     const double all = (t.cluster_n > 1 ? own_a * hw.l2_multicast : own_a)
                        + (t.cluster_m > 1 ? own_b * hw.l2_multicast : own_b);
     return (all - merged) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
+}
+
+double promoting_step_cycles(const GemmHardware& hw, const GemmTile& t) {
+    if (t.promoting_warpgroups == 0) return 0;
+    constexpr double lanes = 32, schedulers = 4;  // of an SM of every architecture that has wgmma
+    const double elements = double(t.warp_m) * t.warp_n;  // of one wgmma
+    const double wgmmas = double(t.tile_m) * t.tile_n / (elements * t.promoting_warpgroups);
+    return wgmmas * (2 * elements * t.tile_k / hw.flops_per_cycle + max_known(hw.wgmma_latency, 0) + elements / (lanes * schedulers));
 }
 
 double port_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {

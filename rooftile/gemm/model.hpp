@@ -32,6 +32,8 @@ struct GemmTile {
     int operand_turns = 0;        ///< of a thread and tile: loads of an epilogue's operands from L2, one after the other
     bool by_element = false;  ///< or two bytes at a time, which a thread has side by side or, turned, one above the other
     bool turned = false;
+    /// Warpgroups on one tile that add up their products in registers of their own after each k-step; 0: the matrix units do.
+    int promoting_warpgroups = 0;
 
     int k_parts() const { return split_k * grid_split_k; }  ///< CTAs that sum parts of K of the same tile
 };
@@ -82,6 +84,9 @@ double l2_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmPr
 /// Least of all orders; `tiles` counts those of CTAs.
 double l2_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
                       const TileGrid& tiles);
+/// Cycles of a k-step in which one of a tile's promoting warpgroups has nothing to overlap its own work with: products of 64 rows, until
+/// they are seen, and their additions, one wgmma after the other. 0 where none promotes.
+double promoting_step_cycles(const GemmHardware& hw, const GemmTile& tile);
 double port_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 /// Rows of A and columns of B, tile_k deep, that reach L2 for a k-step of one CTA: what a cluster shares by
 /// multicast is asked for once, and of what neighbours load alike about l2.coalesced loads become one.

@@ -27,6 +27,8 @@ class ConstraintChecker {
           config_(kernel_config(problem, candidate, 1, {})) {
         f_.tiles = figures.grid;
         f_.step = figures.step;
+        c_.tile.promoting_warpgroups = problem.promoted() ? candidate.warpgroups : 0;
+        f_.step.tensor = max_known(f_.step.tensor, promoting_step_cycles(hw, c_.tile));
         f_.accumulators = config_.accumulator_registers();
         f_.threads = config_.threads();
         f_.stage_bytes = config_.stage_bytes();

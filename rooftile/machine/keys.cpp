@@ -149,6 +149,7 @@ constexpr Key keys[] = {
     physical("tma.store_latency", cycles_or_time, "from a TMA store to the reuse of what it read"),
     physical("wgmma.step", cycles_or_time, "least time of one k-step: barrier, four wgmma, hand-back"),
     ratio("wgmma.stretch", 1, 10, "of products that several warpgroups issue with waits between: their time over what the instructions take"),
+    physical("wgmma.latency", cycles_or_time, "from a warpgroup's wgmma to its sums in registers, beyond what the matrix units take"),
     physical("wgmma.turn", cycles_or_time, "from the last products of a tile to the first of the next"),
     physical("barrier.cta", cycles_or_time, "__syncthreads of 8 warps"),
     physical("barrier.cluster", cycles_or_time, "cluster arrive and wait"),
