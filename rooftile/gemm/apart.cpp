@@ -96,6 +96,7 @@ ProductAlone product_alone(const GemmProblem& p, Type sums) {
     q.ldc = q.n, q.c_stride = 0;
     if (p.batch > 1) out.why_not = "the expression of a batch is not one of tensors of two axes";
     else if (p.block_scales()) out.why_not = "scales of blocks are the product's own";
+    else if (is_fp8(p.c_type)) out.why_not = "a result of 8 bits is the product's own";
     else if (p.ldc != p.result_n() || p.c_offset != 0) out.why_not = "rows of the result lie apart, or begin off a line";
     if (p.pairs() == Pairs::none || !out.why_not.empty()) return out;
     const bool interleaved = p.pairs() == Pairs::interleaved, by_k = p.b_major == Major::k;

@@ -275,14 +275,14 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
         throw RequestError(fmt::format("epilogue: {} results; up to {} are stored, the first of which is D", out.results(), most_results));
     if (groups > 0 && out.results() > 1)
         throw RequestError(fmt::format("epilogue: {} results of groups: not supported yet; one is stored", out.results()));
-    if (is_fp8(result) && (pairs != Pairs::none || out.results() > 1))
-        throw RequestError("epilogue: pairs of columns and several results are of 16 and 32 bits so far; give a result of bf16, fp16 or fp32");
     for (const GraphOutput& result_of : out.graph.outputs) {
         const GraphNode& stored = out.graph.nodes[std::size_t(result_of.node)];
         if (stored.shape != Shape{m, columns} || !is_floating(stored.element))
             throw RequestError(fmt::format("epilogue: {} is {} {}; it must be a number for each of [{},{}]", result_of.name,
                                            name_of(stored.element), text_of(stored.shape), m, columns));
     }
+    if (is_fp8(result) && (pairs != Pairs::none || out.results() > 1))
+        throw RequestError(fmt::format("epilogue: {} of 8 bits: not supported yet; bf16, fp16 or fp32 work", pairs != Pairs::none ? "results of pairs" : "several results"));
     // Results of 8 bits are rounded from fp32 where they are stored.
     for (GraphOutput& result_of : out.graph.outputs)
         give_type(out.graph, result_of, result == Type::bf16 ? Element::bf16 : result == Type::fp16 ? Element::fp16 : Element::fp32);

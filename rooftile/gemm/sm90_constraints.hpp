@@ -100,12 +100,12 @@ class ConstraintChecker {
     bool parts_stop() {
         const GemmTile& t = c_.tile;
         // Of 8 bits sixteen columns are the least that TMA stores.
-        const int least = (config_.pairs ? 2 : 1) * (config_.result_bytes() == 1 ? 16 : 8);
-        if (config_.mma_n() % (least * t.split_k) != 0)
+        const int least = config_.result_bytes() == 1 ? 16 : 8, whole_columns = (config_.pairs ? 2 : 1) * least * t.split_k;
+        if (config_.mma_n() % whole_columns != 0)
             return stop(Constraint::at(
-                Reason::instruction, least * t.split_k, config_.mma_n(),
-                config_.result_bytes() == 1 ? "tile_n = {available} must be a multiple of {needed}: each part of K stores its share of the columns, sixteen "
-                                              "at a time"
+                Reason::instruction, whole_columns, config_.mma_n(),
+                least > 8 ? "tile_n = {available} must be a multiple of {needed}: each part of K stores its share of the columns, sixteen "
+                            "at a time"
                 : config_.swap_ab
                     ? "with A and B swapped tile_m = {available} must be a multiple of {needed}: each "
                       "part of K stores its share of the rows, eight at a time"

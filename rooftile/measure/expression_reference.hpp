@@ -106,7 +106,7 @@ class ExpressionReference final : public Reference {
     void set_made_inputs(std::vector<MadeRows> rows) { made_ = std::move(rows); }
     /// Rows of each of the results lie so many elements apart.
     void set_result_pitches(std::vector<std::int64_t> elements) { result_pitches_ = std::move(elements); }
-    /// The results, fp32 in the graph, are stored in 8 bits, saturated.
+    /// The result, fp32 in the graph, is stored in 8 bits, saturated.
     void set_stored(Type type) { stored_ = type; }
     const ExpressionGraph& graph() const { return graph_; }
 
@@ -125,7 +125,7 @@ class ExpressionReference final : public Reference {
     std::int64_t part_elements_;
     std::vector<MadeRows> made_{};
     std::vector<std::int64_t> result_pitches_{};  ///< empty: all dense
-    Type stored_ = Type::fp32;                    ///< of 8 bits where it is another than the graph says
+    Type stored_ = Type::fp32;  ///< of 8 bits where it is another than the graph says
     Module module_;
     std::map<std::string_view, Function> functions_;  ///< by what they mean
     Function judge_, fill_, set_one_;
