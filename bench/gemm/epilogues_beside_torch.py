@@ -15,6 +15,7 @@ rounds. One line a problem, then geometric means and the least by form.
 import argparse
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -22,10 +23,12 @@ import tempfile
 import time
 import tomllib
 
-import torch
-import torch.nn.functional as F
-from beside_grouped_mm import BLOCK_SECONDS, L2_BYTES, L2_FACTOR, ROUNDS, Kernel, Library, graph_of, seconds
-from cublaslt import Product
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from beside import BLOCK_SECONDS, L2_BYTES, L2_FACTOR, ROUNDS, Kernel, Library, graph_of, mean, seconds, where  # noqa: E402
+from cublaslt import Product  # noqa: E402
 
 LEAST_ROWS = 2048
 FORMS = {"d = gelu(acc + bias)": "bias_gelu", "d = acc + bias + residual": "bias_residual", "d = silu(gate) * up": "swiglu"}
@@ -33,7 +36,8 @@ FORMS = {"d = gelu(acc + bias)": "bias_gelu", "d = acc + bias + residual": "bias
 
 def planned(library, fields, op="gemm"):
     """Plan 1, for the GPU at hand."""
-    return Kernel(library, {"op": op, "machine": "h200-sxm" if "H200" in torch.cuda.get_device_name() else "h100-sxm", **fields})
+    plans, documents = library.plans(op, fields)
+    return Kernel(library, plans, documents[0])
 
 
 def drawn(program, count, seed, form):
@@ -179,10 +183,6 @@ def measured(library, form, p, rate):
             "ratio": ratios, "best": min(ratios.values()), "over": us["ours"] / floor, "over_plain": us["ours"] / us["plain"], "error": error}
 
 
-def mean(values):
-    return math.exp(statistics.fmean(math.log(v) for v in values))
-
-
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("library")
@@ -196,7 +196,7 @@ def main():
     library, rows, begun = Library(asked.library), [], time.time()
     out = open(asked.out, "w") if asked.out else None
     rate = copy_rate()
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, a copy {rate / 1e12:.2f} TB/s", flush=True)
+    print(f"{where()}, a copy {rate / 1e12:.2f} TB/s", flush=True)
     wrong = 0
     for form, p in drawn(asked.program, asked.draw, asked.seed, asked.form):
         if time.time() - begun > asked.seconds:
