@@ -46,7 +46,7 @@ StepCycles step_with(double l2, const GemmHardware& hw, const GemmTile& t, const
                     .shared = max_known(written, read) / hw.shared_bandwidth,
                     .l2 = l2,
                     .port = port_step_cycles(hw, t, p)};
-    step.tensor = max_known(step.tensor, promoting_step_cycles(hw, t));
+    if (t.promoting_warpgroups > 0) step.tensor = max_known(step.tensor, promoting_step_cycles(hw, t));
     if (!std::isnan(hw.mma_overlap_exponent)) share_the_warps(step, (written + read) / hw.shared_bandwidth, hw);
     return step;
 }

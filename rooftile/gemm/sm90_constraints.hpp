@@ -28,7 +28,8 @@ class ConstraintChecker {
         f_.tiles = figures.grid;
         f_.step = figures.step;
         c_.tile.promoting_warpgroups = problem.promoted() ? candidate.warpgroups : 0;
-        f_.step.tensor = max_known(f_.step.tensor, promoting_step_cycles(hw, c_.tile));
+        // Of what is unknown nothing is made known.
+        if (problem.promoted()) f_.step.tensor = max_known(f_.step.tensor, promoting_step_cycles(hw, c_.tile));
         f_.accumulators = config_.accumulator_registers();
         f_.threads = config_.threads();
         f_.stage_bytes = config_.stage_bytes();
