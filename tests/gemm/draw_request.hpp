@@ -65,6 +65,7 @@ inline Given drawn_request(Random& random, std::int64_t most) {
         if (e.alpha != 1) add("alpha", fmt::format("{}", e.alpha));
         if (e.beta != 0) add("beta", fmt::format("{}", e.beta));
         if (!e.text.empty()) add("epilogue", e.text);
+        if (e.pairs != Pairs::none) add("pairs", std::string(name_of(e.pairs)));
         for (std::size_t i = 0; i < e.tensors.size(); ++i)
             if (!random.one_in(30)) add("tensor", e.tensors[i]);  // now and then one that the epilogue reads is not there
     }
@@ -75,7 +76,7 @@ inline Given drawn_request(Random& random, std::int64_t most) {
 inline std::string shown(const Given& given) {
     std::string out;
     for (const char* key : {"m", "n", "k", "types", "a_major", "b_major", "lda", "ldb", "ldc", "a_offset", "c_offset", "batch", "stride_a", "stride_b",
-                            "stride_d", "groups", "scales", "accumulation", "alpha", "beta", "epilogue"})
+                            "stride_d", "groups", "scales", "accumulation", "alpha", "beta", "epilogue", "pairs"})
         if (given.has(key)) out += fmt::format("{}--{} \"{}\"", out.empty() ? "" : " ", key, given.text(key));
     for (const std::string& tensor : given.list("tensor")) out += fmt::format(" --tensor \"{}\"", tensor);
     return out;
