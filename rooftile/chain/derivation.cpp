@@ -112,8 +112,8 @@ class Writer {
         if (plan_.prediction.time_us)
             steps_.add("time_us", plan_.config.form == ChainForm::on_chip ? "max(tiles of an SM, dram_bytes / bandwidth) + fill + launch"
                                   : plan_.config.form == ChainForm::persistent
-                                      ? "max(both products without DRAM, dram_bytes / bandwidth)"
-                                      : "each product's time with the bytes that are left to it, one after the other",
+                                      ? "max(both products without DRAM and the function's instructions, dram_bytes / bandwidth)"
+                                      : "each product's time with the bytes that are left to it, one after the other, and the function's instructions",
                        {steps_.fact("dram.bandwidth"), of("dram_bytes", double(t.dram_bytes()), "B", "above")}, *plan_.prediction.time_us, "us",
                        plan_.prediction.bound ? fmt::format("bound by {}", name_of(*plan_.prediction.bound)) : "");
     }

@@ -495,8 +495,8 @@ ChainTime chain_time(const Machine& machine, const ChainPlan& plan, std::span<co
     const Machine no_dram = without_dram(machine);
     const auto bound_of = [](const Plan& part) { return part.bound.value_or(Bound::tensor); };
     const ProductTime first = time_of(machine, no_dram, parts[0], predictors[0]), second = time_of(machine, no_dram, parts[1], predictors[1]);
-    if (plan.config.form == ChainForm::persistent) return persistent_time(hw, first, second, traffic);
-    ChainTime time = two_kernels_time(hw, first, second, traffic);
+    if (plan.config.form == ChainForm::persistent) return persistent_time(hw, plan.problem, first, second, traffic);
+    ChainTime time = two_kernels_time(hw, plan.problem, first, second, traffic);
     if (time.bound != Bound::dram) time.bound = bound_of(first.seconds > second.seconds ? parts[0] : parts[1]);
     return time;
 }

@@ -45,19 +45,25 @@ ActCost act_cost(ChainAct act) {
     return {};
 }
 
-ChainTime two_kernels_time(const ChainHardware& hw, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic) {
+double function_seconds(const ChainHardware& hw, const ChainProblem& p) {
+    const ActCost cost = act_cost(p.act);
+    const double lanes = hw.issue_lanes * hw.sms * known_or(hw.top_hz, hw.clock_hz);
+    return max_known(double(p.m) * double(p.ff) * (cost.instructions - cost.exponentials) / lanes, 0);
+}
+
+ChainTime two_kernels_time(const ChainHardware& hw, const ChainProblem& p, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic) {
     ChainTime t;
     const double one = with_bytes(hw, first, double(traffic.of_kernel[0])), two = with_bytes(hw, second, double(traffic.of_kernel[1]));
-    t.seconds = one + two;
+    t.seconds = one + two + function_seconds(hw, p);
     const double dram = dram_seconds(hw, double(traffic.dram_bytes()));
     t.bound = dram > 0.5 * t.seconds && (one > first.on_chip_seconds || two > second.on_chip_seconds) ? Bound::dram : Bound::tensor;
     t.clock_hz = hw.clock_hz;
     return t;
 }
 
-ChainTime persistent_time(const ChainHardware& hw, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic) {
+ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& p, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic) {
     ChainTime t;
-    const double on_chip = first.on_chip_seconds + second.on_chip_seconds - max_known(hw.launch_seconds, 0);
+    const double on_chip = first.on_chip_seconds + second.on_chip_seconds + function_seconds(hw, p) - max_known(hw.launch_seconds, 0);
     const double dram = dram_seconds(hw, double(traffic.dram_bytes())) + max_known(hw.launch_seconds, 0);
     t.seconds = std::isnan(on_chip + dram) ? unknown_number : std::max(on_chip, dram);
     t.bound = dram > on_chip ? Bound::dram : Bound::tensor;

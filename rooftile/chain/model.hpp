@@ -29,10 +29,13 @@ struct ProductTime {
     double dram_bytes = unknown_number;  ///< that it was planned with
 };
 
-/// Two launches, each with the bytes that the chain's traffic has for it.
-ChainTime two_kernels_time(const ChainHardware& hw, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic);
+/// What the function's instructions take of all SMs, its special functions apart: products hardly go on beside them, and a product's own time
+/// takes its epilogue's to be hidden (docs/facts.md 242, 271). 0 where a number is unknown.
+double function_seconds(const ChainHardware& hw, const ChainProblem& problem);
+/// Two launches, each with the bytes that the chain's traffic has for it, and the function.
+ChainTime two_kernels_time(const ChainHardware& hw, const ChainProblem& problem, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic);
 /// One launch: both products' work on the chip, or all of the traffic.
-ChainTime persistent_time(const ChainHardware& hw, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic);
+ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& problem, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic);
 
 /// What a block of form on_chip takes of a CTA's units, in cycles.
 struct ChainBlock {

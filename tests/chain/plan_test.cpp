@@ -117,6 +117,8 @@ TEST(ChainModel, UnitsByHand) {
     EXPECT_GE(b.all, b.together);
     const ChainBlock swiglu = chain_block(hw, {.m = 4096, .d = 128, .ff = 512, .act = ChainAct::swiglu}, {128, 64, 2});
     EXPECT_NEAR(swiglu.tensor, 1536 * 1.17, 0.01);
+    // 4096 x 512 elements x 11 instructions on 132 SMs of 128 lanes.
+    EXPECT_NEAR(function_seconds(hw, {.m = 4096, .d = 128, .ff = 512}) * hw.top_hz, 4096.0 * 512 * 11 / (132 * 128), 1);
     Machine unknown_rates = machine_by_id("h200-sxm");
     set_number(unknown_rates, "rate.mufu=unknown");
     EXPECT_EQ(chain_block(chain_hardware(unknown_rates, Type::bf16, unknown), {.m = 4096, .d = 128, .ff = 512}, {128, 64, 2}).special, 0);
