@@ -417,7 +417,7 @@ inline std::string batched_by_element() {
 inline Mutant last_product_of_the_one_before() {
     return {"the last product of a batch multiplies the B of the one before",
             batched(),
-            {{sm90_load, "at_c.batch * args.b_step", "(at_c.batch - (at_c.batch + 1 == args.batch)) * args.b_step"}}};
+            {{sm90_load, "at_c.batch * args.b_step, scheduler.rank, args.b_slices", "(at_c.batch - (at_c.batch + 1 == args.batch)) * args.b_step, scheduler.rank, args.b_slices"}}};
 }
 
 // The room behind a matrix takes one row of it: the rows are 129 x 160 of 21000 elements.
@@ -445,7 +445,7 @@ inline Mutant group_offset_by_one() {
 inline Mutant matrix_of_the_next_group() {
     return {"the second of two groups multiplies the B of the third",
             groups(),
-            {{sm90_load, "at_c.batch * args.b_step", "(at_c.batch + (at_c.batch == 1)) * args.b_step"}}};
+            {{sm90_load, "at_c.batch * args.b_step, scheduler.rank, args.b_slices", "(at_c.batch + (at_c.batch == 1)) * args.b_step, scheduler.rank, args.b_slices"}}};
 }
 
 inline Mutant last_row_of_a_group_left() {
