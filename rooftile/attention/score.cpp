@@ -86,10 +86,14 @@ ScoreOperand operand_of(const TensorDeclaration& t, std::int64_t heads) {
 }  // namespace
 
 int AttentionScore::registers() const {
-    // From what ptxas needs (tests/attention/compile): of a value, of a function's constants and terms, of i and j.
-    constexpr int of_a_value = 20, of_a_function = 16, of_places = 12;
-    return of_a_value + (calls_functions(graph) ? of_a_function : 0) + int(operands.size()) + (by_place ? of_places : 0);
+    // From what ptxas needs (tests/attention/compile; docs/facts.md 292): of a value, of a function's constants and terms, of each
+    // function more as long as that counts, of i and j.
+    constexpr int of_a_value = 20, of_a_function = 16, of_functions = 2, most_of_functions = 8, of_places = 12;
+    const int functions = functions_of(graph);
+    return of_a_value + (functions > 0 ? of_a_function + std::min(most_of_functions, of_functions * (functions - 1)) : 0) + int(operands.size()) + (by_place ? of_places : 0);
 }
+
+bool AttentionScore::calls_functions() const { return functions_of(graph) > 0; }
 
 std::int64_t AttentionScore::bytes(std::int64_t heads) const {
     std::int64_t all = 0;

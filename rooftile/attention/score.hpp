@@ -32,6 +32,7 @@ struct AttentionScore {
     bool by_place = false;   ///< it reads i or j
     /// Of a consumer thread, beside those of plain scores: operands, places, and what one score's value is made of.
     int registers() const;
+    bool calls_functions() const;
     std::int64_t bytes(std::int64_t heads) const;
 };
 

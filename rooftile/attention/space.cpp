@@ -48,9 +48,10 @@ Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const Attenti
 int registers_needed(const AttentionProblem& problem, const AttentionConfig& config) {
     const Sm90AttentionConfig k = kernel_config(problem, config);
     constexpr int few_boxes = 2;
-    // Whether the places of scores count: for a mask, a length, or the score itself.
-    const bool places = problem.mask != AttentionMask::none || problem.packed() || (problem.score && problem.score->by_place);
-    return k.accumulator_registers() + (places ? registers_beside_masked : registers_beside)
+    // Whether the places of scores count: for a mask, a length, or the score itself; a score's functions take as much where they do not.
+    const bool more = problem.mask != AttentionMask::none || problem.packed()
+                      || (problem.score && (problem.score->by_place || problem.score->calls_functions()));
+    return k.accumulator_registers() + (more ? registers_beside_masked : registers_beside)
            + (Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_rows : 0)
            + (problem.packed() ? registers_of_packed : 0) + (problem.score ? problem.score->registers() : 0);
 }

@@ -21,10 +21,10 @@ int values_at_once(const ExpressionGraph& graph) {
     return most;
 }
 
-bool calls_functions(const ExpressionGraph& graph) {
-    return std::ranges::any_of(graph.nodes, [](const GraphNode& n) {
+int functions_of(const ExpressionGraph& graph) {
+    return int(std::ranges::count_if(graph.nodes, [](const GraphNode& n) {
         return n.op == Op::divide || n.op == Op::power || (n.op >= Op::exp && n.op != Op::cast && n.op != Op::where);
-    });
+    }));
 }
 
 }  // namespace rooftile

@@ -179,7 +179,7 @@ int GemmEpilogue::pairs_in_flight(bool turned, bool staged) const {
 int GemmEpilogue::registers(bool turned, bool staged) const {
     constexpr int of_a_function = 8;
     const auto once = std::ranges::count_if(operands, [](const EpilogueOperand& o) { return o.is_one(); });
-    const int values = (calls_functions(graph) ? of_a_function : 0) + 2 * values_at_once(graph);  // of two neighbours
+    const int values = (functions_of(graph) > 0 ? of_a_function : 0) + 2 * values_at_once(graph);  // of two neighbours
     return values + int(once) + pairs_in_flight(turned, staged) * pair_registers(turned, staged);
 }
 

@@ -188,7 +188,14 @@ std::shared_ptr<const Runnable> compiled_attention(const AttentionPlan& plan, co
     const auto start = std::chrono::steady_clock::now();
     Source source = attention_source(plan);
     source.line_info = options.line_info;
-    CachedCompile compiled = compile_as(options, source);
+    CachedCompile compiled;
+    try {
+        compiled = compile_as(options, source);
+    } catch (const SpillError& error) {  // what an expression of scores takes is known but for a few registers
+        const std::int64_t less = plan.config.tile_kv - key_product_step;
+        if (less == 0) throw;
+        throw SpillError(ExitCode::compile_failed, fmt::format("{}; --tile-kv {} or less leaves a thread more", error.what(), less), error.detail());
+    }
     return std::make_shared<const AttentionRunnable>(plan, std::move(source), std::move(compiled), seconds_since(start));
 }
 
