@@ -170,7 +170,9 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     // A warpgroup alone: scores, then the softmax, which the product of the block before with V runs beside.
     const double parties = warpgroups, score_share = double(k.dim) / (k.dim + k.dim_v);
     const double own = b.tensor / parties, instructions = (b.exponential + max_known(b.comparison, 0)) / parties;
-    b.softmax = hw.softmax_stretch * instructions + hw.softmax_latency;
+    // What it takes over its own instructions is said for two warpgroups, and grows with those that share the partitions with it.
+    constexpr double said_for = 2;
+    b.softmax = (1 + (hw.softmax_stretch - 1) * parties / said_for) * instructions + hw.softmax_latency;
     b.chain = own * score_share + max_known(own * (1 - score_share), b.softmax);
     if (b.chain > longest) longest = b.chain, b.bound = Bound::latency;
     b.all = longest + max_known(hw.step_cycles, 0);

@@ -115,9 +115,10 @@ TEST(AttentionModel, WhatThreeKernelsWouldMove) {
 // A packed batch of equal lengths is the batch: the same tiles and blocks, but for a place more each, and as much to multiply.
 TEST(AttentionModel, PackedSequencesCountAsTheyAre) {
     for (const char* mask : {"none", "causal", "window:100"}) {
-        const std::string rest = std::string(" --heads 8 --dim 64 --tile-q 128 --tile-kv 128 --mask ") + mask;
-        const AttentionPrediction packed = plans_of("--lengths 500,500,500" + rest).plans.front().prediction,
-                                  batch = plans_of("--batch 3 --q 500" + rest).plans.front().prediction;
+        const std::string rest = std::string(" --heads 8 --dim 64 --mask ") + mask;
+        const AttentionRequest tiles{.tile_q = 128, .tile_kv = 128};
+        const AttentionPrediction packed = plans_of("--lengths 500,500,500" + rest, "h200-sxm", tiles).plans.front().prediction,
+                                  batch = plans_of("--batch 3 --q 500" + rest, "h200-sxm", tiles).plans.front().prediction;
         EXPECT_EQ(packed.tiles, batch.tiles);
         EXPECT_EQ(packed.blocks, batch.blocks);
         EXPECT_NEAR(*packed.time_us, *batch.time_us, 0.05 * *batch.time_us);
