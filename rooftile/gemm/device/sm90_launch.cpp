@@ -78,7 +78,7 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         config.cluster_n, config.split_k, pieces, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of(config.type), name_of(config.b_type), name_of(config.c_type), major(config.a_major), major(config.b_major),
         config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
-        config.store_policy, ablated, batched, staged, promoted, pairs, grouped);
+        config.store_policy, ablated, batched, staged, grouped, promoted, pairs);
 }
 
 Source gemm_source(const Sm90GemmConfig& config) {
