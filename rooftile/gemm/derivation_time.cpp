@@ -233,7 +233,8 @@ void time(DerivationWriter& w) {
         tile.turn_overlapped && w.kept.waves.waves > 1;  // the other warpgroup multiplies
     if (!std::isnan(w.hw().tile_turn)) parts.push_back(w.steps.fact("wgmma.turn"));
     w.steps.add("tile_cycles",
-                std::string("k-steps * step_cycles + ") + (beside ? "half of the turn" : "turn") + " + the exchange + the epilogue where it shows",
+                std::string("k-steps * step_cycles + ") + (beside ? "half of the turn" : "turn") + " + the exchange + the epilogue where it shows"
+                    + (w.problem().epilogue && tile.epilogue_overlapped ? ", its expression's issue slots in any case" : ""),
                 std::move(parts), t.tile_cycles, "cycles", "one CTA's tile, all SMs at work");
     clock_under_power(w);
     std::vector<Input> terms{w.step("waves", w.kept.waves.waves, ""), w.step("tile_cycles", t.tile_cycles, "cycles"),

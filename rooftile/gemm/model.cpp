@@ -302,10 +302,14 @@ double operand_wait_cycles(const GemmHardware& hw, const GemmTile& t) {
     return staged + t.operand_turns * from_l2;
 }
 
-double epilogue_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+double epilogue_issue_cycles(const GemmTile& t, const GemmProblem& p) {
     constexpr double lanes = 32, schedulers = 4;  // of an SM of every architecture that has wgmma
-    const double elements = double(t.tile_m) * t.tile_n / t.split_k * result_share(p);
-    const double issue = elements * p.epilogue->issue / (lanes * schedulers);
+    if (!p.epilogue) return 0;
+    return double(t.tile_m) * t.tile_n / t.split_k * result_share(p) * p.epilogue->issue / (lanes * schedulers);
+}
+
+double epilogue_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+    const double elements = double(t.tile_m) * t.tile_n / t.split_k * result_share(p), issue = epilogue_issue_cycles(t, p);
     const double share = elements / (double(p.m) * double(p.result_n()) * double(p.batch));
     return issue + p.epilogue->bytes * share / min_known(hw.l2_port, hw.shared_bandwidth) + operand_wait_cycles(hw, t);
 }

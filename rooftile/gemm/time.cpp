@@ -45,6 +45,7 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     l2_ = s.l2;
     result_ = p.c_bytes() / ctas_;
     if (p.epilogue) read_once_ = p.epilogue->bytes / ctas_;
+    issued_ = epilogue_issue_cycles(t, p);
     const auto [own_a, own_b] = own_rows(t, p);
     const double element = bytes_of(p.a_type);
     loaded_ = (own_a + own_b) * t.tile_k * element * steps_;
@@ -81,7 +82,7 @@ void GemmTimer::sum_once() {
     once_ = counting_ + cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
     // Of two warpgroups in turn one multiplies while the other changes tiles: half of their turns shows.
     const double turn = hw_.tile_turn / (tile_.turn_overlapped && waves_.waves > 1 ? 2 : 1);
-    apart_ = max_known(turn, 0) + (tile_.epilogue_overlapped ? 0 : out_.epilogue);
+    apart_ = max_known(turn, 0) + (tile_.epilogue_overlapped ? issued_ : out_.epilogue);
 }
 
 void GemmTimer::set_l2(double l2) {
@@ -101,7 +102,7 @@ void GemmTimer::leave_out_loads() {
 }
 
 void GemmTimer::leave_out_store() {
-    result_ = read_once_ = 0;
+    result_ = read_once_ = issued_ = 0;
     out_.epilogue = taken_turns_ = 0;
     sum_once();
 }

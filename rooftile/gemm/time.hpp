@@ -63,6 +63,7 @@ class GemmTimer {
     double last_, last_sharing_;  // CTAs of the last wave; on each SM
     double loaded_, result_;      // bytes of a CTA and tile: it asks for itself; of C
     double read_once_ = 0;        // the same, of what an epilogue reads
+    double issued_ = 0;           // cycles of a tile in which an expression's instructions keep the matrix units from their sums
     double crossing_;             // share of what DRAM delivers that passes L2 once more
     double dram_byte_, l2_byte_, store_byte_;  // seconds of the whole GPU
     double operands_;             // of those loaded, every operand once: what DRAM delivers at least

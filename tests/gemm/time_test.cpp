@@ -228,6 +228,10 @@ TEST(GemmTime, TheStoreAndTheTurnShow) {
     EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 4).tile_cycles, 100 * 512 + 500);
     const GemmProblem two = gemm_problem(512, 256, 6400);
     EXPECT_EQ(gemm_time(hw, t, two, s, waves(hw, t, two), 0, 4).tile_cycles, 100 * 512 + 250);
+    // An expression's issue slots show all the same: 128 * 128 elements by 128 lanes.
+    GemmProblem finished = two;
+    finished.epilogue = gemm_epilogue(two.m, two.n, two.c_type, 1, 0, "d = gelu(acc)", {});
+    EXPECT_EQ(gemm_time(hw, t, finished, s, waves(hw, t, finished), 0, 4).tile_cycles, 100 * 512 + 250 + 128 * finished.epilogue->issue);
 }
 
 // What all SMs store at once bounds a wave though each tile's store is hidden.
