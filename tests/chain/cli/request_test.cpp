@@ -87,9 +87,11 @@ TEST(ChainRequests, EnergyOfEachForm) {
     const Outcome plan = run({"plan", "chain", "--machine", "h200-sxm", "--m", "65536", "--d", "128", "--ff", "512", "--energy", "--json"});
     ASSERT_EQ(plan.code, 0) << plan.err;
     std::map<std::string, double> joules;
-    for (const auto& p : nlohmann::json::parse(plan.out).at("plans")) joules[p.at("config").at("form")] = p.at("energy").at("total_j");
-    // Products take the same, and H through DRAM takes 2 x 65536 x 512 x 2 B x 45 pJ/B = 6 mJ more.
-    EXPECT_GT(joules.at("two_kernels"), joules.at("on_chip") + 0.003);
+    const auto document = nlohmann::json::parse(plan.out);
+    for (const auto& p : document.at("plans")) joules[p.at("config").at("form")] = p.at("energy").at("dram_j");
+    // H through DRAM takes 2 x 65536 x 512 x 2 B x 45 pJ/B = 6 mJ more, less what the other's higher clock adds to its own bytes.
+    EXPECT_GT(joules.at("two_kernels"), joules.at("on_chip") + 0.005);
+    EXPECT_LT(joules.at("two_kernels"), joules.at("on_chip") + 0.00605);
 }
 
 TEST(ChainRequests, TwoPlansSideBySide) {
