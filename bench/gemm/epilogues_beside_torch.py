@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
-from beside import BLOCK_SECONDS, L2_BYTES, L2_FACTOR, ROUNDS, Kernel, Library, graph_of, mean, seconds, where  # noqa: E402
+from beside import Kernel, Library, Rounds, graph_of, mean, ratio, seconds, sets_for, where  # noqa: E402
 from cublaslt import Product  # noqa: E402
 
 LEAST_ROWS = 2048
@@ -155,7 +155,7 @@ def measured(library, form, p, rate):
 
     operands = {"bias_gelu": [(n,)], "bias_residual": [(n,), (m, n)], "swiglu": []}[form]
     set_bytes = 2 * (m * k + n * k + m * width + sum(math.prod(o) for o in operands))
-    count = max(1, min(16, -(-L2_FACTOR * L2_BYTES // set_bytes)))
+    count = sets_for(set_bytes)
 
     def zeros(*shape):
         return torch.zeros(*shape, device="cuda", dtype=torch.bfloat16)
@@ -169,16 +169,12 @@ def measured(library, form, p, rate):
     algorithms = [name for name in graphs if name.startswith("cublaslt")]
     for name in sorted(algorithms, key=alone.get)[1:]:
         del graphs[name]
-    repeats = {name: max(1, round(BLOCK_SECONDS / alone[name])) for name in graphs}
-    times = {name: [] for name in graphs}
-    for round_ in range(ROUNDS):
-        for name in list(graphs) if round_ % 2 else list(reversed(graphs)):
-            times[name].append(seconds(graphs[name], repeats[name]) / count * 1e6)
+    times = Rounds(graphs, count).microseconds()
     named = {"cublaslt" if name.startswith("cublaslt") else name: t for name, t in times.items()}
     us = {name: statistics.median(t) for name, t in named.items()}
     more_bytes = 2 * sum(math.prod(o) for o in operands) - 2 * m * (n - width)
     floor = us["plain"] + more_bytes / rate * 1e6
-    ratios = {name: statistics.median(b / a for a, b in zip(named["ours"], t)) for name, t in named.items() if name not in ("ours", "plain")}
+    ratios = {name: ratio(t, named["ours"]) for name, t in named.items() if name not in ("ours", "plain")}
     return {"form": form, "pairs": pairs, "m": m, "n": n, "k": k, "config": competitors.fused.config, "predicted_us": competitors.fused.predicted_us, "us": us,
             "ratio": ratios, "best": min(ratios.values()), "over": us["ours"] / floor, "over_plain": us["ours"] / us["plain"], "error": error}
 
@@ -212,7 +208,7 @@ def main():
         rows.append(row)
         wrong += row["error"] > 1
         c, us = row["config"], row["us"]
-        others = "  ".join(f"{other} {ratio:.3f}" for other, ratio in row["ratio"].items())
+        others = "  ".join(f"{other} {value:.3f}" for other, value in row["ratio"].items())
         print(f"{name:45} {us['ours']:8.1f} us ({row['predicted_us']:8.1f} predicted)  {others}  plain {us['plain']:8.1f}  over {row['over']:.3f}  "
               f"{c['tile_m']}x{c['tile_n']} {c['schedule'][:4]}{' swapped' if c['swap_ab'] else ''}{'  WRONG' if row['error'] > 1 else ''}", flush=True)
         if out:
