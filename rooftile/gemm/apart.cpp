@@ -8,6 +8,7 @@
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/gemm/bounds.hpp"
 #include "rooftile/gemm/hardware.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/operation.hpp"
@@ -34,8 +35,14 @@ Given expression_given(const GemmEpilogue& e, Type type, Type sums) {
     return given;
 }
 
+GemmHardware hardware_of(const Machine& machine, const GemmProblem& p, const GemmRequest& request) {
+    std::vector<std::string> unknown;
+    const GemmKernel& kernel = request.kernel ? *request.kernel : best_gemm_kernel(machine);
+    return gemm_hardware(machine, kernel.instruction(machine, p.a_type), p.a_type, unknown);
+}
+
 /// Another plan of both launches; `behind` is of the expression.
-Plan joined(const GemmProblem& problem, Plan product, Plan behind) {
+Plan joined(const GemmHardware& hw, const GemmProblem& problem, Plan product, Plan behind) {
     GemmPlan own = product.own.as<GemmPlan>();
     const std::int64_t between = between_bytes(own.problem);
     own.problem = problem;
@@ -46,6 +53,9 @@ Plan joined(const GemmProblem& problem, Plan product, Plan behind) {
     own.prediction.time_us = both;
     own.prediction.tflops = both ? std::optional(problem.flops().value / *both / 1e6) : std::nullopt;
     if (own.prediction.moved_bytes) own.prediction.moved_bytes = std::int64_t(problem.compulsory_bytes().value) + 2 * between;
+    const auto behind_bytes = find_as<std::int64_t>(behind.operation->prediction_record(behind), "dram_bytes");
+    if (own.prediction.dram_bytes && behind_bytes) own.prediction.dram_bytes = *own.prediction.dram_bytes + *behind_bytes;
+    own.prediction.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, problem));
     own.resources.workspace_bytes += between;
     Plan plan;
     plan.operation = &gemm_operation();
@@ -135,15 +145,8 @@ struct Weighed {
 
 /// What the expression takes of all SMs where it is fused.
 double spent_seconds(const GemmHardware& hw, const GemmProblem& p) {
-    constexpr double lanes = 128;  // of an SM
     const double elements = double(p.batch) * double(p.m) * double(p.result_n());
-    return known_or(elements * p.epilogue->issue / (lanes * hw.sms * hw.clock_hz), 0) + known_or(p.epilogue->bytes / hw.dram_bandwidth, 0);
-}
-
-GemmHardware hardware_of(const Machine& machine, const GemmProblem& p, const GemmRequest& request) {
-    std::vector<std::string> unknown;
-    const GemmKernel& kernel = request.kernel ? *request.kernel : best_gemm_kernel(machine);
-    return gemm_hardware(machine, kernel.instruction(machine, p.a_type), p.a_type, unknown);
+    return known_or(elements * p.epilogue->issue / (hw.issue_lanes * hw.sms * hw.clock_hz), 0) + known_or(p.epilogue->bytes / hw.dram_bandwidth, 0);
 }
 
 double time_of(const Plan& plan) { return plan.time_us.value_or(INFINITY); }
@@ -160,7 +163,7 @@ Both plan_both(const std::shared_ptr<const Machine>& machine, const GemmProblem&
         if (products.plans.empty()) return {{}, products.refusal ? products.refusal->message : "the product has no plan"};
         PlanSet behind = plan_behind(problem, Type::fp32, machine);
         if (behind.plans.empty()) return {{}, behind.refusal ? behind.refusal->message : "no kernel computes the expression"};
-        return {joined(problem, std::move(products.plans.front()), std::move(behind.plans.front())), {}};
+        return {joined(hardware_of(*machine, problem, request), problem, std::move(products.plans.front()), std::move(behind.plans.front())), {}};
     } catch (const RequestError& error) { return {{}, error.what()}; }
 }
 

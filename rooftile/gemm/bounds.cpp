@@ -30,7 +30,7 @@ double min_traffic_bytes(const GemmSizes& s, double storage, double units) {
 }
 
 double dram_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& p) {
-    return min_traffic_bytes(sizes_of(p), hw.on_chip_bytes, 1);
+    return min_traffic_bytes(sizes_of(p), hw.on_chip_bytes, 1) + p.beside_bytes();
 }
 
 double l2_lower_bound_bytes(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
@@ -39,7 +39,7 @@ double l2_lower_bound_bytes(const GemmHardware& hw, const GemmTile& t, const Gem
     const double storage = ctas * (hw.shared_per_sm + 4 * hw.registers_per_sm) / t.ctas_per_sm;
     const double units = waves(hw, t, p).slots / ctas;
     if (std::isnan(storage + units)) return std::nan("");
-    return min_traffic_bytes(sizes_of(p), storage, units);
+    return min_traffic_bytes(sizes_of(p), storage, units) + p.beside_bytes();
 }
 
 double shared_traffic_bytes(const GemmTile& t, const GemmProblem& p) {

@@ -11,6 +11,9 @@
 // nothing passes but by the level below, lose 2 S each; what they make of the same element of C must be
 // brought together, which costs no less than one of them saves.
 //
+// What an epilogue reads, and scales of blocks, come on top: the stretches above are of bytes of A, B and sums alone, and none of these
+// others stands in for them.
+//
 // The form 2 M N K / sqrt(S) + M N, without the loss of 2 S, is no bound: M = N = 16384, K = 1024 in bf16
 // with S = 50 MB gives 757 MB, and a plain tile schedule row by row moves 604.
 #pragma once

@@ -167,8 +167,9 @@ void time(DerivationWriter& w) {
         std::vector<Input> chain{Derivation::given("wgmmas", double(tile.tile_m) * tile.tile_n / (double(tile.warp_m) * tile.warp_n * tile.promoting_warpgroups), "",
                                                    "of one warpgroup a k-step, each added up before the next"),
                                  Derivation::given("elements", double(tile.warp_m) * tile.warp_n, "", "of one wgmma")};
+        chain.push_back(w.steps.fact("sm.partitions"));
         if (!std::isnan(w.hw().wgmma_latency)) chain.push_back(w.steps.fact("wgmma.latency"));
-        w.steps.add("promoting_step_cycles", "wgmmas * (products of one + latency + elements / (lanes * schedulers))", std::move(chain),
+        w.steps.add("promoting_step_cycles", "wgmmas * (products of one + latency + elements / lanes of the schedulers)", std::move(chain),
                     promoting_step_cycles(w.hw(), tile), "cycles",
                     "one warpgroup alone; products of others run beside its additions, and bound the step where they take longer");
     }
@@ -209,8 +210,9 @@ void time(DerivationWriter& w) {
     }
     std::string leaves = tile.store_boxes > 0 ? "boxes * store latency / in flight + C / port" : "C / port";
     if (const SharedEpilogue& e = w.problem().epilogue) {
-        leaves += " + the expression: elements * issue slots / (lanes * schedulers) + operands / port + waits for them";
+        leaves += " + the expression: elements * issue slots / lanes of the schedulers + operands / port + waits for them";
         store.push_back(Derivation::given("issue slots", e->issue, "an element", "the operators of the epilogue"));
+        store.push_back(w.steps.fact("sm.partitions"));
         if (const double waits = operand_wait_cycles(w.hw(), tile); waits > 0) {
             const bool staged = tile.operand_staged;
             store.push_back(Derivation::given("waits for operands", waits, "cycles",

@@ -147,6 +147,13 @@ std::optional<std::size_t> GemmEpilogue::staged_operand() const {
     return std::nullopt;
 }
 
+std::int64_t GemmEpilogue::element_bytes() const {
+    std::int64_t all = 0;
+    for (const EpilogueOperand& o : operands)
+        if (o.by_row && o.by_column) all += bytes_of(o.element);
+    return all;
+}
+
 bool GemmEpilogue::paired() const { return graph.nodes[std::size_t(graph.inputs.front())].shape.back() % 2 == 0; }
 
 namespace {

@@ -52,6 +52,8 @@ struct GemmEpilogue {
     bool of_groups = false;
     double bytes = 0;  ///< of all operands, each read once
 
+    /// Of the operands that have an element for each of the result, those of one.
+    std::int64_t element_bytes() const;
     /// Of the graph's inputs, that are sums.
     std::size_t sums() const { return pairs == Pairs::none ? 1 : 2; }
     /// Of the result, where B has `n`.

@@ -111,6 +111,7 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     const bool by_tma = machine.has("tma") && family != "mma_sync";  // whose kernels copy by cp.async
     hw.tma_latency = by_tma ? known_or(read.cycles("tma.latency_extra"), 0) : 0;
     hw.launch_seconds = read.number<Seconds>("launch.gap_stream");
+    hw.issue_lanes = warp_threads * optional.count("sm.partitions");
     hw.threads_per_cta = read.count("sm.max_threads_per_cta");
     hw.threads_per_sm = warp_threads * read.count("sm.max_warps");
     hw.ctas_per_sm = read.count("sm.max_ctas");

@@ -60,6 +60,7 @@ struct GemmHardware {
     double threads_per_cta, threads_per_sm, ctas_per_sm;                 ///< count
     double cluster_ctas;                    ///< of the largest cluster; 1 where there are none
     double cluster_sms[9] = {};             ///< by size of cluster: SMs that such clusters can use; 0 unknown
+    double issue_lanes = unknown_number;    ///< threads of an SM whose instruction its schedulers issue in a cycle
     double sms_per_gpc;                     ///< of a typical GPC: a cluster stands within one
     double sm_skew = 0;                     ///< share of a step by which one GPC falls behind the others
     double dsmem_bandwidth;                 ///< B/clk into one SM from shared memory of others in its cluster

@@ -87,10 +87,9 @@ double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProbl
 
 double promoting_step_cycles(const GemmHardware& hw, const GemmTile& t) {
     if (t.promoting_warpgroups == 0) return 0;
-    constexpr double lanes = 32, schedulers = 4;  // of an SM of every architecture that has wgmma
     const double elements = double(t.warp_m) * t.warp_n;  // of one wgmma
     const double wgmmas = double(t.tile_m) * t.tile_n / (elements * t.promoting_warpgroups);
-    return wgmmas * (2 * elements * t.tile_k / hw.flops_per_cycle + max_known(hw.wgmma_latency, 0) + elements / (lanes * schedulers));
+    return wgmmas * (2 * elements * t.tile_k / hw.flops_per_cycle + max_known(hw.wgmma_latency, 0) + elements / hw.issue_lanes);
 }
 
 double port_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
@@ -162,8 +161,8 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, cons
 }
 
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double rows, double products)
-    : a_(rows * double(p.k) * bytes_of(p.a_type)),
-      b_(bytes(p.n, p.k, p.b_type)),
+    : a_(rows * (double(p.k) * bytes_of(p.a_type) + (p.block_scales() ? 4 * double(p.a_scales().lines) : 0))),
+      b_(bytes(p.n, p.k, p.b_type) + (p.block_scales() ? 4 * double(p.b_scales().lines * p.b_scales().width) : 0)),
       c_(rows * double(p.result_n()) * bytes_of(p.c_type) * double(p.results())
          + (p.epilogue ? p.epilogue->bytes * rows / (double(p.m) * double(p.batch)) : 0)),  // read once, tile by tile, as C is written
       products_(products),
@@ -302,14 +301,13 @@ double operand_wait_cycles(const GemmHardware& hw, const GemmTile& t) {
     return staged + t.operand_turns * from_l2;
 }
 
-double epilogue_issue_cycles(const GemmTile& t, const GemmProblem& p) {
-    constexpr double lanes = 32, schedulers = 4;  // of an SM of every architecture that has wgmma
+double epilogue_issue_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     if (!p.epilogue) return 0;
-    return double(t.tile_m) * t.tile_n / t.split_k * result_share(p) * p.epilogue->issue / (lanes * schedulers);
+    return double(t.tile_m) * t.tile_n / t.split_k * result_share(p) * p.epilogue->issue / hw.issue_lanes;
 }
 
 double epilogue_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
-    const double elements = double(t.tile_m) * t.tile_n / t.split_k * result_share(p), issue = epilogue_issue_cycles(t, p);
+    const double elements = double(t.tile_m) * t.tile_n / t.split_k * result_share(p), issue = epilogue_issue_cycles(hw, t, p);
     const double share = elements / (double(p.m) * double(p.result_n()) * double(p.batch));
     return issue + p.epilogue->bytes * share / min_known(hw.l2_port, hw.shared_bandwidth) + operand_wait_cycles(hw, t);
 }

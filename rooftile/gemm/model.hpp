@@ -196,7 +196,7 @@ double store_rate(const GemmHardware& hw, const GemmTile& tile, const GemmProble
 /// Cycles of a tile in which a warp waits for an epilogue's operands that have an element for each of C.
 double operand_wait_cycles(const GemmHardware& hw, const GemmTile& tile);
 /// Of a tile: the issue slots of its epilogue's operators.
-double epilogue_issue_cycles(const GemmTile& tile, const GemmProblem& problem);
+double epilogue_issue_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 /// The same, its operands through the SM's port, and the waits for them.
 double epilogue_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
 /// Cycles from a tile's last sum to the last of its stores, every warp storing box after box.

@@ -25,12 +25,13 @@ class OrderTrials {
         const auto capacity = static_cast<std::int64_t>(hw_.l2_bytes);
         if (!best_) {
             clusters_ = tile_schedule->clusters;
-            best_ = {order, products() * double(lru_dram_bytes(*tile_schedule, capacity))};
+            const double scheduled = products() * double(problem_.m) * double(problem_.n) * tile_schedule->operand_bytes;
+            besides_ = max_known(0, problem_.beside_bytes() - scheduled);
+            best_ = {order, besides_ + products() * double(lru_dram_bytes(*tile_schedule, capacity))};
             return;
         }
         const double most = best_->dram * share;
-        const double moved =
-            products() * double(lru_dram_bytes(*tile_schedule, capacity, static_cast<std::int64_t>(most / products())));
+        const double moved = besides_ + products() * double(lru_dram_bytes(*tile_schedule, capacity, static_cast<std::int64_t>((most - besides_) / products())));
         if (moved < most) best_ = {order, moved};
     }
     /// Bands that a whole number of waves fills are as high as wide in clusters, or nearly: a divisor of those
@@ -58,6 +59,7 @@ class OrderTrials {
     const GemmTile& tile_;
     const GemmProblem& problem_;
     std::int64_t clusters_ = 0;
+    double besides_ = 0;  // bytes read in any order that the tile schedule does not hold: a bias, scales of blocks
     std::optional<ScoredOrder> best_;
 };
 
@@ -77,7 +79,12 @@ std::optional<ScoredOrder> order_by_simulation(const GemmHardware& hw, const Gem
                                                const GemmProblem& problem, const InnerSpace& inner) {
     // Of unlike counts none stands for the others: the formula's order stays.
     if (problem.groups && problem.groups->alike().size() > 1) return std::nullopt;
-    if (problem.groups) return order_by_simulation(hw, tile, as_batch(problem), inner);
+    if (problem.groups) {
+        const GemmProblem plain = as_batch(problem);
+        auto best = order_by_simulation(hw, tile, plain, inner);
+        if (best) best->dram += problem.c_bytes() - plain.c_bytes() + problem.beside_bytes();
+        return best;
+    }
     const ScheduleTraffic traffic(hw, tile, problem);
     const auto [rows, columns, products] = cluster_grid(problem, tile);
     if (!(hw.l2_bytes >= 1) || !(traffic.least_of_one() > hw.l2_bytes) || rows > max_cluster_tiles / columns)

@@ -149,10 +149,12 @@ std::string_view rate_name_of(Type type) { return is_fp8(type) ? "fp8" : name_of
 std::string_view a_major_name(Major major) { return major == Major::k ? "k" : "m"; }
 std::string_view b_major_name(Major major) { return major == Major::k ? "k" : "n"; }
 
-Bytes GemmProblem::compulsory_bytes() const {
+double GemmProblem::beside_bytes() const {
     const double scales = block_scales() ? 4 * (double(a_scales().lines) * double(m) + double(b_scales().lines * b_scales().width)) : 0;
-    return Bytes(a_bytes() + b_bytes() + c_bytes() + scales + (epilogue ? epilogue->bytes : 0));
+    return scales + (epilogue ? epilogue->bytes : 0);
 }
+
+Bytes GemmProblem::compulsory_bytes() const { return Bytes(a_bytes() + b_bytes() + c_bytes() + beside_bytes()); }
 
 GemmProblem gemm_problem(std::int64_t m, std::int64_t n, std::int64_t k, Type type, Major a_major,
                          Major b_major) {

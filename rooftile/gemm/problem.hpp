@@ -73,6 +73,8 @@ struct GemmProblem {
     /// Columns of the result: of pairs of B's columns half as many as B has.
     std::int64_t result_n() const { return epilogue ? epilogue->columns_of(n) : n; }
     Pairs pairs() const { return epilogue ? epilogue->pairs : Pairs::none; }
+    /// Read beside A and B, each element once: scales of blocks, operands of an epilogue.
+    double beside_bytes() const;
     /// A, B and what an epilogue reads once, C written once.
     Bytes compulsory_bytes() const;
 

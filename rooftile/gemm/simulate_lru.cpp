@@ -90,7 +90,7 @@ class LruReplay {
           capacity_(capacity),
           schedule_(scheduled_tiles(g)),
           first_late_(int(g.first_late())),
-          all_bytes_((g.m * g.a_bytes + g.n * g.b_bytes) * g.k + g.m * g.n * g.c_bytes),
+          all_bytes_((g.m * g.a_bytes + g.n * g.b_bytes) * g.k + g.m * g.n * g.result_bytes()),
           rows_(g.tile_rows()),
           columns_(g.tile_columns()) {
         lines_.resize(std::size_t(rows_ + columns_));
@@ -114,7 +114,7 @@ class LruReplay {
     }
     /// The DRAM bytes alone; where they come to more than `most`, some part of them that does.
     Int dram_bytes(Int most) {
-        const Int c = g_.m * g_.n * g_.c_bytes;
+        const Int c = g_.m * g_.n * g_.result_bytes();
         Int all = c;
         for (int round = 0; round < rounds() && all <= most; ++round) {
             pass(round);
@@ -183,7 +183,7 @@ class LruReplay {
             ++cluster;
         }
         written_[std::size_t(round) + 1] =
-            written_[std::size_t(round)] + covered / (g_.a_bytes * g_.b_bytes) * g_.c_bytes;
+            written_[std::size_t(round)] + covered / (g_.a_bytes * g_.b_bytes) * g_.result_bytes();
         begins_[std::size_t(round) + 1] = order_.size();
     }
 
@@ -310,7 +310,7 @@ class LruReplay {
     std::vector<std::size_t> begins_;  // of each round in order_
     std::vector<Int> held_;            // by round: bytes a k of the lines last used there
     std::vector<Int> gone_;            // by round: of those, what the present round uses; 0 between rounds
-    std::vector<Int> written_;         // C before each round
+    std::vector<Int> written_;         // C, and what is read with it, before each round
     std::vector<Int> older_, newer_;   // by rounds back from the present one
     Int using_bytes_ = 0, used_ = 0;   // bytes a k of this round's lines: all, up to the present one
     Int late_a_ = 0, late_b_ = 0;      // of those, what late clusters share with others

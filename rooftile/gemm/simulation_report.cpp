@@ -17,7 +17,7 @@ std::optional<double> ratio(double bytes, const std::optional<double>& bound) {
     return bound ? std::optional(bytes / *bound) : std::nullopt;
 }
 
-double l2_bytes(const GemmTraffic& t) { return double(t.l2_read_bytes + t.l2_write_bytes); }
+double l2_bytes(const GemmTraffic& t) { return double(t.l2_read_bytes + t.l2_write_bytes + t.dram_operand_bytes); }
 
 Json whole_bytes(const std::optional<double>& bytes) {
     return bytes ? Json(std::int64_t(std::ceil(*bytes))) : Json(nullptr);
@@ -34,6 +34,7 @@ Json row_json(const Simulation& s, const SimulatedOrder& o) {
             {"dram_a_bytes", t.dram_a_bytes},
             {"dram_b_bytes", t.dram_b_bytes},
             {"dram_c_bytes", t.dram_c_bytes},
+            {"dram_operand_bytes", t.dram_operand_bytes},
             {"dram_bytes", t.dram_bytes()},
             {"model_dram_bytes", o.model_dram_bytes ? Json(*o.model_dram_bytes) : Json(nullptr)},
             {"fabric_bytes", s.l2.layout == L2Layout::halves ? Json(t.fabric_bytes) : Json(nullptr)},
@@ -136,10 +137,12 @@ std::string simulation_text(const Simulation& s, const Terminal& terminal) {
     const GemmTraffic& t = s.orders.front().traffic;
     std::vector<Entry> levels = {
         {"into SMs", bytes(t.sm_bytes), "of A and B, in any order"},
-        {"L2", scaled_text(l2_bytes(t), "B"), "A and B leaving it, a multicast once; C"}};
+        {"L2", scaled_text(l2_bytes(t), "B"), "A and B leaving it, a multicast once; C and what is read with it"}};
     if (const auto over = ratio(l2_bytes(t), s.l2_bound))
         levels.back().remark += fmt::format("; no clusters of that size ask for less than {}: {:.2f} {}",
                                             scaled_text(*s.l2_bound, "B"), *over, terminal.sign("×", "x"));
+    if (t.dram_operand_bytes > 0)
+        levels.push_back({"epilogue", bytes(t.dram_operand_bytes), "its operands with an element for each of C, read once with C"});
     if (s.dram_bound)
         levels.push_back({"DRAM", scaled_text(*s.dram_bound, "B"), "the bound: no schedule moves less"});
     if (s.l2.layout == L2Layout::halves)

@@ -31,6 +31,7 @@ std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmT
                         .a_bytes = bytes_of(p.a_type),
                         .b_bytes = bytes_of(p.b_type),
                         .c_bytes = int(bytes_of(p.c_type) * std::int64_t(p.results()) * p.result_n() / p.n),
+                        .operand_bytes = int(p.epilogue ? p.epilogue->element_bytes() * p.result_n() / p.n : 0),
                         .tile_m = t.tile_m,
                         .tile_n = t.tile_n,
                         .tile_k = t.tile_k,
@@ -104,6 +105,7 @@ GemmTraffic fixed_traffic(const TileSchedule& g) {
     t.l2_read_bytes = a * columns + b * rows;
     t.sm_bytes = a * columns * g.cluster_n + b * rows * g.cluster_m;
     t.l2_write_bytes = t.dram_c_bytes = c;
+    t.dram_operand_bytes = g.m * g.n * g.operand_bytes;
     t.steps = g.tile_rows() * g.tile_columns() * g.k_blocks();
     return t;
 }

@@ -7,7 +7,7 @@
 // [tile_n][tile_k], once each, however many CTAs want them: those that ask at the same time wait for the same
 // line. The last `late_clusters` of those in flight lag: each of their steps takes 1 + skew of the others', so
 // they ask for what they share ever later. Parts of a split K take turns within a step. After the last step
-// of a round its tiles of C are written. Blocks have their true size at the edges; what lies outside is not
+// of a round its tiles of C are written, and what an epilogue reads for them is read. Blocks have their true size at the edges; what lies outside is not
 // asked for.
 #pragma once
 
@@ -24,6 +24,7 @@ struct TileCoordinate;  // kernels/pipeline/tile_order.cuh
 struct TileSchedule {
     std::int64_t m = 0, n = 0, k = 0;
     int a_bytes = 2, b_bytes = 2, c_bytes = 2;  ///< of an element
+    int operand_bytes = 0;                      ///< that an epilogue reads for an element of C, beside it
     int tile_m = 0, tile_n = 0, tile_k = 0;
     int cluster_m = 1, cluster_n = 1;  ///< CTAs that share B, that share A, by multicast
     int split_k = 1;
@@ -45,11 +46,13 @@ struct TileSchedule {
         const auto [rows, columns, products] = cluster_tiles();
         return ceil_div(rows * columns, clusters);
     }
+    /// Of an element of C: what is written, and read with it.
+    int result_bytes() const { return c_bytes + operand_bytes; }
     /// Bytes of one k of tile row `i` of A, of tile column `j` of B; 0 outside.
     std::int64_t a_line(std::int64_t i) const { return extent(i, tile_m, m) * a_bytes; }
     std::int64_t b_line(std::int64_t j) const { return extent(j, tile_n, n) * b_bytes; }
     std::int64_t c_tile(std::int64_t i, std::int64_t j) const {
-        return extent(i, tile_m, m) * extent(j, tile_n, n) * c_bytes;
+        return extent(i, tile_m, m) * extent(j, tile_n, n) * result_bytes();
     }
 
   private:
@@ -81,6 +84,7 @@ struct GemmTraffic {
     std::int64_t l2_write_bytes = 0;                  ///< of C
     std::int64_t dram_a_bytes = 0, dram_b_bytes = 0;  ///< read
     std::int64_t dram_c_bytes = 0;                    ///< written, each dirty line once
+    std::int64_t dram_operand_bytes = 0;              ///< read by an epilogue, once
     std::int64_t fabric_bytes = 0;  ///< from one half of L2 to the other, where there are two
     std::int64_t steps = 0;         ///< k-steps of all CTAs that stand in C
     /// Steps whose block of A, of B, of both, was in L2, or on its way there because another cluster had
@@ -89,7 +93,7 @@ struct GemmTraffic {
     std::int64_t dram_waits =
         0;  ///< steps that begin with A or B not in L2, whoever asked: they wait for DRAM
 
-    std::int64_t dram_bytes() const { return dram_a_bytes + dram_b_bytes + dram_c_bytes; }
+    std::int64_t dram_bytes() const { return dram_a_bytes + dram_b_bytes + dram_c_bytes + dram_operand_bytes; }
     double hit_rate() const { return 1 - double(dram_a_bytes + dram_b_bytes) / double(l2_read_bytes); }
     double both_hit_share() const { return double(both_hits) / double(steps); }
     double wait_share() const { return double(dram_waits) / double(steps); }

@@ -45,7 +45,7 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     l2_ = s.l2;
     result_ = p.c_bytes() / ctas_;
     if (p.epilogue) read_once_ = p.epilogue->bytes / ctas_;
-    issued_ = epilogue_issue_cycles(t, p);
+    issued_ = epilogue_issue_cycles(hw, t, p);
     const auto [own_a, own_b] = own_rows(t, p);
     const double element = bytes_of(p.a_type);
     loaded_ = (own_a + own_b) * t.tile_k * element * steps_;

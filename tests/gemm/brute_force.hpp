@@ -65,7 +65,7 @@ struct BruteForce {
                 for (std::int64_t block = step; block < k_blocks; block += k_part)
                     read_step(wanted, tiles, block);
             for (const auto& [c, cluster] : tiles) {
-                const auto bytes = part(c[1], g.tile_m, g.m) * part(c[2], g.tile_n, g.n) * g.c_bytes;
+                const auto bytes = part(c[1], g.tile_m, g.m) * part(c[2], g.tile_n, g.n) * g.result_bytes();
                 if (bytes > 0) touch(c, bytes);
                 written += bytes;
             }

@@ -752,6 +752,32 @@ RC_GTEST_PROP(DeriveProperties, PlansObeyTheMachine, ()) {
     }
 }
 
+/// What an epilogue reads, and scales of blocks, come from DRAM as A and B do.
+TEST(Derive, MovesWhatIsReadBesideAAndB) {
+    const Machine machine = machine_by_id("h100-sxm");
+    const auto holds = [&](const GemmProblem& p, std::int64_t beside) {
+        const GemmPlan plan = plans(machine, p).plans.front();
+        const GemmProblem bare = [&] { GemmProblem q = p; q.epilogue = {}; return q; }();
+        EXPECT_EQ(p.beside_bytes(), double(beside));
+        EXPECT_GE(double(*plan.prediction.dram_bytes), p.compulsory_bytes().value);
+        EXPECT_GE(*plan.prediction.dram_bytes, *plan.prediction.dram_lower_bound_bytes);
+        EXPECT_GE(*plan.prediction.l2_bytes, *plan.prediction.l2_lower_bound_bytes);
+        EXPECT_GE(*plan.prediction.dram_lower_bound_bytes, *plans(machine, bare).plans.front().prediction.dram_lower_bound_bytes + beside);
+        EXPECT_GE(*plan.prediction.time_us * 1e-6, p.compulsory_bytes().value / machine.find("dram.bandwidth")->value);
+    };
+    GemmProblem flat = gemm_problem(16384, 16384, 64);
+    flat.epilogue = gemm_epilogue(flat.m, flat.n, flat.c_type, 1, 0, "d = acc + c", {"c:bf16[M,N]"});
+    holds(flat, 16384LL * 16384 * 2);
+    GemmProblem scaled = gemm_problem(8192, 8192, 8192, Type::fp8_e4m3);
+    scaled.c_type = Type::bf16;
+    scaled.epilogue = gemm_epilogue(scaled.m, scaled.n, scaled.c_type, 1, 0, "", {}, Scales::block);
+    holds(scaled, 4 * (64 * 8192 + 64 * 64));
+    GemmProblem batch = gemm_problem(4096, 4096, 256);
+    batch.batch = 8, batch.a_stride = 4096 * 256, batch.b_stride = 4096 * 256, batch.c_stride = 4096 * 4096;
+    batch.epilogue = gemm_epilogue(batch.m, batch.n, batch.c_type, 1, 0, "d = relu(acc + r)", {"r:bf16[B,M,N]"}, Scales::none, 8);
+    holds(batch, 8LL * 4096 * 4096 * 2);
+}
+
 RC_GTEST_PROP(DeriveProperties, MoreSharedMemoryNeverGivesFewerStages, ()) {
     Machine small = machine_by_id("h100-sxm"), large = small;
     const int bytes = *rc::gen::inRange(60000, 230000), more = *rc::gen::inRange(0, 100000);

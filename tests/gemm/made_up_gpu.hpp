@@ -23,6 +23,7 @@ inline GemmHardware made_up_gpu() {
     hw.tma_latency = 0;
     hw.launch_seconds = 0;
     hw.sms_per_gpc = 4;
+    hw.issue_lanes = 128;
     hw.dsmem_bandwidth = 16;
     hw.dsmem_latency = 200;
     hw.cluster_barrier = 400;

@@ -62,7 +62,7 @@ TEST(SimulateLru, ByHand) {
 void expect_equal(const GemmTraffic& t, const BruteForce& b) {
     RC_ASSERT(t.dram_a_bytes == b.read[0]);
     RC_ASSERT(t.dram_b_bytes == b.read[1]);
-    RC_ASSERT(t.dram_c_bytes == b.written);
+    RC_ASSERT(t.dram_c_bytes + t.dram_operand_bytes == b.written);
     RC_ASSERT(t.steps == b.steps);
     RC_ASSERT(t.a_hits == b.hits[0]);
     RC_ASSERT(t.b_hits == b.hits[1]);
@@ -111,6 +111,7 @@ RC_GTEST_PROP(SimulateLru, AnEndlessL2ReadsEverythingOnce, ()) {
     RC_ASSERT(t.dram_a_bytes == g.m * g.k * g.a_bytes);
     RC_ASSERT(t.dram_b_bytes == g.n * g.k * g.b_bytes);
     RC_ASSERT(t.dram_c_bytes == g.m * g.n * g.c_bytes);
+    RC_ASSERT(t.dram_operand_bytes == g.m * g.n * g.operand_bytes);
 }
 
 RC_GTEST_PROP(SimulateLru, NoL2ReadsWhatEveryRoundAsksFor, ()) {

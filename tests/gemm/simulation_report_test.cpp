@@ -65,7 +65,7 @@ TEST(SimulationReport, EveryLevelIsInTheDocument) {
     const Simulation s = sample_simulation();
     const auto row = parsed(simulation_document(sample::context(), s)).at("rows").at(0);
     const GemmTraffic& t = s.orders[0].traffic;
-    EXPECT_EQ(row.at("dram_bytes"), t.dram_a_bytes + t.dram_b_bytes + t.dram_c_bytes);
+    EXPECT_EQ(row.at("dram_bytes"), t.dram_a_bytes + t.dram_b_bytes + t.dram_c_bytes + t.dram_operand_bytes);
     EXPECT_DOUBLE_EQ(row.at("dram_over_bound"), double(t.dram_bytes()) / 4e6);
     // A for each of the 4 columns, B for each of the 4 rows of pairs: 2 * 1 MiB * 4; twice B into SMs.
     EXPECT_EQ(row.at("l2_read_bytes"), (1 << 20) * 8);
