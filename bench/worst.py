@@ -51,6 +51,7 @@ def flags_of(row):
              "--swap-ab": "on" if c.get("swap_ab") else "off",
              "--cluster": f"{c['cluster_m']}x{c['cluster_n']}", "--order": c["order"],
              "--split-k": c["split_k"], "--grid-split-k": c.get("grid_split_k", 1), "--ctas-per-sm": c["ctas_per_sm"],
+             "--dynamic-scheduler": "on" if c.get("dynamic_scheduler") else "off",
              "--overlapped-epilogue": "on" if c["overlapped_epilogue"] else "off"}
     if c["order"] in ("grouped", "serpentine"):
         flags["--group"] = c["group"]

@@ -27,6 +27,7 @@ struct GemmArguments {
     int batch;
     int a_step, b_step;  ///< of an operand's matrices from one of C to the next: 1, or 0 where all of C share one
     int operand_step;    ///< the same of the epilogue's operand that is staged
+    unsigned* next_tile;  ///< in the workspace, 0 before the launch and after it; read only with dynamic_scheduler
     long long c_stride;  ///< elements from one matrix of C to the next; read only where C goes out by predicated stores
     // Of groups of rows, each with a matrix of B of its own:
     int groups;

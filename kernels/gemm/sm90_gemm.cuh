@@ -151,6 +151,7 @@ __device__ void set_up(const Sm90Shared<C>& shared) {
             constexpr int warps = C.tile_warps() * C.cluster_ctas();
             shared.exchange().init(warps, warps);
         }
+        if constexpr (C.dynamic_scheduler) shared.told().init();
         for (int i = 0; i < C.operand_barriers(); ++i)
             ptx::mbarrier_init(shared.operand_barrier(0, 0, 0) + i * Sm90GemmConfig::barrier_bytes, 1);
         ptx::fence_mbarrier_init();

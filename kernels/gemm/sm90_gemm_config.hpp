@@ -42,6 +42,8 @@ struct Sm90GemmConfig {
     /// Groups of rows that shared memory has room for, of which each has a matrix of B: a power of two, 32 at least. 0: there are
     /// none. They are batched, A and C are one matrix.
     int group_slots = 0;
+    /// Of a batch or groups: clusters take tiles from a counter in the workspace as they come for them, not in fixed turns.
+    bool dynamic_scheduler = false;
     /// Of 8-bit operands: after each stage sums leave the matrix units' accumulators, which keep 14 bits, for fp32 registers of
     /// their own.
     bool promoted = false;
@@ -61,6 +63,7 @@ struct Sm90GemmConfig {
     static constexpr int wgmma_k_bytes = 32;   ///< 16 elements of 16 bits
     static constexpr int swizzle_bytes = 128;  ///< the widest TMA swizzle span
     static constexpr int barrier_bytes = 8;      ///< one mbarrier
+    static constexpr int told_tile_bytes = 16;   ///< one, and a number
     static constexpr int tile_alignment = 1024;  ///< of a 128-byte-swizzled tile: 8 rows of 128 B
     static constexpr int sector_bytes = 32;      ///< the least that L2 writes whole
     static constexpr int tma_bytes = 16;         ///< the least that a box has of a row
@@ -227,8 +230,15 @@ struct Sm90GemmConfig {
     /// Two words a group, three more, and a number of 16 bits a group; in whole barriers.
     constexpr int group_bytes() const { return grouped() ? 4 * (2 * group_slots + 4) + 2 * group_slots : 0; }
 
+    /// Of the tiles that follow, a CTA's roles may hear of so many: its ring runs as many stages ahead, each of which may be a tile.
+    constexpr int told_tiles() const { return stages + 2; }
+    /// Room for them, whether or not it is used.
+    constexpr int told_bytes() const { return batched ? told_tiles() * told_tile_bytes : 0; }
+
     /// Everything but the stages.
-    constexpr int reserved_bytes() const { return epilogue_bytes() + stages * scale_bytes() + all_barrier_bytes() + group_bytes(); }
+    constexpr int reserved_bytes() const {
+        return epilogue_bytes() + stages * scale_bytes() + all_barrier_bytes() + group_bytes() + told_bytes();
+    }
     constexpr int shared_bytes() const { return stages * stage_bytes() + reserved_bytes(); }
 
     friend constexpr bool operator==(const Sm90GemmConfig&, const Sm90GemmConfig&) = default;

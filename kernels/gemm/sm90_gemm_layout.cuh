@@ -34,6 +34,8 @@ constexpr bool obeys_the_hardware() {
                   "pieces of K: one tile a CTA, whose sums are done when it is");
     static_assert(!C.grouped() || (C.batched && !C.in_pieces && C.group_slots % 32 == 0 && C.group_slots <= Sm90GemmConfig::max_groups),
                   "groups of rows: a warp counts them, how many tiles there are is known on the device alone");
+    static_assert(!C.dynamic_scheduler || (C.batched && !C.in_pieces), "a counter of tiles: of several products, of which a CTA has several tiles");
+    static_assert(C.told_bytes() == 0 || C.told_bytes() == ToldTiles<C.told_tiles()>::bytes(), "the planner counts what roles hear of");
     static_assert(C.split_k == 1 || C.mma_n() % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
     static_assert(!C.tma_store || C.swap_ab || C.stored_n() % C.epilogue_columns() == 0,
                   "whole epilogue tiles");
@@ -97,6 +99,8 @@ struct Sm90Shared {
     /// lap's parity alone (`turn`): with RingPosition<1> the compiler orders the loops otherwise.
     __device__ Ring<1> exchange() const { return {ring.barriers + Ring<C.stages>::bytes()}; }
     __device__ Sm90Groups<C> groups() const { return {ring.barriers + C.all_barrier_bytes()}; }
+    /// With dynamic_scheduler.
+    __device__ ToldTiles<C.told_tiles()> told() const { return {ring.barriers + C.all_barrier_bytes() + C.group_bytes()}; }
     /// Full of epilogue tile `i` of a warpgroup, as far as `warp` fills it with an epilogue's operand.
     __device__ unsigned operand_barrier(int warpgroup, int i, int warp) const {
         const int tile = warpgroup * Sm90GemmConfig::epilogue_tiles_in_flight + i;
@@ -114,24 +118,34 @@ struct TileOrigin {
     __device__ TileOrigin result() const { return {m, C.result_columns(n), batch, end}; }
 };
 
-/// Tiles of groups are of two kinds, which alternate.
-template <int cluster, bool grouped>
+enum class Sm90Role { producer, consumer };
+
+/// In fixed turns tiles of groups are of two kinds, which alternate.
+template <Sm90GemmConfig C, Sm90Role role, bool dynamic = C.dynamic_scheduler, bool grouped = C.grouped()>
 struct Sm90Turns {
-    using type = StaticTileScheduler<cluster>;
+    using type = StaticTileScheduler<C.cluster_ctas()>;
 };
-template <int cluster>
-struct Sm90Turns<cluster, true> {
-    using type = RotatingTileScheduler<cluster>;
+template <Sm90GemmConfig C, Sm90Role role>
+struct Sm90Turns<C, role, false, true> {
+    using type = RotatingTileScheduler<C.cluster_ctas()>;
+};
+template <Sm90GemmConfig C, bool grouped>
+struct Sm90Turns<C, Sm90Role::producer, true, grouped> {
+    using type = TellingTileScheduler<C.cluster_ctas(), C.told_tiles()>;
+};
+template <Sm90GemmConfig C, bool grouped>
+struct Sm90Turns<C, Sm90Role::consumer, true, grouped> {
+    using type = ToldTileScheduler<C.cluster_ctas(), C.told_tiles()>;
 };
 
 /// The tiles of C as this CTA's cluster meets them, product after product.
-template <Sm90GemmConfig C>
+template <Sm90GemmConfig C, Sm90Role role = Sm90Role::consumer>
 struct Sm90TileScheduler {
     const GemmArguments& args;
     int rank;  // of this CTA among the peers of its part
     int part;  // of K, in the cluster
     int piece = 0;  // of K, that the cluster has
-    typename Sm90Turns<C.cluster_ctas(), C.grouped()>::type tiles;
+    typename Sm90Turns<C, role>::type tiles;
     [[maybe_unused]] Sm90Groups<C> groups;
     __device__ Sm90TileScheduler(const GemmArguments& arguments, const Sm90Shared<C>& shared)
         : args(arguments),
@@ -139,6 +153,8 @@ struct Sm90TileScheduler {
           part(0),
           tiles{.rows = rows_of_tiles(arguments, shared), .columns = ceil_div(args.n, C.cluster_n * C.tile_n)},
           groups(shared.groups()) {
+        if constexpr (C.dynamic_scheduler) tiles.told = shared.told();
+        if constexpr (C.dynamic_scheduler && role == Sm90Role::producer) tiles.counter = args.next_tile;
         if constexpr (C.split_k > 1) {
             part = rank / C.peers();
             rank %= C.peers();
@@ -155,7 +171,7 @@ struct Sm90TileScheduler {
     }
     /// The same of a group's tiles: they begin where the group does, and the last one may reach beyond its end.
     __device__ TileOrigin origin_in_group() const {
-        const int index = groups.visited(tiles.index, tiles.columns), place = groups.place_of(index / tiles.columns);
+        const int index = groups.visited(static_cast<int>(tiles.index), tiles.columns), place = groups.place_of(index / tiles.columns);
         const int before = place == 0 ? 0 : groups.tiles_up_to(place - 1), group = groups.group(place);
         const TileCoordinate t = tile_at(index - before * tiles.columns, groups.tiles_up_to(place) - before, tiles.columns,
                                          static_cast<Order>(args.order), args.group);
@@ -167,7 +183,7 @@ struct Sm90TileScheduler {
     /// than for rows that are (docs/facts.md).
     __device__ TileOrigin origin() const {
         if constexpr (C.grouped()) return origin_in_group();
-        int rows = tiles.rows, index = tiles.index, batch = 0;
+        int rows = tiles.rows, index = static_cast<int>(tiles.index), batch = 0;
         if constexpr (C.batched) {
             rows = ceil_div(args.m, C.cluster_m * C.tile_m);
             batch = index / (rows * tiles.columns);
@@ -185,7 +201,8 @@ struct Sm90TileScheduler {
 template <Sm90GemmConfig C>
 struct Sm90Blocks {
     int first = 0, count;
-    __device__ Sm90Blocks(const GemmArguments& args, const Sm90TileScheduler<C>& scheduler) : count(ceil_div(args.k, C.tile_k)) {
+    template <Sm90Role role>
+    __device__ Sm90Blocks(const GemmArguments& args, const Sm90TileScheduler<C, role>& scheduler) : count(ceil_div(args.k, C.tile_k)) {
         if constexpr (C.adds_up()) {
             const int all = count, most = ceil_div(all, C.split_k * (C.in_pieces ? args.pieces : 1));
             first = (scheduler.piece * C.split_k + scheduler.part) * most;

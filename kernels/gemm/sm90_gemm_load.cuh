@@ -73,8 +73,10 @@ template <Sm90GemmConfig C>
 __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, [[maybe_unused]] const Sm90MoreMaps& more,
                         const GemmArguments& args, const Sm90Shared<C>& shared) {
     RingPosition<C.stages> at;
-    Sm90TileScheduler<C> scheduler(args, shared);
+    Sm90TileScheduler<C, Sm90Role::producer> scheduler(args, shared);
     const Sm90Blocks<C> k(args, scheduler);
+    // A ring's stages before a tile's end: the answer is there in time, and nobody holds a tile long before it begins.
+    [[maybe_unused]] const int asks_at = k.first + max(0, k.count - C.stages);
     const unsigned short everyone = ((1 << C.peers()) - 1) << scheduler.part * C.peers();
     [[maybe_unused]] unsigned turn = 1;  // of the exchange's one stage: nothing to wait for before the first tile
     for (; scheduler.tiles.more(); scheduler.tiles.advance()) {
@@ -83,6 +85,8 @@ __device__ void produce(const TensorMap& map_a, const TensorMap& map_b, [[maybe_
         if constexpr (C.split_k > 1) ptx::mbarrier_wait(shared.exchange().empty(0), turn);
         turn ^= 1;
         for (int block = k.first; block < k.first + k.count; ++block, at.advance()) {
+            if constexpr (C.dynamic_scheduler)
+                if (block == asks_at) scheduler.tiles.ask();
             shared.ring.acquire(at);
             const unsigned full = shared.ring.full(at.stage);
             if constexpr (C.ablated == Ablation::loads) {  // the producer's arrival alone completes the phase

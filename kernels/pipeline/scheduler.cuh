@@ -48,6 +48,88 @@ struct RotatingTileScheduler {
     }
 };
 
+/// Where the roles of a CTA hear which tile follows: an 8-byte barrier and a number for each of the next `ahead`, from `at` on in shared
+/// memory. Nobody gives a place back: whoever tells must not come `ahead` tiles before whoever hears.
+template <int ahead>
+struct ToldTiles {
+    static constexpr int bytes() { return 16 * ahead; }
+    unsigned at;
+    __device__ unsigned full(int place) const { return at + 8 * place; }
+    __device__ unsigned number(int place) const { return at + 8 * ahead + 4 * place; }
+    /// Of one thread, before any CTA of the cluster goes on.
+    __device__ void init() const {
+        for (int place = 0; place < ahead; ++place) ptx::mbarrier_init(full(place), 1);
+    }
+};
+
+/// `rows` x `columns` tiles from a counter, as teams come for them: what begins at the same time are neighbours in the kernel's order,
+/// whatever the tiles before took. Of the one thread of each CTA that brings tiles; it tells the others, which have a ToldTileScheduler. A
+/// team begins with the tile of its own number; which one follows the first CTA learns from `counter`, 0 before the launch and after it.
+template <int cluster, int ahead>
+struct TellingTileScheduler {
+    int rows, columns;
+    ToldTiles<ahead> told{0};
+    unsigned* counter = nullptr;
+    unsigned index = blockIdx.x / cluster;
+    unsigned coming = 0;
+    RingPosition<ahead> at{};
+
+    __device__ unsigned tiles() const { return static_cast<unsigned>(rows * columns); }
+    __device__ bool more() const { return index < tiles(); }
+    /// Once a tile, before advance(): the answer is on its way while copies are started.
+    __device__ void ask() {
+        // As many questions as there are tiles: the last one makes the counter 0 again.
+        if (first()) coming = gridDim.x / cluster + atomicInc(counter, tiles() - 1);
+    }
+    __device__ void advance() {
+        const unsigned full = told.full(at.stage), number = told.number(at.stage);
+        if constexpr (cluster == 1) {
+            index = coming;
+            ptx::store_shared(number, index);
+            ptx::mbarrier_arrive(full);
+        } else {
+            if (first())
+                for (unsigned rank = 0; rank < cluster; ++rank)
+                    ptx::store_cluster_async(ptx::map_to_rank(number, rank), coming, ptx::map_to_rank(full, rank));
+            ptx::mbarrier_arrive_expect(full, sizeof(unsigned));
+            ptx::mbarrier_wait(full, at.parity);
+            index = ptx::load_shared(number);
+        }
+        at.advance();
+    }
+
+  private:
+    __device__ static bool first() {
+        if constexpr (cluster == 1) return true;
+        else return ptx::cluster_rank() == 0;
+    }
+};
+
+/// The same tiles, of a role that hears of them.
+template <int cluster, int ahead>
+struct ToldTileScheduler {
+    int rows, columns;
+    ToldTiles<ahead> told{0};
+    unsigned index = blockIdx.x / cluster;
+    RingPosition<ahead> at{};
+
+    __device__ bool more() const { return is_tile(index); }
+    __device__ bool more_after_this() const { return is_tile(next()); }
+    /// Behind the last tile it stays there.
+    __device__ void advance() {
+        if (!more()) return;
+        index = next();
+        at.advance();
+    }
+
+  private:
+    __device__ bool is_tile(unsigned number) const { return number < static_cast<unsigned>(rows * columns); }
+    __device__ unsigned next() const {
+        ptx::mbarrier_wait(told.full(at.stage), at.parity);
+        return ptx::load_shared(told.number(at.stage));
+    }
+};
+
 /// Stands for the tile behind the last one. No constexpr: that would be a variable of every module.
 enum : unsigned { no_tile = 0xffffffffu };
 

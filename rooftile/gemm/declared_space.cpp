@@ -196,7 +196,7 @@ Given gemm_given_of_config(const Record& config) {
     for (const char* key : {"stages", "consumer_warpgroups", "split_k", "ctas_per_sm"})
         given.add(key, std::to_string(number(key)));
     if (text("kernel") != "sm90_gemm") return given;
-    for (const char* key : {"swap_ab", "overlapped_epilogue", "pack_a", "pack_b"}) given.add(key, on(key));
+    for (const char* key : {"swap_ab", "overlapped_epilogue", "pack_a", "pack_b", "dynamic_scheduler"}) given.add(key, on(key));
     given.add("grid_split_k", std::to_string(std::max<std::int64_t>(1, number("grid_split_k"))));  // older ones have none
     given.add("pdl", on("programmatic_launch"));
     if (number("epilogue_tile_n") > 0)

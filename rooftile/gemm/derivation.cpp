@@ -72,7 +72,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
                    .programmatic_launch = context.request.programmatic_launch.value_or(true),
                    .overlapped_epilogue = f.overlapped_epilogue,
                    .epilogue_tile_n = f.epilogue_tile_n};
-    context.kernel->complete(context, plan.config);
+    context.kernel->complete(context, kept, plan.config);
     Resources& r = plan.resources;
     r.threads = f.threads;
     r.accumulator_registers = f.accumulators;

@@ -99,6 +99,8 @@ std::vector<Field> make_fields() {
         {"order", "NAME", "row, column, grouped, serpentine, morton or hilbert", fixed},
         {"group", "N", "Rows of tiles taken together by orders grouped and serpentine", fixed},
         {"reverse", "on|off", "Tiles from the last one of the order to the first; default: off", fixed},
+        {"dynamic_scheduler", "on|off",
+         "Of a batch or groups: clusters take tiles from a counter as they come for them, not in fixed turns; default: on where DRAM binds or counts are unlike, in many waves", fixed},
         {"split_k", "N", "Parts of K that the CTAs of a cluster sum", fixed},
         {"grid_split_k", "N", "Pieces of K, each in as many parts, that clusters sum and add up through L2", fixed},
         {"ctas_per_sm", "N", "Resident CTAs of an SM", fixed},
@@ -384,6 +386,7 @@ GemmRequest gemm_request(const Given& g, int default_top) {
     if (g.has("evict_first")) r.evict_first = evict_first_of(g);
     r.programmatic_launch = switch_if(g, "pdl");
     r.reverse = switch_if(g, "reverse");
+    r.dynamic_scheduler = switch_if(g, "dynamic_scheduler");
     r.exhaustive = g.has("exhaustive");
     r.pack_a = switch_if(g, "pack_a");
     r.pack_b = switch_if(g, "pack_b");

@@ -59,7 +59,7 @@ class GemmKernel {
                                Footprint& footprint) const = 0;
 
     /// Sets what of a configuration no candidate has.
-    virtual void complete(const GemmContext&, GemmConfig&) const {}
+    virtual void complete(const GemmContext&, const Kept&, GemmConfig&) const {}
     /// Fixes what this kernel's configurations have beyond those of every kernel.
     virtual void fix(const GemmConfig&, GemmRequest&) const {}
     /// Why a plan cannot be built; empty where it can.

@@ -78,6 +78,7 @@ std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmReq
     const char* what = request.grid_split_k.value_or(1) != 1         ? "grid_split_k"
                        : request.swap_ab.value_or(false)               ? "swap_ab = 1"
                        : request.overlapped_epilogue.value_or(false) ? "overlapped_epilogue = 1"
+                       : request.dynamic_scheduler.value_or(false)   ? "dynamic_scheduler = 1"
                        : request.epilogue_tile_n                     ? "epilogue_tile_n"
                        : request.programmatic_launch.value_or(false) ? "programmatic_launch = 1"
                        : first.a || first.b || first.c               ? "evict_first"

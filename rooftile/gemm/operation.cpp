@@ -417,8 +417,8 @@ Plan any_plan(GemmPlan plan, const Problem& problem) {
     std::string kernel = std::string(name_of(plan.config.kernel));
     const std::int64_t workspace = plan.resources.workspace_bytes;
     const bool packs = packed_operands(plan.config).any();
-    // Counters of pieces of K are 0 before and after.
-    const WorkspaceState state = plan.config.grid_split_k > 1 ? WorkspaceState::zeroed : WorkspaceState::any;
+    // Counters of pieces of K, or of tiles, are 0 before and after.
+    const WorkspaceState state = plan.config.grid_split_k > 1 || plan.config.dynamic_scheduler ? WorkspaceState::zeroed : WorkspaceState::any;
     Plan out = plan_of(problem, kernel, std::move(plan));
     if (workspace == 0) return out;
     out.launches = {{std::move(kernel), workspace, state, state}};

@@ -6,7 +6,7 @@
 namespace rooftile {
 
 PiecesWorkspace pieces_workspace(const GemmConfig& c, std::int64_t m, std::int64_t n, std::int64_t products) {
-    if (c.grid_split_k == 1) return {};
+    if (c.grid_split_k == 1) return {c.dynamic_scheduler ? std::int64_t{PackedCopy::alignment} : 0, 0};
     constexpr int counter_bytes = 4, sum_bytes = 4;
     const std::int64_t rows = ceil_div(m, std::int64_t{c.tile_m} * c.cluster_m) * c.cluster_m * products,
                        columns = ceil_div(n, std::int64_t{c.tile_n} * c.cluster_n) * c.cluster_n;

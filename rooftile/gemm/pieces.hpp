@@ -7,9 +7,9 @@
 
 namespace rooftile {
 
-/// Where in the workspace, which begins with the counters; all in bytes. Nothing where K is in one piece.
+/// Where in the workspace, which begins with the counters; all in bytes. Nothing where K is in one piece and turns are fixed.
 struct PiecesWorkspace {
-    std::int64_t counters = 0;  ///< up to the sums: one a CTA of a piece and its warpgroup, 0 before the launch and after it
+    std::int64_t counters = 0;  ///< up to the sums: one a CTA of a piece and its warpgroup, or that of tiles, 0 before the launch and after it
     std::int64_t sums = 0;      ///< fp32, of all tiles and pieces
     std::int64_t bytes() const { return counters + sums; }
 };

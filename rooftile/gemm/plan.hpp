@@ -41,6 +41,7 @@ struct GemmConfig {
     Order order = Order::row;
     int group = 1;  ///< rows of tiles taken together where `order` is grouped
     bool reverse = false;  ///< tiles come from the last one of `order` to the first: what a kernel before left last is met first
+    bool dynamic_scheduler = false;  ///< clusters take tiles from a counter as they come for them, not in fixed turns
     int split_k = 1;       ///< parts of K that the CTAs of a cluster sum
     int grid_split_k = 1;  ///< pieces of K, each with as many parts, that clusters sum and add up through L2
     int ctas_per_sm = 1;
@@ -64,7 +65,7 @@ struct Resources {
     std::optional<std::int64_t> threads, accumulator_registers;
     std::optional<std::int64_t> producer_registers, consumer_registers;  ///< setmaxnreg; empty: unused
     std::optional<std::int64_t> stage_bytes, stages_max, shared_bytes, ctas_per_sm;
-    std::int64_t workspace_bytes = 0;  ///< of packed operands and of sums of pieces of K; 0: the launch takes none
+    std::int64_t workspace_bytes = 0;  ///< of packed operands, of sums of pieces of K, of a counter of tiles; 0: the launch takes none
 };
 
 /// Empty where an input is unknown.
@@ -148,6 +149,7 @@ struct GemmRequest {
     std::optional<bool> swap_ab{};  ///< empty: both are searched
     std::optional<Order> order{};
     std::optional<bool> programmatic_launch{}, overlapped_epilogue{}, reverse{};
+    std::optional<bool> dynamic_scheduler{};  ///< of a batch or groups; empty: by a rule
     std::optional<EvictFirst> evict_first{};  ///< of C: where C goes out by TMA
     int top = 8;                              ///< plans to keep
     bool buildable_only = false;              ///< leave out what no kernel can be compiled for yet

@@ -53,9 +53,9 @@ PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& reques
         c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation);
     const auto& [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
                  split_k, grid_split_k, ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch,
-                 overlapped_epilogue, reverse, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b, epilogue_apart] = request;
+                 overlapped_epilogue, reverse, dynamic_scheduler, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b, epilogue_apart] = request;
     put(kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k, grid_split_k,
-        ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch, overlapped_epilogue, reverse, evict_first,
+        ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch, overlapped_epilogue, reverse, dynamic_scheduler, evict_first,
         top, buildable_only, simulate, exhaustive, pack_a, pack_b, epilogue_apart);
 }
 

@@ -132,6 +132,7 @@ std::string label_of(const GemmConfig& c) {
     if (c.cluster_m * c.cluster_n > 1) out += fmt::format(", cluster {}x{}", c.cluster_m, c.cluster_n);
     if (c.split_k > 1) out += fmt::format(", split-K {}", c.split_k);
     if (c.grid_split_k > 1) out += fmt::format(", {} pieces of K", c.grid_split_k);
+    if (c.dynamic_scheduler) out += ", dynamic scheduler";
     if (c.ctas_per_sm > 1) out += fmt::format(", {} CTAs/SM", c.ctas_per_sm);
     if (c.epilogue_apart) out += ", its epilogue a kernel behind it";
     return out;

@@ -122,6 +122,7 @@ GemmConfig gemm_config_of(const Json& c) {
     config.overlapped_epilogue = c.at("overlapped_epilogue").get<bool>();
     if (c.contains("epilogue_tile_n") && c.at("epilogue_tile_n") != 0)
         config.epilogue_tile_n = number("epilogue_tile_n");
+    config.dynamic_scheduler = c.value("dynamic_scheduler", false);
     config.programmatic_launch = c.at("programmatic_launch").get<bool>();
     config.pack_a = c.value("pack_a", false), config.pack_b = c.value("pack_b", false);  // as swap_ab
     const auto first = c.at("evict_first").get<std::string>();

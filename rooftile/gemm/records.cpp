@@ -67,6 +67,7 @@ Record config_record(const GemmConfig& c) {
             {"pack_a", c.pack_a},
             {"pack_b", c.pack_b}};
     if (c.epilogue_apart) out.emplace_back("epilogue_apart", true);
+    if (c.dynamic_scheduler) out.emplace_back("dynamic_scheduler", true);
     if (c.reverse) out.emplace_back("reverse", true);  // hardly any has it: other documents stay as they were
     return out;
 }

@@ -38,7 +38,7 @@ class Sm80Gemm final : public GemmKernel {
                              : MmaOnlyFamily{}.examine(hw, problem, candidate, footprint);
     }
 
-    void complete(const GemmContext&, GemmConfig& config) const override { config.programmatic_launch = false; }
+    void complete(const GemmContext&, const Kept&, GemmConfig& config) const override { config.programmatic_launch = false; }
     std::string why_not(const Machine& machine, const GemmProblem& problem, const GemmConfig& config,
                         const GemmHardware& hw) const override {
         if (!hw.async_copy) return "no kernel is written for machines without cp.async";

@@ -33,7 +33,7 @@ class ConstraintChecker {
         f_.accumulators = config_.accumulator_registers();
         f_.threads = config_.threads();
         f_.stage_bytes = config_.stage_bytes();
-        f_.stage_overhead = 2 * Config::barrier_bytes + config_.scale_bytes();
+        f_.stage_overhead = 2 * Config::barrier_bytes + config_.scale_bytes() + (config_.batched ? Config::told_tile_bytes : 0);
         f_.shared_limit = residency.shared_limit;
     }
     const Footprint& footprint() const { return f_; }

@@ -291,7 +291,44 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
     }
 }
 
+// In fixed turns CTAs that do the same stay in step, and L2 answers neighbours' loads at once; what unlike tiles or DRAM push apart stays
+// apart. From a counter tiles begin in their order whatever those before took, but not at once (docs/facts.md 320 to 322).
+constexpr double least_waves = 8;     // in fewer the tiles that end last decide
+constexpr double unlike_counts = 2;   // rows of the longest group over the mean of those that have any
+
+bool of_unlike_counts(const GemmProblem& p) {
+    return p.groups && double(p.groups->longest()) * double(p.groups->with_rows()) > unlike_counts * double(p.groups->total());
+}
+
+/// From the question which tile follows to L2's answer.
+double answer_seconds(const GemmContext& context) { return context.hw.l2_loaded_latency / context.hw.clock_hz; }
+double seconds_a_wave(const Kept& kept) { return kept.time.seconds / kept.waves.waves; }
+
+// Who says which tile follows.
+void scheduler(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
+    const GemmProblem& p = context.problem;
+    if (p.batch == 1 && !p.groups) return;
+    std::vector<Input> inputs{given("waves", kept.waves.waves, "", "an earlier step"), given("wave", seconds_a_wave(kept) * 1e6, "us", "predicted time / waves")};
+    if (context.machine->find("tma.latency_loaded_l2")) inputs.push_back(steps.fact("tma.latency_loaded_l2"));
+    if (p.groups)
+        inputs.push_back(given("the longest group", double(p.groups->longest()) * double(p.groups->with_rows()) / double(p.groups->total()),
+                               "", "rows over the mean of those that have any"));
+    steps.add("dynamic_scheduler",
+              chosen(context.request.dynamic_scheduler,
+                     "1 where DRAM binds or groups are of unlike counts (the longest over twice the mean), tiles are eight waves or more, and a wave takes "
+                     "longer than L2's answer: else CTAs that do the same stay in step in fixed turns   [docs/facts.md 320]"),
+              std::move(inputs), config.dynamic_scheduler, "",
+              config.dynamic_scheduler ? fmt::format("the next tile comes from a counter in the workspace, asked for {} k-steps before the last one's end", kept.stages)
+                                       : std::string("turns are fixed"));
+}
+
 }  // namespace
+
+bool schedules_dynamically(const GemmContext& context, const Kept& kept) {
+    const GemmProblem& p = context.problem;
+    if (p.batch == 1 && !p.groups) return false;
+    return (kept.time.bound == Bound::dram || of_unlike_counts(p)) && kept.waves.waves >= least_waves && seconds_a_wave(kept) >= answer_seconds(context);
+}
 
 void set_cache_policies(const GemmContext& context, GemmConfig& config) {
     const EvictFirst operands = context.request.evict_first.value_or(EvictFirst{});
@@ -312,6 +349,7 @@ void write_sm90_derivation(const GemmContext& context, const Kept& kept, const G
     launching(context, config, steps);
     packing(context, config, steps);
     explain_groups(context, kept, steps);
+    scheduler(context, kept, config, steps);
 }
 
 }  // namespace rooftile

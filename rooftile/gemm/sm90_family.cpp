@@ -117,6 +117,7 @@ Sm90GemmConfig kernel_config(const GemmPlan& plan) {
     Sm90GemmConfig config = kernel_config(plan.problem, candidate_of(c), c.stages, registers);
     config.load_policy = c.a_policy != CachePolicy::normal || c.b_policy != CachePolicy::normal;
     config.store_policy = config.tma_store && c.c_policy != CachePolicy::normal;
+    config.dynamic_scheduler = c.dynamic_scheduler;
     return config;
 }
 

@@ -111,6 +111,8 @@ std::optional<Refusal> refuse_pieces(const Machine& machine, const GemmProblem& 
         return refused(Reason::instruction, "K is cut where SMs idle; take one CTA an SM", *request.ctas_per_sm, 1);
     if (request.schedule == Schedule::pingpong)
         return refused(Reason::instruction, "a CTA has one tile, and in pingpong one warpgroup would have none; take cooperative", pieces, 1);
+    if (request.dynamic_scheduler.value_or(false))
+        return refused(Reason::instruction, "a CTA has one tile, and dynamic_scheduler no next one to take; leave it off", pieces, 1);
     const auto sms = machine.find("sm.count");
     const double ctas = double(ceil_div(p.m, std::int64_t{request.tile_m.value_or(largest_tile)})) * double(ceil_div(p.n, std::int64_t{request.tile_n.value_or(largest_tile)})) * double(parts);
     if (sms && ctas > sms->value)
@@ -148,6 +150,8 @@ class Sm90Gemm final : public GemmKernel {
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
         if (auto why = refuse_groups(problem, request)) return why;
+        if (request.dynamic_scheduler.value_or(false) && problem.batch == 1 && !problem.groups)
+            return Refusal{Reason::instruction, "dynamic_scheduler: of a batch or groups alone so far; leave it off", 1, 0};
         if (auto why = refuse_pieces(machine, problem, request)) return why;
         if (auto why = refuse_bytes(problem, request)) return why;
         if (auto why = refuse_pairs(problem, request)) return why;
@@ -183,9 +187,10 @@ class Sm90Gemm final : public GemmKernel {
         return Sm90GemmFamily(hw, problem).examine(hw, problem, candidate, footprint);
     }
 
-    void complete(const GemmContext& context, GemmConfig& config) const override {
+    void complete(const GemmContext& context, const Kept& kept, GemmConfig& config) const override {
         set_cache_policies(context, config);
         config.pack_a = context.packed.a, config.pack_b = context.packed.b;
+        config.dynamic_scheduler = config.grid_split_k == 1 && context.request.dynamic_scheduler.value_or(schedules_dynamically(context, kept));
     }
     void fix(const GemmConfig& c, GemmRequest& r) const override {
         r.swap_ab = c.swap_ab;
@@ -193,6 +198,7 @@ class Sm90Gemm final : public GemmKernel {
         r.overlapped_epilogue = c.overlapped_epilogue;
         if (c.epilogue_tile_n > 0) r.epilogue_tile_n = c.epilogue_tile_n;
         r.programmatic_launch = c.programmatic_launch;
+        r.dynamic_scheduler = c.dynamic_scheduler;
         const auto first = [](CachePolicy policy) { return policy == CachePolicy::evict_first; };
         r.pack_a = c.pack_a, r.pack_b = c.pack_b;
         r.evict_first = EvictFirst{first(c.a_policy), first(c.b_policy), first(c.c_policy)};

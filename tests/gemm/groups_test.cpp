@@ -246,6 +246,44 @@ TEST(GemmGroups, TilesAreCountedIn32Bits) {
     EXPECT_THAT(std::get<Infeasible>(outcome).message, HasSubstr("2^31 or more"));
 }
 
+// Weights of 64 groups or products of 8 rows, or counts of which the longest is 7 times the mean: from a counter; alike and bound by products, one wave,
+// or tiles of one k-step that take less than L2's answer: in fixed turns.
+TEST(GemmGroups, TilesComeFromACounterWhereCountsAreUnlikeOrDramBinds) {
+    std::variant<Plans, Infeasible> outcome;
+    GemmProblem few_rows = gemm_problem(8, 8192, 4096), short_tiles = gemm_problem(1123, 4408, 64);
+    for (GemmProblem* p : {&few_rows, &short_tiles}) {
+        p->batch = p == &few_rows ? 64 : 8;
+        p->a_stride = dense_stride(*p, 'a'), p->b_stride = dense_stride(*p, 'b'), p->c_stride = dense_stride(*p, 'd');
+    }
+    struct Case {
+        GemmProblem problem;
+        bool dynamic;
+        GemmRequest request = {};
+    };
+    GemmRequest small;
+    small.tile_m = 40, small.tile_n = 64, small.swap_ab = true;
+    for (const Case& of : {Case{grouped("64x8", 8192, 4096), true}, Case{grouped("31x256,8192", 8192, 4096), true}, Case{few_rows, true},
+                           Case{grouped("32x512", 8192, 4096), false}, Case{grouped("300", 2048, 512), false}, Case{short_tiles, false, small},
+                           Case{gemm_problem(8192, 8192, 512), false}}) {
+        GemmRequest request = of.request;
+        const Plan plan = any_plan(plans_of(of.problem, outcome, request).front());
+        EXPECT_EQ(plan.own.as<GemmPlan>().config.dynamic_scheduler, of.dynamic) << of.problem.groups.text() << ' ' << of.problem.batch;
+        // As a document says it, and a request of that.
+        const Given given = gemm_operation().given_of_config(gemm_operation().config_record(plan));
+        EXPECT_EQ(gemm_request(given, 1).dynamic_scheduler, std::optional(of.dynamic));
+        if (of.problem.batch == 1 && !of.problem.groups) continue;
+        for (const bool dynamic : {false, true}) {
+            request.dynamic_scheduler = dynamic;
+            const Plan asked = any_plan(plans_of(of.problem, outcome, request).front());
+            EXPECT_EQ(asked.own.as<GemmPlan>().config.dynamic_scheduler, dynamic);
+            ASSERT_EQ(asked.launches.size(), 1u);
+            EXPECT_EQ(asked.launches[0].workspace_bytes, dynamic ? 128 : 0);
+            EXPECT_EQ(asked.launches[0].before, dynamic ? WorkspaceState::zeroed : WorkspaceState::any);
+            EXPECT_EQ(asked.launches[0].after, asked.launches[0].before);
+        }
+    }
+}
+
 TEST(GemmGroups, RefusedAreBatchesPiecesAndTables) {
     const auto why = [](std::initializer_list<std::pair<const char*, const char*>> more) {
         Given given(Given::Named::by_key);

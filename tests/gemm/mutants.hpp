@@ -20,6 +20,7 @@ inline constexpr std::string_view sm90_layout = "kernels/gemm/sm90_gemm_layout.c
                                   sm90_roles = "kernels/gemm/sm90_gemm.cuh",
                                   sm90_epilogue = "kernels/gemm/sm90_gemm_epilogue.cuh",
                                   sm90_groups = "kernels/gemm/sm90_gemm_groups.cuh",
+                                  tile_scheduler = "kernels/pipeline/scheduler.cuh",
                                   epilogue_pair = "kernels/gemm/epilogue_pair.cuh",
                                   sm80_kernel = "kernels/gemm/sm80_gemm.cuh",
                                   sm80_load = "kernels/gemm/sm80_gemm_load.cuh",
@@ -480,6 +481,26 @@ inline Mutant last_tile_of_tall_groups_forgotten() {
             {{sm90_groups, "(whole * all_tall_tiles + all_tiles - 1) / all_tiles", "whole * all_tall_tiles / all_tiles"}}};
 }
 
+inline Mutant tile_left_out() {
+    return {"the first tile that is nobody's first is left out",
+            groups() + " --dynamic-scheduler on",
+            {{tile_scheduler, "coming = gridDim.x / cluster + atomicInc(counter, tiles() - 1);", "coming = gridDim.x / cluster + 1 + atomicInc(counter, tiles() - 1);"}}};
+}
+
+inline Mutant counter_of_tiles_left() {
+    return {"from the second launch on tiles are left out: the counter is not made 0 again",
+            groups() + " --dynamic-scheduler on",
+            {{tile_scheduler, "atomicInc(counter, tiles() - 1)", "atomicInc(counter, 0xfffffffe)"}}};
+}
+
+/// It hears the end, else it would wait for ever.
+inline Mutant told_of_the_tile_before() {
+    return {"a consumer stays at a tile when it should go on to the next",
+            groups() + " --dynamic-scheduler on",
+            {{tile_scheduler, "return ptx::load_shared(told.number(at.stage));",
+              "const unsigned number = ptx::load_shared(told.number(at.stage)); return at.stage == 1 && is_tile(number) ? index : number;"}}};
+}
+
 /// More tiles than CTAs, each stored when it is done.
 inline std::string tile_after_tile() {
     return with_k("--m 1792 --n 1792 --tile 128x128x64 --consumer-warpgroups 2 --schedule cooperative --split-k 1 --swap-ab off "
@@ -634,6 +655,9 @@ inline std::vector<Mutant> all() {
                                last_row_of_a_turned_group_left(),
                                tiles_of_a_group_forgotten(),
                                last_tile_of_tall_groups_forgotten(),
+                               tile_left_out(),
+                               counter_of_tiles_left(),
+                               told_of_the_tile_before(),
                                sums_not_cleared(),
                                bias_of_the_group_before(),
                                group_sums_not_cleared(),

@@ -80,7 +80,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::accumulation, Accumulation::promoted);
     const auto [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
                 split_k, grid_split_k, ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch,
-                overlapped_epilogue, reverse, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b, epilogue_apart] = GemmRequest{};
+                overlapped_epilogue, reverse, dynamic_scheduler, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b, epilogue_apart] = GemmRequest{};
     for (auto field : {&GemmRequest::tile_m, &GemmRequest::tile_n, &GemmRequest::tile_k, &GemmRequest::stages,
                        &GemmRequest::consumer_warpgroups, &GemmRequest::cluster_m, &GemmRequest::cluster_n,
                        &GemmRequest::group, &GemmRequest::split_k, &GemmRequest::grid_split_k, &GemmRequest::ctas_per_sm,
@@ -89,7 +89,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
     for (Schedule value : {Schedule::cooperative, Schedule::pingpong}) fix(&GemmRequest::schedule, value);
     for (Order value : {Order::row, Order::column}) fix(&GemmRequest::order, value);
     for (auto field : {&GemmRequest::swap_ab, &GemmRequest::programmatic_launch, &GemmRequest::overlapped_epilogue,
-                       &GemmRequest::reverse, &GemmRequest::pack_a, &GemmRequest::pack_b, &GemmRequest::epilogue_apart})
+                       &GemmRequest::reverse, &GemmRequest::dynamic_scheduler, &GemmRequest::pack_a, &GemmRequest::pack_b, &GemmRequest::epilogue_apart})
         for (bool value : {false, true}) fix(field, value);
     for (EvictFirst value :
          {EvictFirst{}, EvictFirst{.a = true}, EvictFirst{.b = true}, EvictFirst{.c = true}})
@@ -112,7 +112,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 23 + 3 * 12 + 2 + 2 + 7 * 2 + 4 + 2 + 4);
+    EXPECT_EQ(questions.size(), 1u + 23 + 3 * 12 + 2 + 2 + 8 * 2 + 4 + 2 + 4);
 }
 
 TEST(PlanCache, ForgetsWhatWasAskedForLongestAgo) {

@@ -93,5 +93,103 @@ TEST(DynamicTileScheduler, CtasOfATeamTakeTheSameTiles) {
     EXPECT_EQ(counter, 0u);
 }
 
+/// A CTA's producer and two roles that hear of its tiles.
+template <int cluster, int ahead>
+struct Told {
+    TellingTileScheduler<cluster, ahead> producer;
+    ToldTileScheduler<cluster, ahead> consumers[2];
+    Told(unsigned at, unsigned* counter, int rows, int columns)
+        : producer{.rows = rows, .columns = columns, .told = {at}, .counter = counter},
+          consumers{{.rows = rows, .columns = columns, .told = {at}}, {.rows = rows, .columns = columns, .told = {at}}} {
+        ToldTiles<ahead>{at}.init();
+    }
+    void next() {
+        producer.ask();
+        producer.advance();
+    }
+};
+
+// Producers run ahead by as many tiles as a ring may have stages of one tile each.
+TEST(ToldTileScheduler, EveryTileIsHeardOnceAndTheCounterIsZero) {
+    constexpr int ahead = 5;
+    for (const unsigned teams : {1u, 3u, 8u})
+        for (const int tiles : {1, 2, 6, 30}) {
+            unsigned counter = 0;
+            ptx::fake_blocked = 0;
+            gridDim.x = teams;
+            std::vector<Told<1, ahead>> ctas;
+            for (blockIdx.x = 0; blockIdx.x < teams; ++blockIdx.x) ctas.emplace_back(blockIdx.x * ToldTiles<ahead>::bytes(), &counter, tiles / (tiles % 2 + 1), tiles % 2 + 1);
+            const unsigned all = static_cast<unsigned>(tiles / (tiles % 2 + 1) * (tiles % 2 + 1));
+            std::vector<unsigned> brought(all), heard(all);
+            for (bool busy = true; busy;) {
+                busy = false;
+                for (unsigned t = 0; t < teams; ++t) {
+                    Told<1, ahead>& cta = ctas[t];
+                    for (unsigned i = 0; i <= t % (ahead - 1) && cta.producer.more(); ++i) ++brought[cta.producer.index], cta.next(), busy = true;
+                    auto& role = cta.consumers[0];
+                    // What it must hear before the producer's next turn.
+                    while (role.more() && role.index != cta.producer.index) {
+                        ++heard[role.index];
+                        EXPECT_EQ(role.more_after_this(), [&] { auto next = role; next.advance(); return next.more(); }());
+                        role.advance();
+                    }
+                }
+            }
+            EXPECT_EQ(brought, std::vector<unsigned>(all, 1)) << teams << " teams";
+            EXPECT_EQ(heard, brought) << teams << " teams";
+            EXPECT_EQ(counter, 0u) << teams << " teams, " << tiles << " tiles";
+            EXPECT_EQ(ptx::fake_blocked, 0);
+        }
+}
+
+// In pingpong each hears of all tiles and takes every other one; behind the last neither waits for more.
+TEST(ToldTileScheduler, RolesThatTakeTurnsEndTogether) {
+    constexpr int ahead = 4;
+    for (const int tiles : {1, 2, 3}) {
+        unsigned counter = 0;
+        ptx::fake_blocked = 0;
+        gridDim.x = 1, blockIdx.x = 0;
+        Told<1, ahead> cta(0, &counter, tiles, 1);
+        while (cta.producer.more()) cta.next();
+        std::vector<unsigned> taken;
+        cta.consumers[1].advance();
+        for (unsigned turn = 0; cta.consumers[turn % 2].more(); ++turn) {
+            auto& role = cta.consumers[turn % 2];
+            taken.push_back(role.index);
+            EXPECT_EQ(role.more_after_this(), int(turn) + 1 < tiles);
+            role.advance();
+            role.advance();
+        }
+        EXPECT_EQ(taken.size(), std::size_t(tiles));
+        for (const auto& role : cta.consumers) EXPECT_FALSE(role.more());
+        EXPECT_EQ(ptx::fake_blocked, 0);
+    }
+}
+
+// The second CTA of a cluster hears from the first.
+TEST(ToldTileScheduler, CtasOfAClusterTakeTheSameTiles) {
+    constexpr int ahead = 3;
+    unsigned counter = 0;
+    gridDim.x = 2;
+    ptx::fake_blocked = 0;
+    std::vector<Told<2, ahead>> ctas;
+    for (blockIdx.x = 0; blockIdx.x < 2; ++blockIdx.x) ctas.emplace_back(blockIdx.x * ptx::fake_shared_bytes, &counter, 7, 1);
+    std::vector<unsigned> taken[2];
+    while (ctas[1].producer.more())
+        for (ptx::fake_rank = 0; ptx::fake_rank < 2; ++ptx::fake_rank) {
+            Told<2, ahead>& cta = ctas[ptx::fake_rank];
+            for (int i = 0; i < ahead - 1 && cta.producer.more(); ++i) {
+                taken[ptx::fake_rank].push_back(cta.producer.index);
+                cta.next();
+                cta.consumers[0].advance();
+                EXPECT_EQ(cta.consumers[0].index, cta.producer.index);
+            }
+        }
+    EXPECT_EQ(taken[0], (std::vector<unsigned>{0, 1, 2, 3, 4, 5, 6}));
+    EXPECT_EQ(taken[1], taken[0]);
+    EXPECT_EQ(ptx::fake_blocked, 0);
+    EXPECT_EQ(counter, 0u);
+}
+
 }  // namespace
 }  // namespace rooftile

@@ -57,7 +57,8 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         config.ablated == Ablation::nothing
             ? std::string()
             : fmt::format(", .ablated=rooftile::Ablation::{}", name_of(config.ablated));
-    const std::string grouped = config.grouped() ? fmt::format(", .group_slots={}", config.group_slots) : std::string();
+    const std::string grouped = fmt::format("{}{}", config.grouped() ? fmt::format(", .group_slots={}", config.group_slots) : std::string(),
+                                            config.dynamic_scheduler ? ", .dynamic_scheduler=true" : "");
     const std::string pairs = fmt::format("{}{}", config.pairs ? ", .pairs=true" : "", config.results > 1 ? fmt::format(", .results={}", config.results) : "");
     const std::string_view batched = config.batched ? ", .batched=true" : "",
                            staged = config.operand_staged ? ", .operand_staged=true" : "",
@@ -377,6 +378,10 @@ class Sm90Code final : public GemmCode {
         if (config_.grouped()) {
             check_pointer("the groups' offsets", p.offsets, sizeof(int));
             arguments.offsets = p.offsets;
+        }
+        if (config_.dynamic_scheduler) {
+            check_pointer("the workspace", p.workspace, PackedCopy::alignment);
+            arguments.next_tile = static_cast<unsigned*>(p.workspace);
         }
         if (config_.in_pieces) {
             check_pointer("the workspace", p.workspace, PackedCopy::alignment);

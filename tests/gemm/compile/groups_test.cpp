@@ -47,7 +47,10 @@ TEST(GemmGroupsCode, SpillsNothing) {
         GemmRequest request;
         request.tile_m = f.tile_m, request.tile_n = f.tile_n, request.swap_ab = f.swap_ab, request.schedule = f.schedule;
         request.cluster_m = f.cluster_m, request.cluster_n = f.cluster_n, request.split_k = f.split_k;
-        if (auto plan = plan_of(f.groups, f.n, f.b, request)) plans.push_back(std::move(*plan));
+        for (const bool dynamic : {false, true}) {
+            request.dynamic_scheduler = dynamic;
+            if (auto plan = plan_of(f.groups, f.n, f.b, request)) plans.push_back(std::move(*plan));
+        }
     }
     for (const KernelOutcome& outcome : compile_all(plans))
         if (const auto* error = std::get_if<Error>(&outcome)) ADD_FAILURE() << error->what();
@@ -58,6 +61,7 @@ TEST(GemmGroupsCode, IsSharedByCounts) {
     GemmRequest request;
     request.tile_m = 128, request.tile_n = 256, request.swap_ab = false, request.cluster_m = request.cluster_n = 1, request.stages = 3;
     request.consumer_warpgroups = 2, request.schedule = Schedule::cooperative, request.split_k = request.ctas_per_sm = 1;
+    request.dynamic_scheduler = false;  // else by the counts
     const auto key = [&](int groups) { return code_key(plan_of(groups, 2048, Major::k, request).value()); };
     EXPECT_EQ(key(129), key(256));
     EXPECT_NE(key(256), key(257));

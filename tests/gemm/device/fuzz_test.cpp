@@ -197,6 +197,7 @@ GemmRequest request_of(const Fuzzed& of, const Fixed& f) {
     r.cluster_m = f.cluster_m, r.cluster_n = f.cluster_n;
     r.split_k = f.split_k;
     r.grid_split_k = f.grid_split_k;
+    if (of.batches && f.grid_split_k == 1) r.dynamic_scheduler = of.any_alignment;
     r.order = f.order;
     if (f.order == Order::grouped || f.order == Order::serpentine) r.group = f.group;
     if (!f.overlapped_epilogue) r.overlapped_epilogue = false;

@@ -153,6 +153,7 @@ TEST_F(GemmGroupsTest, EveryElementIsRight) {
         for (int attempt = 0; attempt < 200 && !found; ++attempt) {  // a cluster wants two tiles, an n-major B wide ones
             GemmRequest request = free ? GemmRequest{} : request_of(f);
             request.top = 1, request.buildable_only = true;
+            if (!free) request.dynamic_scheduler = i / int(std::size(configurations)) % 2 == 0;
             const auto derived = derive(machine, drawn_problem(random), request);
             if (const auto* some = std::get_if<Plans>(&derived)) plans.push_back(some->plans.front()), fixed.push_back(f), found = true;
         }
@@ -174,7 +175,7 @@ TEST_F(GemmGroupsTest, EveryElementIsRight) {
         const auto& kernel = std::get<Kernel>(outcome);
         const std::size_t bytes = kernel.workspace_bytes();
         const DeviceBuffer workspace(std::max<std::size_t>(bytes, 1));
-        fill_bytes(workspace.address(), 0xff, workspace.bytes(), nullptr);
+        fill_bytes(workspace.address(), plans[i].config.dynamic_scheduler ? 0 : 0xff, workspace.bytes(), nullptr);
         const TensorLaunch launch = [&](Stream stream, TensorPointers tensors) {
             kernel.launch(stream, tensors, bytes > 0 ? workspace.data() : nullptr);
         };
@@ -198,7 +199,7 @@ TEST_F(GemmGroupsTest, EveryElementIsRight) {
 TEST_F(GemmGroupsTest, ACapturedLaunchTakesOtherCounts) {
     const Machine machine = live_machine().machine;
     const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
-    for (const bool swap : {false, true}) {
+    for (const auto& [swap, dynamic] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
         const auto problem = [](std::string_view groups) {
             GemmProblem p = gemm_problem(1200, 384, 256);
             p.groups = gemm_groups(groups, 0, "groups");
@@ -208,15 +209,20 @@ TEST_F(GemmGroupsTest, ACapturedLaunchTakesOtherCounts) {
         GemmRequest request;
         request.swap_ab = swap;
         request.buildable_only = true;
+        request.dynamic_scheduler = dynamic;
+        if (dynamic) request.tile_m = swap ? 16 : 64, request.tile_n = 64, request.ctas_per_sm = 1;  // more tiles than CTAs
         const auto derived = derive(machine, problem("6x200"), request);
         const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
         kernel.load();
+        ASSERT_EQ(kernel.workspace_bytes() > 0, dynamic);
+        const DeviceBuffer workspace(128);
+        fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
         for (const char* counts : {"6x200", "0,1,1000,0,199,0", "1200,5x0", "5x0,1200", "5x1,1195"}) {
             StreamOwner capturing;
             Graph graph;
             const TensorLaunch launch = [&](Stream stream, TensorPointers tensors) {
                 begin_capture(capturing);
-                kernel.launch(capturing, tensors, nullptr);
+                kernel.launch(capturing, tensors, workspace.data());
                 graph = end_capture(capturing);
                 graph.launch(stream);
             };
@@ -232,30 +238,35 @@ TEST_F(GemmGroupsTest, RowsOutsideOfGroupsStay) {
     GemmProblem p = gemm_problem(600, 256, 128);
     p.groups = SharedGroups(std::vector<std::int64_t>(3, 200));
     p.b_stride = dense_stride(p, 'b');
-    GemmRequest request;
-    request.buildable_only = true;
-    const Kernel kernel = compile(std::get<Plans>(derive(machine, p, request)).plans.at(0));
-    const DeviceBuffer a(600 * 128 * 2), b(3 * 128 * 256 * 2), offsets(16), c(600 * 256 * 2);
-    struct Case {
-        std::int32_t offsets[4];
-        int first, end;  ///< rows that are written
-    };
-    for (const Case& of : {Case{{10, 20, 20, 40}, 10, 40}, Case{{0, 50, 100, 599}, 0, 599}, Case{{-5, 7, 7, 7}, 0, 7},
-                           Case{{590, 595, 700, 2000000000}, 590, 600}, Case{{0, 0, 0, 0}, 0, 0}}) {
-        fill_bytes(a.address(), 0, a.bytes(), nullptr);
-        fill_bytes(b.address(), 0, b.bytes(), nullptr);
-        fill_bytes(c.address(), 0xff, c.bytes(), nullptr);
-        copy_to_device(offsets.address(), of.offsets, sizeof of.offsets);
-        synchronize();
-        void* tensors[] = {a.data(), b.data(), offsets.data(), c.data()};
-        kernel.launch(Stream(nullptr), tensors, nullptr);
-        synchronize();
-        std::vector<std::uint16_t> got(600 * 256);
-        copy_to_host(got.data(), c.address(), c.bytes());
-        for (int i = 0; i < 600; ++i)
-            for (int j = 0; j < 256; ++j)
-                ASSERT_EQ(got[std::size_t(i * 256 + j)], i >= of.first && i < of.end ? 0 : 0xffff)
-                    << "row " << i << " column " << j << " of offsets " << of.offsets[0] << " .. " << of.offsets[3];
+    const DeviceBuffer workspace(128);
+    fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
+    for (const bool dynamic : {false, true}) {
+        GemmRequest request;
+        request.buildable_only = true;
+        request.dynamic_scheduler = dynamic;
+        const Kernel kernel = compile(std::get<Plans>(derive(machine, p, request)).plans.at(0));
+        const DeviceBuffer a(600 * 128 * 2), b(3 * 128 * 256 * 2), offsets(16), c(600 * 256 * 2);
+        struct Case {
+            std::int32_t offsets[4];
+            int first, end;  ///< rows that are written
+        };
+        for (const Case& of : {Case{{10, 20, 20, 40}, 10, 40}, Case{{0, 50, 100, 599}, 0, 599}, Case{{-5, 7, 7, 7}, 0, 7},
+                               Case{{590, 595, 700, 2000000000}, 590, 600}, Case{{0, 0, 0, 0}, 0, 0}}) {
+            fill_bytes(a.address(), 0, a.bytes(), nullptr);
+            fill_bytes(b.address(), 0, b.bytes(), nullptr);
+            fill_bytes(c.address(), 0xff, c.bytes(), nullptr);
+            copy_to_device(offsets.address(), of.offsets, sizeof of.offsets);
+            synchronize();
+            void* tensors[] = {a.data(), b.data(), offsets.data(), c.data()};
+            kernel.launch(Stream(nullptr), tensors, workspace.data());
+            synchronize();
+            std::vector<std::uint16_t> got(600 * 256);
+            copy_to_host(got.data(), c.address(), c.bytes());
+            for (int i = 0; i < 600; ++i)
+                for (int j = 0; j < 256; ++j)
+                    ASSERT_EQ(got[std::size_t(i * 256 + j)], i >= of.first && i < of.end ? 0 : 0xffff)
+                        << "row " << i << " column " << j << " of offsets " << of.offsets[0] << " .. " << of.offsets[3];
+        }
     }
 }
 

@@ -82,6 +82,9 @@ TEST_F(WrongOnPurpose, GemmTilesOfAGroupForgotten) { caught(gemm_mutants::tiles_
 TEST_F(WrongOnPurpose, GemmLastTileOfTallGroupsForgotten) { caught(gemm_mutants::last_tile_of_tall_groups_forgotten(), By::random); }
 TEST_F(WrongOnPurpose, GemmSumsNotCleared) { caught(gemm_mutants::sums_not_cleared(), By::random); }
 TEST_F(WrongOnPurpose, GemmBiasOfTheGroupBefore) { caught(gemm_mutants::bias_of_the_group_before(), By::random); }
+TEST_F(WrongOnPurpose, GemmTileLeftOut) { caught(gemm_mutants::tile_left_out(), By::random); }
+TEST_F(WrongOnPurpose, GemmCounterOfTilesLeft) { caught(gemm_mutants::counter_of_tiles_left(), By::timed); }
+TEST_F(WrongOnPurpose, GemmToldOfTheTileBefore) { caught(gemm_mutants::told_of_the_tile_before(), By::random); }
 TEST_F(WrongOnPurpose, GemmGroupSumsNotCleared) { caught(gemm_mutants::group_sums_not_cleared(), By::random); }
 TEST_F(WrongOnPurpose, GemmTurnedRowsSwapped) { caught(gemm_mutants::turned_rows_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmTurnedRowPastC) { caught(gemm_mutants::turned_row_past_c(), By::guards); }
