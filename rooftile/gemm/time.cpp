@@ -189,11 +189,14 @@ double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
         const double other = ctas * bytes * seconds_a_byte;
         if (other > seconds) seconds = other, bound = by;
     };
-    whole_gpu(dram, dram_byte_, Bound::dram);
     whole_gpu(crossed_, l2_byte_, Bound::l2);
     whole_gpu(result_, store_byte_, Bound::l2);
+    const double beside_dram = seconds, from_dram = ctas * dram * dram_byte_;
+    whole_gpu(dram, dram_byte_, Bound::dram);
     out_.bound = bound;
-    return seconds;
+    // The nearer the two are, the more often one waits for the other.
+    const double n = hw_.dram_overlap_exponent;
+    return std::isnan(n) || !(from_dram > 0) ? seconds : seconds * std::pow(1 + std::pow(min_known(beside_dram, from_dram) / seconds, n), 1 / n);
 }
 
 GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
