@@ -172,7 +172,7 @@ struct Sm90GemmConfig {
     }
     /// Columns of one C epilogue tile.
     constexpr int epilogue_columns() const {
-        if (swap_ab) return swizzle_bytes / result_bytes();
+        if (swap_ab) return turned_columns() < swizzle_bytes / result_bytes() ? turned_columns() : swizzle_bytes / result_bytes();
         return epilogue_tile_n > 0 ? epilogue_tile_n : swizzled_columns(stored_n());
     }
     /// Whether it is of the second kind.
@@ -189,9 +189,10 @@ struct Sm90GemmConfig {
     constexpr int epilogue_tiles_of_a_row() const { return stored_n() / epilogue_columns(); }
 
     // With swap_ab the four warps of a warpgroup fill one epilogue tile together: the 64 columns of C of one wgmma, a
-    // whole swizzle span (of fp32 two, one box behind the other), by some of its rows. One box serves all of them: the last of a tile ends where the tile does, and
+    // whole swizzle span (of fp32 two, one box behind the other; of pairs 32 columns, half a span in 16 bits), by some of its rows. One box serves all of them: the last of a tile ends where the tile does, and
     // stores again what it shares with the one before.
 
+    constexpr int turned_columns() const { return result_columns(wgmma_m); }
     constexpr int turned_tiles() const { return (share_n() + wgmma_m - 1) / wgmma_m; }  ///< of one wgmma
     constexpr int turned_rows() const { return (share_n() / 8 + turned_tiles() - 1) / turned_tiles() * 8; }
     constexpr int turned_row(int i) const {  ///< the first of the i-th, of the share
@@ -213,7 +214,7 @@ struct Sm90GemmConfig {
         return wgmma_rows() * (swap_ab ? turned_tiles() : halves() * epilogue_tiles_of_a_row());
     }
     constexpr int epilogue_tile_bytes() const {
-        return (swap_ab ? epilogue_rows() * wgmma_m : 4 * epilogue_rows() * epilogue_columns()) * result_bytes();
+        return (swap_ab ? epilogue_rows() * turned_columns() : 4 * epilogue_rows() * epilogue_columns()) * result_bytes();
     }
     constexpr int epilogue_bytes() const {
         return tma_store ? consumer_warpgroups * epilogue_tiles_in_flight * epilogue_tile_bytes() : 0;

@@ -51,7 +51,8 @@ struct EpilogueSums {
     template <int stride, int count, class Put>
     __device__ void finish(int i, int j, const Put& put) const {
         const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
-        const int along_m = thread / 32 * 16 + thread % 32 / 4, along_n = thread % 4 * 2;
+        // Of pairs with swap_ab a warp's 16 rows of wgmma are 8 gates and their ups: 8 columns of the result.
+        const int along_m = thread / 32 * (C.pairs && C.swap_ab ? 8 : 16) + thread % 32 / 4, along_n = thread % 4 * 2;
         const int row = m + (C.swap_ab ? along_n : along_m), column = n + (C.swap_ab ? along_m : along_n);
         const auto place = [&](int e) { return this->place(row, column, i, j + 2 * stride * e); };
         float values[2 * count];
@@ -84,16 +85,17 @@ struct EpilogueSums {
     }
 
     /// Gates and ups of `count` values of the result, whose accumulators would begin at `j`: of eight of its columns those of eight
-    /// columns of B, and of the next eight.
+    /// columns of B, and of the next eight. With swap_ab, and a stride of 2, `j` is the gate's own: its up stands eight rows of wgmma below.
     template <int stride, int count>
     __device__ void take_pairs(float (&gates)[count], float (&ups)[count], int i, int j) const {
 #pragma unroll
         for (int e = 0; e < count; e += 2) {
-            const int at = j + stride * e, step = Sm90GemmConfig::pair_step / 2, gate = at / step * 2 * step + at % step;
+            const int at = j + stride * e, step = Sm90GemmConfig::pair_step / 2;
+            const int gate = C.swap_ab ? at : at / step * 2 * step + at % step, up = gate + (C.swap_ab ? 2 : step);
             float two[2];
             sums.take(two, i, gate);
             gates[e] = two[0], gates[e + 1] = two[1];
-            sums.take(two, i, gate + step);
+            sums.take(two, i, up);
             ups[e] = two[0], ups[e + 1] = two[1];
         }
     }
@@ -103,7 +105,7 @@ struct EpilogueSums {
     __device__ static bool any_inside(const EpiloguePair& x, const EpiloguePair& y) { return x.first || y.first; }
     /// Where wgmma leaves accumulators `j` and `j` + 1 of the part's i-th 64 rows, of a thread whose first are at row, column.
     __device__ EpiloguePair place(int row, int column, int i, int j) const {
-        const int along_m = 64 * i + j / 2 % 2 * 8, along_n = j / 4 * 8;
+        const int along_m = (C.pairs && C.swap_ab ? C.turned_columns() : 64) * i + j / 2 % 2 * 8, along_n = j / 4 * 8;
         const int columns = C.result_columns(args.n);
         EpiloguePair at{row, column, C.swap_ab ? along_n : along_m, C.swap_ab ? along_m : along_n, args.m, columns, product, false, false};
         // Beyond the last tile these are below 0.

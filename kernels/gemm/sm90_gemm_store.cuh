@@ -110,7 +110,7 @@ struct EpilogueTilePlace {
     __device__ EpilogueTilePlace(int s, int warp) {
         if constexpr (C.swap_ab) {
             i = s / C.turned_tiles(), half = 0;
-            row = C.turned_row(s % C.turned_tiles()), column = 64 * i;
+            row = C.turned_row(s % C.turned_tiles()), column = C.turned_columns() * i;
         } else {
             i = s / C.epilogue_tiles_of_a_row() / C.halves(), half = s / C.epilogue_tiles_of_a_row() % C.halves();
             row = 64 * i + 16 * warp + 8 * half, column = s % C.epilogue_tiles_of_a_row() * C.epilogue_columns();
@@ -300,6 +300,39 @@ __device__ void write_turned_tile(unsigned to, const Sums& sums, int i, int row,
     }
 }
 
+/// The same of pairs, [turned_rows][32 columns of C]: 8 of the columns are a warp's, a matrix a step of 8 rows.
+template <Sm90GemmConfig C, class Sums>
+__device__ void write_turned_pairs(unsigned to, const Sums& sums, int i, int row, int warp) {
+    constexpr int steps = C.turned_rows() / 8, row_bytes = C.epilogue_columns() * C.result_bytes();
+    const int lane = threadIdx.x % 32;
+    if constexpr (C.c_type == Type::fp32) {
+        float values[2 * steps];
+        sums.template take<2>(values, i, row / 2);
+        if constexpr (C.operand_staged) __syncwarp();
+#pragma unroll
+        for (int e = 0; e < 2 * steps; ++e) {
+            const int r = e / 2 * 8 + lane % 4 * 2 + e % 2, column = 8 * warp + lane / 4;
+            ptx::store_shared_1((to + r * row_bytes + column * 4) ^ (r % 8 << 4), values[e]);
+        }
+    } else {
+        unsigned pairs[steps];
+        sums.template pairs<2>(pairs, i, row / 2);
+        if constexpr (C.operand_staged) __syncwarp();
+        constexpr unsigned swizzle_mask = row_bytes / 16 - 1;
+        const auto at = [&](int step) {  // of this lane's row of it
+            const unsigned of_row = to + (step * 8 + lane % 8) * row_bytes + warp * 16;
+            return of_row ^ ((of_row >> 7 & swizzle_mask) << 4);
+        };
+#pragma unroll
+        for (int e = 0; e + 4 <= steps; e += 4)
+            ptx::store_matrix_x4_transposed(at(e + lane / 8), pairs[e], pairs[e + 1], pairs[e + 2], pairs[e + 3]);
+        constexpr int done = steps / 4 * 4;
+        if constexpr (steps - done >= 2) ptx::store_matrix_x2_transposed(at(done + lane / 8 % 2), pairs[done], pairs[done + 1]);
+        // One is left: both halves of the instruction write it.
+        if constexpr (steps % 2 == 1) ptx::store_matrix_x2_transposed(at(steps - 1), pairs[steps - 1], pairs[steps - 1]);
+    }
+}
+
 /// The same with swap_ab: the warps of a warpgroup wait for each other twice, and its first one stores.
 template <Sm90GemmConfig C, int result, class Sums>
 __device__ void store_turned_tile(const Sums& sums, Sm90Target<C>& target, int s) {
@@ -317,15 +350,17 @@ __device__ void store_turned_tile(const Sums& sums, Sm90Target<C>& target, int s
             ptx::tma_store_wait_read<Sm90GemmConfig::epilogue_tiles_in_flight - 1>();
         meet();
     }
-    if constexpr (C.c_type == Type::fp32) write_turned_floats<C>(to, sums, i, row, warp);
+    if constexpr (C.pairs) write_turned_pairs<C>(to, sums, i, row, warp);
+    else if constexpr (C.c_type == Type::fp32) write_turned_floats<C>(to, sums, i, row, warp);
     else write_turned_tile<C>(to, sums, i, row, warp);
     ptx::fence_async_proxy();
     meet();
     const bool whole = !C.grouped() || target.rows_inside(row) >= C.turned_rows();
     if (whole && warp == 0 && ptx::elect_one()) {  // the same lane every time: a lane waits for its own stores only
 #pragma unroll
-        for (int part = 0; part < Sm90GemmConfig::wgmma_m / C.epilogue_columns(); ++part)
-            target.template store_box<result>(to + part * C.turned_rows() * Sm90GemmConfig::swizzle_bytes, 64 * i + part * C.epilogue_columns(), row);
+        for (int part = 0; part < C.turned_columns() / C.epilogue_columns(); ++part)
+            target.template store_box<result>(to + part * C.turned_rows() * Sm90GemmConfig::swizzle_bytes,
+                                              C.turned_columns() * i + part * C.epilogue_columns(), row);
         ptx::tma_store_commit();
     }
     if constexpr (C.grouped() && C.ablated != Ablation::store) {

@@ -61,7 +61,7 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
     if (const auto n = plan.prediction.shared_traffic_bytes) demand.shared_bytes = double(*n);
     OperandBytes dram{std::nan(""), std::nan(""), std::nan("")};
     if (const auto r = evaluate_plan(machine, plan)) {
-        dram = ScheduleTraffic(r->gemm.hw, r->gemm.tile, p)
+        dram = ScheduleTraffic(r->gemm.hw, r->gemm.tile, r->gemm.problem)
                    .dram_by_operand(plan.config.order, plan.config.group);
         const double packing = packing_traffic(p, r->packed);
         if (r->packed.any()) demand.launches = 2;
@@ -69,7 +69,8 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
         demand.l2_bytes = known(l2_bytes_of(*r) + packing);
         demand.tiles = r->gemm.waves.tiles * tile.k_parts();
         demand.dram_bytes = known(r->gemm.dram + packing);
-        const OperandLines lines = operand_lines(r->gemm.hw, tile, p, cluster_grid(p, tile.tile_m, tile.tile_n, 1, 1));
+        const GemmProblem& computed = r->gemm.problem;
+        const OperandLines lines = operand_lines(r->gemm.hw, tile, computed, cluster_grid(computed, tile.tile_m, tile.tile_n, 1, 1));
         demand.filled_bytes = lines.filled * lines.bytes;
         demand.shared_read_bytes = lines.read * lines.bytes;
     }

@@ -227,10 +227,11 @@ std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem
     return derive(std::make_shared<const Machine>(machine), problem, asked);
 }
 
-std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, const GemmProblem& problem,
+std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, const GemmProblem& given,
                                        const GemmRequest& asked) {
     const Machine& machine = *shared;
-    check(problem);
+    check(given);
+    const GemmProblem problem = as_one_product(given);
     check(asked);
     GemmRequest request = asked;
     request.top = std::clamp(request.top, 1, max_plans);
@@ -261,8 +262,13 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
             result.unknown = unknown;
             result.unchecked_constraints = unchecked_constraints(hw);
             result.notes = notes(r);
-            if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>)
+            result.problem = given;
+            if (problem != given)
+                result.notes.push_back(fmt::format("the {} products share B, and their rows lie evenly: planned and computed as one product of {} rows", given.batch, problem.m));
+            if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>) {
                 result.tensor_peak = tensor_peak(r);
+                for (GemmPlan& plan : result.plans) plan.problem = given;
+            }
         },
         out);
     return out;

@@ -7,10 +7,10 @@ namespace rooftile {
 namespace {
 
 // What the kernel makes of the plan's tile; empty where a constraint is violated.
-std::optional<GemmTile> tile_of(const GemmHardware& hw, const GemmPlan& plan) {
+std::optional<GemmTile> tile_of(const GemmHardware& hw, const GemmPlan& plan, const GemmProblem& problem) {
     GemmCandidate candidate = candidate_of(plan.config);
     Footprint footprint;
-    if (plan.config.kernel->examine(hw, plan.problem, candidate, footprint)) return std::nullopt;
+    if (plan.config.kernel->examine(hw, problem, candidate, footprint)) return std::nullopt;
     return candidate.tile;
 }
 
@@ -28,14 +28,14 @@ void set_time(PlanEvaluation& r) {
 
 std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPlan& plan) {
     if (plan.config.epilogue_apart) return std::nullopt;  // its times are its parts'
-    const GemmProblem& p = plan.problem;
+    const GemmProblem p = as_one_product(plan.problem);
     const std::string family = plan.config.kernel->instruction(machine, p.a_type);
     std::vector<std::string> unknown;
     GemmHardware hw = gemm_hardware(machine, family, p.a_type, unknown);
     if (!plan.config.programmatic_launch) hw = launched_apart(hw);
     const PackedOperands packed = packed_operands(plan.config);
     hw = with_operands(hw, p, packed);
-    const std::optional<GemmTile> tile = tile_of(hw, plan);
+    const std::optional<GemmTile> tile = tile_of(hw, plan, p);
     if (!tile) return std::nullopt;
     PlanEvaluation r{.gemm = {.hw = hw,
                               .tile = *tile,

@@ -120,6 +120,7 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.sms_per_gpc = hw.dsmem_bandwidth = hw.dsmem_latency = hw.cluster_barrier = unknown_number;
     if (family == "wgmma") hw.programmatic_saving = optional.number<Seconds>("launch.programmatic_saving");
     if (family == "wgmma") read_wgmma_kernel(read, optional, machine.has("cluster"), hw);
+    if (family == "wgmma") hw.dram_overlap_exponent = optional.number<Ratio>("wgmma.overlap_exponent");
     if (family == "mma_sync") hw.mma_overlap_exponent = optional.number<Ratio>("mma_sync.overlap_exponent");
     read_limits(optional, type, hw);
     return hw;

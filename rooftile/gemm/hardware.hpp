@@ -73,6 +73,8 @@ struct GemmHardware {
     double wgmma_latency = unknown_number;
     /// t^n of a k-step is the sum of the t^n of products and of shared memory's port; unknown: all of it overlaps.
     double mma_overlap_exponent = unknown_number;
+    /// t^n of a wave is the sum of the t^n of DRAM's time and of the longest of all else; unknown: all of it overlaps.
+    double dram_overlap_exponent = unknown_number;
     // Power; where one of them is unknown the sustained clock stands.
     double top_hz = unknown_number;  ///< SM clock where power does not bind
     double sustained_watts = unknown_number, static_watts = unknown_number;

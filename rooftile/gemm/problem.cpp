@@ -105,6 +105,42 @@ void check_batch(const GemmProblem& p) {
 
 }  // namespace
 
+namespace {
+
+/// Elements from row to row of all products: their rows behind each other, or side by side; 0 where they lie otherwise.
+struct EvenRows {
+    std::int64_t behind = 0, beside = 0;
+};
+EvenRows even_rows(const GemmProblem& p, std::int64_t leading, std::int64_t stride) {
+    return {p.m == 1 ? stride : stride == p.m * leading ? leading : 0, leading == p.batch * stride ? stride : 0};
+}
+
+/// The epilogue of one product with the rows of all; none where an operand tells rows or products apart.
+SharedEpilogue epilogue_of_all(const GemmProblem& p, std::int64_t rows) {
+    const GemmEpilogue& e = *p.epilogue;
+    for (const EpilogueOperand& o : e.operands)
+        if (o.by_row || o.by_product) return {};
+    return gemm_epilogue(rows, p.n, p.c_type, p.alpha, p.beta, e.expression, e.tensors, e.scales, 1, 0, e.pairs);
+}
+
+}  // namespace
+
+GemmProblem as_one_product(const GemmProblem& p) {
+    const std::int64_t rows = p.batch * p.m;
+    if (p.batch == 1 || p.b_stride != 0 || p.a_stride == 0 || p.c_stride == 0 || rows > largest_extent || p.results() > 1) return p;
+    // Along M's contiguous A rows lie side by side, and those of products behind each other where they go on there.
+    const EvenRows a = p.a_major == Major::k ? even_rows(p, p.lda, p.a_stride) : EvenRows{p.a_stride == p.m && p.lda >= rows ? p.lda : 0, 0};
+    const EvenRows c = even_rows(p, p.ldc, p.c_stride);
+    const bool behind = a.behind > 0 && c.behind > 0, beside = a.beside > 0 && c.beside > 0;
+    if (!behind && !beside) return p;
+    GemmProblem all = p;
+    all.batch = 1, all.m = rows;
+    all.a_stride = all.b_stride = all.c_stride = 0;
+    all.lda = behind ? a.behind : a.beside, all.ldc = behind ? c.behind : c.beside;
+    if (p.epilogue && !(all.epilogue = epilogue_of_all(p, rows))) return p;
+    return all;
+}
+
 GemmProblem as_batch(const GemmProblem& p) {
     GemmProblem out = p;
     out.groups = {};

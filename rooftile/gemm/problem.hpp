@@ -89,6 +89,10 @@ GemmProblem gemm_problem(std::int64_t m, std::int64_t n, std::int64_t k, Type ty
 /// Elements from one of a batch of matrices to the next where nothing lies between them.
 std::int64_t dense_stride(const GemmProblem& problem, char operand);
 
+/// Of a batch whose products share B, and whose rows of A and of the result lie evenly, all of them one behind the other or those of
+/// all products side by side: one product that has the rows of all. Else `batch` itself.
+GemmProblem as_one_product(const GemmProblem& batch);
+
 /// Groups as a batch of as many products as groups have rows, each of the mean of them.
 GemmProblem as_batch(const GemmProblem& groups);
 

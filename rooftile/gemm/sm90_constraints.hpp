@@ -101,7 +101,7 @@ class ConstraintChecker {
     bool parts_stop() {
         const GemmTile& t = c_.tile;
         // Of 8 bits sixteen columns are the least that TMA stores.
-        const int least = config_.result_bytes() == 1 ? 16 : 8, whole_columns = (config_.pairs ? 2 : 1) * least * t.split_k;
+        const int least = config_.result_bytes() == 1 ? 16 : 8, whole_columns = (config_.pairs && !config_.swap_ab ? 2 : 1) * least * t.split_k;
         if (config_.mma_n() % whole_columns != 0)
             return stop(Constraint::at(
                 Reason::instruction, whole_columns, config_.mma_n(),

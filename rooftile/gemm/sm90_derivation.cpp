@@ -150,7 +150,7 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
     const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages, {});
     if (kept.candidate.swap_ab) {
         steps.add("epilogue_tile_n",
-                  "with A and B swapped a whole swizzle span of the 64 columns of one wgmma",
+                  config.pairs ? "with A and B swapped the 32 columns that one wgmma's pairs come to" : "with A and B swapped a whole swizzle span of the 64 columns of one wgmma",
                   {given("tile_m", kept.candidate.tile.tile_m, "rows", "this plan"),
                    given("split_k", kept.candidate.tile.split_k, "", "this plan")},
                   f.epilogue_tile_n, "columns",

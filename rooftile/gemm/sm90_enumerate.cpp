@@ -31,8 +31,8 @@ Constraint instruction_constraint(const GemmCandidate& c, const GemmProblem& pro
         return Constraint::at(Reason::instruction, 1, 0,
                               "with a result of 8 bits A and B are not swapped: a tile is turned by matrices of 16 bits; leave swap_ab off");
     if (const Constraint constraint = promotion_constraint(c, problem)) return constraint;
-    if (c.swap_ab && problem.pairs() != Pairs::none)
-        return Constraint::at(Reason::instruction, 1, 0, "pairs with A and B swapped: a gate and its up would stand in rows of their own");
+    if (c.swap_ab && problem.pairs() != Pairs::none && !stores_by_tma(problem))
+        return Constraint::at(Reason::alignment, 1, 0, "pairs with A and B swapped leave by TMA alone, which takes rows of C at multiples of 16 B; leave swap_ab off");
     const GemmTile& t = c.tile;
     constexpr int whole_sectors = 4 * Config::pair_step;  // of B: 16 columns of the result, 32 B of 16 bits
     if (problem.pairs() != Pairs::none && t.tile_n % whole_sectors != 0)

@@ -121,7 +121,7 @@ std::optional<Refusal> refuse_pieces(const Machine& machine, const GemmProblem& 
 }
 
 /// Of pairs of B's columns, rows of K each, a box has a step of both kinds.
-std::optional<Refusal> refuse_pairs(const GemmProblem& p, const GemmRequest& request) {
+std::optional<Refusal> refuse_pairs(const GemmProblem& p) {
     constexpr int steps = 2 * Sm90GemmConfig::pair_step;
     if (p.pairs() == Pairs::none) return std::nullopt;
     if (p.b_major != Major::k && !is_fp8(p.b_type))
@@ -130,8 +130,6 @@ std::optional<Refusal> refuse_pairs(const GemmProblem& p, const GemmRequest& req
         return Refusal{Reason::alignment,
                        fmt::format("pairs {}: n = {} must be a multiple of {}, {} pairs at once", name_of(p.pairs()), p.n, steps, steps / 2),
                        double(steps), double(p.n)};
-    if (request.swap_ab.value_or(false))
-        return Refusal{Reason::instruction, "swap_ab with pairs: a gate and its up would stand in rows of their own; leave it off", 1, 0};
     return std::nullopt;
 }
 
@@ -154,7 +152,7 @@ class Sm90Gemm final : public GemmKernel {
             return Refusal{Reason::instruction, "dynamic_scheduler: of a batch or groups alone so far; leave it off", 1, 0};
         if (auto why = refuse_pieces(machine, problem, request)) return why;
         if (auto why = refuse_bytes(problem, request)) return why;
-        if (auto why = refuse_pairs(problem, request)) return why;
+        if (auto why = refuse_pairs(problem)) return why;
         return refuse_unpacked(problem, request);
     }
     PackedOperands packs(const GemmProblem& problem, const GemmRequest& request) const override {

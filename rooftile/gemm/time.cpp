@@ -164,6 +164,7 @@ void GemmTimer::set_step(double ctas, double sharing) {
     };
     worst(l2, Bound::l2);
     worst(port, Bound::l2);
+    double own = step;  // of all but what DRAM delivers
     worst(streamed_, Bound::dram);
     l2_binds_ = !(l2 < step);
     // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency
@@ -177,23 +178,30 @@ void GemmTimer::set_step(double ctas, double sharing) {
     step = max_known(step, latency * part);
     worst(hw_.step_floor * part, Bound::latency);
     out_.step = step;
+    unstreamed_share_ = max_known(max_known(own, latency * part), hw_.step_floor * part) / step;
     step_bound_ = bound;
 }
 
 // Seconds of a wave of `ctas`, `sharing` of them on each SM.
 double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
     Bound bound = step_bound_;
-    out_.tile_cycles = steps_ * out_.step + beside(sharing);
+    const double changes = beside(sharing);
+    out_.tile_cycles = steps_ * out_.step + changes;
     double seconds = out_.tile_cycles * sharing / clock;
+    const double own_seconds = (steps_ * out_.step * unstreamed_share_ + changes) * sharing / clock;
     const auto whole_gpu = [&](double bytes, double seconds_a_byte, Bound by) {
         const double other = ctas * bytes * seconds_a_byte;
         if (other > seconds) seconds = other, bound = by;
     };
-    whole_gpu(dram, dram_byte_, Bound::dram);
     whole_gpu(crossed_, l2_byte_, Bound::l2);
     whole_gpu(result_, store_byte_, Bound::l2);
+    const double beside_dram = min_known(seconds, max_known(own_seconds, max_known(ctas * crossed_ * l2_byte_, ctas * result_ * store_byte_)));
+    const double from_dram = ctas * dram * dram_byte_;
+    whole_gpu(dram, dram_byte_, Bound::dram);
     out_.bound = bound;
-    return seconds;
+    // The nearer the two are, the more often one waits for the other.
+    const double n = hw_.dram_overlap_exponent;
+    return std::isnan(n) || !(from_dram > 0) ? seconds : seconds * std::pow(1 + std::pow(min_known(beside_dram, from_dram) / seconds, n), 1 / n);
 }
 
 GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,

@@ -81,6 +81,7 @@ class GemmTimer {
     double on_sm_ = 0;  // of its instructions and of shared memory, the longer
     Bound on_sm_bound_ = Bound::tensor;
     Bound step_bound_ = Bound::tensor;
+    double unstreamed_share_ = 1;  // of a step: what it would take if one SM streamed as fast as it asks
     bool l2_binds_ = false;  // the step but for its latency is that of L2's bandwidth
     GemmTime out_{};
 };

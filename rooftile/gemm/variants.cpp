@@ -176,8 +176,9 @@ std::variant<Plans, Infeasible> derive_sample(const Machine& machine, const Gemm
     }
     const GemmHardware& hw = evaluated->gemm.hw;
     const double seconds = evaluated->time.seconds;
-    Draw draw(hw, problem, request, seed);
-    first.config.kernel->enumerate(hw, problem, request, draw);
+    const GemmProblem computed = as_one_product(problem);
+    Draw draw(hw, computed, request, seed);
+    first.config.kernel->enumerate(hw, computed, request, draw);
     std::vector<Drawn> left = draw.take();
     std::erase_if(left, [&](const Drawn& d) { return d.seconds > drawn_within * seconds; });
     const int wanted = count - 1;

@@ -159,6 +159,8 @@ constexpr Key keys[] = {
              "what a launch takes less as a programmatic dependent: its start and set-up run beside the one "
              "before"),
 
+    ratio("wgmma.overlap_exponent", 1, 1000,
+          "of a product by wgmma: t^n is the sum of the t^n of DRAM's time and of the longest of all else in a wave"),
     ratio("mma_sync.overlap_exponent", 1, 1000,
           "of kernels whose warps all copy and multiply: t^n is the sum of the t^n of products and of shared "
           "memory's port"),

@@ -18,15 +18,20 @@ GemmProblem swiglu(std::int64_t m, std::int64_t n, std::int64_t k, std::string_v
     return p;
 }
 
-TEST(GemmPairs, PlansStoreWholeSectorsAndSwapNothing) {
+TEST(GemmPairs, PlansStoreWholeSectors) {
     for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{4096, 28672, 4096}, {2048, 14336, 4096}, {8192, 8192, 2048}, {333, 1040, 200}, {16, 4096, 4096}}) {
         for (const char* text : {"d = silu(gate) * up", "d = gelu(gate) * up; g = gate; u = up"}) {
             const auto derived = derive(machine_by_id("h200-sxm"), swiglu(m, n, k, text));
             ASSERT_TRUE(std::holds_alternative<Plans>(derived)) << m << "x" << n << "x" << k;
             for (const GemmPlan& plan : std::get<Plans>(derived).plans) {
-                EXPECT_FALSE(plan.config.swap_ab);
                 EXPECT_EQ(plan.config.tile_n % 32, 0);
                 const Sm90GemmConfig config = kernel_config(plan);
+                if (config.swap_ab) {  // 32 columns a wgmma, of two bytes half a swizzle span
+                    EXPECT_EQ(config.epilogue_columns(), 32);
+                    EXPECT_EQ(config.epilogue_swizzle_bytes(), 64);
+                    EXPECT_EQ(config.epilogue_tile_bytes() % 512, 0);
+                    continue;
+                }
                 EXPECT_EQ(config.stored_n(), plan.config.tile_n / 2 / plan.config.split_k);
                 EXPECT_EQ(config.stored_n() % config.epilogue_columns(), 0);
                 EXPECT_TRUE(!config.wide_epilogue_tiles() || config.epilogue_columns() % 32 == 16);
@@ -47,11 +52,23 @@ TEST(GemmPairs, SaysWhatWouldWork) {
     EXPECT_NE(refused(swiglu(512, 1024, 512), fixed).find("must be a multiple of 32 with pairs"), std::string::npos) << refused(swiglu(512, 1024, 512), fixed);
     GemmRequest swapped;
     swapped.swap_ab = true;
-    EXPECT_NE(refused(swiglu(512, 1024, 512), swapped).find("leave it off"), std::string::npos);
+    GemmProblem apart = swiglu(512, 1024, 512);
+    apart.ldc = 516;
+    EXPECT_NE(refused(apart, swapped).find("leave swap_ab off"), std::string::npos) << refused(apart, swapped);
     EXPECT_NE(refused(swiglu(512, 1032, 512), {}).find("must be a multiple of 16"), std::string::npos);
     GemmProblem by_n = gemm_problem(512, 1024, 512, Type::bf16, Major::k, Major::mn);
     by_n.epilogue = swiglu(512, 1024, 512).epilogue, by_n.ldc = 512;
     EXPECT_NE(refused(by_n, {}).find("give B k-major"), std::string::npos);
+}
+
+// Rows that fill no 64 of wgmma's stand on the side that goes by eights.
+TEST(GemmPairs, FewRowsAreSwapped) {
+    for (const std::int64_t m : {152, 304}) {
+        const auto derived = derive(machine_by_id("h200-sxm"), swiglu(m, 28672, 8192));
+        const GemmPlan& plan = std::get<Plans>(derived).plans.front();
+        EXPECT_TRUE(plan.config.swap_ab) << m;
+        EXPECT_TRUE(plan.buildable);
+    }
 }
 
 // Half of the result's bytes: what is stored, and what DRAM takes of it.

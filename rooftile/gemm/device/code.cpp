@@ -11,7 +11,9 @@ namespace rooftile {
 #include "rooftile/gemm/kernels.def"
 #undef ROOFTILE_GEMM_KERNEL
 
-std::unique_ptr<const GemmCode> gemm_code(const GemmPlan& plan, Ablation ablated) {
+std::unique_ptr<const GemmCode> gemm_code(const GemmPlan& planned, Ablation ablated) {
+    GemmPlan plan = planned;
+    plan.problem = as_one_product(planned.problem);
     const auto cannot = [&](std::string_view why) {
         return RequestError(fmt::format("this plan cannot be built: {}", why));
     };

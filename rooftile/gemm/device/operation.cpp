@@ -140,7 +140,8 @@ class GemmOnDevice final : public DeviceOperation {
     /// One cubin serves every M of its majors.
     std::optional<CompiledKernel> at(const CompiledKernel& compiled, std::string_view key, std::int64_t value) const override {
         const auto* runnable = dynamic_cast<const GemmRunnable*>(&compiled.runnable());
-        std::optional<Kernel> kernel = key == "m" && runnable ? runnable->kernel().with_rows(value) : std::nullopt;
+        const bool of_rows = key == "m" && compiled.plan().problem.own.as<GemmProblem>().batch == 1;
+        std::optional<Kernel> kernel = of_rows && runnable ? runnable->kernel().with_rows(value) : std::nullopt;
         if (!kernel) return std::nullopt;
         const Plan& own = compiled.plan();
         Plan plan;

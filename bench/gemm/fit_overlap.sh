@@ -1,0 +1,16 @@
+#!/bin/sh
+# Fits wgmma.overlap_exponent to the products of a recorded draw, and tells its error on others that it did not see.
+# usage: bench/gemm/fit_overlap.sh PROGRAM FIT_FILE CHECK_FILE...
+[ $# -ge 3 ] || { echo "usage: $0 PROGRAM FIT_FILE CHECK_FILE..." >&2; exit 2; }
+program=$1 fit=$2
+shift
+# "  from 5 us on                   50    6.9 %       18.2 %   -5.8 %": of those the mean
+error() { "$program" report predictions "$1" --set "wgmma.overlap_exponent=$2" | sed -n 's/^ *from 5 us on  *[0-9]*  *\([0-9.]*\) %.*/\1/p'; }
+best= least=1000
+for n in 2 2.5 3 3.5 4 5 6 8 10 1000; do
+    off=$(error "$fit" $n)
+    echo "$n: $off % of $(basename "$fit")"
+    if awk "BEGIN { exit !($off < $least) }"; then best=$n least=$off; fi
+done
+echo "best: $best"
+for file in "$@"; do echo "$(basename "$file"): $(error "$file" $best) %, $(error "$file" 1000) % without"; done
