@@ -69,18 +69,18 @@ void read_line(const Json& line, bool first, RecordedRun& run) {
 }  // namespace
 
 GemmProblem gemm_problem_of(const Json& p) {
-    // Runs of before there were epilogues have no alpha, and fewer keys than a request is made of.
-    if (p.contains("alpha")) return gemm_operation().problem(gemm_operation().given_of_record(record_of(p))).own.as<GemmProblem>();
     const auto major = [&](const char* key) {
         const auto name = p.at(key).get<std::string>();
         if (name != "k" && name != (key[0] == 'a' ? "m" : "n"))
             throw RequestError(fmt::format("problem.{} is \"{}\"", key, printable(name, 20)));
         return name == "k" ? Major::k : Major::mn;
     };
+    const Major a_major = major("a_major"), b_major = major("b_major");
+    // Runs of before there were epilogues have no alpha, and fewer keys than a request is made of.
+    if (p.contains("alpha")) return gemm_operation().problem(gemm_operation().given_of_record(record_of(p))).own.as<GemmProblem>();
     constexpr Type types[] = {Type::bf16, Type::fp16};
     const Type type = named(p.at("types").at("a").get<std::string>(), types);
-    GemmProblem problem =
-        gemm_problem(extent_at(p, "m"), extent_at(p, "n"), extent_at(p, "k"), type, major("a_major"), major("b_major"));
+    GemmProblem problem = gemm_problem(extent_at(p, "m"), extent_at(p, "n"), extent_at(p, "k"), type, a_major, b_major);
     problem.lda = extent_at(p, "lda"), problem.ldb = extent_at(p, "ldb"), problem.ldc = extent_at(p, "ldc");
     problem.a_offset = p.value("a_offset", problem.a_offset);
     problem.b_offset = p.value("b_offset", problem.b_offset);

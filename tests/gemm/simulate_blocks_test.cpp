@@ -79,7 +79,7 @@ RC_GTEST_PROP(SimulateHalves, OneClusterAtATimeSeesTwoCopiesOfHalf, ()) {
     const GemmTraffic t = simulate_halves(g, drawn_capacity(g));
     // What stays is never less than one LRU of the half would keep of A and B with C beside it.
     RC_ASSERT(t.dram_bytes() >= all_bytes(g));
-    RC_ASSERT(t.fabric_bytes <= t.l2_read_bytes + t.l2_write_bytes);
+    RC_ASSERT(t.fabric_bytes <= t.l2_read_bytes + t.l2_write_bytes + t.dram_operand_bytes);
 }
 
 TEST(SimulateBlocks, RefusesWhatIsTooLong) {
