@@ -99,13 +99,13 @@ std::string text_of(const SideBySide& s, const Plan& first, const Plan& second, 
     out += entry("side by side", fmt::format("{}, bound by {}: {} times as fast; no split gains more than {} [M38]", time_text(s.together * 1e6), s.bound,
                                               number_text(s.gain(), 3), number_text(s.ceiling, 3)),
                  terminal);
-    return out + entry("so", s.pays() ? "side by side, each on its own SMs" : "one after the other: on fewer SMs each takes longer, and what is left of the gain is less than measured pairs lost beside the model (docs/dataflow.md)", terminal);
+    return out + entry("so", s.pays() ? "side by side, each on its own SMs" : "one after the other: " + s.against, terminal);
 }
 
 /// The document of two requests of which no plan side by side comes: what it has otherwise is null.
 Json refusal_of(const Target& target, const DocumentContext& context, const std::string& why) {
     Json out = {{"schema", "rooftile/beside/1"}, {"context", context_json(context)}, {"machine", {{"id", target.machine->id}, {"name", target.machine->name}}}};
-    for (const char* key : {"first", "second", "in_turn_us", "side_by_side_us", "clock_mhz", "bound", "gain", "ceiling"}) out[key] = nullptr;
+    for (const char* key : {"first", "second", "in_turn_us", "side_by_side_us", "clock_mhz", "bound", "gain", "ceiling", "against"}) out[key] = nullptr;
     out["advised"] = false;
     out["refusal"] = why;
     return out;
@@ -160,6 +160,7 @@ int beside(const Given& given, const OutputFlags& output, const Invocation& invo
                            {"gain", found->gain()},
                            {"ceiling", found->ceiling},
                            {"advised", found->pays()},
+                           {"against", found->pays() ? Json() : Json(found->against)},
                            {"refusal", nullptr}};
     write_result(document_text(document, format), output);
     return int(ExitCode::done);

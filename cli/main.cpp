@@ -23,6 +23,7 @@ std::vector<Verb> all_verbs() {
     add_measure_source(verbs);
     add_sweep(verbs);
     add_operation_verbs(verbs);
+    add_workers(verbs);
     add_ledger(verbs);
     add_validate(verbs);
     add_report(verbs);

@@ -68,6 +68,16 @@ SweepRequest request_of(const Given& given) {
     return request;
 }
 
+/// What an operation says of the law any is told of the flag that asked for it.
+void check_law(const Operation& operation, const SweepRequest& request, const Given& given) {
+    if (request.law.law != "any") return;
+    try {
+        operation.law(request.law);
+    } catch (const RequestError& error) {
+        throw RequestError(fmt::format("{}: {}", given.has("any_alignment") ? given.name("any_alignment") : given.name("law") + " any", error.what()));
+    }
+}
+
 /// JSON lines of plans: a context line, then a row a plan; of a problem that no plan fits one row that says why.
 class PlanLines {
   public:
@@ -147,6 +157,7 @@ int sweep(const Operation& operation, const Given& asked, const OutputFlags& out
     checked_format(output);
     check_together(asked, output);
     const SweepRequest request = request_of(asked);
+    check_law(operation, request, asked);
     const Suite suite = filtered(swept_suite(operation, request), asked.text("filter"));
     if (asked.has("save")) {
         OutputFlags file;

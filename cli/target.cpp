@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rooftile/core/first_buildable.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 
@@ -48,10 +49,7 @@ const Plan& chosen_plan(const PlanSet& plans, const Given& given) {
                 fmt::format("--rank {}: plan {} cannot be built: {}", plan.rank, plan.rank, plan.why_not));
         return plan;
     }
-    for (const Plan& plan : plans.plans)
-        if (plan.buildable) return plan;
-    throw RequestError(fmt::format("none of the {} plans for {} can be built: {}", plans.plans.size(),
-                                   plans.machine_id, plans.plans.front().why_not));
+    return first_buildable(plans);
 }
 
 }  // namespace rooftile::cli

@@ -45,6 +45,7 @@ void add_build_source(std::vector<Verb>& verbs);
 void add_measure(std::vector<Verb>& verbs);
 void add_measure_source(std::vector<Verb>& verbs);
 void add_sweep(std::vector<Verb>& verbs);
+void add_workers(std::vector<Verb>& verbs);
 void add_ledger(std::vector<Verb>& verbs);
 void add_validate(std::vector<Verb>& verbs);
 void add_report(std::vector<Verb>& verbs);

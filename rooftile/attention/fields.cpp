@@ -83,17 +83,31 @@ void read_mask(const Given& g, AttentionProblem& p) {
 constexpr std::string_view forms_of_lengths = "128,512,..., Bx[LO..HI] or a file of numbers";
 
 /// "64x[16..512]": so many, between those two, any as likely; the same text is always the same lengths.
-std::vector<std::int64_t> drawn_lengths(std::string_view name, std::string_view text) {
+std::vector<std::int64_t> drawn_lengths(const std::string& name, std::string_view text) {
     const std::size_t open = text.find("x["), dots = text.find("..");
     if (open == text.npos || dots == text.npos || dots < open || text.back() != ']')
         throw RequestError(fmt::format("{} is \"{}\"; accepted: {}", name, printable(text, 80), forms_of_lengths));
-    const std::int64_t count = whole_number(name, text.substr(0, open), 1, max_attention_heads);
-    const std::int64_t least = whole_number(name, text.substr(open + 2, dots - open - 2), 0, max_attention_rows);
-    const std::int64_t greatest = whole_number(name, text.substr(dots + 2, text.size() - dots - 3), least, max_attention_rows);
+    const auto number = [&](const char* which, std::string_view digits, std::int64_t least, std::int64_t most_here) {
+        return whole_number(fmt::format("{} Bx[LO..HI], {} =", name, which), digits, least, most_here);
+    };
+    const std::int64_t count = number("B", text.substr(0, open), 1, max_attention_heads);
+    const std::int64_t least = number("LO", text.substr(open + 2, dots - open - 2), 0, max_attention_rows);
+    const std::int64_t greatest = number("HI", text.substr(dots + 2, text.size() - dots - 3), 0, max_attention_rows);
+    if (least > greatest)
+        throw RequestError(fmt::format("{} is \"{}\": LO = {} is above HI = {}; give {}x[{}..{}]", name, text, least, greatest, count, greatest, least));
     Random random(std::uint64_t(count) * 1000003u + std::uint64_t(least) * 1009u + std::uint64_t(greatest));
     std::vector<std::int64_t> lengths;
     for (std::int64_t i = 0; i < count; ++i) lengths.push_back(random.whole(least, greatest));
     return lengths;
+}
+
+/// "3x512": meant as three of 512, for which there is another form; empty where the text is nothing like it.
+std::string as_equal_lengths(std::string_view text) {
+    const std::size_t x = std::min(text.find('x'), text.size());
+    constexpr std::string_view digits = "0123456789";
+    if (x == 0 || x + 1 >= text.size() || text.substr(0, x).find_first_not_of(digits) != text.npos || text.substr(x + 1).find_first_not_of(digits) != text.npos)
+        return {};
+    return fmt::format("{}x[{}..{}]", text.substr(0, x), text.substr(x + 1), text.substr(x + 1));
 }
 
 AttentionPitch read_strides(std::string_view name, std::string_view text) {
@@ -109,26 +123,48 @@ AttentionPitch read_strides(std::string_view name, std::string_view text) {
 }
 std::string strides_text(const AttentionPitch& pitch) { return fmt::format("{},{},{}", pitch.batch, pitch.head, pitch.row); }
 
-std::vector<std::int64_t> read_lengths(std::string_view name, std::string text) {
-    if (text.find('[') != text.npos) return drawn_lengths(name, text);
-    constexpr std::string_view of_a_list = "0123456789, ";
-    if (text.find_first_not_of(of_a_list) != text.npos) {
-        std::error_code unknown;  // a name that is too long is none of a file either
-        if (!std::filesystem::exists(text, unknown))
-            throw RequestError(fmt::format("{} is \"{}\", and there is no such file; accepted: {} (3x[512..512] is three of 512)", name,
-                                           printable(text, 80), forms_of_lengths));
-        text = read_whole_file(text);
-        for (char& c : text)
-            if (c == '\n' || c == '\r' || c == '\t') c = ',';
-    }
+/// Numbers between commas, or several there with blanks between them.
+std::vector<std::int64_t> listed_lengths(std::string_view name, std::string_view text) {
     std::vector<std::int64_t> lengths;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find_first_of(", ", begin), text.size());
-        if (end > begin) lengths.push_back(whole_number(name, std::string_view(text).substr(begin, end - begin), 0, max_attention_rows));
-        begin = end + 1;
+    int place = 0, without = 0;
+    for (std::size_t begin = 0; begin <= text.size(); ++place) {
+        const std::size_t comma = std::min(text.find(',', begin), text.size()), before = lengths.size();
+        while (begin < comma) {
+            const std::size_t end = std::min(text.find(' ', begin), comma);
+            if (end > begin) lengths.push_back(whole_number(name, text.substr(begin, end - begin), 0, max_attention_rows));
+            begin = end + 1;
+        }
+        if (lengths.size() == before && without == 0) without = place + 1;
+        begin = comma + 1;
     }
     if (lengths.empty() || lengths.size() > std::size_t(max_attention_heads))
         throw RequestError(fmt::format("{} has {} lengths; accepted: 1 to {}", name, lengths.size(), max_attention_heads));
+    if (without > 0)
+        throw RequestError(fmt::format("{} is \"{}\": place {} between its commas is empty; a sequence without rows is written 0", name, printable(text, 80), without));
+    return lengths;
+}
+
+std::vector<std::int64_t> read_lengths(const std::string& name, std::string text) {
+    std::vector<std::int64_t> lengths;
+    if (text.find('[') != text.npos) lengths = drawn_lengths(name, text);
+    else {
+        constexpr std::string_view of_a_list = "0123456789, ";
+        if (text.find_first_not_of(of_a_list) != text.npos) {
+            std::error_code unknown;  // a name that is too long is none of a file either
+            if (!std::filesystem::exists(text, unknown)) {
+                const std::string meant = as_equal_lengths(text);
+                throw RequestError(meant.empty() ? fmt::format("{} is \"{}\", and there is no such file; accepted: {} (3x[512..512] is three of 512)",
+                                                               name, printable(text, 80), forms_of_lengths)
+                                                 : fmt::format("{} is \"{}\"; sequences of one length are {}", name, printable(text, 80), printable(meant, 80)));
+            }
+            text = read_whole_file(text);
+            for (char& c : text)
+                if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+        }
+        lengths = listed_lengths(name, text);
+    }
+    if (*std::max_element(lengths.begin(), lengths.end()) == 0)
+        throw RequestError(fmt::format("{}: none of the {} sequences has a row; a length of 1 or more is needed, beside which others may be 0", name, lengths.size()));
     return lengths;
 }
 

@@ -5,6 +5,7 @@
 
 #include "rooftile/c/error.hpp"
 #include "rooftile/c/plans.hpp"
+#include "rooftile/core/first_buildable.hpp"
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/runtime/kernel_json.hpp"
@@ -40,13 +41,6 @@ class OnDevice {
     std::optional<Context> context_;
 };
 
-const Plan& first_buildable(const rooftile_plans& plans) {
-    for (const Plan& plan : plans.set.plans)
-        if (plan.buildable) return plan;
-    throw RequestError(fmt::format("none of the {} plans for {} can be built: {}", plans.set.plans.size(),
-                                   plans.set.machine_id, plans.set.plans.front().why_not));
-}
-
 }  // namespace
 
 extern "C" {
@@ -57,7 +51,7 @@ int rooftile_add_cuda_folder(const char* folder) {
 
 int rooftile_compile(const rooftile_plans* plans, int rank, rooftile_kernel** kernel) {
     return c::guarded([&] {
-        const Plan& plan = rank == 0 ? first_buildable(*plans) : c::plan_of(*plans, rank);
+        const Plan& plan = rank == 0 ? first_buildable(plans->set) : c::plan_of(*plans, rank);
         if (!plan.buildable)
             throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
         *kernel = new rooftile_kernel(compile(plan));

@@ -215,6 +215,7 @@ class Search {
             set_.rejected.add(Reason::instruction);
             return;
         }
+        if (request_.first_only && cannot_be_first(first, second)) return;
         ChainPlan best = begun(ChainForm::persistent, first.product, second.product);
         for (ChainProduct& p : best.config.products) p.order = Order::column, p.group = 1;
         const std::int64_t unit = tile_m;
@@ -245,6 +246,21 @@ class Search {
             best.prediction.traffic = std::move(traffic);
         }
         add(std::move(best), "no kernel takes tiles of two products from one queue yet", &*first.plan, &*second.plan);
+    }
+
+    /// Whether what both products take on the chip is already more than rank() leaves the first plan, whatever moves: no traffic is followed then.
+    bool cannot_be_first(const Part& first, const Part& second) const {
+        double fastest = INFINITY;
+        for (const Plan& plan : set_.plans)
+            if (plan.time_us) fastest = std::min(fastest, counted(plan) * 1e-6);
+        ProductTime times[2];
+        const Machine no_dram = without_dram(*machine_);
+        for (std::size_t i = 0; const Part* part : {&first, &second}) {
+            const std::vector<Plan> one = {*part->plan};
+            times[i++] = time_of(*machine_, no_dram, one.front(), part_predictors(*machine_, one).front());
+        }
+        const double least = persistent_time(hw_, p_, times[0], times[1], {}).seconds;
+        return least * (1 + models_error) > fastest * (1 + apart);
     }
 
     /// A product in the fastest of its tiles of that height, one CTA a tile.
@@ -405,16 +421,17 @@ class Search {
         own.consumer_registers = known_count(r.consumer);
     }
 
+    // A form that nobody can build yet must be ahead by more than the model errs.
+    static constexpr double models_error = 0.05, apart = 0.005;
+    static double counted(const Plan& plan) { return *plan.time_us * (plan.buildable ? 1 : 1 + models_error); }
+
     void rank() {
-        // What has no time comes last. A form that nobody can build yet must be ahead by more than the model errs.
-        constexpr double models_error = 0.05;
-        const auto counted = [](const Plan& plan) { return *plan.time_us * (plan.buildable ? 1 : 1 + models_error); };
+        // What has no time comes last.
         std::stable_sort(set_.plans.begin(), set_.plans.end(), [&](const Plan& a, const Plan& b) {
             if (a.time_us.has_value() != b.time_us.has_value()) return a.time_us.has_value();
             return a.time_us && counted(a) < counted(b) * (1 - 1e-6);
         });
         // Of those whose times the model does not tell apart the one goes first that moves the fewest bytes.
-        constexpr double apart = 0.005;
         const auto same = std::find_if(set_.plans.begin(), set_.plans.end(), [&](const Plan& plan) {
             return !plan.time_us || counted(plan) > counted(set_.plans.front()) * (1 + apart);
         });

@@ -17,7 +17,7 @@ std::int64_t in_steps(double x) { return std::max<std::int64_t>(1, std::llround(
 }  // namespace
 
 DrawLaw chain_law(const DrawRequest& request) {
-    if (request.law == "any") throw RequestError("--any-alignment: rows of a chain begin at multiples of 16 bytes");
+    if (request.law == "any") throw RequestError("rows of a chain begin at multiples of 16 bytes; the law draw works");
     static constexpr std::string_view laws[] = {"draw"};
     law_index(request, laws);
     return {"draw",

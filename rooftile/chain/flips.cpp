@@ -40,6 +40,7 @@ class Flips {
         request_.form.reset();
         request_.flips = false;
         request_.top = 1;
+        request_.first_only = true;
     }
 
     std::vector<std::string> lines() {

@@ -110,9 +110,7 @@ const GraphNode& largest(const ExpressionGraph& graph) {
 }  // namespace
 
 DrawLaw fuse_law(const DrawRequest& request) {
-    if (request.law == "any")
-        throw RequestError(
-            "--any-alignment: fuse cannot place base addresses 1 .. 7 elements off an allocation's yet");
+    if (request.law == "any") throw RequestError("fuse cannot place base addresses 1 .. 7 elements off an allocation's yet; the laws draw and columns work");
     static constexpr std::string_view laws[] = {"draw", "columns"};
     if (laws[law_index(request, laws)] == "columns")
         return {"columns", "reductions of columns, rows and columns 2 to 2^20, half of them whole vectors, elements 2^20 to 2^27", Mode::cold};

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rooftile/core/warp.hpp"
@@ -33,25 +34,29 @@ std::string team_text(const FuseConfig& c) {
 
 std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
     const bool rows = plans.plans.front().program.form == FuseForm::row;
-    Table table({{"#"},
-                 {"row of", Align::left, rows ? 0 : 12},
-                 {"storage", Align::left, rows ? 2 : 11},
-                 {"width"},
-                 {"vectors"},
-                 {"threads"},
-                 {"CTAs/SM", Align::right, 5},
-                 {"grid", Align::right, 6},
-                 {"schedule", Align::left, 7},
-                 {"in flight", Align::right, 4},
-                 {"needed", Align::right, 4},
-                 {"predicted"},
-                 {"GB/s"},
-                 {"bound", Align::left},
-                 {"buildable", Align::left, 3}});
+    const bool split = std::ranges::any_of(plans.plans, [](const FusePlan& plan) { return plan.config.row_splits > 1; });
+    std::vector<Table::Column> columns{{"#"},
+                                       {"row of", Align::left, rows ? 0 : 12},
+                                       {"storage", Align::left, rows ? 2 : 11},
+                                       {"width"},
+                                       {"vectors"},
+                                       {"threads"},
+                                       {"CTAs/SM", Align::right, 5},
+                                       {"grid", Align::right, 6},
+                                       {"schedule", Align::left, 7},
+                                       {"in flight", Align::right, 4},
+                                       {"needed", Align::right, 4},
+                                       {"predicted"},
+                                       {"GB/s"},
+                                       {"bound", Align::left},
+                                       {"buildable", Align::left, 3}};
+    constexpr int before_splits = 6;  // behind the threads of a CTA, whose rows the splits share
+    if (split) columns.insert(columns.begin() + before_splits, {"row splits"});
+    Table table(columns);
     for (const FusePlan& plan : plans.plans) {
         const FuseConfig& c = plan.config;
         const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
-        table.row({{std::to_string(plan.rank), tone},
+        std::vector<Table::Cell> cells{{std::to_string(plan.rank), tone},
                    {team_text(c), tone},
                    {std::string(c.row_storage == RowStorage::none ? "" : name_of(c.row_storage))},
                    {std::to_string(c.vector_width)},
@@ -65,7 +70,9 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
                    {time_or_unknown(plan.prediction.time_us), tone},
                    {plan.prediction.gbytes_per_s ? number_text(*plan.prediction.gbytes_per_s, 4) : "?", tone},
                    {plan.prediction.bound ? std::string(name_of(*plan.prediction.bound)) : "?"},
-                   {plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint}});
+                   {plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint}};
+        if (split) cells.insert(cells.begin() + before_splits, {std::to_string(c.row_splits)});
+        table.row(cells);
     }
     return table.text(terminal);
 }

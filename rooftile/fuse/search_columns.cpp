@@ -108,6 +108,8 @@ class ColumnSearch : FuseSearchContext {
         candidate.launch = l;
         candidate.flow = columns_flow(hw, program, work, bytes, l);
         candidate.config = c;
+        // Few columns ask for as many threads whatever a CTA may have.
+        if (std::ranges::find(out_.kept, c, &FuseCandidate::config) != out_.kept.end()) return;
         out_.kept.push_back(candidate);
     }
 

@@ -35,9 +35,13 @@ Given expression_given(const GemmEpilogue& e, Type type, Type sums) {
     return given;
 }
 
+const GemmKernel& kernel_of(const Machine& machine, const GemmRequest& request) {
+    return request.kernel ? *request.kernel : best_gemm_kernel(machine);
+}
+
 GemmHardware hardware_of(const Machine& machine, const GemmProblem& p, const GemmRequest& request) {
     std::vector<std::string> unknown;
-    const GemmKernel& kernel = request.kernel ? *request.kernel : best_gemm_kernel(machine);
+    const GemmKernel& kernel = kernel_of(machine, request);
     return gemm_hardware(machine, kernel.instruction(machine, p.a_type), p.a_type, unknown);
 }
 
@@ -193,6 +197,13 @@ void weigh_apart(PlanSet& set, const std::shared_ptr<const Machine>& machine, co
     };
     if (!alone.why_not.empty()) {
         if (asked) refuse(alone.why_not);
+        return;
+    }
+    // What another kernel says of sums in fp32 is for those who chose that type.
+    if (const GemmKernel& kernel = kernel_of(*machine, request); &kernel != find_gemm_kernel("sm90_gemm")) {
+        const std::string instead = set.plans.empty() && set.refusal ? "; in one kernel: " + set.refusal->message
+                                                                     : fmt::format("; leave it off, {} has the epilogue in the product's kernel", kernel.name());
+        if (asked) refuse("a product alone stores its sums in fp32, which only sm90_gemm does so far" + instead);
         return;
     }
     const GemmHardware hw = hardware_of(*machine, problem, request);

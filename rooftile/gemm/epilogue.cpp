@@ -16,6 +16,22 @@ namespace {
 constexpr std::string_view sum_name = "acc", bare_sum_name = "ab", beta_name = "c";
 constexpr std::string_view pair_names[] = {"gate", "up"}, bare_pair_names[] = {"gate_ab", "up_ab"};
 
+/// B and G count products and groups, first of three axes: what else they would stand for is a number by chance.
+void check_letters(std::string_view text, bool groups) {
+    const std::size_t open = text.find('[');
+    if (open == text.npos) return;
+    const std::string_view shape = text.substr(open);
+    const std::size_t first = shape.find_first_not_of(" [");
+    const bool three = std::count(shape.begin(), shape.end(), ',') == 2;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        const bool of_batch = shape[i] == 'B' || shape[i] == 'b', of_groups = shape[i] == 'G' || shape[i] == 'g';
+        if ((!of_batch && !of_groups) || (i == first && three && of_groups == groups)) continue;
+        throw RequestError(fmt::format("the tensor {}: {} stands first of three axes {}", text, of_groups ? 'G' : 'B',
+                                       of_groups ? "and counts the groups of --groups: [G,1,N], [G,1,1]"
+                                                 : "and counts the products of --batch, of groups none: [B,M,N], [B,1,N], [B,M,1], [B,1,1]"));
+    }
+}
+
 /// M and N of the extents as numbers, and N/2 where N is even.
 std::string with_sizes(std::string_view text, std::int64_t batch, std::int64_t m, std::int64_t n) {
     const std::size_t open = text.find('[');
@@ -50,9 +66,9 @@ EpilogueOperand operand_of(TensorDeclaration t, std::int64_t batch, bool groups,
                                        groups      ? fmt::format(", or one for each group: [G,1,{}], [G,1,1]", width)
                                        : batch > 1 ? fmt::format(", or one of them for each product: [B,M,{0}], [B,1,{0}], [B,M,1], [B,1,1]", width) : ""));
     };
-    const bool by_product = t.shape.size() == 3 && (batch > 1 || groups);
-    if (t.shape.size() > (by_product ? 3 : 2) || (by_product && t.shape.front() != batch)) refuse();
-    if (by_product) t.shape.erase(t.shape.begin());
+    const bool three = t.shape.size() == 3, by_product = three && (batch > 1 || groups);  // of one product they are its own
+    if (t.shape.size() > 3 || (three && t.shape.front() != batch)) refuse();
+    if (three) t.shape.erase(t.shape.begin());
     const std::int64_t rows = t.shape.size() == 2 ? t.shape[0] : 1, columns = t.shape.empty() ? 1 : t.shape.back();
     if ((rows != 1 && rows != m) || (columns != 1 && columns != n) || (groups && by_product && rows != 1)) refuse();
     return {t.name, t.element, rows > 1, columns > 1, by_product};
@@ -229,11 +245,12 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     std::vector<std::string> all = scale_tensors(scales, groups > 0);
     all.insert(all.end(), tensors.begin(), tensors.end());
     for (std::size_t i = 0; i < all.size(); ++i) {
+        check_letters(all[i], groups > 0);
         const std::string text = with_sizes(all[i], batch, m, n);
         if (i >= all.size() - tensors.size()) out.tensors.push_back(text);
         declared.push_back(tensor_declaration(text));
         out.operands.push_back(operand_of(declared.back(), batch, groups > 0, m, columns, pairs != Pairs::none));
-        if (out.operands.back().by_product) declared.back().shape.erase(declared.back().shape.begin());
+        if (declared.back().shape.size() == 3) declared.back().shape.erase(declared.back().shape.begin());
         declared.back().shape = plain_shape(declared.back().shape);
     }
     check_names(declared, pairs != Pairs::none);

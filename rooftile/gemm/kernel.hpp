@@ -92,7 +92,7 @@ std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& pr
 /// Of kernels that store the bare sums of one product.
 std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem);
 /// What of that no kernel but sm90_gemm has.
-std::optional<Refusal> refuse_types_and_groups(const GemmProblem& problem);
+std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem);
 /// What the request fixes that takes clusters or TMA.
 std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmRequest& request);
 /// Operands that 16-byte copies cannot address.

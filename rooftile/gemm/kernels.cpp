@@ -47,7 +47,7 @@ std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& pr
                    1, 0};
 }
 
-std::optional<Refusal> refuse_types_and_groups(const GemmProblem& problem) {
+std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem) {
     if (is_fp8(problem.a_type) || problem.c_type != problem.a_type)
         return Refusal{Reason::instruction,
                        fmt::format("{} x {} -> {} is sm90_gemm's so far; take bf16 or fp16 for all three here", name_of(problem.a_type),
@@ -55,11 +55,20 @@ std::optional<Refusal> refuse_types_and_groups(const GemmProblem& problem) {
                        1, 0};
     if (problem.groups)
         return Refusal{Reason::instruction, "groups are sm90_gemm's so far; launch the products one by one", double(problem.groups->count()), 1};
+    if (problem.pairs() != Pairs::none)
+        return Refusal{Reason::instruction,
+                       fmt::format("pairs {}: sm90_gemm's so far; here plan the product without an epilogue, and its expression by fuse behind it",
+                                   name_of(problem.pairs())),
+                       1, 0};
+    if (problem.results() > 1)
+        return Refusal{Reason::instruction,
+                       fmt::format("{} results: several are sm90_gemm's so far; here an epilogue has one, and fuse behind the product makes the others", problem.results()),
+                       double(problem.results()), 1};
     return std::nullopt;
 }
 
 std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem) {
-    if (auto why = refuse_types_and_groups(problem)) return why;
+    if (auto why = refuse_sm90_alone(problem)) return why;
     if (problem.batch > 1)
         return Refusal{Reason::instruction,
                        fmt::format("batch = {}: batches are sm90_gemm's and sm80_gemm's so far; launch the products one by one", problem.batch),

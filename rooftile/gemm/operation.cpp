@@ -364,7 +364,7 @@ class GemmOperation final : public Operation {
     }
     std::string short_name(const Problem& problem) const override {
         const auto& p = problem.own.as<GemmProblem>();
-        return fmt::format("{}{}x{}x{}", p.groups ? fmt::format("{} groups of ", p.groups->count()) : p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m, p.n, p.k);
+        return fmt::format("{}{}x{}x{}{}", p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m, p.n, p.k, p.groups ? fmt::format(" in {} groups", p.groups->count()) : "");
     }
     std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,
                         const Terminal& terminal) const override {

@@ -142,10 +142,10 @@ std::string heading_text(const GemmProblem& p, std::string_view machine_id, std:
                          const Terminal& terminal) {
     const std::string times(terminal.sign("×", "x"));
     const double flops = p.flops().value, bytes = p.compulsory_bytes().value;
-    const std::string sizes = fmt::format("gemm {}{} {} {} {} {}", p.groups ? fmt::format("{} groups of ", p.groups->count()) : p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m, times,
-                                          p.n, times, p.k);
+    const std::string sizes = fmt::format("gemm {}{} {} {} {} {}", p.batch > 1 ? fmt::format("{} of ", p.batch) : "", p.m, times, p.n, times, p.k);
+    const std::string rows = p.groups ? fmt::format(", M the sum of {} group{}", p.groups->count(), p.groups->count() == 1 ? "" : "s") : "";
     const std::string kind =
-        fmt::format("(M {} N {} K)  {} {} {} {} {}, {} accumulate, A {}-major, B {}-major", times, times,
+        fmt::format("(M {} N {} K{})  {} {} {} {} {}, {} accumulate, A {}-major, B {}-major", times, times, rows,
                     name_of(p.a_type), times, name_of(p.b_type), terminal.sign("→", "->"), name_of(p.c_type),
                     name_of(p.accumulate_type), a_major_name(p.a_major), b_major_name(p.b_major));
     const int indent = columns_of(sizes) + 2;

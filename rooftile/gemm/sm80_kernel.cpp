@@ -22,7 +22,7 @@ class Sm80Gemm final : public GemmKernel {
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
         // Of a machine without cp.async the kernel is planned, no more.
-        if (auto why = machine.lacks("cp_async") ? refuse_more_than_a_product(problem) : refuse_types_and_groups(problem)) return why;
+        if (auto why = machine.lacks("cp_async") ? refuse_more_than_a_product(problem) : refuse_sm90_alone(problem)) return why;
         if (auto why = refuse_hopper_alone(machine, request)) return why;
         return machine.lacks("cp_async") ? refuse_copies(problem) : std::nullopt;
     }

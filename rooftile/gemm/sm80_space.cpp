@@ -96,8 +96,6 @@ Constraint Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& pr
     GemmTile& t = c.tile;
     const Sm80GemmConfig config = sm80_config(problem, c, min_stages);
     if (const Constraint constraint = instruction_constraint(c, config)) return constraint;
-    if (problem.pairs() != Pairs::none || problem.results() > 1)
-        return Constraint::at(Reason::instruction, 1, 0, "pairs of columns and several results are sm90_gemm's");
     t.warp_m = config.warp_m();
     t.warp_n = config.warp_n();
     f.set_work(hw, t, problem);

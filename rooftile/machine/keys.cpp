@@ -211,6 +211,7 @@ constexpr Feature features[] = {
     {"cluster", "clusters of CTAs and distributed shared memory"},
     {"setmaxnreg", "registers moved between warpgroups"},
     {"wgmma", "warpgroup-wide asynchronous wgmma"},
+    {"special_async", "special functions by a unit that takes whole tiles while no thread waits"},
     {"tcgen05", "tcgen05 matrix instructions with tensor memory"},
     {"fp16", "the matrix units take fp16"},
     {"bf16", "the matrix units take bf16"},

@@ -1,5 +1,7 @@
 #include "rooftile/physics/beside.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -82,6 +84,21 @@ class SharedClock {
     double joules_ = 0;  ///< at a clock of f: joules_ f^exponent, to be spent in cycles / f
 };
 
+/// What speaks against it; empty: nothing.
+std::string against(const SideBySide& s, const Plan* const (&plans)[2]) {
+    constexpr const char* names[] = {"first", "second"};
+    for (std::size_t i = 0; i < 2; ++i)
+        if (!plans[i]->buildable) return fmt::format("the {} plan cannot be built: {}", names[i], plans[i]->why_not);
+    // A share of the SMs shortens no launch, and two of them pass each other in two streams without one.
+    constexpr double most_of_it = 0.5;
+    for (std::size_t i = 0; i < 2; ++i)
+        if (plans[i]->bound == Bound::launch || s.parts[i].launch > most_of_it * s.parts[i].seconds)
+            return fmt::format("most of the {} plan's {:.3g} us is its launch, which no share of the SMs shortens", names[i], s.parts[i].seconds * 1e6);
+    if (s.gain() < SideBySide::least_gain)
+        return "on fewer SMs each takes longer, and what is left of the gain is less than measured pairs lost beside the model (docs/dataflow.md)";
+    return {};
+}
+
 }  // namespace
 
 std::optional<SideBySide> side_by_side(const Machine& machine, const Plan& first, const Plan& second, std::string& why) {
@@ -116,6 +133,7 @@ std::optional<SideBySide> side_by_side(const Machine& machine, const Plan& first
         out.bound = longest == of_sms ? (hz < clock.top() ? "power" : one > two ? "first" : "second")
                     : longest == dram ? "dram" : longest == l2 ? "l2" : "the longer one";
     }
+    out.against = against(out, {&first, &second});
     return out;
 }
 

@@ -35,7 +35,8 @@ struct SideBySide {
     /// What is composed here knows nothing of waves that do not fit fewer SMs, nor of how two kernels meet in L2 and DRAM: together they took
     /// up to 1.25 times what the longer one took on its SMs with the others idle (docs/facts.md 276). A gain below that is none.
     static constexpr double least_gain = 1.25;
-    bool pays() const { return gain() >= least_gain; }
+    std::string against;  ///< one line of why it is not advised; empty: it is
+    bool pays() const { return against.empty(); }
 };
 
 /// Empty where a time or a rate is unknown; `why` then says which.

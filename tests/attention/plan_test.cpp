@@ -76,6 +76,26 @@ TEST(AttentionFields, LengthsAreAListARangeOrAFile) {
     EXPECT_THAT(refusal_of("--heads 8 --dim 64 --lengths 1000000000,1000000000"), HasSubstr("the sum of the lengths"));
 }
 
+// Each says what is wrong of it, and what works.
+TEST(AttentionFields, LengthsThatMeanNothingAreRefused) {
+    const auto why = [](const std::string& lengths) { return refusal_of("--heads 8 --dim 64 --lengths " + lengths); };
+    EXPECT_THAT(why("1,,500"), HasSubstr("place 2 between its commas is empty; a sequence without rows is written 0"));
+    EXPECT_THAT(why("1,2,"), HasSubstr("place 3"));
+    EXPECT_THAT(why(",1"), HasSubstr("place 1"));
+    EXPECT_THAT(why("0"), HasSubstr("none of the 1 sequences has a row"));
+    EXPECT_THAT(why("0,0"), HasSubstr("none of the 2 sequences has a row"));
+    EXPECT_THAT(why("3x[0..0]"), HasSubstr("none of the 3 sequences has a row"));
+    EXPECT_THAT(why("1024x1"), HasSubstr("\"1024x1\"; sequences of one length are 1024x[1..1]"));
+    EXPECT_THAT(why("3x[5..2]"), HasSubstr("LO = 5 is above HI = 2; give 3x[2..5]"));
+    EXPECT_THAT(why("3x[1..]"), HasSubstr("Bx[LO..HI], HI = ''"));
+    EXPECT_THAT(why("0x[1..5]"), HasSubstr("Bx[LO..HI], B = 0: out of range"));
+    const std::string file = testing::TempDir() + "lengths_with_a_gap.txt";
+    std::ofstream(file) << "7,\n,9\n";
+    EXPECT_THAT(why(file), HasSubstr("place 2"));
+    std::ofstream(file) << "7,\n9\n\n";
+    EXPECT_EQ(problem_of("--heads 1 --dim 64 --lengths " + file).lengths, (std::vector<std::int64_t>{7, 9}));
+}
+
 TEST(AttentionFields, AScoreIsAnExpressionOfItsPlaces) {
     const AttentionProblem p = problem_of("--heads 8 --q 64 --dim 64 --score s=s+slope*(j-i) --tensor slope:fp32[H]");
     ASSERT_TRUE(p.score);

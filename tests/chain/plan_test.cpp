@@ -54,6 +54,36 @@ TEST(ChainFields, WhatCannotBeIsRefusedByName) {
     EXPECT_THROW(plans_of("--m 64 --d 64 --ff 256 --form sideways"), RequestError);
 }
 
+TEST(ChainPlan, SwigluWithoutAnEpilogueOfPairsIsPlannedAndSaysWhoHasIt) {
+    for (const char* machine : {"a100-80-sxm", "rtx4090", "b200"}) {
+        const PlanSet set = plans_of("--m 4096 --d 1024 --ff 4096 --act swiglu", machine);
+        const auto forms = by_form(set);
+        for (const ChainForm form : {ChainForm::two_kernels, ChainForm::carry_over})
+            EXPECT_THAT(forms.at(form)->why_not, HasSubstr("the first product: pairs split: sm90_gemm's so far")) << machine;
+    }
+}
+
+// Where only the first plan is wanted, what is left out is never it; of wide chains, whose products bind, the persistent form is.
+TEST(ChainPlan, TheFirstIsTheSameWhereOnlyItIsWanted) {
+    int left_out = 0;
+    for (const char* machine : {"h200-sxm", "a40", "b200"})
+        for (const char* line : {"--m 65536 --d 1024 --ff 4096", "--m 8192 --d 512 --ff 1024 --act relu", "--m 100000 --d 64 --ff 256", "--m 1000 --d 192 --ff 512 --act swiglu"})
+            for (const char* set : {"", "dram.bandwidth=100 GB/s"}) {
+                Machine m = machine_by_id(machine);
+                if (*set) set_number(m, set);
+                const Given given = given_of(chain_operation(), line);
+                const Problem problem = chain_operation().problem(given);
+                ChainRequest request;
+                const PlanSet all = derive_chain(std::make_shared<const Machine>(m), problem, request);
+                request.first_only = true;
+                const PlanSet first = derive_chain(std::make_shared<const Machine>(m), problem, request);
+                ASSERT_FALSE(first.plans.empty());
+                EXPECT_EQ(chain_operation().label(first.plans.front()), chain_operation().label(all.plans.front())) << line << ' ' << machine << ' ' << set;
+                left_out += first.plans.size() < all.plans.size();
+            }
+    EXPECT_GT(left_out, 6);
+}
+
 // 65536 x 1024 x 4096: W1 and W2 are 8.4 MB each, H 537 MB. On an H200 products bind whatever moves; where DRAM is 50 times as slow
 // the form that leaves H in L2 wins, and by as much as its bytes are fewer.
 TEST(ChainPlan, ASlowDramLeavesTwoKernels) {

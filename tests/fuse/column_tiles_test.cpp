@@ -142,6 +142,20 @@ TEST(ColumnTiles, PlansFillTheGpuAndNarrowVectorsFitSharedOperands) {
     EXPECT_EQ(best("y = column_sum(x)", {"x:bf16[0,64]"}).row_splits, 1);
 }
 
+// One element takes one thread, whatever a CTA may have: one plan, not one for each size of CTA.
+TEST(ColumnTiles, NoPlanIsThereTwice) {
+    const Machine machine = machine_by_id("h200-sxm");
+    for (const char* tensor : {"x:fp32[1,1]", "x:fp32[3,2]", "x:bf16[64,8]", "x:bf16[1000,8]", "x:fp32[100000,64]"}) {
+        const TensorDeclaration x[] = {tensor_declaration(tensor)};
+        const auto found = derive(machine, expression_graph("y = column_sum(x)", x), {.top = 32});
+        const std::vector<FusePlan>& plans = std::get<FusePlans>(found).plans;
+        for (std::size_t i = 0; i < plans.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j) EXPECT_NE(plans[i].config, plans[j].config) << tensor << " plans " << j + 1 << " and " << i + 1;
+    }
+    const TensorDeclaration one[] = {tensor_declaration("x:fp32[1,1]")};
+    EXPECT_EQ(std::get<FusePlans>(derive(machine, expression_graph("y = column_sum(x)", one), {.top = 32})).plans.size(), 1u);
+}
+
 // Without a number of SMs, or any number of memory, there is a plan all the same.
 TEST(ColumnTiles, UnknownNumbersLeaveAPlan) {
     const TensorDeclaration x[] = {tensor_declaration("x:bf16[4096,1000]")};

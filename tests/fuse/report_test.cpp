@@ -128,5 +128,17 @@ TEST(FuseText, ShowsCountingPlansAndReasons) {
     EXPECT_EQ(text.find('\033'), text.npos);
 }
 
+// CTAs that share a tile's rows are what plans of columns differ in; where none do there is no column of ones.
+TEST(FuseText, ShowsRowSplitsWhereAPlanHasThem) {
+    const auto text_of = [](const char* tensor) {
+        const Machine machine = machine_by_id("h200-sxm");
+        const TensorDeclaration x[] = {tensor_declaration(tensor)};
+        const PlanSet plans = fuse_plan_set(derive(machine, expression_graph("y = column_sum(x)", x)));
+        return fuse_operation().text(plans, {}, {}, {.color = false, .utf8 = false, .width = 160});
+    };
+    EXPECT_THAT(text_of("x:fp32[100000,64]"), testing::ContainsRegex("threads +row splits +CTAs/SM"));
+    EXPECT_THAT(text_of("x:fp32[1,1]"), testing::Not(testing::HasSubstr("row splits")));
+}
+
 }  // namespace
 }  // namespace rooftile

@@ -11,9 +11,9 @@
 namespace rooftile {
 namespace {
 
-PlanSet planned_as(const std::string& words) {
+PlanSet planned_as(const std::string& words, const char* machine = "h200-sxm") {
     const Given given = given_of(gemm_operation(), words);
-    return gemm_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), gemm_operation().problem(given),
+    return gemm_operation().derive(std::make_shared<const Machine>(machine_by_id(machine)), gemm_operation().problem(given),
                                    gemm_operation().request(given, {.top = 4}));
 }
 const Step* step_of(const Plan& plan, std::string_view quantity) {
@@ -68,6 +68,20 @@ TEST(GemmApart, IsTheOnlyOneWhereTheKernelTakesNoPairs) {
     const PlanSet none = planned_as("--shape 512x1024x512 --b-major n --epilogue d=silu(gate)*up --pairs interleaved");
     ASSERT_TRUE(none.plans.empty());
     EXPECT_NE(none.refusal->message.find("give B k-major"), std::string::npos) << none.refusal->message;
+}
+
+// No advice on types: bf16 is what was asked for, and sums are fp32 because the second launch reads them.
+TEST(GemmApart, IsSm90GemmsAndSaysWhatElseThereIs) {
+    for (const char* machine : {"a100-80-sxm", "rtx4090", "b200"}) {
+        const PlanSet set = planned_as("--shape 512x1024x512 --epilogue d=gelu(acc) --epilogue-apart on", machine);
+        ASSERT_TRUE(set.refusal) << machine;
+        EXPECT_EQ(set.refusal->message, "epilogue_apart: a product alone stores its sums in fp32, which only sm90_gemm does so far; leave it off, sm80_gemm has the "
+                                        "epilogue in the product's kernel");
+        const PlanSet pairs = planned_as("--shape 512x1024x512 --epilogue d=silu(gate)*up --pairs split --epilogue-apart on", machine);
+        ASSERT_TRUE(pairs.refusal) << machine;
+        EXPECT_NE(pairs.refusal->message.find("; in one kernel: pairs split"), std::string::npos) << pairs.refusal->message;
+        EXPECT_FALSE(planned_as("--shape 512x1024x512 --epilogue d=gelu(acc)", machine).plans.empty()) << machine;
+    }
 }
 
 TEST(GemmApart, LaysGatesAndUpsAsTheyAre) {

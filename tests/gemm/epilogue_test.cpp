@@ -46,6 +46,31 @@ TEST(GemmEpilogue, RefusesInOneLineThatSaysWhatWouldWork) {
     EXPECT_NE(refused(2, 0, "d = acc + foo", {}).find("column 11"), std::string::npos);
 }
 
+// B counts the products, one of them too; G the groups; either first of three axes, and nowhere else.
+TEST(GemmEpilogue, LettersOfProductsAndGroupsStandFirstOfThreeAxes) {
+    const auto of = [](std::int64_t batch, std::int64_t groups, const char* shape) {
+        try {
+            const SharedEpilogue e = gemm_epilogue(512, 256, Type::bf16, 1, 0, "d = acc + x", {std::string("x:bf16") + shape}, Scales::none, batch, groups);
+            return fmt::format("{} B", e->bytes);
+        } catch (const RequestError& error) { return std::string(error.what()); }
+    };
+    EXPECT_EQ(of(4, 0, "[B,1,N]"), "2048 B");
+    EXPECT_EQ(of(1, 0, "[B,1,N]"), "512 B");
+    EXPECT_EQ(of(1, 0, "[1,1,256]"), "512 B");
+    EXPECT_EQ(of(1, 0, "[B,M,N]"), of(1, 0, "[M,N]"));
+    EXPECT_EQ(of(1, 0, "[ B, M, 1 ]"), of(1, 0, "[M,1]"));
+    EXPECT_EQ(of(1, 0, "[B,1,1]"), of(1, 0, "[1]"));
+    EXPECT_EQ(of(1, 3, "[G,1,N]"), "1536 B");
+    for (const std::int64_t batch : {1, 4}) {
+        EXPECT_NE(of(batch, 0, "[G,1,N]").find("G stands first of three axes and counts the groups of --groups: [G,1,N]"), std::string::npos) << of(batch, 0, "[G,1,N]");
+        for (const char* shape : {"[B]", "[B,N]", "[M,B]", "[1,B,N]", "[B,B,N]", "[B,M,B]"})
+            EXPECT_NE(of(batch, 0, shape).find("B stands first of three axes"), std::string::npos) << shape << ' ' << of(batch, 0, shape);
+    }
+    EXPECT_NE(of(1, 3, "[B,1,N]").find("counts the products of --batch, of groups none"), std::string::npos);
+    EXPECT_NE(of(1, 3, "[G,N]").find("G stands first"), std::string::npos);
+    EXPECT_NE(of(1, 0, "[2,1,N]").find("an epilogue's tensor is [M,N]"), std::string::npos);
+}
+
 std::string refused_pairs(Pairs pairs, std::string_view text, const std::vector<std::string>& tensors, std::int64_t n = 256, double beta = 0,
                           Scales scales = Scales::none) {
     try {

@@ -16,6 +16,7 @@
 #include "rooftile/gemm/model.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
 namespace {
@@ -235,6 +236,14 @@ TEST(GemmGroups, TilesThatShareWeightsFollowEachOther) {
     EXPECT_EQ(plans_of(grouped("79x516,100", 4736, 15424), outcome, request).front().config.order, Order::column);
     request.order = Order::row;
     EXPECT_EQ(plans_of(grouped("80x516", 4736, 15424), outcome, request).front().config.order, Order::row);
+}
+
+TEST(GemmGroups, TheHeadlineSaysWhatItsRowsAre) {
+    const GemmProblem p = grouped("3,4,0", 64, 640);
+    const Problem problem{&gemm_operation(), Own::of(p)};
+    const std::string text = gemm_operation().heading(problem, "h200-sxm", "a GPU", {.utf8 = false, .width = 200});
+    EXPECT_THAT(text, HasSubstr("gemm 7 x 64 x 640  (M x N x K, M the sum of 3 groups)"));
+    EXPECT_EQ(gemm_operation().short_name(problem), "7x64x640 in 3 groups");
 }
 
 // 2^31 rows or so in tiles of 256 x 256: 8e6 x 512, which an int counts no more.

@@ -71,6 +71,23 @@ TEST(GemmPairs, FewRowsAreSwapped) {
     }
 }
 
+// One line that names the kernel which has them, whatever the first tile of the others would be refused for.
+TEST(GemmPairs, AreSm90GemmsAsSeveralResultsAre) {
+    for (const char* id : {"a100-80-sxm", "rtx4090", "b200", "v100-sxm2"}) {
+        const auto why = [&](const GemmProblem& p) {
+            const auto derived = derive(machine_by_id(id), p);
+            const auto* none = std::get_if<Infeasible>(&derived);
+            return none ? none->message : std::string();
+        };
+        GemmProblem two = gemm_problem(512, 1024, 512, Type::fp16);
+        two.epilogue = gemm_epilogue(512, 1024, two.c_type, 1, 0, "d = gelu(acc); z = acc", {});
+        GemmProblem pairs = gemm_problem(512, 1024, 512, Type::fp16);
+        pairs.epilogue = gemm_epilogue(512, 1024, pairs.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, Pairs::split), pairs.ldc = 512;
+        EXPECT_EQ(why(pairs).rfind("pairs split: sm90_gemm's so far", 0), 0u) << id << ' ' << why(pairs);
+        EXPECT_EQ(why(two).rfind("2 results: several are sm90_gemm's so far", 0), 0u) << id << ' ' << why(two);
+    }
+}
+
 // Half of the result's bytes: what is stored, and what DRAM takes of it.
 TEST(GemmPairs, CountWhatIsStored) {
     const Machine machine = machine_by_id("h200-sxm");

@@ -57,6 +57,29 @@ TEST(Beside, PowerIsShared) {
     EXPECT_GT(little.together, much.together);
 }
 
+SideBySide weighed(const Plan& first, const Plan& second) {
+    std::string why;
+    const auto s = side_by_side(machine_by_id("h200-sxm"), first, second, why);
+    EXPECT_TRUE(s) << why;
+    return *s;
+}
+
+TEST(Beside, IsNotAdvisedForWhatNobodyBuildsOrWhatIsALaunch) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const Plan plan = plan_of_example(*operations().front(), machine);
+    Plan unbuilt = plan;
+    unbuilt.buildable = false, unbuilt.why_not = "nobody wrote it";
+    EXPECT_EQ(weighed(unbuilt, plan).against, "the first plan cannot be built: nobody wrote it");
+    EXPECT_EQ(weighed(plan, unbuilt).against, "the second plan cannot be built: nobody wrote it");
+    EXPECT_FALSE(weighed(plan, unbuilt).pays());
+    // 1 us of work behind a launch of 1.6 us or so.
+    Plan tiny = plan;
+    tiny.time_us = weighed(plan, plan).parts[0].launch * 1e6 + 1;
+    EXPECT_EQ(weighed(tiny, tiny).against.find("most of the first plan's"), 0u) << weighed(tiny, tiny).against;
+    EXPECT_EQ(weighed(plan, tiny).against.find("most of the second plan's"), 0u);
+    EXPECT_EQ(weighed(plan, plan).against.find("on fewer SMs each takes longer"), 0u);
+}
+
 TEST(Beside, WhatIsUnknownIsSaid) {
     Machine machine = machine_by_id("h200-sxm");
     const Plan plan = plan_of_example(*operations().front(), machine);

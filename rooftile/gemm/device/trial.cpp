@@ -89,6 +89,8 @@ class GemmTrial final : public Trial {
     }
 
     std::optional<BaselineLaunch> counted_baseline() override {
+        if (behind_ && best_)
+            return BaselineLaunch{std::string(cublaslt_best), [this](Stream stream, TensorPointers tensors) { behind_->launch(*best_, stream, tensors); }};
         if (!cublaslt_ || !best_) return std::nullopt;
         return BaselineLaunch{std::string(cublaslt_best), launch_of(*cublaslt_, *best_)};
     }

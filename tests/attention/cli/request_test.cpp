@@ -39,7 +39,8 @@ TEST(AttentionRequests, SayWhatToDo) {
     refused({"--q", "64", "--dim", "264"}, {"dim is 264", "multiples of 8 from 8 to 256"});
     refused({"--q", "64", "--dim", "4"}, {"dim is 4", "pad them with zeros to 8", "Q times 1.41421"});  // the root of 8 / 4
     refused(of({"--dim-v", "7"}), {"dim_v is 7", "rows of V and O", "pad them with zeros to 8"});
-    refused({"--dim", "64", "--lengths", "3x100000"}, {"--lengths", "3x100000", "no such file", "Bx[LO..HI]", "3x[512..512]"});
+    refused({"--dim", "64", "--lengths", "3x100000"}, {"--lengths", "3x100000", "3x[100000..100000]"});
+    refused({"--dim", "64", "--lengths", "three"}, {"--lengths", "three", "no such file", "Bx[LO..HI]", "3x[512..512]"});
     refused(of({"--score", "s = bf16(s)"}), {"the result is bf16", "fp32(...)"});
     refused(of({"--score", "s > 0"}), {"s > 0", "names no result", "s = ..."});
     refused(of({"--score", "where(s == 0, s, 1)"}), {"names no result"});

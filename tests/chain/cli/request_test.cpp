@@ -19,6 +19,37 @@ TEST(ChainRequests, AreRefusedWhereTheyAreWrong) {
     expect_refused({"plan", "chain", "--m", "64", "--d", "64", "--ff", "64", "--form", "on_chip", "--chunk-rows", "64"}, {"--chunk-rows", "persistent"});
 }
 
+// Forms differ in why nobody builds them, and the one that is ahead is not the only one that a user may want.
+TEST(ChainRequests, WhyNoPlanIsBuiltIsSaidOfEachForm) {
+    const Outcome none = run({"build", "chain", "--m", "4096", "--d", "1024", "--ff", "4096", "--act", "swiglu", "--machine", "a100-80-sxm"});
+    EXPECT_EQ(none.code, 2);
+    EXPECT_EQ(none.error_lines(), 1);
+    for (const char* part : {"none of the 3 plans", "persistent", "no kernel takes tiles of two products", "two_kernels", "carry_over", "the first product: pairs split"})
+        EXPECT_NE(none.err.find(part), std::string::npos) << part << " in " << none.err;
+    // Of one reason no plan is named.
+    const Outcome one = run({"build", "chain", "--m", "4096", "--d", "1024", "--ff", "4096", "--form", "persistent", "--machine", "h100-sxm"});
+    EXPECT_NE(one.err.find("can be built: no kernel takes tiles of two products"), std::string::npos) << one.err;
+}
+
+TEST(ChainRequests, ALawIsRefusedByTheFlagThatWasGiven) {
+    for (const char* operation : {"chain", "fuse"}) {
+        const std::vector<std::string> rest = {"sweep", operation, "--draw", "2", "--plan-only", "--machine", "h200-sxm"};
+        const auto with = [&](std::initializer_list<const char*> more) {
+            std::vector<std::string> all = rest;
+            all.insert(all.end(), more.begin(), more.end());
+            return run(all);
+        };
+        const Outcome law = with({"--law", "any"}), any = with({"--any-alignment"});
+        EXPECT_EQ(law.code, 2);
+        EXPECT_EQ(law.error_lines(), 1);
+        EXPECT_NE(law.err.find("--law any: "), std::string::npos) << law.err;
+        EXPECT_EQ(law.err.find("--any-alignment"), std::string::npos) << law.err;
+        EXPECT_EQ(any.code, 2);
+        EXPECT_NE(any.err.find("--any-alignment: "), std::string::npos) << any.err;
+        EXPECT_NE(any.err.find("draw"), std::string::npos) << any.err << "what works";
+    }
+}
+
 TEST(ChainRequests, WhatFitsNowhereIsTenAndADocument) {
     const Outcome none = run({"plan", "chain", "--machine", "h200-sxm", "--m", "64", "--d", "1024", "--ff", "64", "--form", "on_chip", "--json"});
     EXPECT_EQ(none.code, 10);
