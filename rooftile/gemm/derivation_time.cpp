@@ -245,11 +245,14 @@ void time(DerivationWriter& w) {
     const bool plain = w.context.request.programmatic_launch == false && !std::isnan(w.hw().programmatic_saving);
     if (plain) terms.push_back(w.steps.fact("launch.programmatic_saving"));
     if (w.hw().packing_seconds > 0) terms.push_back(w.step("packing", w.hw().packing_seconds * 1e6, "us"));
+    std::string rule = "(waves - 1) * full wave + the last wave by its own load + fill + launch; a wave is the slowest "
+                       "of its tiles' cycles, its DRAM bytes and its L2 bytes, of which DRAM's count twice where they cross";
+    if (!std::isnan(w.hw().dram_overlap_exponent)) {
+        rule += "; DRAM's time and that of all else overlap: t^n is the sum of their t^n";
+        terms.push_back(w.steps.fact("wgmma.overlap_exponent"));
+    }
     w.steps.add(
-        "time_us",
-        "(waves - 1) * full wave + the last wave by its own load + fill + launch; a wave is the slowest "
-        "of its tiles' cycles, its DRAM bytes and its L2 bytes, of which DRAM's count twice where they cross",
-        std::move(terms), t.seconds * 1e6, "us",
+        "time_us", std::move(rule), std::move(terms), t.seconds * 1e6, "us",
         unless_unknown(t.seconds, "{:.1f} TFLOP/s", w.problem().flops().value / t.seconds / 1e12));
 }
 
