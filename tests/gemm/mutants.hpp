@@ -160,8 +160,8 @@ inline Mutant bias_twice_on_the_last_column_tile() {
 inline Mutant gate_and_up_swapped() {
     return {"gates stand where ups should, and ups where gates should",
             with_epilogue("d=silu(gate)*up --pairs interleaved"),
-            {{sm90_epilogue, "sums.take(two, i, gate + step);", "sums.take(two, i, gate + 0);"},
-             {sm90_epilogue, "sums.take(two, i, gate);", "sums.take(two, i, gate + step);"}}};
+            {{sm90_epilogue, "sums.take(two, i, up);", "sums.take(two, i, gate + 0);"},
+             {sm90_epilogue, "sums.take(two, i, gate);", "sums.take(two, i, up);"}}};
 }
 inline Mutant gate_and_up_swapped_in_the_last_columns() {
     return {"the same in the last eight columns of the result alone",

@@ -145,9 +145,25 @@ bool Kernel::from_cache() const { return state_->from_cache; }
 double Kernel::compile_seconds() const { return state_->seconds; }
 std::string Kernel::ptx() const { return compile_to_ptx(state_->source); }
 
+namespace {
+
+/// A batch as the one product that its plan takes it for; else `shape` itself.
+GemmShape as_planned(const GemmProblem& planned, const GemmShape& shape) {
+    if (shape.batch <= 1 || planned.batch > 1 || planned.groups) return shape;
+    GemmProblem p = planned;
+    p.epilogue = {};
+    p.m = shape.m, p.n = shape.n, p.k = shape.k, p.batch = shape.batch;
+    p.lda = shape.lda, p.ldb = shape.ldb, p.ldc = shape.ldc;
+    p.a_stride = shape.a_stride, p.b_stride = shape.b_stride, p.c_stride = shape.c_stride;
+    return shape_of(as_one_product(p));
+}
+
+}  // namespace
+
 void Kernel::load() const { load(shape_of(state_->plan.problem)); }
 
-void Kernel::load(const GemmShape& shape) const {
+void Kernel::load(const GemmShape& given) const {
+    const GemmShape shape = as_planned(state_->plan.problem, given);
     const Loaded& loaded = state_->program->loaded(*state_->code);
     state_->code->grid(shape, loaded.resident_ctas);  // refuses a shape of too many tiles
     if (reads_table(state_->plan.config)) state_->program->table(state_->plan.config, state_->code->tiles(shape));
@@ -156,7 +172,7 @@ void Kernel::load(const GemmShape& shape) const {
 Function Kernel::function() const { return state_->program->loaded(*state_->code).function; }
 
 std::size_t Kernel::workspace_bytes() const { return workspace_bytes(shape_of(state_->plan.problem)); }
-std::size_t Kernel::workspace_bytes(const GemmShape& shape) const { return state_->code->workspace_bytes(shape); }
+std::size_t Kernel::workspace_bytes(const GemmShape& shape) const { return state_->code->workspace_bytes(as_planned(state_->plan.problem, shape)); }
 
 void Kernel::launch(Stream stream, const void* a, const void* b, void* c, void* workspace) const {
     launch(stream, a, b, c, shape_of(state_->plan.problem), workspace);
@@ -225,8 +241,9 @@ void Kernel::launch(Stream stream, const void* a, const void* b, void* c, const 
     launch(stream, GemmPointers{a, b, c, nullptr}, shape, workspace);
 }
 
-void Kernel::launch(Stream stream, GemmPointers pointers, const GemmShape& shape, void* workspace) const {
+void Kernel::launch(Stream stream, GemmPointers pointers, const GemmShape& given, void* workspace) const {
     const GemmCode& code = *state_->code;
+    const GemmShape shape = as_planned(state_->plan.problem, given);
     if (state_->plan.problem.epilogue) check_epilogue(state_->plan.problem, shape, pointers);
     code.check(shape, pointers.a, pointers.b, pointers.c);
     const Loaded& loaded = state_->program->loaded(code);
