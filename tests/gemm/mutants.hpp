@@ -493,12 +493,12 @@ inline Mutant counter_of_tiles_left() {
             {{tile_scheduler, "atomicInc(counter, tiles() - 1)", "atomicInc(counter, 0xfffffffe)"}}};
 }
 
-/// It hears the end, else it would wait for ever.
+/// The second tile of a CTA, which is the first that it is told of. It hears the end, else it would wait for ever.
 inline Mutant told_of_the_tile_before() {
     return {"a consumer stays at a tile when it should go on to the next",
             groups() + " --dynamic-scheduler on",
             {{tile_scheduler, "return ptx::load_shared(told.number(at.stage));",
-              "const unsigned number = ptx::load_shared(told.number(at.stage)); return at.stage == 1 && is_tile(number) ? index : number;"}}};
+              "const unsigned number = ptx::load_shared(told.number(at.stage)); return at.stage == 0 && is_tile(number) ? index : number;"}}};
 }
 
 /// More tiles than CTAs, each stored when it is done.
