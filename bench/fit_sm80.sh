@@ -9,12 +9,7 @@ folder=$(dirname "$0")/results/history
     "$folder/2026-11-24-h200-sm80-suite.jsonl"
 # "mean absolute error: 15.8 % over the chosen plans, 15.8 % over all 21 (bias -15.8 %)"
 error() { "$program" report predictions "$1" --set "mma_sync.overlap_exponent=$2" | sed -n 's/^mean absolute error: //p'; }
-all() { sed 's/.*, \([0-9.]*\) % over all.*/\1/'; }
-best= least=1000
-for n in 1.6 1.8 2.0 2.1 2.2 2.3 2.4 2.6 2.8 3.0 3.5 4.0; do
-    off=$(error "$1" $n | all)
-    echo "$n: $off % over all of $(basename "$1")"
-    if awk "BEGIN { exit !($off < $least) }"; then best=$n least=$off; fi
-done
-echo "best: $best"
+error_of() { error "$1" "$2" | sed 's/.*, \([0-9.]*\) % over all.*/\1/'; }
+. "$(dirname "$0")/least_error.sh"
+least_error "$1" "1.6 1.8 2.0 2.1 2.2 2.3 2.4 2.6 2.8 3.0 3.5 4.0" "over all of"
 for file in "$@"; do echo "$(basename "$file"): $(error "$file" $best)"; done

@@ -5,12 +5,7 @@
 program=$1 fit=$2
 shift
 # "  from 5 us on                   50    6.9 %       18.2 %   -5.8 %": of those the mean
-error() { "$program" report predictions "$1" --set "wgmma.overlap_exponent=$2" | sed -n 's/^ *from 5 us on  *[0-9]*  *\([0-9.]*\) %.*/\1/p'; }
-best= least=1000
-for n in 2 2.5 3 3.5 4 5 6 8 10 1000; do
-    off=$(error "$fit" $n)
-    echo "$n: $off % of $(basename "$fit")"
-    if awk "BEGIN { exit !($off < $least) }"; then best=$n least=$off; fi
-done
-echo "best: $best"
-for file in "$@"; do echo "$(basename "$file"): $(error "$file" $best) %, $(error "$file" 1000) % without"; done
+error_of() { "$program" report predictions "$1" --set "wgmma.overlap_exponent=$2" | sed -n 's/^ *from 5 us on  *[0-9]*  *\([0-9.]*\) %.*/\1/p'; }
+. "$(dirname "$0")/../least_error.sh"
+least_error "$fit" "2 2.5 3 3.5 4 4.5 5 6 8 10 1000"
+for file in "$@"; do echo "$(basename "$file"): $(error_of "$file" $best) %, $(error_of "$file" 1000) % without"; done
