@@ -53,6 +53,9 @@ struct Sm90GemmConfig {
     /// pair_step gates, then the ups that belong to them, and so on, however they lie in memory: a thread has both.
     bool pairs = false;
     int results = 1;  ///< of the expression: C, and others as large, of its type, dense
+    /// Of a kernel of two products, which share the ring and the epilogue tiles: B from stage to stage, and of all epilogue tiles; 0: what
+    /// this product's need.
+    int stage_room = 0, epilogue_room = 0;
     /// What is stored is an expression of the sums; of a thread, beside the plain kernel's, what it holds. The planner's alone.
     bool expression = false;
     int epilogue_registers = 0;
@@ -132,6 +135,7 @@ struct Sm90GemmConfig {
     constexpr int a_bytes() const { return tile_m * tile_k * operand_bytes(); }
     constexpr int b_bytes() const { return tile_n * tile_k * operand_bytes(); }
     constexpr int stage_bytes() const { return a_bytes() + b_bytes(); }
+    constexpr int stage_pitch() const { return stage_room > 0 ? stage_room : stage_bytes(); }
     /// Of B's scales that a stage needs: one for each 128 columns.
     constexpr int b_scales() const { return tile_n <= scale_block ? 1 : tile_n / scale_block; }
     /// Of a stage in shared memory: A's scales, then of each of B's 16 bytes of a row, of which one number counts.
@@ -217,6 +221,7 @@ struct Sm90GemmConfig {
         return (swap_ab ? epilogue_rows() * turned_columns() : 4 * epilogue_rows() * epilogue_columns()) * result_bytes();
     }
     constexpr int epilogue_bytes() const {
+        if (epilogue_room > 0) return epilogue_room;
         return tma_store ? consumer_warpgroups * epilogue_tiles_in_flight * epilogue_tile_bytes() : 0;
     }
     /// One for each box of the operand that may be on its way: a warp loads what it stores; where the tile is turned, a warpgroup.
@@ -240,7 +245,7 @@ struct Sm90GemmConfig {
     constexpr int reserved_bytes() const {
         return epilogue_bytes() + stages * scale_bytes() + all_barrier_bytes() + group_bytes() + told_bytes();
     }
-    constexpr int shared_bytes() const { return stages * stage_bytes() + reserved_bytes(); }
+    constexpr int shared_bytes() const { return stages * stage_pitch() + reserved_bytes(); }
 
     friend constexpr bool operator==(const Sm90GemmConfig&, const Sm90GemmConfig&) = default;
 };

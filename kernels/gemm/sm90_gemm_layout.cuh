@@ -82,17 +82,17 @@ inline constexpr int sm90_ring_barrier = 6;  ///< split-K: "no wgmma reads the r
 template <Sm90GemmConfig C>
 struct Sm90Shared {
     unsigned base;
-    __device__ unsigned a(int stage) const { return base + stage * C.stage_bytes(); }
+    __device__ unsigned a(int stage) const { return base + stage * C.stage_pitch(); }
     __device__ unsigned b(int stage) const { return a(stage) + C.a_bytes(); }
     __device__ unsigned epilogue_tile(int warpgroup, int i) const {
-        return base + C.stages * C.stage_bytes()
-               + (warpgroup * Sm90GemmConfig::epilogue_tiles_in_flight + i) * C.epilogue_tile_bytes();
+        return base + C.stages * C.stage_pitch()
+               + warpgroup * (C.epilogue_bytes() / C.consumer_warpgroups) + i * C.epilogue_tile_bytes();
     }
     /// Stages of A and B, from the producer to the consumers. A member, not a function: from a temporary the
     /// compiler orders the registers of the loops otherwise, and kernels differ.
-    Ring<C.stages> ring{base + C.stages * C.stage_bytes() + C.epilogue_bytes() + C.stages * C.scale_bytes()};
+    Ring<C.stages> ring{base + C.stages * C.stage_pitch() + C.epilogue_bytes() + C.stages * C.scale_bytes()};
     __device__ unsigned a_scales(int stage) const {
-        return base + C.stages * C.stage_bytes() + C.epilogue_bytes() + stage * C.scale_bytes();
+        return base + C.stages * C.stage_pitch() + C.epilogue_bytes() + stage * C.scale_bytes();
     }
     __device__ unsigned b_scales(int stage) const { return a_scales(stage) + C.a_scale_bytes(); }
     /// Split-K, a lap a tile. Full: all sums of the cluster are written; empty: all are read. Its roles keep the

@@ -130,6 +130,52 @@ struct ToldTileScheduler {
     }
 };
 
+/// Tiles 0 to `tiles` - 1 from a counter, every one of them, the first too: a CTA that does not run yet has none, so that a tile which
+/// waits for tiles of smaller numbers waits for running CTAs alone, whatever else the GPU is doing. Of the one thread of each CTA that
+/// brings tiles; it tells the others, which have a ToldQueue.
+template <int ahead>
+struct TellingQueue {
+    unsigned tiles;
+    ToldTiles<ahead> told;
+    unsigned* counter;  ///< 0 before the launch and after it
+    unsigned index = 0, coming = 0;
+    RingPosition<ahead> at{};
+
+    __device__ bool more() const { return index < tiles; }
+    /// Once a tile, and once before the first; the answer is on its way while copies are started. As many questions as there are tiles and
+    /// CTAs: the last one makes the counter 0 again.
+    __device__ void ask() { coming = atomicInc(counter, tiles + gridDim.x - 1); }
+    __device__ void advance() {
+        index = coming;
+        ptx::store_shared(told.number(at.stage), index);
+        ptx::mbarrier_arrive(told.full(at.stage));
+        at.advance();
+    }
+};
+
+/// The same tiles, of a role that hears of them.
+template <int ahead>
+struct ToldQueue {
+    unsigned tiles;
+    ToldTiles<ahead> told;
+    RingPosition<ahead> at{};
+
+    __device__ unsigned index() const {
+        ptx::mbarrier_wait(told.full(at.stage), at.parity);
+        return ptx::load_shared(told.number(at.stage));
+    }
+    /// Behind the last tile it stays there.
+    __device__ bool more() const { return index() < tiles; }
+    __device__ bool more_after_this() const {
+        ToldQueue next = *this;
+        next.at.advance();
+        return next.more();
+    }
+    __device__ void advance() {
+        if (more()) at.advance();
+    }
+};
+
 /// Stands for the tile behind the last one. No constexpr: that would be a variable of every module.
 enum : unsigned { no_tile = 0xffffffffu };
 

@@ -187,7 +187,15 @@ __device__ inline void tma_store_wait_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
 }
 
+/// Waits until all but the last `pending` groups of this thread's stores are done: what they wrote is there.
+template <int pending>
+__device__ inline void tma_store_wait() {
+    asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
+}
+
 /// Orders this thread's shared-memory writes before later reads by the copy engine.
 __device__ inline void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+/// The same of global memory: between what this thread knows to be written and what the copy engine reads for it.
+__device__ inline void fence_async_proxy_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 
 }  // namespace rooftile::ptx

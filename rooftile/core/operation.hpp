@@ -14,6 +14,7 @@
 #include "rooftile/core/draw.hpp"
 #include "rooftile/core/field.hpp"
 #include "rooftile/core/plan.hpp"
+#include "rooftile/core/row_chunks.hpp"
 #include "rooftile/core/suite.hpp"
 #include "rooftile/machine/machine.hpp"
 
@@ -51,6 +52,14 @@ struct PlanDefaults {
     int top = 8;                  ///< plans to keep
     bool buildable_only = false;  ///< leave out what no kernel can be compiled for
     std::uint64_t seed = 1;       ///< of plans that are drawn
+};
+
+/// What one kernel would take that computes two plans, the second of which reads as its first tensor what the first one stores.
+struct OneKernel {
+    std::string why_not{};  ///< where there is none
+    int stages = 0;         ///< tiles in flight that both can have there
+    std::int64_t threads = 0, shared_bytes = 0;
+    std::int64_t workspace_bytes = 0;  ///< what the first stores, and counters
 };
 
 class Operation {
@@ -98,6 +107,11 @@ class Operation {
     virtual std::vector<RoofStep> roof_steps(const Machine&, const Plan&) const { return {}; }
     /// A configuration in a few words.
     virtual std::string label(const Plan& plan) const = 0;
+
+    /// Both plans are of this operation, for that machine; a chunk's rows are a multiple of both plans' tile heights.
+    virtual OneKernel one_kernel(const Machine&, const Plan& /*first*/, const Plan& /*second*/, const RowChunks&) const {
+        return {.why_not = std::string(name()) + " has no kernel that computes two plans"};
+    }
 
     /// Whether its demand holds all that takes energy, so that the joules of a launch follow.
     virtual bool models_energy() const { return false; }

@@ -21,6 +21,7 @@
 #include "rooftile/gemm/roof_steps.hpp"
 #include "rooftile/gemm/suite.hpp"
 #include "rooftile/gemm/suite_report.hpp"
+#include "rooftile/gemm/two_gemms.hpp"
 #include "rooftile/gemm/variants.hpp"
 
 namespace rooftile {
@@ -356,6 +357,10 @@ class GemmOperation final : public Operation {
         return gemm_roof_steps(machine, plan.own.as<GemmPlan>());
     }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<GemmPlan>().config); }
+
+    OneKernel one_kernel(const Machine& machine, const Plan& first, const Plan& second, const RowChunks& chunks) const override {
+        return two_gemms_kernel(machine, first.own.as<GemmPlan>(), second.own.as<GemmPlan>(), chunks);
+    }
 
     bool models_energy() const override { return true; }
     std::string text(const PlanSet& set, const PlanDetail& detail, std::span<const Explanation> explanations,

@@ -16,14 +16,14 @@ namespace {
 /// Writes the class. Nothing that a person wrote becomes text but names, each with a suffix that no keyword or library name has.
 class EpilogueText {
   public:
-    EpilogueText(const GemmEpilogue& epilogue, bool staged, bool sm80 = false)
-        : sm80_(sm80), e_(epilogue), graph_(epilogue.graph), staged_(staged ? epilogue.staged_operand() : std::nullopt), emitter_(values()) {}
+    EpilogueText(const GemmEpilogue& epilogue, bool staged, std::string_view space, bool sm80 = false)
+        : sm80_(sm80), space_(space), e_(epilogue), graph_(epilogue.graph), staged_(staged ? epilogue.staged_operand() : std::nullopt), emitter_(values()) {}
 
     std::string text() {
         out_ = dropouts_.empty() ? "" : "#include \"kernels/expression/dropout.cuh\"\n";
         out_ += "#include \"kernels/expression/element.cuh\"\n#include \"kernels/expression/math.cuh\"\n";
         out_ += fmt::format("#include \"kernels/gemm/{}_gemm.cuh\"\n", sm80_ ? "sm80" : "sm90");
-        out_ += "\nnamespace rooftile::epilogue {\n\nusing namespace expression;\n\n";
+        out_ += fmt::format("\nnamespace rooftile::{} {{\n\nusing namespace expression;\n\n", space_);
         line(0, "/// {}", graph_.text);
         line(0, "struct Epilogue {{");
         for (const EpilogueOperand& o : e_.operands) line(1, "const {}* {}_in;  // {}", kernel_type(o.element), o.name, lie(o));
@@ -37,7 +37,7 @@ class EpilogueText {
         if (!sm80_) prefetch();
         element();
         apply();
-        out_ += "};\n\n}  // namespace rooftile::epilogue\n";
+        out_ += fmt::format("}};\n\n}}  // namespace rooftile::{}\n", space_);
         return out_;
     }
 
@@ -181,6 +181,7 @@ class EpilogueText {
     }
 
     bool sm80_;
+    std::string_view space_;
     const GemmEpilogue& e_;
     const ExpressionGraph& graph_;
     std::optional<std::size_t> staged_;
@@ -191,8 +192,8 @@ class EpilogueText {
 
 }  // namespace
 
-std::string epilogue_text(const GemmEpilogue& epilogue, bool staged) { return EpilogueText(epilogue, staged).text(); }
-std::string sm80_epilogue_text(const GemmEpilogue& epilogue) { return EpilogueText(epilogue, false, true).text(); }
+std::string epilogue_text(const GemmEpilogue& epilogue, bool staged, std::string_view space) { return EpilogueText(epilogue, staged, space).text(); }
+std::string sm80_epilogue_text(const GemmEpilogue& epilogue) { return EpilogueText(epilogue, false, "epilogue", true).text(); }
 
 std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::span<const void* const> operands) {
     std::vector<std::uint64_t> words;

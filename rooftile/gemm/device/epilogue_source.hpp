@@ -12,8 +12,9 @@ namespace rooftile {
 
 inline constexpr const char* epilogue_class = "rooftile::epilogue::Epilogue";
 
-/// Headers and the class; `staged`: its staged_operand() comes by TMA. The same expression on other sizes has the same text.
-std::string epilogue_text(const GemmEpilogue& epilogue, bool staged);
+/// Headers and the class; `staged`: its staged_operand() comes by TMA. The same expression on other sizes has the same text. `space`: the
+/// namespace that the class stands in.
+std::string epilogue_text(const GemmEpilogue& epilogue, bool staged, std::string_view space = "epilogue");
 /// The same for sm80_gemm, which stages nothing.
 std::string sm80_epilogue_text(const GemmEpilogue& epilogue);
 

@@ -7,6 +7,7 @@
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/device/trial.hpp"
+#include "rooftile/gemm/device/two_gemms.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/apart.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
@@ -137,6 +138,10 @@ class GemmOnDevice final : public DeviceOperation {
     std::string code_key(const Plan& plan) const override {
         return plan.parts.empty() ? rooftile::code_key(plan.own.as<GemmPlan>()) : code_key(plan.parts.front());
     }
+    std::shared_ptr<const Runnable> compile_as_one(const Plan& first, const Plan& second, const RowChunks& chunks, const CompileOptions& options) const override {
+        return compiled_two_gemms(first.own.as<GemmPlan>(), second.own.as<GemmPlan>(), chunks, options);
+    }
+    Source source_as_one(const Plan& first, const Plan& second) const override { return two_gemms_source(first.own.as<GemmPlan>(), second.own.as<GemmPlan>()); }
     /// One cubin serves every M of its majors.
     std::optional<CompiledKernel> at(const CompiledKernel& compiled, std::string_view key, std::int64_t value) const override {
         const auto* runnable = dynamic_cast<const GemmRunnable*>(&compiled.runnable());

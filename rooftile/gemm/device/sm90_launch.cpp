@@ -50,7 +50,7 @@ TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t 
 
 }  // namespace
 
-std::string sm90_name_expression(const Sm90GemmConfig& config) {
+std::string sm90_config_text(const Sm90GemmConfig& config) {
     auto major = [](Major m) { return m == Major::k ? "k" : "mn"; };
     const std::string pieces = config.in_pieces ? ", .in_pieces=true" : "";
     const std::string ablated =
@@ -63,8 +63,9 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
     const std::string_view batched = config.batched ? ", .batched=true" : "",
                            staged = config.operand_staged ? ", .operand_staged=true" : "",
                            promoted = config.block_scales ? ", .promoted=true, .block_scales=true" : config.promoted ? ", .promoted=true" : "";
+    const std::string room = config.stage_room > 0 ? fmt::format(", .stage_room={}, .epilogue_room={}", config.stage_room, config.epilogue_room) : std::string();
     return fmt::format(
-        "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
+        "rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
         ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .swap_ab={}, .cluster_m={}, "
         ".cluster_n={}, "
         ".split_k={}{}, "
@@ -73,14 +74,16 @@ std::string sm90_name_expression(const Sm90GemmConfig& config) {
         ".b_type=rooftile::Type::{}, .c_type=rooftile::Type::{}, "
         ".a_major=rooftile::Major::{}, "
         ".b_major=rooftile::Major::{}, .tma_store={}, .overlapped_epilogue={}, "
-        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}{}{}{}{}}}>",
+        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}{}{}{}{}{}}}",
         config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
         config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.swap_ab, config.cluster_m,
         config.cluster_n, config.split_k, pieces, config.ctas_per_sm, config.producer_registers,
         config.consumer_registers, name_of(config.type), name_of(config.b_type), name_of(config.c_type), major(config.a_major), major(config.b_major),
         config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
-        config.store_policy, ablated, batched, staged, grouped, promoted, pairs);
+        config.store_policy, ablated, batched, staged, grouped, promoted, pairs, room);
 }
+
+std::string sm90_name_expression(const Sm90GemmConfig& config) { return fmt::format("rooftile::sm90_gemm<{}>", sm90_config_text(config)); }
 
 Source gemm_source(const Sm90GemmConfig& config) {
     Source source;
@@ -265,6 +268,21 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
     return arguments;
 }
 
+/// The operand of an epilogue that is staged, in boxes like those in which C leaves: `request` is C's.
+TensorMapRequest staged_operand(const GemmProblem& problem, const Sm90GemmConfig& config, const GemmShape& shape, TensorMapRequest request,
+                                std::span<const void* const> operands) {
+    const std::size_t i = *problem.epilogue->staged_operand();
+    const EpilogueOperand& o = problem.epilogue->operands[i];
+    check_pointer(o.name.c_str(), operands[i], tma_alignment);
+    request.type = o.element == Element::bf16 ? Type::bf16 : Type::fp16;
+    request.base = address(operands[i]);
+    const std::int64_t columns = stored_columns(config, shape);
+    request.outer_stride_bytes = columns * bytes_of(request.type);
+    request.l2_promotion_bytes = 128;
+    if (config.batched) give_depth(request, o.by_product ? shape.batch : 1, o.by_product ? shape.m * columns : 0);
+    return request;
+}
+
 PackedLines packed_lines(const PackedCopy& copy, std::int64_t leading, std::int64_t stride, const void* from, char* to) {
     return {static_cast<const unsigned short*>(from),
             reinterpret_cast<unsigned short*>(to),
@@ -395,7 +413,7 @@ class Sm90Code final : public GemmCode {
         std::vector<std::uint64_t> epilogue = epilogue_words(*problem_.epilogue, p.operands);
         TensorMap map_operand{};
         if (config_.operand_staged) {
-            encode(map_operand, staged_operand(shape, tensors.c, p.operands));
+            encode(map_operand, staged_operand(problem_, config_, shape, tensors.c, p.operands));
             arguments.operand_step = problem_.epilogue->operands[*problem_.epilogue->staged_operand()].by_product ? 1 : 0;
         }
         if (config_.block_scales) {
@@ -450,19 +468,6 @@ class Sm90Code final : public GemmCode {
                          arguments);
         return packed;
     }
-    /// In boxes like those in which C leaves.
-    TensorMapRequest staged_operand(const GemmShape& shape, TensorMapRequest request, std::span<const void* const> operands) const {
-        const std::size_t i = *problem_.epilogue->staged_operand();
-        const EpilogueOperand& o = problem_.epilogue->operands[i];
-        check_pointer(o.name.c_str(), operands[i], tma_alignment);
-        request.type = o.element == Element::bf16 ? Type::bf16 : Type::fp16;
-        request.base = address(operands[i]);
-        const std::int64_t columns = stored_columns(config_, shape);
-        request.outer_stride_bytes = columns * bytes_of(request.type);
-        request.l2_promotion_bytes = 128;
-        if (config_.batched) give_depth(request, o.by_product ? shape.batch : 1, o.by_product ? shape.m * columns : 0);
-        return request;
-    }
     /// Dense, in boxes like those in which C leaves.
     TensorMapRequest other_result(const GemmShape& shape, TensorMapRequest request, const void* result) const {
         const std::int64_t columns = stored_columns(config_, shape);
@@ -508,6 +513,24 @@ class Sm90Code final : public GemmCode {
 };
 
 }  // namespace
+
+Sm90Operands sm90_operands(const GemmPlan& plan, const Sm90GemmConfig& config, const GemmPointers& p, const RoomRows& room) {
+    const GemmShape shape = shape_of(plan.problem);
+    check_operands(config, shape, p.a, p.b, p.c);
+    GemmTensors tensors = gemm_tensors(config, shape, p.a, p.b, p.c, plan.config.a_policy, plan.config.b_policy);
+    const TensorMapRequest result = tensors.c;
+    if (room.a > 0) tensors.a.outer = room.a;
+    if (room.c > 0) tensors.c.outer = room.c;
+    Sm90Operands out{};
+    encode(out.a, tensors.a);
+    if (config.pairs) encode(out.b, of_pairs(tensors.b, plan.problem.pairs(), shape.n));
+    else encode(out.b, tensors.b);
+    encode(out.c, tensors.c);
+    if (config.operand_staged) encode(out.operand, staged_operand(plan.problem, config, shape, result, p.operands));
+    out.arguments = gemm_arguments(plan.config, config, shape);
+    out.arguments.c = p.c;
+    return out;
+}
 
 std::unique_ptr<const GemmCode> sm90_gemm_code(const GemmPlan& plan, Ablation ablated) {
     return std::make_unique<const Sm90Code>(plan, ablated);

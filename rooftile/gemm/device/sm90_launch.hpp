@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/sm90_gemm_config.hpp"
+#include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/launch.hpp"
 #include "rooftile/runtime/driver.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
@@ -14,6 +16,8 @@ namespace rooftile {
 /// "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{.tile_m=128, ...}>": what NVRTC instantiates, and what
 /// logs and profilers show.
 std::string sm90_name_expression(const Sm90GemmConfig& config);
+/// Its argument alone.
+std::string sm90_config_text(const Sm90GemmConfig& config);
 
 /// The source that compile() gives to NVRTC for that configuration.
 Source gemm_source(const Sm90GemmConfig& config);
@@ -50,5 +54,17 @@ struct GemmTensors {
 GemmTensors gemm_tensors(const Sm90GemmConfig& config, const GemmShape& shape, const void* a, const void* b,
                          const void* c, CachePolicy a_policy = CachePolicy::normal,
                          CachePolicy b_policy = CachePolicy::normal);
+
+/// What a kernel reads of one product, whose tensors are 16 bits wide and lie as TMA takes them: the maps of A, B, the result and the
+/// operand that is staged, and all arguments.
+struct Sm90Operands {
+    TensorMap a, b, c, operand;
+    GemmArguments arguments;
+};
+/// Rows that A and the result have room for, where that is not M; 0: it is.
+struct RoomRows {
+    std::int64_t a = 0, c = 0;
+};
+Sm90Operands sm90_operands(const GemmPlan& plan, const Sm90GemmConfig& config, const GemmPointers& pointers, const RoomRows& room = {});
 
 }  // namespace rooftile
