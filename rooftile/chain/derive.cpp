@@ -7,6 +7,8 @@
 
 #include "rooftile/chain/derivation.hpp"
 #include "rooftile/chain/flips.hpp"
+#include "rooftile/chain/one_kernel.hpp"
+#include "rooftile/chain/parts.hpp"
 #include "rooftile/chain/traffic.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/error.hpp"
@@ -18,84 +20,6 @@ namespace {
 constexpr std::string_view kernel_arch = "sm_90";
 
 constexpr Rule one_stage{"one_stage", "with one stage every block of weights is waited for; two fit"};
-
-/// A product planned by its own operation, as the chain takes it.
-struct Part {
-    std::optional<Plan> plan{};
-    std::string why_not{};     ///< it cannot be built as the chain needs it
-    bool with_epilogue = false;
-    ChainProduct product{};
-    std::optional<std::int64_t> bound_bytes{};
-};
-
-/// The machine with a DRAM that never binds.
-Machine without_dram(const Machine& machine) {
-    constexpr double beyond_any = 1e4;
-    Machine out = machine;
-    for (auto& [key, fact] : out.facts)
-        if (key.starts_with("dram.") && fact.dimension.byte == 1 && (fact.dimension.second == -1 || fact.dimension.cycle == -1))
-            fact.value *= beyond_any;
-    return out;
-}
-
-std::optional<std::int64_t> number_of(const Record& record, std::string_view key) { return find_as<std::int64_t>(record, key); }
-
-Order order_of(std::string_view name) {
-    for (const Order order : {Order::row, Order::column, Order::grouped, Order::serpentine, Order::morton, Order::hilbert})
-        if (name_of_order(order) == name) return order;
-    return Order::row;
-}
-
-ProductTime time_of(const Machine& machine, const Machine& no_dram, const Plan& plan, const Predictor& predicts) {
-    ProductTime t;
-    t.seconds = predicts(machine).front().seconds;
-    t.on_chip_seconds = predicts(no_dram).front().seconds;
-    if (const auto bytes = number_of(plan.operation->prediction_record(plan), "dram_bytes")) t.dram_bytes = double(*bytes);
-    return t;
-}
-
-ChainProduct product_of(const ChainHardware& hw, const Plan& plan) {
-    const Record config = plan.operation->config_record(plan), problem = plan.operation->problem_record(plan.problem);
-    const auto value = [](const Record& record, std::string_view key, std::int64_t otherwise = 1) {
-        return number_of(record, key).value_or(otherwise);
-    };
-    ChainProduct p;
-    p.m = value(problem, "m"), p.n = value(problem, "n"), p.k = value(problem, "k");
-    p.tile_m = int(value(config, "tile_m")), p.tile_n = int(value(config, "tile_n")), p.tile_k = int(value(config, "tile_k"));
-    p.cluster_m = int(value(config, "cluster_m")), p.cluster_n = int(value(config, "cluster_n"));
-    p.k_parts = int(value(config, "split_k") * value(config, "grid_split_k"));
-    const double ctas_per_sm = double(value(config, "ctas_per_sm")), of_cluster = double(p.cluster_m) * p.cluster_n * p.k_parts;
-    p.clusters = std::max<std::int64_t>(1, std::int64_t(known_or(hw.sms, 1) * ctas_per_sm / of_cluster));
-    p.late_clusters = std::int64_t(known_or(hw.sms_per_gpc, 0) * ctas_per_sm / of_cluster);
-    p.skew = hw.sm_skew;
-    p.order = order_of(find_as<std::string>(config, "order").value_or("row"));
-    p.group = int(value(config, "group"));
-    return p;
-}
-
-/// Planned as asked for; where its operation refuses that on this machine, without `plain` the epilogue, for its time and traffic.
-Part planned(const std::shared_ptr<const Machine>& machine, const ChainHardware& hw, const Given& asked, const Given& plain) {
-    Part part;
-    PlanSet set;
-    const auto attempt = [&](const Given& given) {
-        try {
-            set = derive_part(product_operation, machine, given);
-            if (set.plans.empty()) part.why_not = set.refusal ? set.refusal->message : "no plan";
-        } catch (const RequestError& error) {
-            part.why_not = error.what();
-            set = {};
-        }
-        return !set.plans.empty();
-    };
-    part.with_epilogue = attempt(asked);
-    if (!part.with_epilogue && !attempt(plain)) return part;
-    Plan& plan = set.plans.front();
-    if (part.why_not.empty()) part.why_not = plan.why_not;
-    part.product = product_of(hw, plan);
-    part.bound_bytes = number_of(plan.operation->prediction_record(plan), "dram_lower_bound_bytes");
-    part.plan = std::move(plan);
-    return part;
-}
 
 class Search {
   public:
@@ -168,7 +92,7 @@ class Search {
             if (!seen) orders.push_back(p);
         }
         for (const ChainProduct& product : orders) {
-            const Part turned = backwards(product);
+            const PlannedProduct turned = backwards(product);
             if (!turned.plan) {
                 why_none = turned.why_not;
                 set_.rejected.add(Reason::instruction);
@@ -189,97 +113,97 @@ class Search {
     }
 
     /// The second product's plan once more, in that order and backwards.
-    Part backwards(const ChainProduct& product) const {
+    PlannedProduct backwards(const ChainProduct& product) const {
         Given given = second_product(p_, second_.with_epilogue && p_.residual);
-        Record config = second_.plan->operation->config_record(*second_.plan);
-        for (auto& [key, value] : config) {
-            if (key == "order") value = name_of_order(product.order);
-            if (key == "group") value = product.group;
-        }
-        const Given fixed = second_.plan->operation->given_of_config(config);
-        for (const Field& field : second_.plan->operation->fields())
-            if (fixed.has(field.key)) given.add(field.key, fixed.text(field.key));
         given.add("reverse", "on");
-        return planned(machine_, hw_, given, given);
+        return planned_again(machine_, hw_, *second_.plan, std::move(given), {{"order", name_of_order(product.order)}, {"group", product.group}});
     }
 
-    /// Chunks of rows by the room that H may take of L2, and those that fill a wave of the first product's tiles.
+    /// Both products' tiles from one queue, all rows at once or in chunks: the fastest, or what takes about as long for less than half the bytes.
     void persistent() {
-        // Little of it waits for DRAM, so that its tiles are those which are fastest on the chip; one kernel has one height of tiles, and K in
-        // pieces would need sums through memory.
-        constexpr int tile_m = 128;
-        const auto fast = std::make_shared<const Machine>(without_dram(*machine_));
-        const Part first = of_height(fast, first_product(p_, first_.with_epilogue), first_.product, tile_m),
-                   second = of_height(fast, second_product(p_, second_.with_epilogue && p_.residual), second_.product, tile_m);
-        if (!first.plan || !second.plan) {
+        struct Cut {
+            ChainPlan plan;
+            const OneKernelParts* parts;
+            double seconds;
+        };
+        const std::vector<OneKernelParts> options = parts_of_one_kernel(machine_, hw_, p_, first_, second_);
+        if (options.empty()) {
             set_.rejected.add(Reason::instruction);
             return;
         }
-        if (request_.first_only && cannot_be_first(first, second)) return;
-        ChainPlan best = begun(ChainForm::persistent, first.product, second.product);
-        for (ChainProduct& p : best.config.products) p.order = Order::column, p.group = 1;
-        const std::int64_t unit = tile_m;
-        std::vector<std::int64_t> heights;
-        const auto offer = [&](double rows) {
-            const std::int64_t all = (p_.m + unit - 1) / unit * unit;
-            const std::int64_t whole = std::clamp<std::int64_t>(std::llround(rows / double(unit)) * unit, unit, all);
-            if (std::find(heights.begin(), heights.end(), whole) == heights.end()) heights.push_back(whole);
-        };
-        if (request_.chunk_rows) offer(double(*request_.chunk_rows));
-        else if (followed()) {
-            const double row_bytes = double(p_.ff + p_.d) * ChainProblem::element_bytes;
-            for (const double share : {0.03125, 0.0625, 0.125, 0.25, 0.5}) offer(share * hw_.l2_bytes / row_bytes);
-            // A wave of the second product, which has the fewer tiles.
-            const double columns = std::ceil(double(second.product.n) / second.product.tile_n);
-            offer(hw_.sms / columns * tile_m);
-        } else offer(double(unit));
-        best.config.chunk_rows = heights.front();
-        std::int64_t least = -1;
-        for (const std::int64_t rows : heights) {
-            if (!simulates_) break;
-            ChainTraffic traffic = persistent_traffic(p_, best.config.products[0], best.config.products[1], rows, l2());
-            const std::int64_t moved = traffic.dram_bytes();
-            if (least >= 0) set_.rejected.add(Reason::dominated);
-            if (least >= 0 && moved >= least) continue;
-            least = moved;
-            best.config.chunk_rows = rows;
-            best.prediction.traffic = std::move(traffic);
+        std::vector<Cut> cuts;
+        for (const OneKernelParts& parts : options) {
+            const ChainPlan begun_with = begun(ChainForm::persistent, parts.first.product, parts.second.product);
+            const std::vector<Plan> plans = {*parts.first.plan, *parts.second.plan};
+            const std::vector<Predictor> predictors = part_predictors(*machine_, plans);
+            if (request_.first_only && cannot_be_first(begun_with, plans, predictors)) continue;
+            for (const RowChunks& chunks : ways_to_cut(begun_with)) {
+                ChainPlan plan = begun_with;
+                plan.config.chunk_rows = chunks.rows, plan.config.room_chunks = chunks.in_room;
+                // Of few rows of tiles: weights are read once a chunk.
+                if (chunks.rows < p_.m)
+                    for (ChainProduct& p : plan.config.products) p.order = Order::column, p.group = 1;
+                if (simulates_) plan.prediction.traffic = one_kernel_traffic(plan);
+                const double seconds = simulates_ ? known_or(chain_time(*machine_, plan, plans, predictors).seconds, INFINITY) : INFINITY;
+                cuts.push_back({std::move(plan), &parts, seconds});
+            }
         }
-        add(std::move(best), "no kernel takes tiles of two products from one queue yet", &*first.plan, &*second.plan);
+        if (cuts.empty()) return;
+        set_.rejected.add(Reason::dominated, std::int64_t(cuts.size() - 1));
+        const auto moved = [](const Cut& cut) { return cut.plan.prediction.traffic.dram_bytes(); };
+        Cut* const fastest = &*std::ranges::min_element(cuts, {}, &Cut::seconds);
+        Cut* chosen = fastest;
+        for (Cut& cut : cuts)
+            if (cut.seconds < fastest->seconds * (1 + models_error) && 2 * moved(cut) < moved(*fastest) && moved(cut) < moved(*chosen)) chosen = &cut;
+        const Plan &first = *chosen->parts->first.plan, &second = *chosen->parts->second.plan;
+        const OneKernel kernel = first.operation->one_kernel(*machine_, first, second, chunks_of(chosen->plan.config));
+        chosen->plan.workspace_bytes = kernel.workspace_bytes, chosen->plan.threads = kernel.threads, chosen->plan.shared_bytes = kernel.shared_bytes;
+        add(std::move(chosen->plan), kernel.why_not, &first, &second);
     }
 
-    /// Whether what both products take on the chip is already more than rank() leaves the first plan, whatever moves: no traffic is followed then.
-    bool cannot_be_first(const Part& first, const Part& second) const {
+    /// Whether its queue, nothing waited for from DRAM, is already more than rank() leaves the first plan. No traffic is followed then.
+    bool cannot_be_first(const ChainPlan& plan, std::span<const Plan> parts, std::span<const Predictor> predictors) const {
         double fastest = INFINITY;
-        for (const Plan& plan : set_.plans)
-            if (plan.time_us) fastest = std::min(fastest, counted(plan) * 1e-6);
-        ProductTime times[2];
+        for (const Plan& other : set_.plans)
+            if (other.time_us) fastest = std::min(fastest, counted(other) * 1e-6);
         const Machine no_dram = without_dram(*machine_);
-        for (std::size_t i = 0; const Part* part : {&first, &second}) {
-            const std::vector<Plan> one = {*part->plan};
-            times[i++] = time_of(*machine_, no_dram, one.front(), part_predictors(*machine_, one).front());
-        }
-        const double least = persistent_time(hw_, p_, times[0], times[1], {}).seconds;
-        return least * (1 + models_error) > fastest * (1 + apart);
+        const ProductTime first = time_of(*machine_, no_dram, parts[0], predictors[0]), second = time_of(*machine_, no_dram, parts[1], predictors[1]);
+        ChainConfig whole = plan.config;
+        whole.chunk_rows = p_.m;
+        // Without what DRAM takes longer of each.
+        const auto on_chip = [](const ProductTime& t) { return ProductTime{t.on_chip_seconds, t.on_chip_seconds, 0}; };
+        return persistent_time(hw_, p_, whole, on_chip(first), on_chip(second), {}).seconds > fastest * (1 + apart);
     }
 
-    /// A product in the fastest of its tiles of that height, one CTA a tile.
-    Part of_height(const std::shared_ptr<const Machine>& machine, const Given& product, const ChainProduct& like, int tile_m) const {
-        Part best;
-        double fastest = INFINITY;
-        for (const int tile_n : {64, 128, 192, 256}) {
-            Given given = product;
-            given.add("tile", fmt::format("{}x{}x{}", tile_m, tile_n, like.tile_k));
-            given.add("cluster", "1x1");
-            given.add("split_k", "1");
-            Part part = planned(machine, hw_, given, given);
-            if (!part.plan) continue;
-            const double seconds = part_predictors(*machine, std::span(&*part.plan, 1)).front()(*machine).front().seconds;
-            if (best.plan && !(seconds < fastest)) continue;
-            fastest = seconds;
-            best = std::move(part);
+    ChainTraffic one_kernel_traffic(const ChainPlan& plan) const {
+        const ChainProduct &first = plan.config.products[0], &second = plan.config.products[1];
+        return plan.config.chunk_rows >= p_.m ? traffic_of(first, second) : persistent_traffic(p_, first, second, plan.config.chunk_rows, plan.config.room_chunks, l2());
+    }
+
+    /// All rows at once; and where that is more than L2 has, by the room that H may take of it and by waves of the first product's tiles.
+    std::vector<RowChunks> ways_to_cut(const ChainPlan& plan) const {
+        const std::int64_t unit = chunk_unit(plan.config.products[0], plan.config.products[1]);
+        std::vector<RowChunks> ways;
+        const auto offer = [&](double rows, int in_room) {
+            const std::int64_t whole = std::max<std::int64_t>(std::llround(rows / double(unit)), 1) * unit, kept = whole >= p_.m ? p_.m : whole;
+            const auto same = [&](const RowChunks& c) { return c.rows == kept && c.in_room == in_room; };
+            if (std::none_of(ways.begin(), ways.end(), same) && (kept < p_.m || ways.empty())) ways.push_back({kept, kept < p_.m ? in_room : 2});
+        };
+        const std::vector<int> rooms = request_.room_chunks ? std::vector{*request_.room_chunks} : std::vector{2, 3};
+        if (request_.chunk_rows) {
+            for (const int in_room : rooms) offer(double(*request_.chunk_rows), in_room);
+            return ways;
         }
-        return best;
+        ways.push_back({p_.m});
+        if (!followed() || double(p_.h_bytes() + p_.x_bytes()) < hw_.l2_bytes) return ways;
+        const double row_bytes = double(p_.ff + p_.d) * ChainProblem::element_bytes;
+        const ChainProduct& first = plan.config.products[0];
+        const double wave_rows = double(first.clusters) / std::ceil(double(first.n) / first.tile_n) * first.tile_m;
+        for (const int in_room : rooms) {
+            for (const double share : {0.125, 0.25, 0.5}) offer(share * hw_.l2_bytes / row_bytes / in_room, in_room);
+            for (const double waves : {1.0, 2.0}) offer(waves * wave_rows, in_room);
+        }
+        return ways;
     }
 
     void on_chip() {
@@ -395,8 +319,9 @@ class Search {
         }
         plan.time_us = out.time_us;
         plan.bound = out.bound;
-        const std::string kernel = on_chip ? "sm90_chain" : find_as<std::string>(own.part_configs[0], "kernel").value_or("product");
-        plan.launches.push_back({.kernel = kernel, .workspace_bytes = own.workspace_bytes});
+        const std::string kernel = on_chip ? "sm90_chain" : one ? "sm90_two_gemms" : find_as<std::string>(own.part_configs[0], "kernel").value_or("product");
+        const WorkspaceState state = one ? WorkspaceState::zeroed : WorkspaceState::any;  // counters
+        plan.launches.push_back({.kernel = kernel, .workspace_bytes = own.workspace_bytes, .before = state, .after = state});
         if (!one) plan.launches.push_back({.kernel = find_as<std::string>(own.part_configs[1], "kernel").value_or("product")});
         plan.derivation = Steps([machine = machine_, hw = hw_, own] { return chain_derivation(*machine, hw, own); });
         plan.own = Own::of(std::move(own));
@@ -406,9 +331,9 @@ class Search {
     static std::optional<double> known_value(double x) { return std::isnan(x) ? std::nullopt : std::optional(x); }
 
     void resources(ChainPlan& own, std::span<const Plan> parts) const {
+        if (own.config.form == ChainForm::persistent) return;  // its kernel has told
         if (own.config.form != ChainForm::on_chip) {
-            own.workspace_bytes = own.config.form == ChainForm::persistent ? 2 * own.config.chunk_rows * p_.ff * ChainProblem::element_bytes
-                                                                           : chain_workspace_bytes(p_, parts);
+            own.workspace_bytes = chain_workspace_bytes(p_, parts);
             return;
         }
         const Sm90ChainConfig k = kernel_config(p_, own.config.tile);
@@ -450,7 +375,7 @@ class Search {
     ChainProblem p_;
     ChainRequest request_;
     ChainHardware hw_;
-    Part first_, second_;
+    PlannedProduct first_, second_;
     std::vector<Predictor> predictors_;
     std::string why_not_, refusal_;
     Reason reason_ = Reason::instruction;
@@ -512,7 +437,7 @@ ChainTime chain_time(const Machine& machine, const ChainPlan& plan, std::span<co
     const Machine no_dram = without_dram(machine);
     const auto bound_of = [](const Plan& part) { return part.bound.value_or(Bound::tensor); };
     const ProductTime first = time_of(machine, no_dram, parts[0], predictors[0]), second = time_of(machine, no_dram, parts[1], predictors[1]);
-    if (plan.config.form == ChainForm::persistent) return persistent_time(hw, plan.problem, first, second, traffic);
+    if (plan.config.form == ChainForm::persistent) return persistent_time(hw, plan.problem, plan.config, first, second, traffic);
     ChainTime time = two_kernels_time(hw, plan.problem, first, second, traffic);
     if (time.bound != Bound::dram) time.bound = bound_of(first.seconds > second.seconds ? parts[0] : parts[1]);
     return time;
@@ -521,7 +446,7 @@ ChainTime chain_time(const Machine& machine, const ChainPlan& plan, std::span<co
 std::int64_t chain_workspace_bytes(const ChainProblem& problem, std::span<const Plan> parts) {
     const auto aligned = [](std::int64_t bytes) { return (bytes + chain_workspace_alignment - 1) / chain_workspace_alignment * chain_workspace_alignment; };
     std::int64_t sum = aligned(problem.h_bytes());
-    for (const Plan& part : parts) sum += aligned(number_of(part.operation->resources_record(part), "workspace_bytes").value_or(0));
+    for (const Plan& part : parts) sum += aligned(find_as<std::int64_t>(part.operation->resources_record(part), "workspace_bytes").value_or(0));
     return sum;
 }
 

@@ -22,6 +22,7 @@ std::vector<Field> make_fields() {
         {"type", "TYPE", "Of all tensors and the intermediate: bf16 (default) or fp16; fp32 accumulation", problem},
         {"form", "NAME", "two_kernels, carry_over, persistent or on_chip", fixed},
         {"chunk_rows", "N", "Rows that the persistent form takes through both products together", fixed},
+        {"room_chunks", "N", "Times that many rows of the intermediate that the persistent form has room for: 2 or more", fixed},
         {"tile_m", "N", "Rows of a tile of form on_chip: 64, 128 or 192", fixed},
         {"tile_ff", "N", "Columns of the intermediate that form on_chip makes and uses at a time: 64 or 128", fixed},
         {"stages", "N", "Blocks of W1, and of W2, in shared memory of form on_chip", fixed},
@@ -72,6 +73,8 @@ ChainRequest chain_request(const Given& g, int default_top, bool buildable_only)
     r.flips = g.has("flips");
     if (g.has("form")) r.form = ChainForm(one_of(g.name("form"), g.text("form"), forms));
     if (g.has("chunk_rows")) r.chunk_rows = whole_number(g.name("chunk_rows"), g.text("chunk_rows"), 1, max_chain_extent);
+    constexpr int least_room = 2;
+    if (g.has("room_chunks")) r.room_chunks = int(whole_number(g.name("room_chunks"), g.text("room_chunks"), least_room, max_small));
     r.tile_m = number_if(g, "tile_m", max_small);
     r.tile_ff = number_if(g, "tile_ff", max_small);
     r.stages = number_if(g, "stages", max_small);
@@ -80,9 +83,10 @@ ChainRequest chain_request(const Given& g, int default_top, bool buildable_only)
     if (g.has("resident")) r.resident = one_of(g.name("resident"), g.text("resident"), switches) == 1;
     if (g.has("schedule")) r.schedule = Schedule(one_of(g.name("schedule"), g.text("schedule"), schedules));
     // What is fixed of one form fixes the form.
-    for (const char* key : {"chunk_rows", "tile_m", "tile_ff", "stages", "x_stages", "resident", "schedule"}) {
+    for (const char* key : {"chunk_rows", "room_chunks", "tile_m", "tile_ff", "stages", "x_stages", "resident", "schedule"}) {
         if (!g.has(key)) continue;
-        const ChainForm of = std::string_view(key) == "chunk_rows" ? ChainForm::persistent : ChainForm::on_chip;
+        const bool of_queue = std::string_view(key) == "chunk_rows" || std::string_view(key) == "room_chunks";
+        const ChainForm of = of_queue ? ChainForm::persistent : ChainForm::on_chip;
         if (r.form.value_or(of) != of)
             throw RequestError(fmt::format("{} is of form {}, and {} is asked for", g.name(key), forms[std::size_t(of)], forms[std::size_t(*r.form)]));
         r.form = of;

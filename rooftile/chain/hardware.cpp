@@ -19,6 +19,7 @@ ChainHardware chain_hardware(const Machine& machine, Type type, std::vector<std:
     hw.l2_port = optional.bandwidth_per_sm("l2.port");
     hw.l2_partitions = known_or(optional.count("l2.partitions"), 1);
     hw.dram_copy_bandwidth = optional.bandwidth(optional.first_known({"dram.sustained_copy", "dram.sustained_read", "dram.bandwidth"}));
+    hw.dram_overlap_exponent = hw.family == "wgmma" ? optional.number<Ratio>("wgmma.overlap_exponent") : unknown_number;
     hw.sms_per_gpc = optional.count("sm.per_gpc");
     hw.sm_skew = known_or(optional.number<Ratio>("sm.skew"), 0);
     return hw;

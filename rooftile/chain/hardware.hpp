@@ -17,6 +17,7 @@ struct ChainHardware : MatrixHardware {
     double shared_bandwidth, l2_port;            ///< B/clk of one SM
     double l2_partitions;                        ///< of l2_bytes each
     double dram_copy_bandwidth;                  ///< B/s of as many reads as writes
+    double dram_overlap_exponent;                ///< t^n is the sum of the t^n of DRAM's time and of all else; unknown: all of it overlaps
     double sms_per_gpc, sm_skew;
 };
 

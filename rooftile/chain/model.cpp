@@ -22,6 +22,12 @@ double clock_of(const ChainHardware& hw, double matrix_flops, double filled, dou
     return min_known(clock, max_known(hw.top_hz, hw.clock_hz));
 }
 
+/// Both at once; without an exponent the longer.
+double beside(double x, double y, double exponent) {
+    if (std::isnan(exponent)) return std::max(x, y);
+    return std::pow(std::pow(x, exponent) + std::pow(y, exponent), 1 / exponent);
+}
+
 /// A kernel's seconds where DRAM sends it `bytes` instead of those it was planned with.
 double with_bytes(const ChainHardware& hw, const ProductTime& p, double bytes) {
     const double saved = (p.dram_bytes - bytes) / hw.dram_bandwidth;
@@ -61,12 +67,42 @@ ChainTime two_kernels_time(const ChainHardware& hw, const ChainProblem& p, const
     return t;
 }
 
-ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& p, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic) {
+QueueTimes queue_times(const ChainHardware& hw, const ChainProblem& p, const ChainConfig& config, const ProductTime& first, const ProductTime& second) {
+    const double launch = max_known(hw.launch_seconds, 0), clock = known_or(hw.top_hz, hw.clock_hz);
+    const auto a_tile = [&](const ChainProduct& product, const ProductTime& t) {
+        const double tiles = std::ceil(double(product.m) / product.tile_m) * std::ceil(double(product.n) / product.tile_n);
+        return (t.on_chip_seconds - launch) / std::ceil(tiles / double(product.clusters));
+    };
+    const ChainProduct& a = config.products[0];
+    const double tiles = std::ceil(double(a.m) / a.tile_m) * std::ceil(double(a.n) / a.tile_n);
+    const double l2_seconds = known_or(hw.load_latency, 0) / clock;
+    QueueTimes t;
+    // The function's instructions are of the first product's tiles; and whoever stores one waits until L2 has it, in ping-pong beside half of
+    // another one's products.
+    t.first_tile = a_tile(a, first) + function_seconds(hw, p) * double(a.clusters) / std::max(tiles, double(a.clusters)) + l2_seconds * (a.pingpong ? 0.5 : 1);
+    t.second_tile = a_tile(config.products[1], second);
+    t.seen = 2 * l2_seconds;  // a count, and the first copies
+    t.look = l2_seconds;
+    return t;
+}
+
+ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& p, const ChainConfig& config, const ProductTime& first, const ProductTime& second,
+                          const ChainTraffic& traffic) {
     ChainTime t;
-    const double on_chip = first.on_chip_seconds + second.on_chip_seconds + function_seconds(hw, p) - max_known(hw.launch_seconds, 0);
-    const double dram = dram_seconds(hw, double(traffic.dram_bytes())) + max_known(hw.launch_seconds, 0);
-    t.seconds = std::isnan(on_chip + dram) ? unknown_number : std::max(on_chip, dram);
-    t.bound = dram > on_chip ? Bound::dram : Bound::tensor;
+    const ChainProduct &a = config.products[0], &b = config.products[1];
+    const double launch = max_known(hw.launch_seconds, 0);
+    const QueueRun run = run_queue(a, b, queue_order(a, b, chunks_of(config)), config.room_chunks, queue_times(hw, p, config, first, second), a.clusters);
+    const double dram = dram_seconds(hw, double(traffic.dram_bytes()));
+    double seconds = dram;
+    if (config.chunk_rows >= p.m) {
+        // One product behind the other: what DRAM takes longer of each, as if it were alone.
+        const auto shown = [&](const ProductTime& product, std::int64_t bytes) { return with_bytes(hw, product, double(bytes)) - product.on_chip_seconds; };
+        seconds = run.seconds + shown(first, traffic.of_kernel[0]) + shown(second, traffic.of_kernel[1]);
+    } else {
+        seconds = beside(run.seconds, dram, hw.dram_overlap_exponent);
+    }
+    t.seconds = std::isnan(seconds + dram) ? unknown_number : std::max(seconds, dram) + launch;
+    t.bound = dram > run.seconds ? Bound::dram : Bound::tensor;
     t.clock_hz = hw.clock_hz;
     return t;
 }

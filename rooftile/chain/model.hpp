@@ -6,6 +6,7 @@
 #include "kernels/chain/sm90_chain_config.hpp"
 #include "rooftile/chain/hardware.hpp"
 #include "rooftile/chain/plan.hpp"
+#include "rooftile/chain/queue.hpp"
 #include "rooftile/core/step.hpp"
 
 namespace rooftile {
@@ -34,8 +35,11 @@ struct ProductTime {
 double function_seconds(const ChainHardware& hw, const ChainProblem& problem);
 /// Two launches, each with the bytes that the chain's traffic has for it, and the function.
 ChainTime two_kernels_time(const ChainHardware& hw, const ChainProblem& problem, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic);
-/// One launch: both products' work on the chip, or all of the traffic.
-ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& problem, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic);
+/// Of a tile of each product by itself, from its kernel's time.
+QueueTimes queue_times(const ChainHardware& hw, const ChainProblem& problem, const ChainConfig& config, const ProductTime& first, const ProductTime& second);
+/// One launch: both products' tiles from one queue, or all of the traffic.
+ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& problem, const ChainConfig& config, const ProductTime& first, const ProductTime& second,
+                          const ChainTraffic& traffic);
 
 /// What a block of form on_chip takes of a CTA's units, in cycles.
 struct ChainBlock {

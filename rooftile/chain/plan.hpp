@@ -10,6 +10,7 @@
 
 #include "rooftile/chain/problem.hpp"
 #include "rooftile/core/bound.hpp"
+#include "rooftile/core/row_chunks.hpp"
 #include "rooftile/core/value.hpp"
 
 namespace rooftile {
@@ -42,12 +43,13 @@ struct ChainTile {
 struct ChainProduct {
     std::int64_t m = 0, n = 0, k = 0;
     int tile_m = 0, tile_n = 0, tile_k = 0;
-    int cluster_m = 1, cluster_n = 1, k_parts = 1;
+    int cluster_m = 1, cluster_n = 1, k_parts = 1, stages = 1;
     std::int64_t clusters = 1;  ///< in flight
     std::int64_t late_clusters = 0;
     double skew = 0;            ///< by which the last of them fall behind
     Order order = Order::row;
     int group = 1;
+    bool pingpong = false;      ///< a tile is stored while another one is multiplied on its SM
     bool reverse = false;       ///< from the last tile of that order to the first
 };
 
@@ -86,8 +88,11 @@ struct ChainConfig {
     ChainForm form = ChainForm::two_kernels;
     std::array<ChainProduct, 2> products{};  ///< of forms of two kernels, and of the persistent one, which has their tiles
     std::int64_t chunk_rows = 0;             ///< of the persistent form: rows that go through both products together
+    int room_chunks = 2;                     ///< of the persistent form: chunks of H that there is room for
     ChainTile tile{};                        ///< of form on_chip
 };
+
+inline RowChunks chunks_of(const ChainConfig& config) { return {config.chunk_rows, config.room_chunks}; }
 
 struct ChainPrediction {
     std::optional<double> time_us, tflops;
@@ -116,6 +121,7 @@ struct ChainRequest {
     std::optional<Schedule> schedule{};
     std::optional<bool> resident{};
     std::optional<std::int64_t> chunk_rows{};
+    std::optional<int> room_chunks{};
     int top = 8;
     bool flips = false;           ///< say also from where on another form is the first
     bool first_only = false;      ///< only the first plan is wanted: forms that cannot be it may be left out

@@ -33,7 +33,7 @@ Record config_record(const ChainPlan& plan) {
     const ChainConfig& c = plan.config;
     const bool on_chip = is_on_chip(plan);
     const auto only = [](bool used, const auto& value) { return used ? Value(value) : Value(Unused{}); };
-    const std::string kernel = on_chip ? "sm90_chain" : find_as<std::string>(plan.part_configs[0], "kernel").value_or("unknown");
+    const std::string kernel = on_chip ? "sm90_chain" : c.form == ChainForm::persistent ? "sm90_two_gemms" : find_as<std::string>(plan.part_configs[0], "kernel").value_or("unknown");
     return {{"kernel", kernel},
             {"form", name_of(c.form)},
             {"tile_m", only(on_chip, c.tile.tile_m)},
@@ -44,11 +44,15 @@ Record config_record(const ChainPlan& plan) {
             {"resident", only(on_chip, c.tile.resident)},
             {"schedule", only(on_chip, c.tile.schedule == Schedule::pingpong ? "pingpong" : "cooperative")},
             {"chunk_rows", only(c.form == ChainForm::persistent, c.chunk_rows)},
+            {"room_chunks", only(c.form == ChainForm::persistent, c.room_chunks)},
             {"first", product_record(plan, 0)},
             {"second", product_record(plan, 1)}};
 }
 
 Record resources_record(const ChainPlan& plan) {
+    if (plan.config.form == ChainForm::persistent)
+        return {{"threads", plan.threads}, {"accumulator_registers", Unused{}}, {"setmaxnreg", Unused{}}, {"shared_bytes", plan.shared_bytes},
+                {"workspace_bytes", plan.workspace_bytes}};
     if (!is_on_chip(plan))  // its products say it each
         return {{"threads", Unused{}}, {"accumulator_registers", Unused{}}, {"setmaxnreg", Unused{}}, {"shared_bytes", Unused{}},
                 {"workspace_bytes", plan.workspace_bytes}};

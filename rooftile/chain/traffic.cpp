@@ -5,7 +5,7 @@
 #include <numeric>
 #include <span>
 
-#include "kernels/pipeline/tile_order.cuh"
+#include "kernels/pipeline/chunked_order.hpp"
 #include "rooftile/physics/l2_cache.hpp"
 
 namespace rooftile {
@@ -273,22 +273,24 @@ ChainTraffic two_kernels_traffic(const ChainProblem& p, const ChainProduct& fine
 }
 
 ChainTraffic persistent_traffic(const ChainProblem& p, const ChainProduct& fine_first, const ChainProduct& fine_second, Int chunk_rows,
-                                const ChainL2& l2) {
+                                int room_chunks, const ChainL2& l2) {
     const double steps = chain_steps(fine_first, fine_second);
     const ChainProduct first = coarse(fine_first, steps), second = coarse(fine_second, steps);
     ChainTraffic out;
     const Int unit = Int{std::lcm(first.tile_m * first.cluster_m, second.tile_m * second.cluster_m)};
-    const Int chunk = ceil_div(chunk_rows, unit) * unit, room = 2 * chunk;
+    const Int chunk = ceil_div(chunk_rows, unit) * unit, room = room_chunks * chunk;
     Memory m(p, first, second, std::min(room, p.m), l2);
     const Int shrink = p.first_width() / p.ff;
     const Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink, nullptr, 0, room};
     const Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr, room, 0};
     const double apart = chain_steps(first, second) / samples_taken;
     Follower one(first, of_first, m.cache, out, apart), two(second, of_second, m.cache, out, apart);
-    // The second product of a chunk follows the first one of the next, so that nobody waits.
-    for (Int row = 0; row < p.m + chunk; row += chunk) {
-        if (row < p.m) one.run(row, std::min(chunk, p.m - row));
-        if (row > 0) two.run(row - chunk, std::min(chunk, p.m - row + chunk));
+    // As the queue has them.
+    const Int chunks = ceil_div(p.m, chunk), lag = chunks > 1 ? 1 : 0;
+    for (Int turn = 0; turn < chunks + lag; ++turn) {
+        const Int row = turn * chunk, behind = (turn - lag) * chunk;
+        if (turn < chunks) one.run(row, std::min(chunk, p.m - row));
+        if (turn >= lag) two.run(behind, std::min(chunk, p.m - behind));
     }
     m.cache.write_back(y);  // the next launch writes H in the same place
     m.take(out);

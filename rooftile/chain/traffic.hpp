@@ -18,9 +18,9 @@ struct ChainL2 {
 /// Two kernels, one after the other, from an L2 that holds nothing of the chain's but what a launch before left of H in its place.
 ChainTraffic two_kernels_traffic(const ChainProblem& problem, const ChainProduct& first, const ChainProduct& second,
                                  const ChainL2& l2);
-/// One kernel that takes `chunk_rows` rows after the other through both products; H has the room of two such chunks, used in turns.
+/// One kernel that takes `chunk_rows` rows after the other through both products; H has the room of `room_chunks` of them, used in turns.
 ChainTraffic persistent_traffic(const ChainProblem& problem, const ChainProduct& first, const ChainProduct& second,
-                                std::int64_t chunk_rows, const ChainL2& l2);
+                                std::int64_t chunk_rows, int room_chunks, const ChainL2& l2);
 /// One kernel whose `ctas` each have rows of X and Y and stream W1 and W2; no H.
 ChainTraffic on_chip_traffic(const ChainProblem& problem, const ChainTile& tile, std::int64_t ctas, const ChainL2& l2);
 

@@ -91,7 +91,7 @@ TEST(ChainTraffic, TheSecondFindsWhatTheFirstLeftFromTheEnd) {
 // H has room for two chunks alone: where they fit it never leaves L2.
 TEST(ChainTraffic, OfChunksThatStayInL2) {
     const ChainProblem p{.m = 4096, .d = 64, .ff = 128, .act = ChainAct::relu, .residual = true};
-    const auto t = by_name(persistent_traffic(p, product(4096, 128, 64, 64, 64, 64, 2), product(4096, 64, 128, 64, 64, 64, 2), 128, 1 << 18));
+    const auto t = by_name(persistent_traffic(p, product(4096, 128, 64, 64, 64, 64, 2), product(4096, 64, 128, 64, 64, 64, 2), 128, 2, 1 << 18));
     EXPECT_EQ(t.at("H").read, 0);
     EXPECT_EQ(t.at("H").written, 0);
     EXPECT_EQ(t.at("X").read, p.x_bytes()) << "the residual finds X in L2";
@@ -146,7 +146,7 @@ TEST(ChainTraffic, IsNeverBelowItsBound) {
         if (i % 4 == 0) {
             ChainProduct a = first, b = second;
             a.tile_m = b.tile_m = 64, a.cluster_m = b.cluster_m = a.k_parts = b.k_parts = 1;
-            check(persistent_traffic(p, a, b, random.whole(1, p.m + 100), l2));
+            check(persistent_traffic(p, a, b, random.whole(1, p.m + 100), int(random.whole(2, 4)), l2));
             check(on_chip_traffic(p, {}, random.whole(1, 40), l2));
         }
     }

@@ -80,6 +80,34 @@ class TwoKernels final : public Runnable, public SeveralKernels {
     CompiledKernel first_, second_;
 };
 
+/// Both products in one kernel of their operation's.
+class OneKernelOfTwo final : public Runnable {
+  public:
+    OneKernelOfTwo(const Plan& plan, std::shared_ptr<const Runnable> kernel) : p_(typed(plan).problem), kernel_(std::move(kernel)) {}
+
+    KernelCode code() const override { return kernel_->code(); }
+    std::string ptx() const override { return kernel_->ptx(); }
+    std::size_t workspace_bytes() const override { return kernel_->workspace_bytes(); }
+    std::int64_t shared_bytes() const override { return kernel_->shared_bytes(); }
+    void load() const override { kernel_->load(); }
+
+    void launch(Stream stream, std::span<void* const> tensors, void* workspace) const override {
+        check_tensors(tensors, workspace);
+        // Rows of Y are stored while others' of X are still to be read.
+        const auto begin = [&](std::size_t i) { return reinterpret_cast<std::uintptr_t>(tensors[i]); };
+        if (begin(0) < begin(3) + std::uintptr_t(p_.y_bytes()) && begin(3) < begin(0) + std::uintptr_t(p_.x_bytes()))
+            throw RequestError("X and Y overlap; form persistent needs memory of its own for Y");
+        void* const plain[] = {tensors[0], tensors[1], tensors[2], tensors[3]};
+        void* const with_x[] = {tensors[0], tensors[1], tensors[2], tensors[0], tensors[3]};
+        if (p_.residual) kernel_->launch(stream, with_x, workspace);
+        else kernel_->launch(stream, plain, workspace);
+    }
+
+  private:
+    ChainProblem p_;
+    std::shared_ptr<const Runnable> kernel_;
+};
+
 /// A kernel in one context.
 struct Loaded {
     Function function;
@@ -162,6 +190,7 @@ class OnChip final : public Runnable {
 };
 
 bool is_on_chip(const Plan& plan) { return typed(plan).config.form == ChainForm::on_chip; }
+bool is_one_kernel(const Plan& plan) { return typed(plan).config.form == ChainForm::persistent; }
 
 Source on_chip_source(const Plan& plan) {
     const ChainPlan& own = typed(plan);
@@ -189,11 +218,15 @@ Sm90ChainConfig kernel_config(const ChainPlan& plan) {
 
 Source chain_source(const Plan& plan) {
     if (!plan.buildable) throw RequestError("not buildable: " + plan.why_not);
+    if (is_one_kernel(plan)) return on_device(*plan.parts.front().operation).source_as_one(plan.parts[0], plan.parts[1]);
     return is_on_chip(plan) ? on_chip_source(plan) : on_device(*plan.parts.front().operation).source(plan.parts.front());
 }
 
 std::shared_ptr<const Runnable> compiled_chain(const Plan& plan, const CompileOptions& options) {
     if (!plan.buildable) throw RequestError("not buildable: " + plan.why_not);
+    if (is_one_kernel(plan))
+        return std::make_shared<const OneKernelOfTwo>(
+            plan, on_device(*plan.parts.front().operation).compile_as_one(plan.parts[0], plan.parts[1], chunks_of(typed(plan).config), options));
     if (!is_on_chip(plan)) {
         const auto part = [&](std::size_t i) { return on_device(*plan.parts[i].operation).compile(plan.parts[i], options); };
         CompiledKernel first = part(0), second = part(1);
@@ -207,7 +240,7 @@ std::shared_ptr<const Runnable> compiled_chain(const Plan& plan, const CompileOp
 }
 
 std::string chain_code_key(const Plan& plan) {
-    if (is_on_chip(plan)) return cache_key(on_chip_source(plan)).hash;
+    if (is_on_chip(plan) || is_one_kernel(plan)) return cache_key(chain_source(plan)).hash;
     std::string key;
     for (const Plan& part : plan.parts) key += on_device(*part.operation).code_key(part);
     return key;

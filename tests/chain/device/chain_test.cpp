@@ -87,5 +87,20 @@ TEST_F(ChainTest, FormsSideBySide) {
     expect_right({.m = 9000, .d = 512, .ff = 1536, .act = ChainAct::silu, .residual = true}, {}, true, 2);
 }
 
+// Both products in one kernel: all rows at once and in chunks, few rows and many, whatever ends within a tile. Launched again and again.
+TEST_F(ChainTest, OneKernelOfBoth) {
+    const ChainRequest whole{.form = ChainForm::persistent};
+    for (const ChainAct act : {ChainAct::relu, ChainAct::swiglu})
+        for (const std::int64_t m : {1, 65, 3001})
+            for (const std::int64_t d : {64, 328, 1032})
+                expect_right({.m = m, .d = d, .ff = 3 * d + 8, .act = act, .residual = m > 1, .type = d == 328 ? Type::fp16 : Type::bf16}, whole, m > 65);
+    for (const int room : {2, 3})
+        for (const std::int64_t rows : {3000, 9000}) {
+            const ChainRequest chunks{.form = ChainForm::persistent, .chunk_rows = rows, .room_chunks = room};
+            expect_right({.m = 50001, .d = 256, .ff = 776, .act = ChainAct::relu, .residual = true}, chunks, true);
+            expect_right({.m = 40000, .d = 520, .ff = 1000, .act = ChainAct::swiglu}, chunks, true);
+        }
+}
+
 }  // namespace
 }  // namespace rooftile
