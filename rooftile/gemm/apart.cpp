@@ -147,10 +147,10 @@ struct Weighed {
     }
 };
 
-/// What the expression takes of all SMs where it is fused.
+/// What the expression takes of all SMs where it is fused; NaN: unknown.
 double spent_seconds(const GemmHardware& hw, const GemmProblem& p) {
     const double elements = double(p.batch) * double(p.m) * double(p.result_n());
-    return known_or(elements * p.epilogue->issue / (hw.issue_lanes * hw.sms * hw.clock_hz), 0) + known_or(p.epilogue->bytes / hw.dram_bandwidth, 0);
+    return elements * p.epilogue->issue / (hw.issue_lanes * hw.sms * hw.clock_hz) + p.epilogue->bytes / hw.dram_bandwidth;
 }
 
 double time_of(const Plan& plan) { return plan.time_us.value_or(INFINITY); }
@@ -167,7 +167,10 @@ Both plan_both(const std::shared_ptr<const Machine>& machine, const GemmProblem&
         if (products.plans.empty()) return {{}, products.refusal ? products.refusal->message : "the product has no plan"};
         PlanSet behind = plan_behind(problem, Type::fp32, machine);
         if (behind.plans.empty()) return {{}, behind.refusal ? behind.refusal->message : "no kernel computes the expression"};
-        return {joined(hardware_of(*machine, problem, request), problem, std::move(products.plans.front()), std::move(behind.plans.front())), {}};
+        Plan plan = joined(hardware_of(*machine, problem, request), problem, std::move(products.plans.front()), std::move(behind.plans.front()));
+        for (const std::string& key : behind.unknown)
+            if (std::find(plan.unknown.begin(), plan.unknown.end(), key) == plan.unknown.end()) plan.unknown.push_back(key);
+        return {std::move(plan), {}};
     } catch (const RequestError& error) { return {{}, error.what()}; }
 }
 

@@ -6,16 +6,18 @@
 
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
 #include "tests/core/example.hpp"
 
 namespace rooftile {
 namespace {
 
-PlanSet planned_as(const std::string& words, const char* machine = "h200-sxm") {
+PlanSet planned_on(Machine machine, const std::string& words) {
     const Given given = given_of(gemm_operation(), words);
-    return gemm_operation().derive(std::make_shared<const Machine>(machine_by_id(machine)), gemm_operation().problem(given),
+    return gemm_operation().derive(std::make_shared<const Machine>(std::move(machine)), gemm_operation().problem(given),
                                    gemm_operation().request(given, {.top = 4}));
 }
+PlanSet planned_as(const std::string& words, const char* machine = "h200-sxm") { return planned_on(machine_by_id(machine), words); }
 const Step* step_of(const Plan& plan, std::string_view quantity) {
     for (const Step& step : plan.derivation)
         if (step.quantity == quantity) return &step;
@@ -99,6 +101,22 @@ TEST(GemmApart, LaysGatesAndUpsAsTheyAre) {
     }
     p.ldc = 56;
     EXPECT_NE(product_alone(p).why_not.find("rows of the result lie apart"), std::string::npos);
+}
+
+// An expression whose issue slots nobody knows is not free.
+TEST(GemmApart, WeighsNothingAgainstWhatIsUnknown) {
+    Machine machine = machine_by_id("h200-sxm");
+    set_number(machine, "sm.partitions=unknown");
+    const std::string words = "--shape 4096x4096x4096 --epilogue d=gelu(acc+bias) --tensor bias:bf16[N]";
+    const PlanSet fused = planned_on(machine, words);
+    ASSERT_FALSE(fused.plans.empty());
+    EXPECT_TRUE(fused.plans.front().parts.empty());
+    for (const Input& input : step_of(fused.plans.front(), "epilogue_apart")->inputs)
+        if (input.name == "expression in the product") { EXPECT_FALSE(input.value); }
+    const PlanSet asked = planned_on(machine, words + " --epilogue-apart on");
+    ASSERT_EQ(asked.plans.size(), 1u);
+    const auto& unknown = asked.plans.front().unknown;
+    EXPECT_NE(std::find(unknown.begin(), unknown.end(), "sm.partitions"), unknown.end());
 }
 
 }  // namespace
