@@ -95,8 +95,10 @@ std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmReq
                        : request.pack_b.value_or(false)              ? "pack_b = 1"
                                                                      : nullptr;
     if (!what) return std::nullopt;
-    return Refusal{Reason::instruction,
-                   fmt::format("{} is of the Hopper kernel alone; {} has none", what, machine.id), 1, 0};
+    const GemmKernel& best = best_gemm_kernel(machine);
+    const std::string why = best.name() == "sm90_gemm" ? fmt::format("is of {} alone, which {} runs; take that kernel or leave it off", best.name(), machine.id)
+                                                       : fmt::format("is of the Hopper kernel alone; {} has none", machine.id);
+    return Refusal{Reason::instruction, fmt::format("{} {}", what, why), 1, 0};
 }
 
 std::optional<Refusal> refuse_copies(const GemmProblem& problem) {
