@@ -160,14 +160,16 @@ struct Both {
     std::optional<Plan> plan;
     std::string why_not;
 };
-Both plan_both(const std::shared_ptr<const Machine>& machine, const GemmProblem& problem, const GemmProblem& product, GemmRequest request) {
+/// `problem` as it is given, `one` the product that it is computed as.
+Both plan_both(const std::shared_ptr<const Machine>& machine, const GemmHardware& hw, const GemmProblem& problem, const GemmProblem& one,
+               const GemmProblem& product, GemmRequest request) {
     request.top = 1, request.epilogue_apart.reset();
     try {
         PlanSet products = gemm_plan_set(derive(machine, product, request));
         if (products.plans.empty()) return {{}, products.refusal ? products.refusal->message : "the product has no plan"};
-        PlanSet behind = plan_behind(problem, Type::fp32, machine);
+        PlanSet behind = plan_behind(one, Type::fp32, machine);
         if (behind.plans.empty()) return {{}, behind.refusal ? behind.refusal->message : "no kernel computes the expression"};
-        Plan plan = joined(hardware_of(*machine, problem, request), problem, std::move(products.plans.front()), std::move(behind.plans.front()));
+        Plan plan = joined(hw, problem, std::move(products.plans.front()), std::move(behind.plans.front()));
         for (const std::string& key : behind.unknown)
             if (std::find(plan.unknown.begin(), plan.unknown.end(), key) == plan.unknown.end()) plan.unknown.push_back(key);
         return {std::move(plan), {}};
@@ -193,7 +195,8 @@ void put_first(PlanSet& set, Plan plan, int top) {
 void weigh_apart(PlanSet& set, const std::shared_ptr<const Machine>& machine, const GemmProblem& problem, const GemmRequest& request) {
     const bool asked = request.epilogue_apart.value_or(false);
     if (!problem.epilogue || (request.epilogue_apart && !asked)) return;
-    const ProductAlone alone = product_alone(problem);
+    const GemmProblem one = as_one_product(problem);
+    const ProductAlone alone = product_alone(one);
     const auto refuse = [&](const std::string& why) {
         set.plans.clear();
         set.refusal = Refusal{Reason::instruction, "epilogue_apart: " + why, 1, 0};
@@ -209,11 +212,11 @@ void weigh_apart(PlanSet& set, const std::shared_ptr<const Machine>& machine, co
         if (asked) refuse("a product alone stores its sums in fp32, which only sm90_gemm does so far" + instead);
         return;
     }
-    const GemmHardware hw = hardware_of(*machine, problem, request);
-    Weighed weighed{alone.between_bytes(), least_behind(hw, problem, alone) * 1e6, spent_seconds(hw, problem) * 1e6};
+    const GemmHardware hw = hardware_of(*machine, one, request);
+    Weighed weighed{alone.between_bytes(), least_behind(hw, one, alone) * 1e6, spent_seconds(hw, one) * 1e6};
     const double fused_us = set.plans.empty() ? std::nan("") : set.plans.front().time_us.value_or(std::nan(""));
     Both both;
-    if (asked || set.plans.empty() || weighed.behind_us < 2 * weighed.spent_us) both = plan_both(machine, problem, alone.problem, request);
+    if (asked || set.plans.empty() || weighed.behind_us < 2 * weighed.spent_us) both = plan_both(machine, hw, problem, one, alone.problem, request);
     if (asked && !both.plan) return refuse(both.why_not);
     if (both.plan) {
         weighed.planned = true;

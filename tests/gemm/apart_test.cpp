@@ -72,6 +72,19 @@ TEST(GemmApart, IsTheOnlyOneWhereTheKernelTakesNoPairs) {
     EXPECT_NE(none.refusal->message.find("give B k-major"), std::string::npos) << none.refusal->message;
 }
 
+// Of a batch that is one product, that product's: the plan keeps the batch, and takes the time that the one takes.
+TEST(GemmApart, IsOfTheOneProductThatABatchIs) {
+    const std::string words = "--b-major n --epilogue d=silu(gate)*up --pairs split";
+    const PlanSet batch = planned_as("--batch 8 --shape 64x1024x512 --stride-b 0 " + words), one = planned_as("--shape 512x1024x512 " + words);
+    ASSERT_EQ(batch.plans.size(), 1u) << (batch.refusal ? batch.refusal->message : "");
+    const Plan& plan = batch.plans.front();
+    ASSERT_EQ(plan.parts.size(), 2u);
+    EXPECT_EQ(plan.problem.own.as<GemmProblem>().batch, 8);
+    EXPECT_EQ(plan.parts[0].problem.own.as<GemmProblem>().m, 512);
+    EXPECT_EQ(plan.time_us, one.plans.front().time_us);
+    EXPECT_EQ(plan.launches.front().workspace_bytes, one.plans.front().launches.front().workspace_bytes);
+}
+
 // No advice on types: bf16 is what was asked for, and sums are fp32 because the second launch reads them.
 TEST(GemmApart, IsSm90GemmsAndSaysWhatElseThereIs) {
     for (const char* machine : {"a100-80-sxm", "rtx4090", "b200"}) {
