@@ -99,6 +99,17 @@ TEST(GemmApart, IsSm90GemmsAndSaysWhatElseThereIs) {
     }
 }
 
+// Where no kernel takes pairs, what is advised can be planned.
+TEST(GemmApart, WhatIsAdvisedInThePlaceOfPairsWorks) {
+    const auto why = [](const std::string& words) { return planned_as("--shape 512x1024x512 --epilogue d=silu(gate)*up " + words, "rtx4090").refusal->message; };
+    EXPECT_EQ(why("--pairs interleaved"), "pairs interleaved: sm90_gemm's so far; here plan gates and ups as two products of 512 columns with ldb = 1024, and the "
+                                          "expression by fuse behind them");
+    EXPECT_EQ(why("--pairs split"), "pairs split: sm90_gemm's so far; here plan gates and ups as two products of 512 columns, and the expression by fuse behind them");
+    EXPECT_NE(why("--pairs interleaved --b-major n").find("of a B that is k-major"), std::string::npos);
+    EXPECT_FALSE(planned_as("--shape 512x512x512 --ldb 1024", "rtx4090").plans.empty());
+    EXPECT_FALSE(planned_as("--shape 512x512x512 --ldb 1024 --b-major n", "rtx4090").plans.empty());  // split, along N
+}
+
 TEST(GemmApart, LaysGatesAndUpsAsTheyAre) {
     GemmProblem p = gemm_problem(64, 96, 128);
     p.ldc = 48;
