@@ -48,7 +48,7 @@ GemmHardware hardware_of(const Machine& machine, const GemmProblem& p, const Gem
 /// Another plan of both launches; `behind` is of the expression.
 Plan joined(const GemmHardware& hw, const GemmProblem& problem, Plan product, Plan behind) {
     GemmPlan own = product.own.as<GemmPlan>();
-    const std::int64_t between = between_bytes(own.problem);
+    const std::int64_t between = between_bytes(own.problem), sums = std::int64_t(own.problem.c_bytes());
     own.problem = problem;
     own.config.epilogue_apart = true;
     own.buildable = product.buildable && behind.buildable;
@@ -56,7 +56,7 @@ Plan joined(const GemmHardware& hw, const GemmProblem& problem, Plan product, Pl
     const std::optional<double> both = product.time_us && behind.time_us ? std::optional(*product.time_us + *behind.time_us) : std::nullopt;
     own.prediction.time_us = both;
     own.prediction.tflops = both ? std::optional(problem.flops().value / *both / 1e6) : std::nullopt;
-    if (own.prediction.moved_bytes) own.prediction.moved_bytes = std::int64_t(problem.compulsory_bytes().value) + 2 * between;
+    if (own.prediction.moved_bytes) own.prediction.moved_bytes = std::int64_t(problem.compulsory_bytes().value) + 2 * sums;
     const auto behind_bytes = find_as<std::int64_t>(behind.operation->prediction_record(behind), "dram_bytes");
     if (own.prediction.dram_bytes && behind_bytes) own.prediction.dram_bytes = *own.prediction.dram_bytes + *behind_bytes;
     own.prediction.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, problem));
