@@ -45,11 +45,11 @@ GemmHardware hardware_of(const Machine& machine, const GemmProblem& p, const Gem
     return gemm_hardware(machine, kernel.instruction(machine, p.a_type), p.a_type, unknown);
 }
 
-/// Another plan of both launches; `behind` is of the expression.
-Plan joined(const GemmHardware& hw, const GemmProblem& problem, Plan product, Plan behind) {
+/// Another plan of both launches; `behind` is of the expression. `problem` as it is given, `one` the product that it is computed as.
+Plan joined(const GemmHardware& hw, const GemmProblem& problem, const GemmProblem& one, Plan product, Plan behind) {
     GemmPlan own = product.own.as<GemmPlan>();
     const std::int64_t between = between_bytes(own.problem), sums = std::int64_t(own.problem.c_bytes());
-    own.problem = problem;
+    own.problem = one;
     own.config.epilogue_apart = true;
     own.buildable = product.buildable && behind.buildable;
     own.why_not = product.buildable ? behind.why_not : product.why_not;
@@ -160,7 +160,6 @@ struct Both {
     std::optional<Plan> plan;
     std::string why_not;
 };
-/// `problem` as it is given, `one` the product that it is computed as.
 Both plan_both(const std::shared_ptr<const Machine>& machine, const GemmHardware& hw, const GemmProblem& problem, const GemmProblem& one,
                const GemmProblem& product, GemmRequest request) {
     request.top = 1, request.epilogue_apart.reset();
@@ -169,7 +168,7 @@ Both plan_both(const std::shared_ptr<const Machine>& machine, const GemmHardware
         if (products.plans.empty()) return {{}, products.refusal ? products.refusal->message : "the product has no plan"};
         PlanSet behind = plan_behind(one, Type::fp32, machine);
         if (behind.plans.empty()) return {{}, behind.refusal ? behind.refusal->message : "no kernel computes the expression"};
-        Plan plan = joined(hw, problem, std::move(products.plans.front()), std::move(behind.plans.front()));
+        Plan plan = joined(hw, problem, one, std::move(products.plans.front()), std::move(behind.plans.front()));
         for (const std::string& key : behind.unknown)
             if (std::find(plan.unknown.begin(), plan.unknown.end(), key) == plan.unknown.end()) plan.unknown.push_back(key);
         return {std::move(plan), {}};

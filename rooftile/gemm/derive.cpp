@@ -270,7 +270,6 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
                 result.notes.push_back(fmt::format("the {} products share B, and their rows lie evenly: planned and computed as one product of {} rows", given.batch, problem.m));
             if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>) {
                 result.tensor_peak = tensor_peak(r);
-                for (GemmPlan& plan : result.plans) plan.problem = given;
             }
         },
         out);

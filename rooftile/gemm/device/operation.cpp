@@ -49,7 +49,6 @@ class GemmRunnable final : public Runnable {
 /// the workspace.
 class ApartGemm final : public Runnable {
   public:
-    /// `problem`: as it is computed, of a batch maybe one product.
     ApartGemm(const GemmProblem& problem, CompiledKernel product, CompiledKernel behind)
         : problem_(problem), product_(std::move(product)), behind_(std::move(behind)),
           between_(std::size_t(between_bytes(product_.plan().own.as<GemmPlan>().problem))) {}
@@ -129,7 +128,7 @@ class GemmOnDevice final : public DeviceOperation {
         const auto& own = plan.own.as<GemmPlan>();
         if (!own.config.epilogue_apart) return compiled(plan, rooftile::compile(own, options));
         CompiledKernel product = rooftile::compile(plan.parts.at(0), options), behind = rooftile::compile(plan.parts.at(1), options);
-        return {plan, std::make_shared<const ApartGemm>(as_one_product(own.problem), std::move(product), std::move(behind))};
+        return {plan, std::make_shared<const ApartGemm>(own.problem, std::move(product), std::move(behind))};
     }
     Source source(const Plan& plan) const override {
         if (!plan.parts.empty()) return source(plan.parts.front());
