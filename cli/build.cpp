@@ -33,7 +33,8 @@ Json document_of(const CompiledKernel& kernel, const PlanSet& plans, DocumentCon
     return out;
 }
 
-std::string text_of(const CompiledKernel& kernel, const PlanSet& plans, const Terminal& terminal) {
+/// With the plans' notes but for `said`, which stands elsewhere.
+std::string text_of(const CompiledKernel& kernel, const PlanSet& plans, const std::string& said, const Terminal& terminal) {
     const Operation& operation = *plans.problem.operation;
     const KernelCode& code = kernel.code();
     const std::vector<KernelCode> codes = codes_of(kernel);
@@ -54,10 +55,13 @@ std::string text_of(const CompiledKernel& kernel, const PlanSet& plans, const Te
                        ""});
     entries.push_back({"hash", code.hash, ""});
     const std::string name = "  " + wrapped(displayable(code.name), terminal.prose() - 4, 4);
+    std::string notes;
+    for (const std::string& note : plans.notes)
+        if (note != said) notes += (notes.empty() ? "\n" : "") + entry("note", note, terminal);
     return operation.heading(plans.problem, plans.machine_id, plans.machine_name, terminal) + "\n"
            + terminal.paint(fmt::format("plan {}: {}", kernel.plan().rank, operation.label(kernel.plan())),
                             Tone::strong)
-           + "\n\n" + entries_text(entries, 2, terminal) + "\n" + name + "\n";
+           + "\n\n" + entries_text(entries, 2, terminal) + "\n" + name + "\n" + notes;
 }
 
 /// Source, PTX and SASS, which take the place of the summary; empty where none was asked for or could be had.
@@ -103,7 +107,7 @@ int build(const Operation& operation, const Given& given, const OutputFlags& out
         return int(ExitCode::done);
     }
     std::string text = listing_of(kernel, given);
-    if (text.empty()) text = text_of(kernel, plans, terminal_for(output));
+    if (text.empty()) text = text_of(kernel, plans, target.note, terminal_for(output));
     write_result(text, output);
     if (!target.note.empty()) say(target.note);
     return int(ExitCode::done);

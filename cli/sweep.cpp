@@ -68,12 +68,12 @@ SweepRequest request_of(const Given& given) {
     return request;
 }
 
-/// What an operation says of the law any is told of the flag that asked for it.
-void check_law(const Operation& operation, const SweepRequest& request, const Given& given) {
-    if (request.law.law != "any") return;
+/// The law that is drawn by. What an operation says of the law any is told of the flag that asked for it.
+DrawLaw law_of(const Operation& operation, const SweepRequest& request, const Given& given) {
     try {
-        operation.law(request.law);
+        return operation.law(request.law);
     } catch (const RequestError& error) {
+        if (request.law.law != "any") throw;
         throw RequestError(fmt::format("{}: {}", given.has("any_alignment") ? given.name("any_alignment") : given.name("law") + " any", error.what()));
     }
 }
@@ -157,7 +157,7 @@ int sweep(const Operation& operation, const Given& asked, const OutputFlags& out
     checked_format(output);
     check_together(asked, output);
     const SweepRequest request = request_of(asked);
-    check_law(operation, request, asked);
+    const DrawLaw law = law_of(operation, request, asked);
     const Suite suite = filtered(swept_suite(operation, request), asked.text("filter"));
     if (asked.has("save")) {
         OutputFlags file;
@@ -168,7 +168,7 @@ int sweep(const Operation& operation, const Given& asked, const OutputFlags& out
     }
     if (asked.has("plan_only")) return plan_all(suite, asked, output, invocation);
     Given given = asked;
-    given.add_default("mode", name_of(operation.law(request.law).mode));
+    given.add_default("mode", name_of(law.mode));
     given.add_default("seed", std::to_string(request.seed));
     const int code = measure_problems(suite, MeasureFlags(given, output), invocation, sweep_top);
     SuiteRecord record = read_suite_record(read_whole_file(output.file), output.file);

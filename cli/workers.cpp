@@ -33,7 +33,7 @@ int simulate(const Given& given, const OutputFlags& output, const Invocation& in
     const std::vector<WorkerStage> stages = stages_of(*target.machine, tile);
     const WorkersRun runs[] = {simulate_workers(stages, 1, Phase::apart, in_flight), simulate_workers(stages, 2, Phase::together, in_flight),
                                simulate_workers(stages, 2, Phase::apart, in_flight)};
-    const double ceiling = workers_ceiling(stages);
+    const double ceiling = workers_ceiling(stages, in_flight);
     const auto gain = [&](const WorkersRun& run) { return runs[0].cycles_per_block / run.cycles_per_block; };
     if (format != Format::text) {
         Json listed = Json::array(), simulated = Json::array();
@@ -76,7 +76,7 @@ int simulate(const Given& given, const OutputFlags& output, const Invocation& in
     write_result(fmt::format("{} tile {}x{}, {} {}, on {}  {}\n\n", works[int(tile.work)], tile.m, tile.n, tile.work == Work::softmax ? "dim" : "K", tile.dim,
                              target.machine->id, target.machine->name)
                      + parts.text(terminal) + "\n" + table.text(terminal) + "\n"
-                     + entry("ceiling", fmt::format("{}: products and function over the longer [M38]", number_text(ceiling, 4)), terminal),
+                     + entry("ceiling", fmt::format("{}: products, function, and copies that nothing hides, over the longest unit [M38]", number_text(ceiling, 4)), terminal),
                  output);
     return int(ExitCode::done);
 }

@@ -121,9 +121,7 @@ struct EpilogueSums {
     /// Of the staged operand's element in that row and column of what the warpgroup stores.
     __device__ unsigned staged(int row, int column) const {
         constexpr int row_bytes = C.epilogue_columns() * C.result_bytes();
-        const unsigned at = target.operand + (row - target.operand_row) * row_bytes + (column - target.operand_column) * C.result_bytes();
-        constexpr unsigned swizzle_mask = C.epilogue_swizzle_bytes() > 0 ? C.epilogue_swizzle_bytes() / 16 - 1 : 0;
-        return at ^ ((at >> 7 & swizzle_mask) << 4);
+        return swizzled<C>(target.operand + (row - target.operand_row) * row_bytes + (column - target.operand_column) * C.result_bytes());
     }
 };
 

@@ -164,6 +164,14 @@ __device__ void follow_operand(const Sm90Target<C>& target, int s) {
         ask_for_operand<C>(target, s + Sm90GemmConfig::epilogue_tiles_in_flight, target.epilogue_tile);
 }
 
+/// Where a byte of an epilogue tile lies that would be at `at` if rows lay as they are: 16-byte chunks of a row, xored with address bits 7
+/// to 9. A tile, and a warp's share of one, begins where these are those of its first row.
+template <Sm90GemmConfig C>
+__device__ inline unsigned swizzled(unsigned at) {
+    constexpr unsigned mask = C.epilogue_swizzle_bytes() > 0 ? C.epilogue_swizzle_bytes() / 16 - 1 : 0;
+    return at ^ ((at >> 7 & mask) << 4);
+}
+
 /// A warp's share of an epilogue tile, [warp_rows][epilogue_columns], to `to`. `i`: of the tile's 64-row wgmmas; `half`: which rows
 /// of the warp's 16; `column`: of the tile.
 template <Sm90GemmConfig C, class Sums>
@@ -174,18 +182,15 @@ __device__ void write_epilogue_tile(unsigned to, const Sums& sums, int i, int ha
     if constexpr (C.c_type == Type::fp32) {
         float values[epilogue_columns / 2];  // a thread has two neighbours of each eight, in two rows
         sums.take(values, i, column / 2);
-        constexpr unsigned swizzle_mask = row_bytes / 16 - 1;
 #pragma unroll
         for (int e = 0; e < epilogue_columns / 2; e += 2) {
             const int row = lane / 4 + e / 2 % 2 * 8, x = e / 4 * 8 + lane % 4 * 2;
-            const unsigned at = to + row * row_bytes + x * 4;
-            ptx::store_shared_2(at ^ ((at >> 7 & swizzle_mask) << 4), &values[e]);
+            ptx::store_shared_2(swizzled<C>(to + row * row_bytes + x * 4), &values[e]);
         }
     } else if constexpr (C.result_bytes() == 1) {
         // Two bytes a thread of each eight columns. Neighbours give each other theirs of every other eight, and write words.
         unsigned pairs[epilogue_columns / 4];
         sums.pairs(pairs, i, column / 2);
-        constexpr unsigned swizzle_mask = C.epilogue_swizzle_bytes() > 0 ? row_bytes / 16 - 1 : 0;
         const bool odd = lane % 2 != 0;
 #pragma unroll
         for (int e = 0; e < epilogue_columns / 4; e += 4) {
@@ -194,8 +199,7 @@ __device__ void write_epilogue_tile(unsigned to, const Sums& sums, int i, int ha
                 const unsigned first = pairs[e + down], second = pairs[e + 2 + down];
                 const unsigned other = __shfl_xor_sync(0xffffffffu, odd ? first : second, 1);
                 const unsigned word = odd ? other | second << 16 : first | other << 16;
-                const unsigned at = to + (lane / 4 + 8 * down) * row_bytes + e * 4 + (odd ? 8 : 0) + lane % 4 / 2 * 4;
-                ptx::store_shared(at ^ ((at >> 7 & swizzle_mask) << 4), word);
+                ptx::store_shared(swizzled<C>(to + (lane / 4 + 8 * down) * row_bytes + e * 4 + (odd ? 8 : 0) + lane % 4 / 2 * 4), word);
             }
         }
     } else if constexpr (C.wide_epilogue_tiles()) {
@@ -218,13 +222,10 @@ __device__ void write_epilogue_tile(unsigned to, const Sums& sums, int i, int ha
         if constexpr (epilogue_columns == 8) {
             ptx::store_matrix_x2(to + row * row_bytes, pairs[0], pairs[1]);
         } else {
-            // 16-byte chunks of a row, xored with address bits 7-9. An epilogue tile begins where these are those of `to`.
-            constexpr unsigned swizzle_mask = row_bytes / 16 - 1;
 #pragma unroll
             for (int j = 0; j < epilogue_columns; j += 16) {
                 const unsigned* d = &pairs[j / 4];
-                const unsigned at = to + row * row_bytes + (j * 2 + lane / 16 * 16);
-                ptx::store_matrix_x4(at ^ ((at >> 7 & swizzle_mask) << 4), d[0], d[1], d[2], d[3]);
+                ptx::store_matrix_x4(swizzled<C>(to + row * row_bytes + (j * 2 + lane / 16 * 16)), d[0], d[1], d[2], d[3]);
             }
         }
     }
@@ -318,11 +319,7 @@ __device__ void write_turned_pairs(unsigned to, const Sums& sums, int i, int row
         unsigned pairs[steps];
         sums.template pairs<2>(pairs, i, row / 2);
         if constexpr (C.operand_staged) __syncwarp();
-        constexpr unsigned swizzle_mask = row_bytes / 16 - 1;
-        const auto at = [&](int step) {  // of this lane's row of it
-            const unsigned of_row = to + (step * 8 + lane % 8) * row_bytes + warp * 16;
-            return of_row ^ ((of_row >> 7 & swizzle_mask) << 4);
-        };
+        const auto at = [&](int step) { return swizzled<C>(to + (step * 8 + lane % 8) * row_bytes + warp * 16); };  // of this lane's row of it
 #pragma unroll
         for (int e = 0; e + 4 <= steps; e += 4)
             ptx::store_matrix_x4_transposed(at(e + lane / 8), pairs[e], pairs[e + 1], pairs[e + 2], pairs[e + 3]);

@@ -45,18 +45,18 @@ GemmHardware hardware_of(const Machine& machine, const GemmProblem& p, const Gem
     return gemm_hardware(machine, kernel.instruction(machine, p.a_type), p.a_type, unknown);
 }
 
-/// Another plan of both launches; `behind` is of the expression.
-Plan joined(const GemmHardware& hw, const GemmProblem& problem, Plan product, Plan behind) {
+/// Another plan of both launches; `behind` is of the expression. `problem` as it is given, `one` the product that it is computed as.
+Plan joined(const GemmHardware& hw, const GemmProblem& problem, const GemmProblem& one, Plan product, Plan behind) {
     GemmPlan own = product.own.as<GemmPlan>();
-    const std::int64_t between = between_bytes(own.problem);
-    own.problem = problem;
+    const std::int64_t between = between_bytes(own.problem), sums = std::int64_t(own.problem.c_bytes());
+    own.problem = one;
     own.config.epilogue_apart = true;
     own.buildable = product.buildable && behind.buildable;
     own.why_not = product.buildable ? behind.why_not : product.why_not;
     const std::optional<double> both = product.time_us && behind.time_us ? std::optional(*product.time_us + *behind.time_us) : std::nullopt;
     own.prediction.time_us = both;
     own.prediction.tflops = both ? std::optional(problem.flops().value / *both / 1e6) : std::nullopt;
-    if (own.prediction.moved_bytes) own.prediction.moved_bytes = std::int64_t(problem.compulsory_bytes().value) + 2 * between;
+    if (own.prediction.moved_bytes) own.prediction.moved_bytes = std::int64_t(problem.compulsory_bytes().value) + 2 * sums;
     const auto behind_bytes = find_as<std::int64_t>(behind.operation->prediction_record(behind), "dram_bytes");
     if (own.prediction.dram_bytes && behind_bytes) own.prediction.dram_bytes = *own.prediction.dram_bytes + *behind_bytes;
     own.prediction.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, problem));
@@ -147,10 +147,10 @@ struct Weighed {
     }
 };
 
-/// What the expression takes of all SMs where it is fused.
+/// What the expression takes of all SMs where it is fused; NaN: unknown.
 double spent_seconds(const GemmHardware& hw, const GemmProblem& p) {
     const double elements = double(p.batch) * double(p.m) * double(p.result_n());
-    return known_or(elements * p.epilogue->issue / (hw.issue_lanes * hw.sms * hw.clock_hz), 0) + known_or(p.epilogue->bytes / hw.dram_bandwidth, 0);
+    return elements * p.epilogue->issue / (hw.issue_lanes * hw.sms * hw.clock_hz) + p.epilogue->bytes / hw.dram_bandwidth;
 }
 
 double time_of(const Plan& plan) { return plan.time_us.value_or(INFINITY); }
@@ -160,14 +160,18 @@ struct Both {
     std::optional<Plan> plan;
     std::string why_not;
 };
-Both plan_both(const std::shared_ptr<const Machine>& machine, const GemmProblem& problem, const GemmProblem& product, GemmRequest request) {
+Both plan_both(const std::shared_ptr<const Machine>& machine, const GemmHardware& hw, const GemmProblem& problem, const GemmProblem& one,
+               const GemmProblem& product, GemmRequest request) {
     request.top = 1, request.epilogue_apart.reset();
     try {
         PlanSet products = gemm_plan_set(derive(machine, product, request));
         if (products.plans.empty()) return {{}, products.refusal ? products.refusal->message : "the product has no plan"};
-        PlanSet behind = plan_behind(problem, Type::fp32, machine);
+        PlanSet behind = plan_behind(one, Type::fp32, machine);
         if (behind.plans.empty()) return {{}, behind.refusal ? behind.refusal->message : "no kernel computes the expression"};
-        return {joined(hardware_of(*machine, problem, request), problem, std::move(products.plans.front()), std::move(behind.plans.front())), {}};
+        Plan plan = joined(hw, problem, one, std::move(products.plans.front()), std::move(behind.plans.front()));
+        for (const std::string& key : behind.unknown)
+            if (std::find(plan.unknown.begin(), plan.unknown.end(), key) == plan.unknown.end()) plan.unknown.push_back(key);
+        return {std::move(plan), {}};
     } catch (const RequestError& error) { return {{}, error.what()}; }
 }
 
@@ -190,7 +194,8 @@ void put_first(PlanSet& set, Plan plan, int top) {
 void weigh_apart(PlanSet& set, const std::shared_ptr<const Machine>& machine, const GemmProblem& problem, const GemmRequest& request) {
     const bool asked = request.epilogue_apart.value_or(false);
     if (!problem.epilogue || (request.epilogue_apart && !asked)) return;
-    const ProductAlone alone = product_alone(problem);
+    const GemmProblem one = as_one_product(problem);
+    const ProductAlone alone = product_alone(one);
     const auto refuse = [&](const std::string& why) {
         set.plans.clear();
         set.refusal = Refusal{Reason::instruction, "epilogue_apart: " + why, 1, 0};
@@ -206,11 +211,11 @@ void weigh_apart(PlanSet& set, const std::shared_ptr<const Machine>& machine, co
         if (asked) refuse("a product alone stores its sums in fp32, which only sm90_gemm does so far" + instead);
         return;
     }
-    const GemmHardware hw = hardware_of(*machine, problem, request);
-    Weighed weighed{alone.between_bytes(), least_behind(hw, problem, alone) * 1e6, spent_seconds(hw, problem) * 1e6};
+    const GemmHardware hw = hardware_of(*machine, one, request);
+    Weighed weighed{alone.between_bytes(), least_behind(hw, one, alone) * 1e6, spent_seconds(hw, one) * 1e6};
     const double fused_us = set.plans.empty() ? std::nan("") : set.plans.front().time_us.value_or(std::nan(""));
     Both both;
-    if (asked || set.plans.empty() || weighed.behind_us < 2 * weighed.spent_us) both = plan_both(machine, problem, alone.problem, request);
+    if (asked || set.plans.empty() || weighed.behind_us < 2 * weighed.spent_us) both = plan_both(machine, hw, problem, one, alone.problem, request);
     if (asked && !both.plan) return refuse(both.why_not);
     if (both.plan) {
         weighed.planned = true;

@@ -222,8 +222,9 @@ void time(DerivationWriter& w) {
         }
         store.push_back(Derivation::given("the expression", epilogue_cycles(w.hw(), tile, w.problem()), "cycles", "computed"));
     }
+    const bool told = !std::isnan(epilogue_issue_cycles(w.hw(), tile, w.problem()));
     w.steps.add(
-        "epilogue_cycles", std::move(leaves), std::move(store), t.epilogue, "cycles",
+        "epilogue_cycles", std::move(leaves), std::move(store), told ? t.epilogue : unknown_number, "cycles",
         tile.epilogue_overlapped ? "beside the next tile's products; after the last tile it shows once"
         : tile.ctas_per_sm > 1   ? "shows where the other CTA's ring does not keep the matrix units busy"
                                  : "shows: nobody multiplies meanwhile");

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/machine/query.hpp"
+#include "rooftile/machine/reader.hpp"
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/gemm/derivation.hpp"
 #include "rooftile/gemm/kernel.hpp"
@@ -239,6 +240,8 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     const std::string instruction = kernel.instruction(machine, problem.a_type);
     std::vector<std::string> unknown;
     GemmHardware hw = gemm_hardware(machine, instruction, problem.a_type, unknown);
+    // Beside products the schedulers' lanes are asked for by expressions and promoted sums: elsewhere nobody misses them.
+    if (problem.epilogue || problem.promoted()) MachineReader(machine, {}, &unknown).count("sm.partitions");
     if (request.programmatic_launch == false) hw = launched_apart(hw);
     const std::vector<PackedOperands> packings = kernel.packings(problem, request, hw);
     const GemmHardware apart = hw;
@@ -267,7 +270,6 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
                 result.notes.push_back(fmt::format("the {} products share B, and their rows lie evenly: planned and computed as one product of {} rows", given.batch, problem.m));
             if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>) {
                 result.tensor_peak = tensor_peak(r);
-                for (GemmPlan& plan : result.plans) plan.problem = given;
             }
         },
         out);

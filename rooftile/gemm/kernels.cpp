@@ -47,6 +47,22 @@ std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& pr
                    1, 0};
 }
 
+namespace {
+
+/// What reads the sums behind a product takes dense tensors: no columns of gates between those of ups.
+Refusal refuse_pairs(const GemmProblem& p) {
+    const bool interleaved = p.pairs() == Pairs::interleaved;
+    const std::string lines = !interleaved              ? ""
+                              : p.b_major == Major::k ? fmt::format(" with ldb = {}", 2 * p.ldb)
+                                                      : " of a B that is k-major (along these lines gates lie between ups)";
+    return {Reason::instruction,
+            fmt::format("pairs {}: sm90_gemm's so far; here plan gates and ups as two products of {} columns{}, and the expression by fuse behind them",
+                        name_of(p.pairs()), p.n / 2, lines),
+            1, 0};
+}
+
+}  // namespace
+
 std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem) {
     if (is_fp8(problem.a_type) || problem.c_type != problem.a_type)
         return Refusal{Reason::instruction,
@@ -55,11 +71,7 @@ std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem) {
                        1, 0};
     if (problem.groups)
         return Refusal{Reason::instruction, "groups are sm90_gemm's so far; launch the products one by one", double(problem.groups->count()), 1};
-    if (problem.pairs() != Pairs::none)
-        return Refusal{Reason::instruction,
-                       fmt::format("pairs {}: sm90_gemm's so far; here plan the product without an epilogue, and its expression by fuse behind it",
-                                   name_of(problem.pairs())),
-                       1, 0};
+    if (problem.pairs() != Pairs::none) return refuse_pairs(problem);
     if (problem.results() > 1)
         return Refusal{Reason::instruction,
                        fmt::format("{} results: several are sm90_gemm's so far; here an epilogue has one, and fuse behind the product makes the others", problem.results()),
@@ -95,8 +107,10 @@ std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmReq
                        : request.pack_b.value_or(false)              ? "pack_b = 1"
                                                                      : nullptr;
     if (!what) return std::nullopt;
-    return Refusal{Reason::instruction,
-                   fmt::format("{} is of the Hopper kernel alone; {} has none", what, machine.id), 1, 0};
+    const GemmKernel& best = best_gemm_kernel(machine);
+    const std::string why = best.name() == "sm90_gemm" ? fmt::format("is of {} alone, which {} runs; take that kernel or leave it off", best.name(), machine.id)
+                                                       : fmt::format("is of the Hopper kernel alone; {} has none", machine.id);
+    return Refusal{Reason::instruction, fmt::format("{} {}", what, why), 1, 0};
 }
 
 std::optional<Refusal> refuse_copies(const GemmProblem& problem) {

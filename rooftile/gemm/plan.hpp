@@ -108,7 +108,7 @@ struct GemmPlan {
     bool buildable = false;
     std::string why_not;  ///< where not buildable
     std::string arch;     ///< of the machine: "sm_90"; empty where it names none
-    GemmProblem problem;
+    GemmProblem problem;  ///< that the kernel computes: a batch that is one product as that product
     GemmConfig config;
     Resources resources;
     Prediction prediction;

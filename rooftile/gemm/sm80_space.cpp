@@ -88,7 +88,7 @@ Sm80GemmConfig sm80_config(const GemmProblem& p, const GemmCandidate& c, int sta
 }
 
 Sm80GemmConfig sm80_config(const GemmPlan& plan) {
-    return sm80_config(as_one_product(plan.problem), candidate_of(plan.config), plan.config.stages);
+    return sm80_config(plan.problem, candidate_of(plan.config), plan.config.stages);
 }
 
 Constraint Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,

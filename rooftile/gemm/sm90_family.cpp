@@ -114,7 +114,7 @@ Sm90GemmConfig kernel_config(const GemmPlan& plan) {
     const GemmConfig& c = plan.config;
     const RegisterSplit registers{0, static_cast<int>(plan.resources.producer_registers.value_or(0)),
                                   static_cast<int>(plan.resources.consumer_registers.value_or(0))};
-    Sm90GemmConfig config = kernel_config(as_one_product(plan.problem), candidate_of(c), c.stages, registers);
+    Sm90GemmConfig config = kernel_config(plan.problem, candidate_of(c), c.stages, registers);
     config.load_policy = c.a_policy != CachePolicy::normal || c.b_policy != CachePolicy::normal;
     config.store_policy = config.tma_store && c.c_policy != CachePolicy::normal;
     config.dynamic_scheduler = c.dynamic_scheduler;

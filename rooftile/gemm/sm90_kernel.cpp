@@ -149,7 +149,7 @@ class Sm90Gemm final : public GemmKernel {
         if (auto why = refuse_type(machine, problem)) return why;
         if (auto why = refuse_groups(problem, request)) return why;
         if (request.dynamic_scheduler.value_or(false) && problem.batch == 1 && !problem.groups)
-            return Refusal{Reason::instruction, "dynamic_scheduler: of a batch or groups alone so far; leave it off", 1, 0};
+            return Refusal{Reason::instruction, "dynamic_scheduler: so far of groups, or of a batch that is not computed as one product, as one that shares B is; leave it off", 1, 0};
         if (auto why = refuse_pieces(machine, problem, request)) return why;
         if (auto why = refuse_bytes(problem, request)) return why;
         if (auto why = refuse_pairs(problem)) return why;

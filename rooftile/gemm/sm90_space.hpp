@@ -190,10 +190,10 @@ class Space {
     }
 
     // K in pieces besides, where the tiles in parts leave half of what runs at once idle: as many pieces as fill it, and half
-    // of them, and so on. One CTA an SM.
+    // of them, and so on. One CTA an SM, of one tile: who wants the next one from a counter wants no pieces.
     template <class Visit>
     void for_each_pieces(const TileFigures& tile, Visit visit) const {
-        if (request_.grid_split_k || !cooperative || groups_) return;
+        if (request_.grid_split_k || request_.dynamic_scheduler == true || !cooperative || groups_) return;
         const double tiles = tile.grid.count();
         for (const PartsOfK& p : parts_) {
             const double slots = max_slots(p.split_k, 1), fill = whole(slots / (tiles * p.split_k));

@@ -82,7 +82,7 @@ void GemmTimer::sum_once() {
     once_ = counting_ + cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
     // Of two warpgroups in turn one multiplies while the other changes tiles: half of their turns shows.
     const double turn = hw_.tile_turn / (tile_.turn_overlapped && waves_.waves > 1 ? 2 : 1);
-    apart_ = max_known(turn, 0) + (tile_.epilogue_overlapped ? issued_ : out_.epilogue);
+    apart_ = max_known(turn, 0) + (tile_.epilogue_overlapped ? max_known(issued_, 0) : out_.epilogue);
 }
 
 void GemmTimer::set_l2(double l2) {
@@ -134,7 +134,8 @@ GemmTime GemmTimer::at(double clock, double dram) {
     out_.least += max_known(hw_.packing_seconds, 0);
     // A time is known only if every term is: any unknown one could be the largest. (L2's share alone
     // will do: measured with every SM pulling, it is no more than a port gives.)
-    const double all_terms = step_.tensor + step_.shared + hw_.l2_share + hw_.dram_latency + out_.exchange
+    const double added_up = tile_.promoting_warpgroups > 0 ? hw_.issue_lanes : 0;
+    const double all_terms = step_.tensor + step_.shared + hw_.l2_share + hw_.dram_latency + out_.exchange + issued_ + added_up
                              + dram / hw_.dram_bandwidth + hw_.packing_seconds + out_.least;
     out_.seconds = !known || std::isnan(all_terms) ? std::nan("") : out_.least;
     return out_;

@@ -176,7 +176,7 @@ std::variant<Plans, Infeasible> derive_sample(const Machine& machine, const Gemm
     }
     const GemmHardware& hw = evaluated->gemm.hw;
     const double seconds = evaluated->time.seconds;
-    const GemmProblem computed = as_one_product(problem);
+    const GemmProblem& computed = first.problem;
     Draw draw(hw, computed, request, seed);
     first.config.kernel->enumerate(hw, computed, request, draw);
     std::vector<Drawn> left = draw.take();

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "rooftile/error.hpp"
+#include "rooftile/machine/keys.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/machine/reader.hpp"
 
@@ -106,11 +107,26 @@ WorkersRun simulate_workers(const std::vector<WorkerStage>& stages, int workers,
     return Run(stages, workers, phase, in_flight).all(phase);
 }
 
-double workers_ceiling(const std::vector<WorkerStage>& stages) {
-    double products = 0, function = 0;
-    for (const WorkerStage& s : stages) (s.unit == tensor_unit ? products : function) += s.unit == port_unit ? 0 : s.cycles;
-    return (products + function) / std::max(products, function);
+double workers_ceiling(const std::vector<WorkerStage>& stages, int in_flight) {
+    double in_turn = 0, longest = 0;
+    std::map<std::string, double> units;
+    for (const WorkerStage& s : stages) {
+        longest = std::max(longest, units[s.unit] += s.cycles);
+        if (s.unit != port_unit || !s.asynchronous || in_flight == 1) in_turn += s.cycles;
+    }
+    return std::max(in_turn, longest) / longest;
 }
+
+namespace {
+
+/// The key that fastest_instruction() misses.
+std::string missing_rate(const Machine& machine) {
+    for (const std::string_view family : instruction_families())
+        if (std::string key = rate_key(family, "bf16", "fp32"); find_feature(family) && machine.has(family) && !machine.find(key)) return key;
+    return "sm.count";  // the rate is known, of the whole GPU
+}
+
+}  // namespace
 
 std::vector<WorkerStage> stages_of(const Machine& machine, const WorkerTile& t) {
     using OpsPerCycle = Quantity<Dimension{.cycle = -1}>;
@@ -118,7 +134,8 @@ std::vector<WorkerStage> stages_of(const Machine& machine, const WorkerTile& t) 
     std::vector<std::string> unknown;
     const MachineReader read(machine, machine.number<Clock>("clock.boost"), &unknown);
     const auto matrix = fastest_instruction(machine, "bf16", "fp32");
-    if (!matrix) unknown.push_back("rate.*.bf16.fp32");
+    if (!matrix && machine.lacks("bf16")) throw RequestError(machine.id + " has no bf16 matrix instruction, and blocks are of bf16");
+    if (!matrix) unknown.push_back(missing_rate(machine));
     const double special = read.number<OpsPerCycle>("rate.mufu", Per::sm), port = read.bandwidth_per_sm("l2.port");
     if (!unknown.empty()) throw RequestError(unknown.front() + " of " + machine.id + " is unknown, and nothing can be simulated without; --set gives it");
     const double m = t.m, n = t.n, dim = double(t.dim), product = 2 * m * n * dim / matrix->rate.value;

@@ -34,8 +34,9 @@ struct WorkersRun {
 /// Event by event. Each worker's blocks pass a stage in order, and `in_flight` of them are begun and not finished at most.
 WorkersRun simulate_workers(const std::vector<WorkerStage>& stages, int workers, Phase phase, int in_flight);
 
-/// (t_products + t_function) / the longer: what work on both at once can gain [M38].
-double workers_ceiling(const std::vector<WorkerStage>& stages);
+/// (t_products + t_function) / the longest unit's time: what work on both at once can gain over one worker [M38], who begins at most `in_flight`
+/// blocks. Copies count besides where nothing hides them from that worker: with one block in flight, or where its threads wait for them.
+double workers_ceiling(const std::vector<WorkerStage>& stages, int in_flight);
 
 /// A block of queries by keys (scores, their exponentials, values), or a tile of a product whose elements pass SiLU.
 enum class Work { softmax, silu };

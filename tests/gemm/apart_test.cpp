@@ -6,16 +6,18 @@
 
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
 #include "tests/core/example.hpp"
 
 namespace rooftile {
 namespace {
 
-PlanSet planned_as(const std::string& words, const char* machine = "h200-sxm") {
+PlanSet planned_on(Machine machine, const std::string& words) {
     const Given given = given_of(gemm_operation(), words);
-    return gemm_operation().derive(std::make_shared<const Machine>(machine_by_id(machine)), gemm_operation().problem(given),
+    return gemm_operation().derive(std::make_shared<const Machine>(std::move(machine)), gemm_operation().problem(given),
                                    gemm_operation().request(given, {.top = 4}));
 }
+PlanSet planned_as(const std::string& words, const char* machine = "h200-sxm") { return planned_on(machine_by_id(machine), words); }
 const Step* step_of(const Plan& plan, std::string_view quantity) {
     for (const Step& step : plan.derivation)
         if (step.quantity == quantity) return &step;
@@ -52,6 +54,16 @@ TEST(GemmApart, IsTwoPlansInOneWhereItIsAskedFor) {
     EXPECT_EQ(again.text("epilogue_apart"), "on");
 }
 
+// 85 * 776 sums of 4 B are no multiple of the 256 B at which the workspace goes on; what moves is the sums alone:
+// 2 * (85 * 1288 + 776 * 1288 + 85 * 776 + 776) + 2 * 4 * 85 * 776.
+TEST(GemmApart, MovesItsSumsAndNotWhatLiesBehindThem) {
+    const PlanSet set = planned_as("--shape 85x776x1288 --epilogue d=gelu(acc+bias) --tensor bias:bf16[N] --epilogue-apart on");
+    ASSERT_EQ(set.plans.size(), 1u);
+    const Prediction& p = set.plans.front().own.as<GemmPlan>().prediction;
+    EXPECT_EQ(p.moved_bytes, 2'879'088);
+    EXPECT_EQ(p.dram_bytes, 2'879'088);
+}
+
 TEST(GemmApart, IsTheOnlyOneWhereTheKernelTakesNoPairs) {
     // 1032 columns are 64 steps of sixteen and a half.
     for (const char* words : {"--shape 512x1032x512 --epilogue d=silu(gate)*up --pairs split", "--shape 512x1024x512 --b-major n --epilogue d=silu(gate)*up --pairs split",
@@ -70,6 +82,19 @@ TEST(GemmApart, IsTheOnlyOneWhereTheKernelTakesNoPairs) {
     EXPECT_NE(none.refusal->message.find("give B k-major"), std::string::npos) << none.refusal->message;
 }
 
+// Of a batch that is one product, that product's: the plan keeps the batch, and takes the time that the one takes.
+TEST(GemmApart, IsOfTheOneProductThatABatchIs) {
+    const std::string words = "--b-major n --epilogue d=silu(gate)*up --pairs split";
+    const PlanSet batch = planned_as("--batch 8 --shape 64x1024x512 --stride-b 0 " + words), one = planned_as("--shape 512x1024x512 " + words);
+    ASSERT_EQ(batch.plans.size(), 1u) << (batch.refusal ? batch.refusal->message : "");
+    const Plan& plan = batch.plans.front();
+    ASSERT_EQ(plan.parts.size(), 2u);
+    EXPECT_EQ(plan.problem.own.as<GemmProblem>().batch, 8);
+    EXPECT_EQ(plan.parts[0].problem.own.as<GemmProblem>().m, 512);
+    EXPECT_EQ(plan.time_us, one.plans.front().time_us);
+    EXPECT_EQ(plan.launches.front().workspace_bytes, one.plans.front().launches.front().workspace_bytes);
+}
+
 // No advice on types: bf16 is what was asked for, and sums are fp32 because the second launch reads them.
 TEST(GemmApart, IsSm90GemmsAndSaysWhatElseThereIs) {
     for (const char* machine : {"a100-80-sxm", "rtx4090", "b200"}) {
@@ -82,6 +107,17 @@ TEST(GemmApart, IsSm90GemmsAndSaysWhatElseThereIs) {
         EXPECT_NE(pairs.refusal->message.find("; in one kernel: pairs split"), std::string::npos) << pairs.refusal->message;
         EXPECT_FALSE(planned_as("--shape 512x1024x512 --epilogue d=gelu(acc)", machine).plans.empty()) << machine;
     }
+}
+
+// Where no kernel takes pairs, what is advised can be planned.
+TEST(GemmApart, WhatIsAdvisedInThePlaceOfPairsWorks) {
+    const auto why = [](const std::string& words) { return planned_as("--shape 512x1024x512 --epilogue d=silu(gate)*up " + words, "rtx4090").refusal->message; };
+    EXPECT_EQ(why("--pairs interleaved"), "pairs interleaved: sm90_gemm's so far; here plan gates and ups as two products of 512 columns with ldb = 1024, and the "
+                                          "expression by fuse behind them");
+    EXPECT_EQ(why("--pairs split"), "pairs split: sm90_gemm's so far; here plan gates and ups as two products of 512 columns, and the expression by fuse behind them");
+    EXPECT_NE(why("--pairs interleaved --b-major n").find("of a B that is k-major"), std::string::npos);
+    EXPECT_FALSE(planned_as("--shape 512x512x512 --ldb 1024", "rtx4090").plans.empty());
+    EXPECT_FALSE(planned_as("--shape 512x512x512 --ldb 1024 --b-major n", "rtx4090").plans.empty());  // split, along N
 }
 
 TEST(GemmApart, LaysGatesAndUpsAsTheyAre) {
@@ -99,6 +135,22 @@ TEST(GemmApart, LaysGatesAndUpsAsTheyAre) {
     }
     p.ldc = 56;
     EXPECT_NE(product_alone(p).why_not.find("rows of the result lie apart"), std::string::npos);
+}
+
+// An expression whose issue slots nobody knows is not free.
+TEST(GemmApart, WeighsNothingAgainstWhatIsUnknown) {
+    Machine machine = machine_by_id("h200-sxm");
+    set_number(machine, "sm.partitions=unknown");
+    const std::string words = "--shape 4096x4096x4096 --epilogue d=gelu(acc+bias) --tensor bias:bf16[N]";
+    const PlanSet fused = planned_on(machine, words);
+    ASSERT_FALSE(fused.plans.empty());
+    EXPECT_TRUE(fused.plans.front().parts.empty());
+    for (const Input& input : step_of(fused.plans.front(), "epilogue_apart")->inputs)
+        if (input.name == "expression in the product") { EXPECT_FALSE(input.value); }
+    const PlanSet asked = planned_on(machine, words + " --epilogue-apart on");
+    ASSERT_EQ(asked.plans.size(), 1u);
+    const auto& unknown = asked.plans.front().unknown;
+    EXPECT_NE(std::find(unknown.begin(), unknown.end(), "sm.partitions"), unknown.end());
 }
 
 }  // namespace

@@ -514,6 +514,27 @@ TEST(Derive, AnUnknownTermLeavesTheTimeUnknown) {
     EXPECT_EQ(launch.notes.size(), 1u);
 }
 
+// The schedulers' lanes bound what an expression and promoted sums take; nothing else of a product asks for them.
+TEST(Derive, UnknownLanesAreToldWhereTheyAreWanted) {
+    const auto told = [](const Plans& p) { return std::find(p.unknown.begin(), p.unknown.end(), "sm.partitions") != p.unknown.end(); };
+    GemmProblem gelu = gemm_problem(4096, 4096, 4096);
+    gelu.epilogue = gemm_epilogue(gelu.m, gelu.n, gelu.c_type, 1, 0, "d = gelu(acc)", {});
+    GemmProblem promoted = gemm_problem(4096, 4096, 4096, Type::fp8_e4m3);
+    promoted.c_type = Type::bf16;
+    promoted.accumulation = Accumulation::promoted;
+    check(promoted);
+    for (const auto& [id, problem] : {std::pair{"h100-sxm", gelu}, {"a100-80-sxm", gelu}, {"h100-sxm", promoted}}) {
+        const Plans known = plans(machine_by_id(id), problem), unknown = plans(changed(id, {"sm.partitions=unknown"}), problem);
+        EXPECT_TRUE(known.plans.front().prediction.time_us) << id;
+        EXPECT_FALSE(told(known)) << id;
+        EXPECT_TRUE(told(unknown)) << id;
+        for (const GemmPlan& plan : unknown.plans) EXPECT_FALSE(plan.prediction.time_us) << id;
+    }
+    const Plans bare = plans(changed("h100-sxm", {"sm.partitions=unknown"}), gemm_problem(4096, 4096, 4096));
+    EXPECT_TRUE(bare.plans.front().prediction.time_us);
+    EXPECT_FALSE(told(bare));
+}
+
 TEST(Derive, AllStagesThatFitAreTaken) {
     GemmRequest request = tile(64, 16, 64);
     request.consumer_warpgroups = 1;

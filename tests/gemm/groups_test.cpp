@@ -293,6 +293,33 @@ TEST(GemmGroups, TilesComeFromACounterWhereCountsAreUnlikeOrDramBinds) {
     }
 }
 
+// Three of 16x1024x8192 on 132 SMs: by itself K is cut into pieces, of which a CTA has one, and a counter would have no next tile to give.
+TEST(GemmGroups, ACounterThatIsAskedForIsKeptWhereTilesAreFew) {
+    std::variant<Plans, Infeasible> outcome;
+    GemmProblem p = gemm_problem(16, 1024, 8192);
+    p.batch = 3, p.a_stride = dense_stride(p, 'a'), p.b_stride = dense_stride(p, 'b'), p.c_stride = dense_stride(p, 'd');
+    EXPECT_GT(plans_of(p, outcome).front().config.grid_split_k, 1);
+    GemmRequest request;
+    request.dynamic_scheduler = true, request.top = 8;
+    for (const GemmPlan& plan : plans_of(p, outcome, request)) {
+        EXPECT_TRUE(plan.config.dynamic_scheduler);
+        EXPECT_EQ(plan.config.grid_split_k, 1);
+    }
+}
+
+TEST(GemmGroups, ACounterIsRefusedInTheRightWords) {
+    const Machine h100 = machine_by_id("h100-sxm");
+    GemmProblem p = gemm_problem(17, 768, 1280);
+    p.batch = 180, p.a_stride = dense_stride(p, 'a'), p.c_stride = dense_stride(p, 'd');  // B is shared
+    GemmRequest request;
+    request.dynamic_scheduler = true;
+    const auto why = [&](const Machine& machine) { return std::get<Infeasible>(derive(machine, p, request)).message; };
+    EXPECT_THAT(why(h100), HasSubstr("a batch that is not computed as one product, as one that shares B is; leave it off"));
+    request.kernel = find_gemm_kernel("sm80_gemm");
+    EXPECT_THAT(why(h100), HasSubstr("dynamic_scheduler = 1 is of sm90_gemm alone, which h100-sxm runs; take that kernel or leave it off"));
+    EXPECT_THAT(why(machine_by_id("a100-80-sxm")), HasSubstr("of the Hopper kernel alone; a100-80-sxm has none"));
+}
+
 TEST(GemmGroups, RefusedAreBatchesPiecesAndTables) {
     const auto why = [](std::initializer_list<std::pair<const char*, const char*>> more) {
         Given given(Given::Named::by_key);

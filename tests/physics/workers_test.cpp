@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
@@ -33,7 +35,7 @@ TEST(Workers, AStageApartTheyReachTheCeilingAndInPhaseNothing) {
     EXPECT_NEAR(apart.busy[0].share, 1, 1e-9);
     EXPECT_NEAR(apart.busy[1].share, 0.5, 1e-9);
     EXPECT_NEAR(one.busy[0].share, 2.0 / 3, 1e-9);
-    EXPECT_NEAR(workers_ceiling(stages), 1.5, 1e-12);
+    EXPECT_NEAR(workers_ceiling(stages, 2), 1.5, 1e-12);
 }
 
 // The function is the longer: 1 and 3. Apart: two blocks in 6, not in less than the unit has work.
@@ -61,7 +63,7 @@ TEST(Workers, OneIsEnoughWhereAllUnitsAreAsynchronous) {
 TEST(Workers, CeilingsOfSoftmax) {
     for (const auto& [id, ceiling] : {std::pair{"a100-80-sxm", 1.25}, {"h100-sxm", 1.5}, {"h20", 1.125}}) {
         const auto stages = stages_of(machine_by_id(id), {});
-        EXPECT_NEAR(workers_ceiling(stages), ceiling, 1e-9) << id;
+        EXPECT_NEAR(workers_ceiling(stages, 2), ceiling, 1e-9) << id;
         const WorkersRun one = simulate_workers(stages, 1, Phase::apart, 2), apart = simulate_workers(stages, 2, Phase::apart, 2);
         EXPECT_LE(apart.cycles_per_block, one.cycles_per_block * (1 + 1e-9)) << id;
         EXPECT_LE(one.cycles_per_block / apart.cycles_per_block, ceiling + 1e-9) << id;
@@ -72,6 +74,32 @@ TEST(Workers, CeilingsOfSoftmax) {
     EXPECT_NEAR(simulate_workers(a100, 2, Phase::apart, 2).cycles_per_block, 4096, 1e-6);
     // A block in flight more than two stages of products want, and one worker has it all on the invented GPU.
     EXPECT_NEAR(simulate_workers(stages_of(invented(), {}), 1, Phase::apart, 2).cycles_per_block, 2048, 1e-6);
+}
+
+// Copies 1, products 2, function 1. With one block in flight a worker does one after the other, 4 in all, and so it does where it waits for its
+// copies: a second one can bring twice as much. Two blocks hide copies that go on by themselves: 3 of 2. Where copies are the longest,
+// 5, one worker has them all the time.
+TEST(Workers, CopiesCountWhereNothingHidesThem) {
+    std::vector<WorkerStage> stages = {{"copies", "port", 1, true}, {"products", "tensor", 2, false}, {"function", "special", 1, false}};
+    EXPECT_NEAR(workers_ceiling(stages, 1), 2, 1e-12);
+    EXPECT_NEAR(workers_ceiling(stages, 2), 1.5, 1e-12);
+    stages[0].asynchronous = false;
+    EXPECT_NEAR(workers_ceiling(stages, 2), 2, 1e-12);
+    stages[0].cycles = 5, stages[0].asynchronous = true;
+    EXPECT_NEAR(workers_ceiling(stages, 2), 1, 1e-12);
+}
+
+TEST(Workers, NoGainIsAboveTheCeiling) {
+    for (const char* id : {"h100-sxm", "a100-80-sxm", "rtx4090", "b200", ROOFTILE_SOURCE_DIR "/machines/invented/async-units.toml"})
+        for (const Work work : {Work::softmax, Work::silu})
+            for (const int in_flight : {1, 2, 3})
+                for (const auto& [m, n, dim] : {std::array{128, 128, 64}, {64, 64, 512}, {256, 128, 512}, {128, 128, 4096}, {64, 256, 100}}) {
+                    const auto stages = stages_of(machine_by_id(id), {.work = work, .m = m, .n = n, .dim = dim});
+                    const double one = simulate_workers(stages, 1, Phase::apart, in_flight).cycles_per_block;
+                    for (const Phase phase : {Phase::together, Phase::apart})
+                        EXPECT_LE(one / simulate_workers(stages, 2, phase, in_flight).cycles_per_block, workers_ceiling(stages, in_flight) + 1e-9)
+                            << id << ' ' << int(work) << ' ' << in_flight << ' ' << m << ' ' << n << ' ' << dim;
+                }
 }
 
 TEST(Workers, NoUnitIsBusierThanTheTimeAndNoneIsFaster) {
@@ -91,12 +119,20 @@ TEST(Workers, NoUnitIsBusierThanTheTimeAndNoneIsFaster) {
 }
 
 TEST(Workers, AnUnknownRateIsNamed) {
-    Machine machine = machine_by_id("h100-sxm");
-    set_number(machine, "rate.mufu=unknown");
-    try {
-        stages_of(machine, {});
-        FAIL();
-    } catch (const RequestError& error) { EXPECT_NE(std::string(error.what()).find("rate.mufu of h100-sxm is unknown"), std::string::npos) << error.what(); }
+    const auto why = [](const char* id, const char* setting) {
+        Machine machine = machine_by_id(id);
+        if (setting) set_number(machine, setting);
+        try {
+            stages_of(machine, {});
+        } catch (const RequestError& error) { return std::string(error.what()); }
+        return std::string("simulated");
+    };
+    const auto begins = [](const std::string& text, std::string_view with) { EXPECT_EQ(text.substr(0, with.size()), with); };
+    begins(why("h100-sxm", "rate.mufu=unknown"), "rate.mufu of h100-sxm is unknown");
+    begins(why("h100-sxm", "rate.wgmma.bf16.fp32=unknown"), "rate.wgmma.bf16.fp32 of h100-sxm is unknown");
+    begins(why("a100-80-sxm", "rate.mma_sync.bf16.fp32=unknown"), "rate.mma_sync.bf16.fp32 of a100-80-sxm is unknown");
+    // Whose tensor cores take fp16 alone: no number gives it another type.
+    EXPECT_EQ(why("v100-sxm2", nullptr), "v100-sxm2 has no bf16 matrix instruction, and blocks are of bf16");
 }
 
 }  // namespace

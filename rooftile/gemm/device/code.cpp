@@ -11,9 +11,7 @@ namespace rooftile {
 #include "rooftile/gemm/kernels.def"
 #undef ROOFTILE_GEMM_KERNEL
 
-std::unique_ptr<const GemmCode> gemm_code(const GemmPlan& planned, Ablation ablated) {
-    GemmPlan plan = planned;
-    plan.problem = as_one_product(planned.problem);
+std::unique_ptr<const GemmCode> gemm_code(const GemmPlan& plan, Ablation ablated) {
     const auto cannot = [&](std::string_view why) {
         return RequestError(fmt::format("this plan cannot be built: {}", why));
     };

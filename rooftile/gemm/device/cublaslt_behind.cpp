@@ -26,8 +26,9 @@ CublasLtBehind::CublasLtBehind(const GemmProblem& problem, const GemmProblem& pr
     behind_.load();
 }
 
-std::unique_ptr<const CublasLtBehind> CublasLtBehind::open(const GemmProblem& problem, std::shared_ptr<const Machine> machine, std::string& missing,
+std::unique_ptr<const CublasLtBehind> CublasLtBehind::open(const GemmProblem& given, std::shared_ptr<const Machine> machine, std::string& missing,
                                                            const CublasLt* before) {
+    const GemmProblem problem = as_one_product(given);
     const ProductAlone alone = product_alone(problem, problem.c_type);
     if (!alone.why_not.empty()) {
         missing += "; nor as a kernel behind its product: " + alone.why_not;

@@ -301,7 +301,6 @@ Kernel compile(const GemmPlan& plan, std::unique_ptr<const GemmCode> code, const
     auto start = std::chrono::steady_clock::now();
     auto state = std::make_shared<Kernel::State>();
     state->plan = plan;
-    state->plan.problem = as_one_product(plan.problem);
     state->code = std::move(code);
     state->source = state->code->source();
     state->program = make_program(state->source, options, state->from_cache);

@@ -215,6 +215,14 @@ TEST(Acceptance, BuildShowsWhatPtxasReports) {
     EXPECT_EQ(sass.error_lines(), document.at("disassembler") == true ? 0 : 1) << sass.err;
 }
 
+TEST(Acceptance, BuildShowsThePlansNotes) {
+    const Outcome outcome = run({"build", "gemm", "--batch", "180", "--shape", "17x768x1280", "--stride-b", "0", "--machine", "h100-sxm"});
+    if (outcome.code == 5 && outcome.err.find("libnvrtc") != std::string::npos)
+        GTEST_SKIP() << "skipped: no NVRTC";
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("note  the 180 products share B"), std::string::npos) << outcome.out;
+}
+
 TEST(Acceptance, WhatCannotBeBuiltSaysWhy) {
     expect_refused({"build", "gemm", "--shape", "4096x4096x4096", "--type", "fp16", "--machine", "v100-sxm2"},
                    {"v100-sxm2", "built"});
