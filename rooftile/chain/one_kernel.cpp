@@ -101,7 +101,7 @@ class Search {
             for (const std::size_t second : of[1]) pairs_.push_back({first, second, known_or(work_of(candidates_[first], candidates_[second]), INFINITY)});
     }
 
-    /// One tile a CTA, one CTA an SM.
+    /// One tile a CTA, one CTA an SM, one launch.
     Given alone(std::size_t i, const char* schedule) const {
         Given given = asked_[i];
         given.add("cluster", "1x1");
@@ -110,12 +110,15 @@ class Search {
         given.add("grid_split_k", "1");
         given.add("ctas_per_sm", "1");
         given.add("consumer_warpgroups", "2");
+        given.add("schedule", schedule);
+        add_one_launch(given, i);
+        return given;
+    }
+    void add_one_launch(Given& given, std::size_t i) const {
         given.add("overlapped_epilogue", "off");
         given.add("pack_a", "off");
         given.add("pack_b", "off");
-        given.add("schedule", schedule);
         if (epilogue_[i]) given.add("epilogue_apart", "off");
-        return given;
     }
 
     Candidate with_time(PlannedProduct part) const {
@@ -155,7 +158,9 @@ class Search {
         for (std::size_t i = 0; PlannedProduct* part : {&parts.first, &parts.second}) {
             const auto own = find_as<std::int64_t>(part->plan->operation->config_record(*part->plan), "stages");
             if (own != kernel.stages) {
-                PlannedProduct again = planned_again(no_dram_, hw_, *part->plan, asked_[i], {{"stages", std::int64_t{kernel.stages}}});
+                Given given = asked_[i];
+                add_one_launch(given, i);
+                PlannedProduct again = planned_again(no_dram_, hw_, *part->plan, given, {{"stages", std::int64_t{kernel.stages}}});
                 if (again.plan) *part = std::move(again);
             }
             ++i;

@@ -98,7 +98,7 @@ PlannedProduct planned_again(const std::shared_ptr<const Machine>& machine, cons
         if (const Value* changed = find(changes, key)) value = *changed;
     const Given fixed = plan.operation->given_of_config(config);
     for (const Field& field : plan.operation->fields())
-        if (fixed.has(field.key)) asked.add(field.key, fixed.text(field.key));
+        if (fixed.has(field.key)) asked.add_default(field.key, fixed.text(field.key));
     return planned(machine, hw, asked, asked);
 }
 

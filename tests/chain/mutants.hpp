@@ -60,10 +60,6 @@ inline constexpr const char* queued = "--m 40001 --d 256 --ff 520 --act relu --r
 inline Mutant rows_not_waited_for() {
     return {"a tile of the second product waits for none of its rows", queued, {{two_gemms, "ptx::load_acquire(args.ready + block) < all", "ptx::load_acquire(args.ready + block) > all"}}};
 }
-inline Mutant last_rows_not_waited_for() {
-    return {"a tile of the second product waits for the first of its rows of tiles alone", queued,
-            {{two_gemms, "block <= last; ++block)", "block <= last && block == row / A.tile_m; ++block)"}}};
-}
 inline Mutant place_taken_too_soon() {
     return {"a chunk is stored where another one is read yet", queued,
             {{two_gemms, "const int before = chunk - args.room_chunks;\n    if (before < 0) return;", "return;\n    const int before = chunk - args.room_chunks;"}}};
@@ -80,8 +76,7 @@ inline Mutant chunk_read_from_its_own_rows() {
 
 inline std::vector<Mutant> all() {
     return {last_block_dropped(), first_block_added_to_the_tile_before(), neighbours_columns(), residual_of_half(), sigmoid_gelu(),
-            gates_and_ups_swapped(), row_past_the_last(), counter_left(), cut_not_rounded(), rows_not_waited_for(), last_rows_not_waited_for(),
-            place_taken_too_soon(), next_tile_left(), rows_left_ready(), chunk_read_from_its_own_rows()};
+            gates_and_ups_swapped(), row_past_the_last(), counter_left(), cut_not_rounded(), rows_not_waited_for(), place_taken_too_soon(), next_tile_left(), rows_left_ready(), chunk_read_from_its_own_rows()};
 }
 
 }  // namespace rooftile::chain_mutants

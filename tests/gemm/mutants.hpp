@@ -497,8 +497,8 @@ inline Mutant counter_of_tiles_left() {
 inline Mutant told_of_the_tile_before() {
     return {"a consumer stays at a tile when it should go on to the next",
             groups() + " --dynamic-scheduler on",
-            {{tile_scheduler, "return ptx::load_shared(told.number(at.stage));",
-              "const unsigned number = ptx::load_shared(told.number(at.stage)); return at.stage == 0 && is_tile(number) ? index : number;"}}};
+            {{tile_scheduler, "unsigned next() const {\n        ptx::mbarrier_wait(told.full(at.stage), at.parity);\n        return ptx::load_shared(told.number(at.stage));",
+              "unsigned next() const {\n        ptx::mbarrier_wait(told.full(at.stage), at.parity);\n        const unsigned number = ptx::load_shared(told.number(at.stage)); return at.stage == 0 && is_tile(number) ? index : number;"}}};
 }
 
 /// More tiles than CTAs, each stored when it is done.

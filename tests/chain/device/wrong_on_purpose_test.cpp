@@ -27,7 +27,6 @@ TEST_F(WrongOnPurpose, ChainGatesAndUps) { caught(chain_mutants::gates_and_ups_s
 TEST_F(WrongOnPurpose, ChainRowPastTheLast) { caught(chain_mutants::row_past_the_last(), By::guards); }
 TEST_F(WrongOnPurpose, ChainCounterLeft) { caught(chain_mutants::counter_left(), By::timed); }
 TEST_F(WrongOnPurpose, ChainRowsNotWaitedFor) { caught(chain_mutants::rows_not_waited_for(), By::exact); }
-TEST_F(WrongOnPurpose, ChainLastRowsNotWaitedFor) { caught(chain_mutants::last_rows_not_waited_for(), By::exact); }
 TEST_F(WrongOnPurpose, ChainPlaceTakenTooSoon) { caught(chain_mutants::place_taken_too_soon(), By::exact); }
 TEST_F(WrongOnPurpose, ChainNextTileLeft) { caught(chain_mutants::next_tile_left(), By::timed); }
 TEST_F(WrongOnPurpose, ChainRowsLeftReady) { caught(chain_mutants::rows_left_ready(), By::timed); }
