@@ -191,12 +191,13 @@ __device__ void consume_two(const OfOneGemm& first, const OfOneGemm& second, con
     ConsumerOfTwo<A> own;
     const auto skip = [&] {  // over the other warpgroup's tile
         if (!queue.more()) return;
-        own.at.skip(order.at(static_cast<int>(queue.index())).of_second ? blocks_of<B>(args.second) : blocks_of<A>(args.first));
+        own.at.skip(order.at(static_cast<int>(queue.index)).of_second ? blocks_of<B>(args.second) : blocks_of<A>(args.first));
         queue.advance();
     };
+    queue.begin();
     if (pingpong && warpgroup == 1) skip();
     for (; queue.more(); own.first = false) {
-        const ChunkedOrder::Tile tile = order.at(static_cast<int>(queue.index()));
+        const ChunkedOrder::Tile tile = order.at(static_cast<int>(queue.index));
         const bool changes = tile.of_second != own.of_second;
         own.of_second = tile.of_second;
         if (tile.of_second) {

@@ -153,26 +153,30 @@ struct TellingQueue {
     }
 };
 
-/// The same tiles, of a role that hears of them.
+/// The same tiles, of a role that hears of them: begin() before anything else. Each place is read before the tile of it begins and no more
+/// behind it: by then the teller may have told another one there.
 template <int ahead>
 struct ToldQueue {
     unsigned tiles;
     ToldTiles<ahead> told;
-    RingPosition<ahead> at{};
+    unsigned index = 0;
+    RingPosition<ahead> at{};  // of the next tile's place
 
-    __device__ unsigned index() const {
+    __device__ void begin() {
+        index = heard();
+        at.advance();
+    }
+    __device__ bool more() const { return index < tiles; }
+    __device__ bool more_after_this() const { return heard() < tiles; }
+    /// Behind the last tile it stays there.
+    __device__ void advance() {
+        if (more()) begin();
+    }
+
+  private:
+    __device__ unsigned heard() const {
         ptx::mbarrier_wait(told.full(at.stage), at.parity);
         return ptx::load_shared(told.number(at.stage));
-    }
-    /// Behind the last tile it stays there.
-    __device__ bool more() const { return index() < tiles; }
-    __device__ bool more_after_this() const {
-        ToldQueue next = *this;
-        next.at.advance();
-        return next.more();
-    }
-    __device__ void advance() {
-        if (more()) at.advance();
     }
 };
 

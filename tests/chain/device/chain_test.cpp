@@ -94,6 +94,9 @@ TEST_F(ChainTest, OneKernelOfBoth) {
         for (const std::int64_t m : {1, 65, 3001})
             for (const std::int64_t d : {64, 328, 1032})
                 expect_right({.m = m, .d = d, .ff = 3 * d + 8, .act = act, .residual = m > 1, .type = d == 328 ? Type::fp16 : Type::bf16}, whole, m > 65);
+    // A tile a stage of the ring, and many of them a CTA: the producer is as far ahead as it can be.
+    for (const ChainAct act : {ChainAct::relu, ChainAct::swiglu})
+        for (const std::int64_t m : {43939, 74867, 197228}) expect_right({.m = m, .d = 64, .ff = 320, .act = act, .residual = true}, whole, true);
     for (const int room : {2, 3})
         for (const std::int64_t rows : {3000, 9000}) {
             const ChainRequest chunks{.form = ChainForm::persistent, .chunk_rows = rows, .room_chunks = room};
