@@ -29,7 +29,6 @@ TEST_F(WrongOnPurpose, ChainCounterLeft) { caught(chain_mutants::counter_left(),
 TEST_F(WrongOnPurpose, ChainRowsNotWaitedFor) { caught(chain_mutants::rows_not_waited_for(), By::exact); }
 TEST_F(WrongOnPurpose, ChainPlaceTakenTooSoon) { caught(chain_mutants::place_taken_too_soon(), By::exact); }
 TEST_F(WrongOnPurpose, ChainNextTileLeft) { caught(chain_mutants::next_tile_left(), By::timed); }
-TEST_F(WrongOnPurpose, ChainRowsLeftReady) { caught(chain_mutants::rows_left_ready(), By::timed); }
 TEST_F(WrongOnPurpose, ChainChunkReadFromItsOwnRows) { caught(chain_mutants::chunk_read_from_its_own_rows(), By::exact); }
 TEST_F(WrongOnPurpose, ChainCutNotRounded) { caught(chain_mutants::cut_not_rounded(), By::random); }
 
