@@ -3,6 +3,8 @@
 # All relative to the repository's root.
 file(GLOB_RECURSE ROOFTILE_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
     "${PROJECT_SOURCE_DIR}/rooftile/*.h" "${PROJECT_SOURCE_DIR}/rooftile/*.hpp" "${PROJECT_SOURCE_DIR}/kernels/*.hpp")
+# Plain arithmetic that others of them include.
+list(APPEND ROOFTILE_PUBLIC_HEADERS kernels/pipeline/tile_order.cuh)
 set(ROOFTILE_INTERNAL_HEADERS "")
 set(ours "")
 foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)
