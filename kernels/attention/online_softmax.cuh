@@ -5,6 +5,7 @@
 #include "kernels/attention/attention_score.cuh"
 #include "kernels/ptx/matrix_store.cuh"
 #include "kernels/ptx/special.cuh"
+#include "kernels/ptx/sync.cuh"
 
 namespace rooftile {
 
@@ -100,7 +101,7 @@ struct OnlineSoftmax {
     /// Nothing behind this begins before all probabilities are there. ptxas knows no order between arithmetic and the wait for a product, and
     /// waits first; it moves nothing over a branch. Sums are not negative, so none is ever taken.
     __device__ void complete() const {
-        while (__any_sync(0xffffffff, sum[0] < 0 || sum[1] < 0)) asm volatile("nanosleep.u32 1;");
+        while (__any_sync(0xffffffff, sum[0] < 0 || sum[1] < 0)) ptx::pause();
     }
     /// Of a whole row, and what its sums are to be multiplied by; 0 where it saw nothing.
     __device__ float total(int half) const { return row_sum(sum[half]); }

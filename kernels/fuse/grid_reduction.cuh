@@ -4,6 +4,7 @@
 
 #include "kernels/fuse/arguments.hpp"
 #include "kernels/ptx/relaxed.cuh"
+#include "kernels/ptx/wait_limit.cuh"
 
 namespace rooftile::fuse {
 
@@ -37,7 +38,8 @@ class GridReduction {
     __device__ void wait_for(Raw (&to)[count], int first, unsigned rank) const {
         constexpr int each = sizeof(Raw) / sizeof(unsigned);
         bool all = false;
-        while (!all) {
+        const ptx::WaitLimit limit;
+        for (; !all; limit.more()) {
             unsigned long long tagged[count][each];
 #pragma unroll
             for (int i = 0; i < count; ++i) {

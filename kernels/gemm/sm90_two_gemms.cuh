@@ -24,6 +24,7 @@
 #include "kernels/pipeline/roles.cuh"
 #include "kernels/pipeline/turns.cuh"
 #include "kernels/ptx/arrival.cuh"
+#include "kernels/ptx/wait_limit.cuh"
 
 namespace rooftile {
 
@@ -72,8 +73,9 @@ template <Sm90GemmConfig A, Sm90GemmConfig B>
 __device__ void wait_for_rows(const TwoGemmsArguments& args, int row, int columns) {
     const unsigned all = columns * storing_warps<A>();
     const int last = (min(row + B.tile_m, args.second.m) - 1) / A.tile_m;
+    const ptx::WaitLimit limit;
     for (int block = row / A.tile_m; block <= last; ++block)
-        while (ptx::load_acquire(args.ready + block) < all) __nanosleep(32);
+        while (ptx::load_acquire(args.ready + block) < all) limit.more(), __nanosleep(32);
     ptx::fence_async_proxy_global();
 }
 
@@ -133,8 +135,9 @@ __device__ TileOrigin part_of(const TileOrigin& tile, int warpgroup) {
 __device__ inline void wait_for_place(const TwoGemmsArguments& args, int chunk) {
     const int before = chunk - args.room_chunks;
     if (before < 0) return;
+    const ptx::WaitLimit limit;
     if (ptx::elect_one())
-        while (ptx::load_acquire(args.taken + before) < args.chunk_readers) __nanosleep(32);
+        while (ptx::load_acquire(args.taken + before) < args.chunk_readers) limit.more(), __nanosleep(32);
     __syncwarp();
     ptx::fence_async_proxy_global();
 }

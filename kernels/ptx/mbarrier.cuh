@@ -1,6 +1,8 @@
 // Shared-memory barriers that count arrivals and bytes. PTX ISA 9.7.13.15 "mbarrier".
 #pragma once
 
+#include "kernels/ptx/wait_limit.cuh"
+
 namespace rooftile::ptx {
 
 /// Arrivals that complete one phase; bytes expected by arrive_expect count beside them.
@@ -82,12 +84,14 @@ __device__ inline bool mbarrier_try_wait_cluster(unsigned barrier, unsigned pari
 /// Waits until the phase of this parity has completed. The loop stands in C++: ptxas takes twice as
 /// long over a branch inside the asm block.
 __device__ inline void mbarrier_wait(unsigned barrier, unsigned parity) {
-    while (!mbarrier_try_wait(barrier, parity)) {}
+    const WaitLimit limit;
+    while (!mbarrier_try_wait(barrier, parity)) limit.more();
 }
 
 /// The same, and sees what the arrivals of other CTAs published.
 __device__ inline void mbarrier_wait_cluster(unsigned barrier, unsigned parity) {
-    while (!mbarrier_try_wait_cluster(barrier, parity)) {}
+    const WaitLimit limit;
+    while (!mbarrier_try_wait_cluster(barrier, parity)) limit.more();
 }
 
 }  // namespace rooftile::ptx

@@ -34,6 +34,9 @@ __device__ inline bool elect_one() {
     return elected != 0;
 }
 
+/// A moment's sleep, which the compiler moves nothing over.
+__device__ inline void pause() { asm volatile("nanosleep.u32 1;"); }
+
 /// Named barrier `id` (0 is __syncthreads) over `threads` threads.
 __device__ inline void named_barrier_sync(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");

@@ -127,8 +127,15 @@ inline Mutant counter_left() {
               "coming_ = counter_ ? teams + atomicInc(counter_, 0xfffffffe) : index_ + teams;"}}};
 }
 
+inline Mutant first_turn_waited_for() {
+    return {.name = "who has the first turn waits for it",
+            .problem = many,
+            .replacements = {{kernel, "turns.wait(block == blocks.end - 2);", "turns.wait(false);"}},
+            .hangs = true};
+}
+
 inline std::vector<Mutant> all() {
-    return {one_key_too_many(), one_key_too_few(),    last_block_dropped(), rescaled_once_too_seldom(),
+    return {first_turn_waited_for(), one_key_too_many(), one_key_too_few(),    last_block_dropped(), rescaled_once_too_seldom(),
             neighbours_keys(),  heads_dealt_round(),  sum_from_before_the_last_block(), maximum_of_one_thread(),
             row_past_the_last(), hidden_nan(),        log_of_base_two(),    counter_left(),
             first_key_of_the_next_sequence(), nan_of_the_next_sequence(), rows_of_the_next_sequence(), place_of_the_other_row(), slope_of_another_head()};

@@ -29,6 +29,7 @@ struct Mutant {
     std::string name;
     std::string problem;
     std::vector<Replacement> replacements = {};
+    bool hangs = false;  ///< it may wait for ever: it is compiled to end then
 };
 
 /// Texts that sources refer to, kept as long as the program runs: kernels may be compiled again from them.
@@ -74,6 +75,7 @@ inline std::function<void(Source&)> alteration(const Mutant& mutant) {
             }
             if (!found) throw std::runtime_error(fmt::format("no header is called {}", replacement.file));
         }
+        if (mutant.hangs) source.text = "#define ROOFTILE_WAIT_LIMIT_NS 500000000ull\n" + source.text;
         source.headers = kept(std::move(headers));
     };
 }

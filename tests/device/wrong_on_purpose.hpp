@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -74,6 +78,24 @@ inline void expect_caught(const Operation& operation, const Mutant& mutant, By b
     EXPECT_FALSE(v.failure.empty());
     // What only the timed launches do is right before.
     if (while_timed) { EXPECT_EQ(v.random, std::optional(true)) << v.failure; }
+}
+
+/// A mutant that may wait for ever ends by a trap, which takes the process's context with it: so it runs in a process of its own.
+inline void expect_hangs(const Operation& operation, const Mutant& mutant) {
+    SCOPED_TRACE(mutant.name + ": " + mutant.problem);
+    ASSERT_TRUE(mutant.hangs) << "without a limit it would hold the GPU";
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto run = [&] {
+        std::string failure;
+        try {
+            failure = judged(operation, mutant, {VerifyCase::exact}, true).failure;
+        } catch (const std::exception& error) {
+            failure = error.what();
+        }
+        std::fputs(failure.c_str(), stderr);
+        std::exit(failure.empty() ? 0 : 6);
+    };
+    EXPECT_EXIT(run(), testing::ExitedWithCode(6), "CUDA_ERROR_LAUNCH_FAILED");
 }
 
 /// The same kernel as it is: were it wrong too, its mutants would prove nothing.

@@ -72,8 +72,8 @@ inline std::string split() {
 inline std::string pieces() {
     return with_k("--m 256 --n 256 --tile 128x128x64 --split-k 2 --swap-ab off --cluster 1x1", 1536, 3);
 }
-inline std::string multicast() {
-    return with_k("--m 256 --n 256 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 2x1", 512);
+inline std::string multicast(std::int64_t k = 512) {
+    return with_k("--m 256 --n 256 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 2x1", k);
 }
 /// Rows of C on wgmma's n: two tiles of 136 hold 257, each in boxes of 48 rows of which the last holds 40.
 inline std::string turned() {
@@ -626,8 +626,24 @@ inline Mutant ampere_stale_sums() {
               "    Sm80Sums<C> sums = {};\n    do {\n"}}};
 }
 
+inline Mutant stage_not_given_back_to_peers() {
+    return {.name = "a stage is given back to the CTA's own producer alone",
+            .problem = multicast(4096),
+            .replacements = {{sm90_products, "    else shared.ring.template release_to_cluster<C.peers()>(stage, part * C.peers());",
+                              "    else shared.ring.release(stage);"}},
+            .hangs = true};
+}
+inline Mutant turn_not_passed_on() {
+    return {.name = "the other warpgroup never has its turn",
+            .problem = pingpong(),
+            .replacements = {{sm90_roles, "if (pingpong && scheduler.tiles.more_after_this()) turns.pass();", ""}},
+            .hangs = true};
+}
+
 inline std::vector<Mutant> all() {
-    std::vector<Mutant> out = {tail_of_k_dropped(),
+    std::vector<Mutant> out = {stage_not_given_back_to_peers(),
+                               turn_not_passed_on(),
+                               tail_of_k_dropped(),
                                block_dropped_from_the_tenth_launch_on(),
                                row_past_c_from_the_tenth_launch_on(),
                                tile_past_c_from_the_tenth_launch_on(),

@@ -18,6 +18,7 @@ TEST_F(WrongOnPurpose, EveryAttentionIsRightAsItIs) {
         if (problems.insert(mutant.problem).second) expect_right(attention_operation(), mutant);
 }
 
+TEST_F(WrongOnPurpose, AttentionFirstTurnWaitedFor) { expect_hangs(attention_operation(), attention_mutants::first_turn_waited_for()); }
 TEST_F(WrongOnPurpose, AttentionOneKeyTooMany) { caught(attention_mutants::one_key_too_many(), By::random); }
 TEST_F(WrongOnPurpose, AttentionOneKeyTooFew) { caught(attention_mutants::one_key_too_few(), By::exact); }
 TEST_F(WrongOnPurpose, AttentionOneKeyTooFewOnRandom) { caught(attention_mutants::one_key_too_few(), By::random); }

@@ -28,6 +28,8 @@ TEST_F(WrongOnPurpose, EveryGemmIsRightAsItIs) {
         if (problems.insert(mutant.problem).second) expect_right(gemm_operation(), mutant);
 }
 
+TEST_F(WrongOnPurpose, GemmStageNotGivenBackToPeers) { expect_hangs(gemm_operation(), gemm_mutants::stage_not_given_back_to_peers()); }
+TEST_F(WrongOnPurpose, GemmTurnNotPassedOn) { expect_hangs(gemm_operation(), gemm_mutants::turn_not_passed_on()); }
 TEST_F(WrongOnPurpose, GemmTailOfKDropped) { caught(gemm_mutants::tail_of_k_dropped(), By::random); }
 TEST_F(WrongOnPurpose, GemmBlockDropped) { caught_at_every_depth(gemm_mutants::block_dropped); }
 TEST_F(WrongOnPurpose, GemmBlockOfBytesDropped) { caught_at_every_depth(gemm_mutants::block_of_bytes_dropped); }
