@@ -184,7 +184,7 @@ __device__ void make_hidden(float (&sums)[products][C.tile_ff / 2]) {
     }
     // Nothing behind this begins before all of H is there: ptxas knows no order between arithmetic and the wait for a product, and would
     // wait first, but it moves nothing over a branch. All bits are set where every element is a NaN: a moment's sleep does no harm.
-    if (__any_sync(0xffffffffu, all == 0xffffffffu)) asm volatile("nanosleep.u32 1;");
+    if (__any_sync(0xffffffffu, all == 0xffffffffu)) ptx::pause();
 }
 
 /// As the first operand of the next product: registers 4 s .. 4 s + 3 are columns 16 s .. 16 s + 15.
@@ -255,15 +255,18 @@ __device__ void store(const float (&sums)[C.d / 2], const ChainArguments& args, 
 template <Sm90ChainConfig C>
 __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& shared, int warpgroup) {
     constexpr int parties = C.consumer_warpgroups(), products = C.hidden_products();
+    constexpr bool in_turns = C.turns && parties > 1;
     const Turns<parties == 1 ? 2 : parties, sm90_chain_turn_barrier> turns{warpgroup};
     const int blocks = chain_blocks<C>(args);
     const int row = warpgroup * C.warpgroup_m + static_cast<int>(threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4);
     RingPosition<C.x_stages> x_at;
     RingPosition<C.stages> at;  // of W1; W2 is read one use behind
+    // The turn goes round through all tiles: with two stages of X a party may be a tile ahead of another.
+    if constexpr (in_turns) turns.begin();
     for (;; x_at.advance()) {
         shared.x_ring().wait(x_at);
         const unsigned number = ptx::load_shared(shared.tile_number(x_at.stage));
-        if (number == no_tile) return;
+        if (number == no_tile) break;
         float sums[C.d / 2];
         unsigned pairs[C.tile_ff / 4];
         {
@@ -286,7 +289,7 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
             float hidden[products][C.tile_ff / 2];
             const RingPosition<C.stages> w2_at = at.before();
             wait_for_block<C>(shared.w1_ring(), at);
-            if (C.turns && parties > 1) turns.wait(block == 1);
+            if constexpr (in_turns) turns.wait(false);
             ptx::wgmma_fence();
 #pragma unroll
             for (int p = 0; p < products; ++p) multiply_first<C>(hidden[p], shared, warpgroup, x_at.stage, at.stage, p);
@@ -296,9 +299,8 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
             ptx::wgmma_fence();
             multiply_second<C>(sums, pairs, shared, w2_at.stage, block > 1);
             ptx::wgmma_commit();
-            // Before the wait: ptxas moves the function over what stands behind it, and the others would wait for that too. Nobody waits for the
-            // turn behind the last one of a tile.
-            if (C.turns && parties > 1 && !(block == blocks - 1 && warpgroup == parties - 1)) turns.pass();
+            // Before the wait: ptxas moves the function over what stands behind it, and the others would wait for that too.
+            if constexpr (in_turns) turns.pass();
             ptx::wgmma_wait<1>();
 #pragma unroll
             for (int p = 0; p < products; ++p) pin(hidden[p]);
@@ -326,6 +328,7 @@ __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& sh
         if constexpr (C.residual) add_residual<C>(sums, words);
         store<C>(sums, args, upper);
     }
+    if constexpr (in_turns) turns.end();
 }
 
 template <Sm90ChainConfig C>

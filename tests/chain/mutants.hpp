@@ -53,8 +53,7 @@ inline Mutant cut_not_rounded() {
               "pairs[i] = __float_as_uint(values[2 * i]) >> 16 | (__float_as_uint(values[2 * i + 1]) & 0xffff0000u);"}}};
 }
 
-// Both products in one kernel: chunks that use each other's room, rows that two of the second product's tiles share, a residual. (With rows
-// that are ready before the next launch its CTAs may wait for ever, so that no test can tell.)
+// Both products in one kernel: chunks that use each other's room, rows that two of the second product's tiles share, a residual.
 inline constexpr std::string_view two_gemms = "kernels/gemm/sm90_two_gemms.cuh";
 inline constexpr const char* queued = "--m 40001 --d 256 --ff 520 --act relu --residual --form persistent --chunk-rows 4000 --room-chunks 2";
 
@@ -72,8 +71,20 @@ inline Mutant chunk_read_from_its_own_rows() {
     return {"the second product reads H as if it had room for all rows", queued, {{two_gemms, "{origin.m % args.room_rows, origin.n, 0}, queue);", "origin, queue);"}}};
 }
 
+// In turns, and two stages of X: who is ahead meets its own turn of the tile before.
+inline constexpr const char* in_turns = "--m 65536 --d 64 --ff 1024 --act relu --form on_chip --tile-m 128 --tile-ff 64 --stages 3 --x-stages 2 --schedule pingpong";
+inline Mutant first_turn_kept() {
+    return {.name = "nobody has the first turn", .problem = in_turns, .replacements = {{kernel, "    if constexpr (in_turns) turns.begin();\n", ""}}, .hangs = true};
+}
+inline Mutant stored_rows_not_counted() {
+    return {.name = "a tile of H that is stored is not counted",
+            .problem = queued,
+            .replacements = {{two_gemms, "    ptx::count_release(ready);\n", ""}},
+            .hangs = true};
+}
+
 inline std::vector<Mutant> all() {
-    return {last_block_dropped(), first_block_added_to_the_tile_before(), neighbours_columns(), residual_of_half(), sigmoid_gelu(),
+    return {first_turn_kept(), stored_rows_not_counted(), last_block_dropped(), first_block_added_to_the_tile_before(), neighbours_columns(), residual_of_half(), sigmoid_gelu(),
             gates_and_ups_swapped(), row_past_the_last(), counter_left(), cut_not_rounded(), rows_not_waited_for(), place_taken_too_soon(), next_tile_left(), chunk_read_from_its_own_rows()};
 }
 

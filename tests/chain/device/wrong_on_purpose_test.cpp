@@ -18,6 +18,8 @@ TEST_F(WrongOnPurpose, EveryChainIsRightAsItIs) {
         if (problems.insert(mutant.problem).second) expect_right(chain_operation(), mutant);
 }
 
+TEST_F(WrongOnPurpose, ChainFirstTurnKept) { expect_hangs(chain_operation(), chain_mutants::first_turn_kept()); }
+TEST_F(WrongOnPurpose, ChainStoredRowsNotCounted) { expect_hangs(chain_operation(), chain_mutants::stored_rows_not_counted()); }
 TEST_F(WrongOnPurpose, ChainLastBlockDropped) { caught(chain_mutants::last_block_dropped(), By::exact); }
 TEST_F(WrongOnPurpose, ChainFirstBlockAdded) { caught(chain_mutants::first_block_added_to_the_tile_before(), By::exact); }
 TEST_F(WrongOnPurpose, ChainNeighboursColumns) { caught(chain_mutants::neighbours_columns(), By::random); }

@@ -1,0 +1,64 @@
+// The roles of sm90_attention meet in any order of events: for every ring, mask and packing, with and without turns, that a plan can choose.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "text.hpp"
+
+#include "kernels/attention/sm90_attention.cuh"
+
+namespace rooftile {
+namespace {
+
+template <Sm90AttentionConfig C>
+void expect_no_fault(AttentionExtent extent, std::vector<int> begins = {}) {
+    const int sequences = begins.empty() ? 0 : int(begins.size()) - 1, rows = extent.queries;
+    std::vector<uint4> o(std::size_t(rows) * C.dim_v / 8);
+    unsigned counter = 0;
+    AttentionArguments args{};
+    args.extent = extent, args.heads = args.kv_heads = args.batches = args.section_heads = 1;
+    args.dim = C.dim, args.dim_v = C.dim_v, args.o = o.data(), args.o_strides = {C.dim_v, 0, 0}, args.counter = &counter;
+    args.cu_seqlens = begins.data(), args.sequences = sequences;
+    const auto found = protocol::explore(record(C.consumer_warpgroups(), [&] {
+        counter = 0;
+        sm90_attention<C>({}, {}, {}, args);
+    }));
+    EXPECT_EQ(found.fault, "") << C.consumer_warpgroups() << " warpgroups, " << C.stages << " stages, " << (C.turns ? "in turns, " : "")
+                               << rows << " queries, " << extent.keys << " keys, " << sequences << " sequences; " << found.states << " states";
+}
+
+template <int tile_q, int stages, bool turns, AttentionMask mask, bool packed = false>
+constexpr Sm90AttentionConfig config{.tile_q = tile_q, .tile_kv = 16, .dim = 64, .dim_v = 64, .stages = stages, .turns = turns, .mask = mask,
+                                     .packed = packed};
+
+template <int tile_q, int stages, bool turns>
+void expect_masks() {
+    // Three tiles of one, two and three blocks; of causal ones the second has more blocks than the first, and some see nothing.
+    for (const int blocks : {1, 2, 3}) expect_no_fault<config<tile_q, stages, turns, AttentionMask::none>>({AttentionMask::none, 3 * tile_q, 16 * blocks, 0});
+    expect_no_fault<config<tile_q, stages, turns, AttentionMask::causal>>({AttentionMask::causal, 3 * tile_q, 2 * tile_q + 16, 0});
+    expect_no_fault<config<tile_q, stages, turns, AttentionMask::causal>>({AttentionMask::causal, 3 * tile_q, 40, 0});
+    expect_no_fault<config<tile_q, stages, turns, AttentionMask::window>>({AttentionMask::window, 2 * tile_q, 2 * tile_q, 24});
+    // Sequences of no row, of less than a tile, and of some tiles.
+    expect_no_fault<config<tile_q, stages, turns, AttentionMask::none, true>>({AttentionMask::none, tile_q + 43, tile_q + 43, 0}, {0, 20, 20, 43, tile_q + 43});
+}
+
+template <int tile_q, bool turns>
+void expect_rings() {
+    expect_masks<tile_q, 1, turns>();
+    expect_masks<tile_q, 2, turns>();
+    expect_masks<tile_q, 3, turns>();
+    expect_masks<tile_q, 4, turns>();
+}
+
+TEST(AttentionProtocol, OneWarpgroup) { expect_rings<64, true>(); }
+TEST(AttentionProtocol, TwoWarpgroups) {
+    expect_rings<128, false>();
+    expect_rings<128, true>();
+}
+TEST(AttentionProtocol, ThreeWarpgroups) {
+    expect_rings<192, false>();
+    expect_rings<192, true>();
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,45 @@
+// A checker of the protocols by which the roles of a kernel meet: mbarriers, named barriers, and numbers told through shared memory.
+//
+// tests/fake/protocol runs the kernel's own text once for each role and records what it does with barriers. A role's control flow
+// follows from the problem alone, so each recording is a straight line; explore() then goes through every order in which the lines
+// can interleave, breadth first, and says what can go wrong.
+//
+// A warpgroup is one role: its four warps arrive together. A copy has come as soon as it is asked for: where it is late, who waits for it
+// goes on later, which is explored anyway.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rooftile::protocol {
+
+struct Op {
+    enum Kind {
+        wait,    ///< until the phase of parity `value` of mbarrier `at` is over
+        arrive,  ///< `value` arrivals on mbarrier `at`
+        expect,  ///< one arrival, and `value` copies are to come
+        come,    ///< one has
+        meet,    ///< arrive at named barrier `at` and wait until `value` threads have
+        pass,    ///< arrive at it alone
+        tell,    ///< number `value` to place `at`
+        hear,    ///< place `at` has number `value`
+    } kind;
+    unsigned at, value;
+};
+
+struct Recording {
+    std::map<unsigned, unsigned> arrivals;  ///< by mbarrier, that complete a phase
+    std::vector<std::vector<Op>> roles;
+};
+
+struct Findings {
+    std::size_t states = 0;
+    std::string fault;  ///< empty: none in any order
+};
+
+/// `most_states`: more than these are a fault of their own.
+Findings explore(const Recording&, std::size_t most_states = 4'000'000);
+
+}  // namespace rooftile::protocol
