@@ -24,7 +24,7 @@ Demand attention_demand(const Machine& machine, const AttentionPlan& plan) {
     const auto again = [&](double bytes) -> std::optional<double> {
         if (!plan.prediction.dram_bytes) return std::nullopt;
         const double keys = double(p.k_bytes() + p.v_bytes());
-        return bytes * (1 + std::max(0.0, work.dram_bytes - work.dram_lower_bound_bytes) / keys);
+        return keys == 0 ? 0 : bytes * (1 + std::max(0.0, work.dram_bytes - work.dram_lower_bound_bytes) / keys);
     };
     const auto once = [&](double bytes) -> std::optional<double> {
         return plan.prediction.dram_bytes ? std::optional(bytes) : std::nullopt;
@@ -32,6 +32,9 @@ Demand attention_demand(const Machine& machine, const AttentionPlan& plan) {
     for (const TensorInfo& t : attention_tensors(p)) {
         double bytes = t.element_bits / 8.0;
         for (const Extent& extent : t.extents) bytes *= double(extent.most);
+        if (t.name == "Q") bytes = double(p.q_bytes());
+        if (t.name == "K") bytes = double(p.k_bytes());
+        if (t.name == "V") bytes = double(p.v_bytes());
         demand.tensors.push_back({t.name, t.role, bytes, t.name == "K" || t.name == "V" ? again(bytes) : once(bytes)});
     }
     demand.tiles = std::int64_t(work.tiles);

@@ -202,7 +202,7 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
     w.dram_lower_bound_bytes = double(p.compulsory_bytes());
     // A section's keys and values come once, unless one section is more than L2 holds: then once for each round of its tiles.
     const double shared_by = double(p.heads) / double(p.kv_heads);
-    const double section = whole_up(double(c.section_heads) / shared_by) * double(p.keys) * double(p.dim + p.dim_v) * element_bytes;
+    const double section = whole_up(double(c.section_heads) / shared_by) * double(p.most_seen_keys()) * double(p.dim + p.dim_v) * element_bytes;
     double again = 1;
     if (section > hw.l2_bytes) {
         const double rounds = whole_up(double(c.section_heads) * head.tiles / hw.sms);

@@ -116,6 +116,24 @@ AttentionExtent AttentionProblem::extent(std::int64_t sequence) const {
     return {mask, length, length, int(window)};
 }
 
+std::int64_t AttentionProblem::seen_keys() const {
+    std::int64_t seen = 0;
+    for (std::int64_t i = 0; i < sequences(); ++i) {
+        const AttentionExtent e = extent(i);
+        // The first query's window begins first, and the last query sees the last key.
+        if (e.queries > 0) seen += e.keys - std::min(e.first_key(0), e.keys);
+    }
+    return seen;
+}
+std::int64_t AttentionProblem::seeing_queries() const {
+    std::int64_t seeing = 0;
+    for (std::int64_t i = 0; i < sequences(); ++i) {
+        const AttentionExtent e = extent(i);
+        if (e.keys > 0) seeing += e.queries - (e.mask == AttentionMask::none ? 0 : std::clamp(-e.place(0), 0, e.queries));
+    }
+    return seeing;
+}
+
 double AttentionProblem::visible_pairs() const {
     double pairs = 0;
     for (std::int64_t i = 0; i < sequences(); ++i) {
@@ -127,9 +145,9 @@ double AttentionProblem::visible_pairs() const {
     return pairs;
 }
 
-std::int64_t AttentionProblem::q_bytes() const { return heads_of_all() * query_rows() * dim * element_bytes; }
-std::int64_t AttentionProblem::k_bytes() const { return kv_heads_of_all() * key_rows() * dim * element_bytes; }
-std::int64_t AttentionProblem::v_bytes() const { return kv_heads_of_all() * key_rows() * dim_v * element_bytes; }
+std::int64_t AttentionProblem::q_bytes() const { return heads_of_all() * seeing_queries() * dim * element_bytes; }
+std::int64_t AttentionProblem::k_bytes() const { return kv_heads_of_all() * seen_keys() * dim * element_bytes; }
+std::int64_t AttentionProblem::v_bytes() const { return kv_heads_of_all() * seen_keys() * dim_v * element_bytes; }
 std::int64_t AttentionProblem::o_bytes() const { return heads_of_all() * query_rows() * dim_v * element_bytes; }
 std::int64_t AttentionProblem::compulsory_bytes() const {
     constexpr std::int64_t fp32_bytes = 4, int32_bytes = 4;

@@ -66,15 +66,20 @@ struct AttentionProblem {
     /// Heads of all batches; packed sequences share theirs.
     std::int64_t heads_of_all() const { return packed() ? heads : batch * heads; }
     std::int64_t kv_heads_of_all() const { return packed() ? kv_heads : batch * kv_heads; }
+    /// Keys of a head that some query sees, and queries that see some: all but those that lie before every window, or before the first key.
+    std::int64_t seen_keys() const;
+    std::int64_t seeing_queries() const;
+    /// Of the longest sequence.
+    std::int64_t most_seen_keys() const { return packed() ? keys : seen_keys(); }
     /// Pairs of a query and a key that it sees, of one head.
     double visible_pairs() const;
     /// Of both products, of visible pairs alone.
     double flops() const { return 2.0 * double(heads_of_all()) * visible_pairs() * double(dim + dim_v); }
-    std::int64_t q_bytes() const;
-    std::int64_t k_bytes() const;
+    std::int64_t q_bytes() const;  ///< of seeing_queries()
+    std::int64_t k_bytes() const;  ///< of seen_keys()
     std::int64_t v_bytes() const;
     std::int64_t o_bytes() const;
-    /// Every tensor read or written once.
+    /// Every tensor read or written once, as far as the mask asks for it.
     std::int64_t compulsory_bytes() const;
 
     /// What a product, a softmax and a product read and write as kernels of their own: scores and probabilities twice each, those behind

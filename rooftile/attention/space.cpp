@@ -97,7 +97,7 @@ const Rule* rule_of(const AttentionProblem& problem, const AttentionConfig& conf
     if (problem.score && config.tile_kv > least_keys && config.tile_kv / 2 * problem.score->cost.issue > most_instructions)
         return &long_code;
     if (config.stages == 1) return &unfed;
-    if (config.tile_kv < least_keys && problem.keys > config.tile_kv) return &narrow;
+    if (config.tile_kv < least_keys && problem.most_seen_keys() > config.tile_kv) return &narrow;
     return nullptr;
 }
 
@@ -144,7 +144,7 @@ std::int64_t most_tiles(const AttentionProblem& p, int tile_q) {
 std::int64_t section_heads(const AttentionHardware& hw, const AttentionProblem& p, int tile_q) {
     const std::int64_t all = p.heads_of_all(), shared_by = p.heads / p.kv_heads;
     constexpr double share = 0.5;  // the rest is the next section's, and Q's and O's
-    const double head = double(p.keys) * double(p.dim + p.dim_v) * 2;
+    const double head = double(p.most_seen_keys()) * double(p.dim + p.dim_v) * 2;
     const double fitting = hw.l2_bytes * share / head * double(shared_by);
     const double q_tiles = double(most_tiles(p, tile_q)) / double(all);
     const double needed = whole_up(hw.sms / q_tiles);

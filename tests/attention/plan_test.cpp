@@ -133,6 +133,33 @@ TEST(AttentionModel, WhatThreeKernelsWouldMove) {
 }
 
 // A packed batch of equal lengths is the batch: the same tiles and blocks, but for a place more each, and as much to multiply.
+// Keys before every window are cut away, in whole blocks: the same work, and the same prediction.
+TEST(AttentionModel, WhatNobodySeesCostsNothing) {
+    Random random(4711);
+    for (int i = 0; i < 60; ++i) {
+        const std::int64_t queries = random.whole(1, 3000), window = random.whole(1, 3000), seen = queries + window - 1;
+        const std::int64_t tile_kv = 16 * random.whole(4, 10), hidden = tile_kv * random.whole(1, 2000);
+        const auto planned = [&](std::int64_t keys) {
+            AttentionRequest request;
+            request.tile_kv = int(tile_kv);
+            const std::string line = fmt::format("--batch 4 --heads 8 --kv-heads 8 --dim 128 --q {} --kv {} --mask window:{}", queries, keys, window);
+            return plans_of(line, "h100-sxm", request).plans.front();
+        };
+        const AttentionPlan whole = planned(seen + hidden), cut = planned(seen);
+        SCOPED_TRACE(fmt::format("{} queries, window {}, {} keys behind it, blocks of {}", queries, window, hidden, tile_kv));
+        EXPECT_EQ(whole.config, cut.config);
+        EXPECT_EQ(whole.prediction.dram_lower_bound_bytes, cut.prediction.dram_lower_bound_bytes);
+        EXPECT_EQ(whole.prediction.dram_bytes, cut.prediction.dram_bytes);
+        EXPECT_EQ(whole.prediction.time_us, cut.prediction.time_us);
+        EXPECT_EQ(whole.prediction.l2_bytes, cut.prediction.l2_bytes);
+    }
+    // Queries before the first key see nothing, and neither they nor what stands for them is read.
+    const AttentionProblem early = problem_of("--heads 2 --dim 64 --q 1000 --kv 300 --mask causal");
+    EXPECT_EQ(early.q_bytes(), 2 * 300 * 64 * 2);
+    EXPECT_EQ(early.k_bytes(), 2 * 300 * 64 * 2);
+    EXPECT_EQ(problem_of("--heads 2 --dim 64 --q 300 --kv 1000 --mask causal").k_bytes(), 2 * 1000 * 64 * 2);
+}
+
 TEST(AttentionModel, PackedSequencesCountAsTheyAre) {
     for (const char* mask : {"none", "causal", "window:100"}) {
         const std::string rest = std::string(" --heads 8 --dim 64 --mask ") + mask;
