@@ -8,6 +8,7 @@
 #include "rooftile/attention/plan.hpp"
 #include "rooftile/attention/space.hpp"
 #include "rooftile/core/derivation.hpp"
+#include "rooftile/machine/matrix_hardware.hpp"
 #include "rooftile/machine/query.hpp"
 
 namespace rooftile {
@@ -115,6 +116,16 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
     plans.problem = problem;
     const AttentionHardware hw = attention_hardware(*machine, problem.type, plans.unknown);
     plans.unchecked_constraints = unchecked_walls(hw);
+    if (std::string missing = missing_matrix_type(*machine, attention_type_name(problem.type)); !missing.empty()) {
+        AttentionInfeasible none;
+        none.machine_id = plans.machine_id;
+        none.machine_name = plans.machine_name;
+        none.problem = problem;
+        none.unknown = plans.unknown;
+        none.reason = Reason::instruction;
+        none.message = std::move(missing);
+        return none;
+    }
     std::vector<Candidate> candidates;
     // Who fixes what a rule speaks of gets it.
     const bool asked_for = request.tile_kv || request.stages;

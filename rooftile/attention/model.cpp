@@ -240,8 +240,9 @@ AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem
     t.bound = b.bound;
     double longest = on_chip;
     if (dram > longest) longest = dram, t.bound = Bound::dram;
+    // The same for all plans: unknown, it is left out, and named.
     if (hw.launch_seconds > longest) t.bound = Bound::launch;
-    t.seconds = longest + fill + hw.launch_seconds;
+    t.seconds = longest + fill + known_or(hw.launch_seconds, 0);
     if (std::isnan(on_chip) || std::isnan(dram)) t.seconds = unknown_number;
     return t;
 }

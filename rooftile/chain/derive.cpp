@@ -12,6 +12,7 @@
 #include "rooftile/chain/traffic.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/machine/matrix_hardware.hpp"
 #include "rooftile/machine/set.hpp"
 
 namespace rooftile {
@@ -207,6 +208,11 @@ class Search {
     }
 
     void on_chip() {
+        if (std::string missing = missing_matrix_type(*machine_, chain_type_name(p_.type)); !missing.empty()) {
+            set_.rejected.add(Reason::instruction);
+            if (refusal_.empty()) refusal_ = std::move(missing);
+            return;
+        }
         std::optional<ChainPlan> best;
         double fastest = INFINITY;
         std::optional<ChainWall> nearest;

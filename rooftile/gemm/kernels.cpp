@@ -4,6 +4,7 @@
 
 #include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/machine/matrix_hardware.hpp"
 
 namespace rooftile {
 
@@ -39,12 +40,9 @@ const GemmKernel& best_gemm_kernel(const Machine& machine) {
 std::string_view name_of(const GemmKernel* kernel) { return kernel ? kernel->name() : "?"; }
 
 std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& problem) {
-    const std::string type(rate_name_of(problem.a_type));
-    if (!machine.lacks(type)) return std::nullopt;
-    return Refusal{Reason::instruction,
-                   fmt::format("{} has no {} matrix instruction; take {}", machine.id, type,
-                               problem.a_type == Type::fp16 ? "bf16" : "fp16"),
-                   1, 0};
+    std::string missing = missing_matrix_type(machine, rate_name_of(problem.a_type));
+    if (missing.empty()) return std::nullopt;
+    return Refusal{Reason::instruction, std::move(missing), 1, 0};
 }
 
 namespace {

@@ -1,5 +1,7 @@
 #include "rooftile/machine/matrix_hardware.hpp"
 
+#include <fmt/core.h>
+
 #include "rooftile/machine/query.hpp"
 #include "rooftile/machine/reader.hpp"
 
@@ -8,6 +10,11 @@ namespace rooftile {
 std::optional<Clock> matrix_or_boost_clock(const Machine& machine, std::string_view input) {
     if (const auto sustained = matrix_clock(machine, input)) return sustained->clock;
     return machine.number<Clock>("clock.boost");
+}
+
+std::string missing_matrix_type(const Machine& machine, std::string_view input) {
+    if (!machine.lacks(input)) return {};
+    return fmt::format("{} has no {} matrix instruction; take {}", machine.id, input, input == "fp16" ? "bf16" : "fp16");
 }
 
 MatrixHardware matrix_hardware(const Machine& machine, std::string_view input, std::vector<std::string>& unknown) {

@@ -29,6 +29,9 @@ struct MatrixHardware {
 /// Of products of `input` ("bf16") with fp32 sums. Keys that are unknown and missed are appended to `unknown`, once each.
 MatrixHardware matrix_hardware(const Machine& machine, std::string_view input, std::vector<std::string>& unknown);
 
+/// Why no product of `input` can be planned for the machine; empty where one can.
+std::string missing_matrix_type(const Machine& machine, std::string_view input);
+
 /// The clock of sustained matrix work on `input`, else the boost clock.
 std::optional<Clock> matrix_or_boost_clock(const Machine& machine, std::string_view input);
 

@@ -65,6 +65,28 @@ TEST_P(Conformance, AProblemComesBackFromItsRecord) {
     EXPECT_EQ(operation().problem_record(again), operation().problem_record(problem()));
 }
 
+TEST_P(Conformance, EveryShippedMachineGivesATimeForWhatItPlans) {
+    for (const std::string& id : machine_ids()) {
+        const PlanSet set = derived(id.c_str(), 1);
+        if (set.plans.empty()) {
+            EXPECT_FALSE(set.refusal->message.empty()) << id;
+        } else EXPECT_TRUE(set.plans.front().time_us) << id;
+    }
+}
+
+// A launch takes as long whatever is launched: where that is unknown, plans are ranked as with it, and it is named.
+TEST_P(Conformance, WhatIsTheSameForAllPlansIsNotNeededToRankThem) {
+    Machine machine = machine_by_id("h100-sxm"), blind = machine;
+    set_number(blind, "launch.gap_stream=unknown");
+    const auto derived_on = [&](const Machine& on) {
+        return operation().derive(std::make_shared<const Machine>(on), problem(), operation().request(Given(), {.top = 8}));
+    };
+    const PlanSet with = derived_on(machine), without = derived_on(blind);
+    ASSERT_EQ(with.plans.size(), without.plans.size());
+    EXPECT_EQ(operation().config_record(with.plans.front()), operation().config_record(without.plans.front()));
+    EXPECT_TRUE(without.plans.front().time_us);
+}
+
 // Which problems are drawn follows from the seed alone, and each is one that can be asked for.
 TEST_P(Conformance, DrawsAreTheSameOfASeedAndCanBeAskedFor) {
     Random random(3), same(3);
