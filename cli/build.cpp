@@ -100,7 +100,9 @@ int build(const Operation& operation, const Given& given, const OutputFlags& out
     const DocumentContext context = context_of(*target.machine, invocation.command);
     const PlanSet plans = derive_for(target, problem, request);
     if (plans.refusal) return report_refusal(plans, context, output);
-    const CompiledKernel kernel = compile(chosen_plan(plans, given));
+    std::vector<std::string> refused;
+    const CompiledKernel kernel = given.has("rank") ? compile(ranked_plan(plans, given)) : compile_first(plans, refused);
+    for (const std::string& line : refused) say(line);
     if (given.has("cubin")) write_cubins(kernel, given.text("cubin"));
     if (format == Format::json) {
         write_result(json_text(document_of(kernel, plans, context)), output);

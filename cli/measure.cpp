@@ -59,7 +59,8 @@ int measure_one(const Operation& operation, const MeasureFlags& flags, const Inv
     options.target = target.machine.get();
     note_interrupts();
     std::vector<MeasureTask> tasks;
-    tasks.push_back({.plans = std::move(plans)});
+    const Own more = operation.request(given, {.top = int(plans.plans.size()) + plans_behind, .buildable_only = true, .seed = options.seed});
+    tasks.push_back({.plans = std::move(plans), .more = [&] { return derive_for(target, problem, more); }});
     return write_run(measure(std::move(tasks), options), context, flags, options.seed);
 }
 

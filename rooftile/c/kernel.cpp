@@ -51,7 +51,12 @@ int rooftile_add_cuda_folder(const char* folder) {
 
 int rooftile_compile(const rooftile_plans* plans, int rank, rooftile_kernel** kernel) {
     return c::guarded([&] {
-        const Plan& plan = rank == 0 ? first_buildable(plans->set) : c::plan_of(*plans, rank);
+        if (rank == 0) {
+            std::vector<std::string> refused;  // the kernel's plan says which one it is
+            *kernel = new rooftile_kernel(compile_first(plans->set, refused));
+            return;
+        }
+        const Plan& plan = c::plan_of(*plans, rank);
         if (!plan.buildable)
             throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
         *kernel = new rooftile_kernel(compile(plan));
