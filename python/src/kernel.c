@@ -199,7 +199,8 @@ static int64_t bytes_of_workspace(Kernel* self, int device) {
 }
 
 /* Memory for this launch's stream, zeroed in it. While a graph is captured it is memory of that graph, kept by its library's
- * allocator; then `call->workspace` is freed after the launch, by `kept` being 0. */
+ * allocator; then `call->workspace` is freed after the launch, by `kept` being 0. That allocator is told of no stream: of another one than
+ * its own it would give the memory to somebody else too early. */
 static int find_workspace(Kernel* self, Call* call, const DLPackExchangeAPI* api, Workspace* fresh,
                           int* kept) {
     int64_t bytes = bytes_of_workspace(self, call->device);
@@ -215,7 +216,17 @@ static int find_workspace(Kernel* self, Call* call, const DLPackExchangeAPI* api
     }
     const DLDataType byte = {dlpack_uint, 8, 1};
     Workspace made = {call->device, call->stream, NULL, NULL};
-    if (api && api->managed_tensor_allocator) {
+    void* own = NULL;
+    int allocates = api && api->managed_tensor_allocator;
+    if (allocates && call->stream_given)
+        allocates = api->current_work_stream && api->current_work_stream(dlpack_cuda, call->device, &own) == 0 && own == call->stream;
+    if (capturing && !allocates) {
+        raise_request("a graph is captured, and nothing here can allocate its workspace of %lld B: give it as workspace=, or capture in "
+                      "the current stream of a library that has DLPack's C exchange interface",
+                      (long long)bytes);
+        return -1;
+    }
+    if (allocates) {
         made.tensor = allocated(api, call->device, byte, &bytes, 1);
         if (!made.tensor) return -1;
         made.memory = (char*)made.tensor->dl_tensor.data + made.tensor->dl_tensor.byte_offset;
