@@ -526,11 +526,12 @@ _transform = torch._C._functorch.peek_interpreter_stack
 
 
 def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether nobody but autograd looks on: no trace, no mode, no subclass."""
+    """Whether nobody but autograd looks on: no trace, no mode, no subclass, and no memory that holds a tensor's negative, which the
+    dispatcher resolves."""
     if torch.compiler.is_compiling() or _dispatch_modes() or _function_modes() or _transform() is not None:
         return False
     for tensor in tensors:  # a loop: a generator takes half a microsecond more
-        if type(tensor) not in _PLAIN or not tensor.is_cuda:
+        if type(tensor) not in _PLAIN or not tensor.is_cuda or tensor.is_neg():
             return False
     return True
 

@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     Argument arguments[most_tensors];
     void* pointers[most_tensors];
-    PyObject* made[most_tensors]; /* outputs, given or made */
+    PyObject* made[most_tensors]; /* outputs, given or made; inputs that had to be made anew */
     int read;                     /* arguments to release */
     int device;
     void* stream;
@@ -115,9 +115,21 @@ static int find_stream(Call* call, const DLPackExchangeAPI* api) {
     return api->current_work_stream(dlpack_cuda, call->device, &call->stream);
 }
 
+/* A tensor whose memory holds its negative: an input is made anew, in its library's current stream. Null where it raised. */
+static PyObject* as_it_says(Call* call, int index, const rooftile_tensor* tensor, PyObject* object) {
+    if (tensor->is_output || call->stream_given)
+        return raise_request("%s has torch's negative bit: give %s", tensor->name,
+                             tensor->is_output ? "a tensor without it as out=" : "its resolve_neg(), or no stream=");
+    call->made[index] = PyObject_CallMethod(object, "resolve_neg", NULL);
+    return call->made[index];
+}
+
 static int read_argument(Kernel* self, Call* call, int index, PyObject* object, PyObject* stream) {
     Argument* argument = &call->arguments[index];
     const rooftile_tensor* tensor = expected(self, index);
+    const int negative = is_negative(object);
+    if (negative > 0) object = as_it_says(call, index, tensor, object);
+    if (negative < 0 || !object) return -1;
     if (read_tensor(object, tensor->name, stream, argument) != 0) return -1;
     call->read = index + 1;
     if (check_tensor(tensor, self->dtypes[index], argument) != 0) return -1;
@@ -373,7 +385,7 @@ static PyObject* kernel_call(PyObject* object, PyObject* positional, PyObject* k
     for (int i = 0; i < self->tensors; ++i) call.made[i] = NULL;
     PyObject* out = launched(self, &call, inputs, options[0], options[1], options[2]);
     for (int i = 0; i < call.read; ++i) release(&call.arguments[i]);
-    for (int i = self->inputs; i < self->tensors; ++i) Py_XDECREF(call.made[i]);
+    for (int i = 0; i < self->tensors; ++i) Py_XDECREF(call.made[i]);
     return out;
 }
 
