@@ -3,14 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
+#include <numeric>
 #include <vector>
 
 #include "rooftile/core/random.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/units_text.hpp"
 
 namespace rooftile {
@@ -29,7 +27,7 @@ std::vector<Field> make_fields() {
         {"q", "S", "Queries of a head", problem},
         {"kv", "T", "Keys of a head; default S", problem},
         {"lengths", "LIST|Bx[LO..HI]|FILE",
-         "Packed sequences, in place of batch, q and kv: the lengths of a distribution to plan for, 128,512,...; of B between LO and HI; or in a file", problem},
+         "Packed sequences, in place of batch, q and kv: the lengths of a distribution to plan for, 128,512,...; of B between LO and HI; a flag may name a file of them", problem},
         {"dim", "D", "Elements of a row of Q and K: a multiple of 8 up to 256", problem},
         {"dim_v", "V", "Elements of a row of V and O; default D", problem},
         {"mask", "MASK", "none, causal (aligned at the lower right) or window:W (the last W keys of those); default none",
@@ -80,7 +78,7 @@ void read_mask(const Given& g, AttentionProblem& p) {
     } else throw RequestError(fmt::format("{} is \"{}\"; accepted: none, causal, window:W", g.name("mask"), printable(text, 80)));
 }
 
-constexpr std::string_view forms_of_lengths = "128,512,..., Bx[LO..HI] or a file of numbers";
+constexpr std::string_view forms_of_lengths = "128,512,... or Bx[LO..HI]; a flag may name a file of numbers";
 
 /// "64x[16..512]": so many, between those two, any as likely; the same text is always the same lengths.
 std::vector<std::int64_t> drawn_lengths(const std::string& name, std::string_view text) {
@@ -144,22 +142,22 @@ std::vector<std::int64_t> listed_lengths(std::string_view name, std::string_view
     return lengths;
 }
 
-std::vector<std::int64_t> read_lengths(const std::string& name, std::string text) {
+std::vector<std::int64_t> read_lengths(const Given& g) {
+    const std::string name = g.name("lengths");
+    std::string text = g.text("lengths");
     std::vector<std::int64_t> lengths;
     if (text.find('[') != text.npos) lengths = drawn_lengths(name, text);
     else {
         constexpr std::string_view of_a_list = "0123456789, ";
         if (text.find_first_not_of(of_a_list) != text.npos) {
-            std::error_code unknown;  // a name that is too long is none of a file either
-            if (!std::filesystem::exists(text, unknown)) {
+            auto content = g.named_file("lengths");
+            if (!content) {
                 const std::string meant = as_equal_lengths(text);
-                throw RequestError(meant.empty() ? fmt::format("{} is \"{}\", and there is no such file; accepted: {} (3x[512..512] is three of 512)",
+                throw RequestError(meant.empty() ? fmt::format("{} is \"{}\": no list, and no such file that a flag names; accepted: {} (3x[512..512] is three of 512)",
                                                                name, printable(text, 80), forms_of_lengths)
                                                  : fmt::format("{} is \"{}\"; sequences of one length are {}", name, printable(text, 80), printable(meant, 80)));
             }
-            text = read_whole_file(text);
-            for (char& c : text)
-                if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+            text = std::move(*content);
         }
         lengths = listed_lengths(name, text);
     }
@@ -196,7 +194,7 @@ AttentionProblem attention_problem(const Given& g) {
         for (const char* key : {"batch", "q", "kv"})
             if (g.has(key))
                 throw RequestError(fmt::format("{} is given, and {} says it too", g.name(key), g.name("lengths")));
-        p.lengths = read_lengths(g.name("lengths"), g.text("lengths"));
+        p.lengths = read_lengths(g);
         p.batch = std::int64_t(p.lengths.size());
         p.queries = p.keys = *std::max_element(p.lengths.begin(), p.lengths.end());
     } else {

@@ -82,7 +82,7 @@ std::vector<Field> make_fields() {
         {"stride_b", "N", "The same of B, of groups too, which have one each", problem},
         {"stride_d", "N", "The same of the results, which lie apart", problem},
         {"groups", "R,R,..",
-         "Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and scaled to m; or a file", problem,
+         "Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and scaled to m; a flag may name a file of them", problem,
          FieldKind::text},
         // Named so that it is refused by name.
         {"layout", "NAME", "Not offered", hidden},
@@ -268,7 +268,7 @@ GemmProblem gemm_problem(const Given& g) {
                         "{} k|m and {} k|n", g.name("layout"), g.name("a_major"), g.name("b_major")));
     Sizes sizes = sizes_of(g);
     SharedGroups groups;
-    if (g.has("groups")) groups = gemm_groups(g.text("groups"), sizes.m, g.name("groups"));
+    if (g.has("groups")) groups = gemm_groups(g, sizes.m);
     if (groups) sizes.m = groups->total();
     const Type type = choice(g, "type", types) == 0 ? Type::bf16 : Type::fp16;
     const auto major = [&](std::string_view key, std::span<const std::string_view> names) {
