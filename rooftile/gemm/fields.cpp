@@ -82,7 +82,7 @@ std::vector<Field> make_fields() {
         {"stride_b", "N", "The same of B, of groups too, which have one each", problem},
         {"stride_d", "N", "The same of the results, which lie apart", problem},
         {"groups", "R,R,..",
-         "Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and scaled to m; or a file", problem,
+         "Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and scaled to m; a flag may name a file of them", problem,
          FieldKind::text},
         // Named so that it is refused by name.
         {"layout", "NAME", "Not offered", hidden},
@@ -263,12 +263,24 @@ std::span<const Field> gemm_fields() {
 
 GemmProblem gemm_problem(const Given& g) {
     if (g.has("layout"))
+namespace {
+
+/// What the epilogue reads of the tensors that are given. With a beta of 0 that is no C, whatever C holds: as in BLAS.
+std::vector<std::string> tensors_read(const Given& g, double beta) {
+    std::vector<std::string> tensors = g.list("tensor");
+    if (g.has("beta") && beta == 0 && find_word(g.text("epilogue"), "c", 0) == std::string::npos)
+        std::erase_if(tensors, [](const std::string& text) { return text.substr(0, text.find(':')) == "c"; });
+    return tensors;
+}
+
+}  // namespace
+
         throw RequestError(
             fmt::format("{} is not offered: libraries name the same layout differently; say which index is contiguous with "
                         "{} k|m and {} k|n", g.name("layout"), g.name("a_major"), g.name("b_major")));
     Sizes sizes = sizes_of(g);
     SharedGroups groups;
-    if (g.has("groups")) groups = gemm_groups(g.text("groups"), sizes.m, g.name("groups"));
+    if (g.has("groups")) groups = gemm_groups(g, sizes.m);
     if (groups) sizes.m = groups->total();
     const Type type = choice(g, "type", types) == 0 ? Type::bf16 : Type::fp16;
     const auto major = [&](std::string_view key, std::span<const std::string_view> names) {
@@ -291,7 +303,7 @@ GemmProblem gemm_problem(const Given& g) {
     problem.accumulation = Accumulation(choice(g, "accumulation", accumulations));
     problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
     problem.epilogue = gemm_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
-                                     g.list("tensor"), Scales(choice(g, "scales", scale_names)), problem.batch,
+                                     tensors_read(g, problem.beta), Scales(choice(g, "scales", scale_names)), problem.batch,
                                      problem.groups ? problem.groups->count() : 0, pairs);
     check(problem);
     return problem;
