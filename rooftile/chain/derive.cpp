@@ -45,7 +45,7 @@ class Search {
   private:
     bool wants(ChainForm form) const { return !request_.form || *request_.form == form; }
     ChainL2 l2() const { return {std::int64_t(hw_.l2_bytes), int(hw_.l2_partitions)}; }
-    /// Whether traffic can be followed: L2 is known, and it takes no minutes.
+    /// Whether traffic can be followed: L2 is known.
     bool followed() const { return !std::isnan(hw_.l2_bytes) && !std::isnan(hw_.sms); }
 
     void products() {
@@ -59,9 +59,7 @@ class Search {
         why_not_ = !first_.why_not.empty() ? "the first product: " + first_.why_not
                    : !second_.why_not.empty() ? "the second product: " + second_.why_not : std::string();
         predictors_ = part_predictors(*machine_, std::vector{*first_.plan, *second_.plan});
-        const double steps = chain_steps(first_.product, second_.product);
-        if (steps > max_chain_steps) set_.notes.push_back(fmt::format("{:.2g} steps of tiles are too many to follow through L2: traffic is each product's own", steps));
-        simulates_ = followed() && steps <= max_chain_steps;
+        simulates_ = followed();
         if (wants(ChainForm::two_kernels)) two_kernels();
         if (wants(ChainForm::carry_over)) carry_over();
         if (wants(ChainForm::persistent)) persistent();
@@ -372,6 +370,12 @@ class Search {
         set_.rejected.add(Reason::dominated, std::int64_t(set_.plans.size() - kept));
         set_.plans.resize(kept);
         for (std::size_t i = 0; i < kept; ++i) set_.plans[i].rank = int(i + 1);
+        for (const Plan& plan : set_.plans)
+            if (const auto& parts = plan.own.as<ChainPlan>().prediction.traffic.parts; !parts.empty()) {
+                const ChainPart& part = parts.front();
+                set_.notes.push_back(fmt::format("L2 is followed for {} of {}'s {}; DRAM traffic grows from there as a straight line", part.followed, part.extent, part.whole));
+                break;
+            }
         if (set_.plans.empty()) set_.refusal = Refusal{reason_, refusal_, std::nullopt, std::nullopt};
     }
 

@@ -57,7 +57,7 @@ struct ChainProduct {
 struct ChainTensorTraffic {
     std::string_view name;
     std::int64_t read = 0, written = 0;
-    std::int64_t asked = 0;  ///< of L2, by reads
+    std::int64_t asked = 0;  ///< of L2, by each cluster's reads: a hit is what of it was not read from DRAM, as of a single product
     std::int64_t all() const { return read + written; }
 };
 
@@ -67,9 +67,16 @@ struct ChainSample {
     std::vector<std::int64_t> asked{}, read{};
 };
 
+/// Of an extent only a part was followed through L2, and half of it.
+struct ChainPart {
+    std::string_view extent;
+    std::int64_t followed = 0, whole = 0;
+};
+
 struct ChainTraffic {
     std::vector<ChainTensorTraffic> tensors;  ///< X, W1, H, W2, Y; where H stays on chip without it
     std::vector<ChainSample> samples{};       ///< of two kernels and of the persistent one, some hundred at even distances
+    std::vector<ChainPart> parts{};           ///< empty: all of it was followed
     std::array<std::int64_t, 2> of_kernel{};  ///< read by each of two kernels, and written by it or for it later
     std::int64_t steps = 0, both_hits = 0;    ///< steps of tiles; those whose operands were both in L2 [M40]
     std::int64_t dram_bytes() const {

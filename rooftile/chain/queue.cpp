@@ -39,7 +39,8 @@ QueueRun run_queue(const ChainProduct& first, const ChainProduct& second, const 
     // Seconds of products that a ring holds.
     const auto in_ring = [](const ChainProduct& p, double tile) { return tile * p.stages / double(ceil_div(p.k, p.tile_k)); };
     const double first_ahead = in_ring(first, times.first_tile), second_ahead = in_ring(second, times.second_tile);
-    std::vector<double> ready(std::size_t(order.first.rows), 0), taken(std::size_t(order.chunks), 0);
+    // No tile is of a row, or of a chunk, of a higher number than its own.
+    std::vector<double> ready(std::size_t(std::min(order.first.rows, followed)), 0), taken(std::size_t(std::min(order.chunks, followed)), 0);
     QueueRun run;
     double work = 0;
     for (int number = 0; number < followed; ++number) {

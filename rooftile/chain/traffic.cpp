@@ -1,7 +1,9 @@
 #include "rooftile/chain/traffic.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <span>
 
@@ -17,15 +19,14 @@ Int ceil_div(Int a, Int b) { return (a + b - 1) / b; }
 
 /// A matrix in blocks. A block belongs to whatever part of the matrix it begins in.
 struct Blocks {
-    Int rows, columns, block_rows, block_columns, element_bytes, first = 0;
+    Int rows = 0, columns = 0, block_rows = 1, block_columns = 1, element_bytes = 1, first = 0;
+    Int row_count = ceil_div(rows, block_rows), column_count = ceil_div(columns, block_columns);
 
-    Int row_count() const { return ceil_div(rows, block_rows); }
-    Int column_count() const { return ceil_div(columns, block_columns); }
-    Int count() const { return row_count() * column_count(); }
-    /// Of the first block that begins at `row` or behind it; at most row_count().
-    Int row_from(Int row) const { return std::min(ceil_div(row, block_rows), row_count()); }
-    Int column_from(Int column) const { return std::min(ceil_div(column, block_columns), column_count()); }
-    Int id(Int row, Int column) const { return first + row * column_count() + column; }
+    Int count() const { return row_count * column_count; }
+    /// Of the first block that begins at `row` or behind it; at most row_count.
+    Int row_from(Int row) const { return std::min(ceil_div(row, block_rows), row_count); }
+    Int column_from(Int column) const { return std::min(ceil_div(column, block_columns), column_count); }
+    Int id(Int row, Int column) const { return first + row * column_count + column; }
     Int bytes(Int row, Int column) const {
         return std::min(block_rows, rows - row * block_rows) * std::min(block_columns, columns - column * block_columns) * element_bytes;
     }
@@ -89,17 +90,27 @@ class Follower {
     }
 
   private:
+    /// A row or a column of tiles that a group asks for in its round.
+    struct Line {
+        Int from, to;             ///< rows of blocks
+        std::size_t asker, last;  ///< the first cluster that wants it, and the last one that came; for all but the first it is on its way
+        Int askers = 1;
+        bool hit = false;
+    };
+    struct Tile {
+        Int row, column;
+        std::size_t cluster, a, b;  ///< a, b: its lines
+    };
     /// Clusters that are at the same step of their tiles, and what of their present round they ask for.
     struct Group {
         Int from, to;
-        std::vector<Int> rows{}, columns{};  ///< of tiles, each once, in the order of first use
+        std::vector<Tile> tiles{};
+        std::vector<Line> rows{}, columns{};  ///< each once, in the order of first use
     };
-
-    struct Line {
-        Int seen = -1;
-        std::size_t asker = 0;  ///< the first cluster of the round that wants it; for the others it is on its way
-        bool hit = false;
-        Readers readers = Readers::one;
+    /// Where a line stands in the group that was gathered under that number.
+    struct Place {
+        Int gathered = 0;
+        std::size_t at = 0;
     };
 
     std::span<const TileCoordinate> round_of(const Group& g, Int round) const {
@@ -117,17 +128,18 @@ class Follower {
 
     void take(Group& g, Int step) {
         const Int steps = Int(k_.size()), round = step / steps, at = step % steps;
-        const auto tiles = round_of(g, round);
-        if (at == 0) gather(g, tiles);
+        if (at == 0) gather(g, round_of(g, round));
         const Int block = k_[std::size_t(at)];
-        for (Int i : g.rows) read_lines(rows_[std::size_t(i)], o_.a, i * p_.tile_m, p_.tile_m, block, o_.a_rows);
-        for (Int j : g.columns) read_lines(columns_[std::size_t(j)], o_.b, j * p_.tile_n, p_.tile_n, block, 0);
-        for_each_tile(tiles, [&](Int i, Int j, std::size_t cluster) {
-            const Line &a = rows_[std::size_t(i)], &b = columns_[std::size_t(j)];
-            ++out_.steps;
-            out_.both_hits += (a.hit || a.asker != cluster) && (b.hit || b.asker != cluster);
-        });
-        if (at == steps - 1) for_each_tile(tiles, [&](Int i, Int j, std::size_t) { store(i, j); });
+        bool all_hit = true;
+        for (Line& line : g.rows) all_hit &= read_lines(line, o_.a, block);
+        for (Line& line : g.columns) all_hit &= read_lines(line, o_.b, block);
+        out_.steps += Int(g.tiles.size());
+        if (all_hit) out_.both_hits += Int(g.tiles.size());
+        else for (const Tile& t : g.tiles) {
+            const Line &a = g.rows[t.a], &b = g.columns[t.b];
+            out_.both_hits += (a.hit || a.asker != t.cluster) && (b.hit || b.asker != t.cluster);
+        }
+        if (at == steps - 1) for (const Tile& t : g.tiles) store(t.row, t.column);
         if (const Int last = out_.samples.empty() ? 0 : out_.samples.back().steps; double(out_.steps - last) >= sample_steps_) sample();
     }
 
@@ -138,36 +150,42 @@ class Follower {
     }
 
     void gather(Group& g, std::span<const TileCoordinate> tiles) {
-        g.rows.clear(), g.columns.clear();
-        const Int stamp = ++stamps_;
-        const auto meet = [&](Line& line, Int index, std::size_t cluster, std::vector<Int>& list) {
-            if (line.seen == stamp) {
-                if (line.asker != cluster) line.readers = Readers::many;
-                return;
+        g.tiles.clear(), g.rows.clear(), g.columns.clear();
+        ++gathered_;
+        const auto meet = [&](Place& place, std::vector<Line>& lines, const Blocks& m, Int first, Int height, Int room, std::size_t cluster) {
+            if (place.gathered == gathered_) {
+                Line& line = lines[place.at];
+                line.askers += line.last != cluster;  // a cluster's tiles come one after the other
+                line.last = cluster;
+                return place.at;
             }
-            line.seen = stamp, line.asker = cluster, line.readers = Readers::one;
-            list.push_back(index);
+            const Int offset = room > 0 ? first / room * room : 0;  // where there is room for some rows alone
+            place = {gathered_, lines.size()};
+            lines.push_back({m.row_from(first - offset), m.row_from(first - offset + height), cluster, cluster});
+            return place.at;
         };
         for_each_tile(tiles, [&](Int i, Int j, std::size_t cluster) {
-            meet(rows_[std::size_t(i)], i, cluster, g.rows);
-            meet(columns_[std::size_t(j)], j, cluster, g.columns);
+            const std::size_t a = meet(rows_[std::size_t(i)], g.rows, o_.a, i * p_.tile_m, p_.tile_m, o_.a_rows, cluster);
+            const std::size_t b = meet(columns_[std::size_t(j)], g.columns, o_.b, j * p_.tile_n, p_.tile_n, 0, cluster);
+            g.tiles.push_back({i, j, cluster, a, b});
         });
     }
 
-    /// Lines [first, first + count) of an operand, one block of K of them; a hit where all were there.
-    void read_lines(Line& line, const Blocks& m, Int first, Int count, Int block, Int room) {
+    /// An operand's lines, one block of K of them; a hit where all were there.
+    bool read_lines(Line& line, const Blocks& m, Int block) {
         line.hit = true;
-        const Int offset = room > 0 ? first / room * room : 0;  // where there is room for some rows alone
-        for (Int row = m.row_from(first - offset); row < m.row_from(first - offset + count); ++row)
-            if (block < m.column_count()) line.hit &= cache_.read(m.id(row, block), m.bytes(row, block), line.readers);
+        if (block >= m.column_count) return true;
+        const Readers readers = line.askers > 1 ? Readers::many : Readers::one;
+        for (Int row = line.from; row < line.to; ++row) line.hit &= cache_.read(m.id(row, block), m.bytes(row, block), readers, line.askers);
+        return line.hit;
     }
 
     template <class Access>
     void for_each_block(const Blocks& m, Int row, Int column, Int shrink, Int room, Access access) {
         const Int offset = room > 0 ? row / room * room : 0;
-        for (Int r = m.row_from(row - offset); r < m.row_from(row - offset + p_.tile_m); ++r)
-            for (Int c = m.column_from(column / shrink); c < m.column_from((column + p_.tile_n) / shrink); ++c)
-                access(m.id(r, c), m.bytes(r, c));
+        const Int rows = m.row_from(row - offset + p_.tile_m), columns = m.column_from((column + p_.tile_n) / shrink);
+        for (Int r = m.row_from(row - offset); r < rows; ++r)
+            for (Int c = m.column_from(column / shrink); c < columns; ++c) access(m.id(r, c), m.bytes(r, c));
     }
     void store(Int i, Int j) {
         const Int row = i * p_.tile_m, column = j * p_.tile_n;
@@ -183,10 +201,10 @@ class Follower {
     const Operands& o_;
     L2Cache& cache_;
     ChainTraffic& out_;
-    std::vector<Line> rows_, columns_;
+    std::vector<Place> rows_, columns_;
     std::vector<Int> k_;
     std::vector<TileCoordinate> tiles_;
-    Int stamps_ = 0;
+    Int gathered_ = 0;
     const double sample_steps_;
 };
 
@@ -228,35 +246,108 @@ class Memory {
 
 }  // namespace
 
-double chain_steps(const ChainProduct& first, const ChainProduct& second) {
-    double sum = 0;
-    for (const ChainProduct* p : {&first, &second}) {
-        const double tiles = double(ceil_div(p->m, p->tile_m)) * double(ceil_div(p->n, p->tile_n));
-        sum += tiles * double(ceil_div(p->k, p->tile_k));
-    }
-    return sum;
-}
-
 namespace {
 
-/// With as many steps of K taken at once as leave few enough.
-ChainProduct coarse(ChainProduct p, double steps) {
-    const double at_once = std::ceil(steps / followed_chain_steps);
-    if (at_once > 1) p.tile_k = int(std::min(double(p.tile_k) * at_once, double(std::max<Int>(p.k, p.tile_k))));
-    return p;
+double tiles_of(const ChainProduct& p) { return double(ceil_div(p.m, p.tile_m)) * double(ceil_div(p.n, p.tile_n)); }
+
+double steps_of(const ChainProduct& p) { return tiles_of(p) * double(ceil_div(p.k, p.tile_k)); }
+
+/// What is followed: a chain, and how its products are cut.
+struct Cut {
+    ChainProblem p;
+    ChainProduct first, second;
+    Int pairs = p.first_width() / p.ff;
+    double tiles() const { return tiles_of(first) + tiles_of(second); }
+
+    /// With as many steps of K taken at once as leave no more than `steps`.
+    Cut coarse(double steps) const {
+        Cut out = *this;
+        const double at_once = std::ceil((steps_of(first) + steps_of(second)) / steps);
+        for (ChainProduct* product : {&out.first, &out.second})
+            if (at_once > 1) product->tile_k = int(std::min(double(product->tile_k) * at_once, double(std::max<Int>(product->k, product->tile_k))));
+        return out;
+    }
+};
+
+struct Extent {
+    std::string_view name;
+    double tiles;       ///< along it
+    double bytes;       ///< of X, H and the weights, of one of it
+    double wave;        ///< how much of it a wave of tiles takes
+    Int value, unit;
+    Cut (*cut)(Cut, Int);  ///< to so much of it
+};
+
+std::array<Extent, 3> extents_of(const Cut& c) {
+    const double e = ChainProblem::element_bytes, m = double(c.p.m), d = double(c.p.d), ff = double(c.p.ff), pairs = double(c.pairs);
+    const auto wave = [](const ChainProduct& p, int tile, double tiles_along) { return double(tile) * std::ceil(double(p.clusters * p.cluster_m * p.cluster_n) * tiles_along / tiles_of(p)); };
+    const double along_m = std::ceil(m / c.first.tile_m), along_m2 = std::ceil(m / c.second.tile_m);
+    const double along_ff = std::ceil(double(c.first.n) / c.first.tile_n), along_d = std::ceil(double(c.second.n) / c.second.tile_n);
+    const Int unit_m = std::lcm(Int{c.first.tile_m} * c.first.cluster_m, Int{c.second.tile_m} * c.second.cluster_m);
+    return {Extent{"m", std::max(along_m, along_m2), (2 * d + ff) * e, std::max(wave(c.first, c.first.tile_m, along_m), wave(c.second, c.second.tile_m, along_m2)), c.p.m, unit_m,
+                   [](Cut of, Int to) { return of.p.m = of.first.m = of.second.m = to, of; }},
+            Extent{"ff", along_ff, (m + d * (1 + pairs)) * e, wave(c.first, c.first.tile_n, along_ff), c.p.ff, std::lcm(Int{c.first.tile_n} * c.first.cluster_n, Int{c.second.tile_k}),
+                   [](Cut of, Int to) { return of.p.ff = of.second.k = to, of.first.n = to * of.pairs, of; }},
+            Extent{"d", along_d, (2 * m + ff * (1 + pairs)) * e, wave(c.second, c.second.tile_n, along_d), c.p.d, std::lcm(Int{c.second.tile_n} * c.second.cluster_n, Int{c.first.tile_k}),
+                   [](Cut of, Int to) { return of.p.d = of.first.k = of.second.n = to, of; }}};
 }
 
-}  // namespace
+/// What `value` moves on the line through what `half` of `part` and `part` do.
+ChainTraffic on_line(ChainTraffic whole, const ChainTraffic& half, Int part, Int value) {
+    const double ahead = 2 * double(value - part) / double(part);
+    const auto follow = [&](Int& to, Int from) { to += std::llround(double(to - from) * ahead); };
+    const double steps = double(whole.steps);
+    const std::vector<ChainTensorTraffic> followed = whole.tensors;
+    for (std::size_t i = 0; i < whole.tensors.size(); ++i) {
+        ChainTensorTraffic& t = whole.tensors[i];
+        follow(t.read, half.tensors[i].read), follow(t.written, half.tensors[i].written), follow(t.asked, half.tensors[i].asked);
+    }
+    for (std::size_t i = 0; i < 2; ++i) follow(whole.of_kernel[i], half.of_kernel[i]);
+    follow(whole.steps, half.steps), follow(whole.both_hits, half.both_hits);
+    // Samples are stretched alike.
+    const auto stretch = [](Int& x, double by) { x = std::llround(double(x) * by); };
+    for (ChainSample& s : whole.samples) {
+        stretch(s.steps, double(whole.steps) / steps), stretch(s.both_hits, double(whole.steps) / steps);
+        for (std::size_t i = 0; i < followed.size(); ++i) {
+            if (followed[i].asked > 0) stretch(s.asked[i], double(whole.tensors[i].asked) / double(followed[i].asked));
+            if (followed[i].read > 0) stretch(s.read[i], double(whole.tensors[i].read) / double(followed[i].read));
+        }
+    }
+    return whole;
+}
 
-ChainTraffic two_kernels_traffic(const ChainProblem& p, const ChainProduct& fine_first, const ChainProduct& fine_second, const ChainL2& l2) {
-    const double steps = chain_steps(fine_first, fine_second);
-    const ChainProduct first = coarse(fine_first, steps), second = coarse(fine_second, steps);
+/// `follow`s a chain; of more tiles than the effort has, two parts of it along its longest extent, from where what it moves is a
+/// straight line. `least_m`: rows whose multiples a part has.
+template <class Follow>
+ChainTraffic followed(const Cut& whole, const ChainL2& l2, Int least_m, const ChainEffort& effort, const Follow& follow) {
+    if (whole.tiles() <= effort.tiles) return follow(whole.coarse(effort.steps));
+    std::array<Extent, 3> extents = extents_of(whole);
+    extents[0].unit = std::lcm(extents[0].unit, std::max<Int>(least_m, 1));
+    std::ranges::sort(extents, std::greater{}, &Extent::tiles);
+    for (const Extent& e : extents) {
+        // A half is several times L2 and some waves: what is read once, and what the first rounds find, is then the same in both.
+        constexpr double several = 8, waves = 16, units = 4;
+        const double half = std::max({several * double(l2.partition_bytes) * l2.partitions / e.bytes, waves * e.wave, units * double(e.unit),
+                                      double(e.value) * effort.tiles / whole.tiles() / 4});
+        const Int unit = e.unit, rounded = ceil_div(Int(std::min(half, double(e.value))), unit) * unit, part = 2 * rounded;
+        if (double(part) > 0.75 * double(e.value)) continue;
+        const Cut cut = e.cut(whole, part).coarse(effort.steps);  // the half as coarse
+        ChainTraffic out = on_line(followed(cut, l2, least_m, effort, follow), followed(e.cut(cut, rounded), l2, least_m, effort, follow), part, e.value);
+        out.parts.insert(out.parts.begin(), {e.name, part, e.value});
+        return out;
+    }
+    return follow(whole.coarse(effort.steps));
+}
+
+ChainTraffic followed_two_kernels(const Cut& cut, const ChainL2& l2) {
+    const ChainProblem& p = cut.p;
+    const ChainProduct &first = cut.first, &second = cut.second;
     ChainTraffic out;
     Memory m(p, first, second, p.m, l2);
     const Int shrink = p.first_width() / p.ff;
     const Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink};
     const Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr};
-    const double apart = chain_steps(first, second) / samples_taken;
+    const double apart = (steps_of(first) + steps_of(second)) / samples_taken;
     Follower(first, of_first, m.cache, out, apart).run(0, p.m);
     const Int read_by_first = m.read();
     Follower(second, of_second, m.cache, out, apart).run(0, p.m);
@@ -272,18 +363,16 @@ ChainTraffic two_kernels_traffic(const ChainProblem& p, const ChainProduct& fine
     return out;
 }
 
-ChainTraffic persistent_traffic(const ChainProblem& p, const ChainProduct& fine_first, const ChainProduct& fine_second, Int chunk_rows,
-                                int room_chunks, const ChainL2& l2) {
-    const double steps = chain_steps(fine_first, fine_second);
-    const ChainProduct first = coarse(fine_first, steps), second = coarse(fine_second, steps);
+ChainTraffic followed_persistent(const Cut& cut, Int chunk, int room_chunks, const ChainL2& l2) {
+    const ChainProblem& p = cut.p;
+    const ChainProduct &first = cut.first, &second = cut.second;
     ChainTraffic out;
-    const Int unit = Int{std::lcm(first.tile_m * first.cluster_m, second.tile_m * second.cluster_m)};
-    const Int chunk = ceil_div(chunk_rows, unit) * unit, room = room_chunks * chunk;
+    const Int room = room_chunks * chunk;
     Memory m(p, first, second, std::min(room, p.m), l2);
     const Int shrink = p.first_width() / p.ff;
     const Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink, nullptr, 0, room};
     const Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr, room, 0};
-    const double apart = chain_steps(first, second) / samples_taken;
+    const double apart = (steps_of(first) + steps_of(second)) / samples_taken;
     Follower one(first, of_first, m.cache, out, apart), two(second, of_second, m.cache, out, apart);
     // As the queue has them.
     const Int chunks = ceil_div(p.m, chunk), lag = chunks > 1 ? 1 : 0;
@@ -297,20 +386,22 @@ ChainTraffic persistent_traffic(const ChainProblem& p, const ChainProduct& fine_
     return out;
 }
 
-ChainTraffic on_chip_traffic(const ChainProblem& p, const ChainTile& tile, Int ctas, const ChainL2& l2) {
+ChainTraffic followed_on_chip(const ChainProblem& p, const ChainTile& tile, Int ctas, const ChainL2& l2) {
     ChainTraffic out;
     L2Cache cache(l2.partition_bytes, l2.partitions);
     const Int e = ChainProblem::element_bytes, pairs = p.first_width() / p.ff;
     Blocks bx{p.m, p.d, tile.tile_m, p.d, e}, b1{p.ff, p.d * pairs, tile.tile_ff, p.d * pairs, e}, b2{p.ff, p.d, tile.tile_ff, p.d, e},
         by{p.m, p.d, tile.tile_m, p.d, e};
     for (Blocks* b : {&bx, &b1, &b2, &by}) b->first = cache.add_tensor(b->count());
-    for (Int first = 0; first < bx.row_count(); first += ctas) {
-        const Int last = std::min(first + ctas, bx.row_count());
+    for (Int first = 0; first < bx.row_count; first += ctas) {
+        const Int last = std::min(first + ctas, bx.row_count);
         for (Int i = first; i < last; ++i) cache.read(bx.id(i, 0), bx.bytes(i, 0));
-        for (Int block = 0; block < b1.row_count(); ++block) {
-            const bool hit1 = cache.read(b1.id(block, 0), b1.bytes(block, 0)), hit2 = cache.read(b2.id(block, 0), b2.bytes(block, 0));
+        for (Int block = 0; block < b1.row_count; ++block) {
+            // Weights that stay are asked for once a CTA; for all CTAs but the first that asks they are on their way.
+            const auto there = [&](const Blocks& b) { return (tile.resident && first > 0) || cache.read(b.id(block, 0), b.bytes(block, 0), Readers::many, last - first); };
+            const bool hit1 = there(b1), hit2 = there(b2);
             out.steps += last - first;
-            out.both_hits += hit1 && hit2 ? last - first : 0;
+            out.both_hits += last - first - (hit1 && hit2 ? 0 : 1);
         }
         for (Int i = first; i < last; ++i) {
             if (p.residual) cache.read(bx.id(i, 0), bx.bytes(i, 0));
@@ -322,6 +413,27 @@ ChainTraffic on_chip_traffic(const ChainProblem& p, const ChainTile& tile, Int c
     for (std::size_t t = 0; t < 4; ++t)
         out.tensors.push_back({names[t], cache.traffic(t).read, cache.traffic(t).written, cache.traffic(t).asked});
     return out;
+}
+
+}  // namespace
+
+ChainTraffic two_kernels_traffic(const ChainProblem& p, const ChainProduct& first, const ChainProduct& second, const ChainL2& l2,
+                                 const ChainEffort& effort) {
+    return followed({p, first, second}, l2, 1, effort, [&](const Cut& cut) { return followed_two_kernels(cut, l2); });
+}
+
+ChainTraffic persistent_traffic(const ChainProblem& p, const ChainProduct& first, const ChainProduct& second, Int chunk_rows, int room_chunks,
+                                const ChainL2& l2, const ChainEffort& effort) {
+    const Int unit = Int{std::lcm(first.tile_m * first.cluster_m, second.tile_m * second.cluster_m)}, chunk = ceil_div(chunk_rows, unit) * unit;
+    return followed({p, first, second}, l2, chunk * room_chunks, effort, [&](const Cut& cut) { return followed_persistent(cut, chunk, room_chunks, l2); });
+}
+
+ChainTraffic on_chip_traffic(const ChainProblem& p, const ChainTile& tile, Int ctas, const ChainL2& l2, const ChainEffort& effort) {
+    ChainProduct first, second;  // as many tiles as there are blocks to follow
+    first.m = second.m = p.m, first.n = p.first_width(), first.k = second.n = p.d, second.k = p.ff;
+    first.tile_m = second.tile_m = tile.tile_m, first.tile_n = int(tile.tile_ff * (p.first_width() / p.ff)), first.tile_k = second.tile_n = int(p.d), second.tile_k = tile.tile_ff;
+    first.clusters = second.clusters = ctas;
+    return followed({p, first, second}, l2, tile.tile_m * ctas, effort, [&](const Cut& cut) { return followed_on_chip(cut.p, tile, ctas, l2); });
 }
 
 }  // namespace rooftile

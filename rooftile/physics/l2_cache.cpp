@@ -15,9 +15,9 @@ std::int64_t L2Cache::add_tensor(std::int64_t blocks) {
     return first;
 }
 
-bool L2Cache::read(std::int64_t block, std::int64_t bytes, Readers readers) {
+bool L2Cache::read(std::int64_t block, std::int64_t bytes, Readers readers, std::int64_t askers) {
     CacheTraffic& traffic = traffic_of(node(int(block) + 1));
-    traffic.asked += bytes;
+    traffic.asked += bytes * askers;
     const bool hit = touch(block, bytes, readers == Readers::many ? bytes : bytes * (2 * partitions_ - 1) / (partitions_ * partitions_));
     if (!hit) traffic.read += bytes;
     return hit;

@@ -9,7 +9,7 @@ namespace rooftile {
 
 /// Bytes of one tensor.
 struct CacheTraffic {
-    std::int64_t asked = 0;    ///< of the cache, by reads
+    std::int64_t asked = 0;    ///< of the cache, by reads: by each cluster that wants it
     std::int64_t read = 0;     ///< from memory
     std::int64_t written = 0;  ///< back to memory
     std::int64_t dirty = 0;    ///< to be written back yet
@@ -31,8 +31,9 @@ class L2Cache {
 
     /// Another tensor of so many blocks; gives the number of its first one. Before the first access.
     std::int64_t add_tensor(std::int64_t blocks);
-    /// True where all of it was there. A block has the same size at each access.
-    bool read(std::int64_t block, std::int64_t bytes, Readers readers = Readers::many);
+    /// True where all of it was there. A block has the same size at each access. `askers` want it at once: of those that follow the first
+    /// it is on its way.
+    bool read(std::int64_t block, std::int64_t bytes, Readers readers = Readers::many, std::int64_t askers = 1);
     void write(std::int64_t block, std::int64_t bytes);
     /// Writes back what is dirty; it stays.
     void write_back();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 
@@ -98,6 +99,24 @@ TEST(ChainTraffic, OfChunksThatStayInL2) {
     EXPECT_EQ(t.at("W1").read, p.w1_bytes());
 }
 
+// A round of two tiles of one row: both ask for the row's 64 rows of X, which come once, and each for its 64 columns' weights. A hit is what
+// was asked for and did not come from DRAM: half of X, and of W1 what four rounds find of what the first brought.
+TEST(ChainTraffic, WhatClustersAskForTogetherCountsForEach) {
+    const ChainProblem p{.m = 256, .d = 64, .ff = 128, .act = ChainAct::relu};
+    const auto t = by_name(two_kernels_traffic(p, product(256, 128, 64, 64, 64, 64, 2), product(256, 64, 128, 64, 64, 64, 2), 1 << 20));
+    EXPECT_EQ(t.at("X").asked, 2 * 32768);
+    EXPECT_EQ(t.at("X").read, 32768);
+    EXPECT_EQ(t.at("W1").asked, 4 * 16384);
+    EXPECT_EQ(t.at("W1").read, 16384);
+    // The second product's one column: two rows a round, each asks for all of W2.
+    EXPECT_EQ(t.at("W2").asked, 4 * 16384);
+    EXPECT_EQ(t.at("H").asked, 65536);
+    // Each of 32 tiles of 128 rows streams the weights, or each of 4 CTAs has them once.
+    const ChainProblem q{.m = 4096, .d = 64, .ff = 256};
+    EXPECT_EQ(by_name(on_chip_traffic(q, {}, 4, 1 << 20)).at("W1").asked, 32 * q.w1_bytes());
+    EXPECT_EQ(by_name(on_chip_traffic(q, {.stages = 4, .resident = true}, 4, 1 << 20)).at("W1").asked, 4 * q.w1_bytes());
+}
+
 TEST(ChainTraffic, OnChipMovesNoIntermediate) {
     const ChainProblem p{.m = 4096, .d = 64, .ff = 256, .act = ChainAct::swiglu};
     const ChainTraffic traffic = on_chip_traffic(p, {}, 4, 1 << 20);
@@ -150,6 +169,52 @@ TEST(ChainTraffic, IsNeverBelowItsBound) {
             check(on_chip_traffic(p, {}, random.whole(1, 40), l2));
         }
     }
+}
+
+// Of more tiles than are followed two parts are, and the rest is on the line through them: as much as all of it moves, within 1 % of
+// rows. Of columns curves and clusters that fall behind more and more keep to no line so closely.
+TEST(ChainTraffic, OfAPartIsThatOfAllWithinOnePercent) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 34));
+    int parts = 0;
+    std::int64_t checked = 0;
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 60); ++i) {
+        ChainProblem p;
+        const double long_one = random.log_uniform(1e5, 1e6);
+        p.m = random.whole(64, 1000), p.d = 8 * random.whole(8, 64), p.ff = 8 * random.whole(8, 128);
+        const std::size_t which = random.pick(4);  // rows in two of four
+        if (which == 2) p.ff = 8 * std::int64_t(long_one / 8);
+        else if (which == 3) p.d = 8 * std::int64_t(long_one / 8);
+        else p.m = std::int64_t(long_one);
+        p.act = ChainAct(random.pick(4)), p.residual = random.coin();
+        const auto tiles_like_a_plan = [&](ChainProduct a) {
+            constexpr int heights[] = {64, 128, 192}, widths[] = {64, 128, 256}, steps[] = {32, 64};
+            a.tile_m = random.one_of(heights), a.tile_n = random.one_of(widths), a.tile_k = random.one_of(steps), a.clusters = random.whole(20, 80), a.late_clusters = std::min(a.late_clusters, a.clusters / 7);
+            return a;
+        };
+        const ChainProduct first = tiles_like_a_plan(any_product(random, p.m, p.first_width(), p.d)), second = tiles_like_a_plan(any_product(random, p.m, p.d, p.ff));
+        const ChainL2 l2(std::int64_t(random.log_uniform(1e5, 3e6)), int(random.whole(1, 2)));
+        const ChainEffort few{1.5e6, 4000}, all{1.5e6, INFINITY};
+        SCOPED_TRACE(i);
+        const auto check = [&](const ChainTraffic& part, const ChainTraffic& whole) {
+            EXPECT_TRUE(whole.parts.empty());
+            if (part.parts.empty()) return;
+            ++parts;
+            EXPECT_NEAR(double(part.dram_bytes()), double(whole.dram_bytes()), (part.parts.front().extent == "m" ? 0.01 : 0.05) * double(whole.dram_bytes())) << part.parts.front().extent << ' ' << part.parts.front().followed << " of " << part.parts.front().whole;
+            EXPECT_NEAR(double(part.both_hits) / double(part.steps), double(whole.both_hits) / double(whole.steps), 0.02);
+            EXPECT_NEAR(double(part.asked_bytes()), double(whole.asked_bytes()), 0.01 * double(whole.asked_bytes()));
+            const auto one = by_name(part), other = by_name(whole);
+            EXPECT_EQ(one.at("Y").written, other.at("Y").written);
+            checked += part.parts.front().whole > 2 * part.parts.front().followed;
+        };
+        check(two_kernels_traffic(p, first, second, l2, few), two_kernels_traffic(p, first, second, l2, all));
+        const std::int64_t chunk = random.whole(1, 2000);
+        const int room = int(random.whole(2, 24));
+        check(persistent_traffic(p, first, second, chunk, room, l2, few), persistent_traffic(p, first, second, chunk, room, l2, all));
+        const ChainTile tile{.resident = random.coin()};
+        check(on_chip_traffic(p, tile, 40, l2, few), on_chip_traffic(p, tile, 40, l2, all));
+    }
+    EXPECT_GT(parts, 60);
+    EXPECT_GT(checked, 30);
 }
 
 // A larger L2 moves no more: LRU has no anomaly of that kind.

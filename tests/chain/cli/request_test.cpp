@@ -1,9 +1,11 @@
 // Requests for chains from outside: what is refused, what no plan fits, and documents that follow their schema.
+#include <array>
 #include <filesystem>
 #include <map>
 
 #include <nlohmann/json.hpp>
 
+#include "rooftile/core/random.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/json_schema.hpp"
 
@@ -93,6 +95,32 @@ TEST(ChainRequests, SimulationsAddUpAndAreDrawn) {
     EXPECT_EQ(document.at("tensors").at("H").at("written_bytes").get<std::int64_t>(), 20000 * 1024 * 2) << "6 MiB hold none of 41 MB until the next launch";
     EXPECT_EQ(run({"simulate", "chain", "--machine", "a40", "--m", "2000", "--d", "512", "--ff", "1024"}).code, 0);
     expect_refused({"simulate", "chain", "--machine", "a40", "--set", "l2.size=unknown", "--m", "2000", "--d", "512", "--ff", "1024"}, {"l2.size"});
+}
+
+// One definition of a hit: what a chain's simulation says of its first product, from an L2 that holds nothing, is what a product's says.
+TEST(ChainRequests, AHitIsWhatItIsOfAProductAlone) {
+    Random random(47);
+    for (int i = 0; i < 12; ++i) {
+        const std::string m = std::to_string(random.whole(2000, 30000)), d = std::to_string(64 * random.whole(2, 24)), ff = std::to_string(64 * random.whole(8, 60));
+        const char* machine = std::array{"a40", "h200-sxm", "b200", "rtx4090"}[random.pick(4)];
+        SCOPED_TRACE(m + "x" + d + "x" + ff + " " + machine);
+        const Outcome chain = run({"simulate", "chain", "--machine", machine, "--m", m, "--d", d, "--ff", ff, "--act", "relu", "--form", "two_kernels", "--json"});
+        ASSERT_EQ(chain.code, 0) << chain.err;
+        const auto tensors = nlohmann::json::parse(chain.out).at("tensors");
+        double asked = 0, read = 0;
+        for (const char* name : {"X", "W1"}) asked += tensors.at(name).at("asked_bytes").get<double>(), read += tensors.at(name).at("read_bytes").get<double>();
+        const Outcome product = run({"simulate", "gemm", "--machine", machine, "--m", m, "--n", ff, "--k", d, "--epilogue", "h = relu(acc)", "--json"});
+        ASSERT_EQ(product.code, 0) << product.err;
+        const auto document = nlohmann::json::parse(product.out);
+        const auto& config = document.at("config");
+        bool found = false;
+        for (const auto& row : document.at("rows"))
+            if (row.at("order") == config.at("order") && row.at("group") == config.at("group")) {
+                found = true;
+                EXPECT_NEAR(1 - read / asked, row.at("l2_hit_rate").get<double>(), 0.02);
+            }
+        EXPECT_TRUE(found);
+    }
 }
 
 // Both kernels of a plan of two are shown, and each has its machine code.
