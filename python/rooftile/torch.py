@@ -75,13 +75,13 @@ def _input(name: str, tensor: torch.Tensor, offset: int, dense: bool) -> tuple[A
 def _as_accepted(
     names: Sequence[str], tensors: Sequence[torch.Tensor], offsets: Sequence[int], planned: Callable[[Any], Any]
 ) -> tuple[Any, bool]:
-    """What `planned` makes of tensors as they lie or, where the operation refuses that, of dense copies; and which it is."""
-    refused: list[rooftile.RequestError] = []
+    """What `planned` makes of tensors as they lie or, where no kernel takes that, of dense copies; and which it is."""
+    refused: list[rooftile.RequestError | rooftile.Infeasible] = []
     for dense in (False, True):
         inputs = tuple(_input(name, t, offset, dense) for name, t, offset in zip(names, tensors, offsets, strict=True))
         try:
             return planned(inputs), dense
-        except rooftile.RequestError as error:
+        except (rooftile.RequestError, rooftile.Infeasible) as error:
             refused.append(error)
     raise refused[0]
 
@@ -90,7 +90,15 @@ def _plans(
     op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor], offsets: Sequence[int]
 ) -> tuple[_rooftile.Plans, bool]:
     request = json.dumps({"op": op, **fields})
-    return _as_accepted(names, tensors, offsets, lambda inputs: _rooftile.Plans(request, inputs))
+
+    def planned(inputs: Any) -> _rooftile.Plans:
+        plans = _rooftile.Plans(request, inputs)
+        found = json.loads(plans.json())["plans"]
+        if not any(plan["buildable"] for plan in found):
+            raise rooftile.RequestError(f"plan 1 cannot be built: {found[0]['why_not']}")
+        return plans
+
+    return _as_accepted(names, tensors, offsets, planned)
 
 
 def _offsets(tensors: Sequence[torch.Tensor]) -> list[int]:
@@ -109,18 +117,24 @@ def _planned(op: str, fields: dict[str, Any], inputs: tuple[Any, ...]) -> Plan:
 class _Found:
     """A kernel for tensors of one shape, and how they are handed to it."""
 
-    __slots__ = ("dense", "kernel", "order")
+    __slots__ = ("dense", "kernel", "order", "outputs")
 
-    def __init__(self, kernel: _rooftile.Kernel, order: Sequence[int] | None = None, dense: bool = False) -> None:
+    def __init__(
+        self, kernel: _rooftile.Kernel, order: Sequence[int] | None = None, dense: bool = False, outputs: Sequence[Any] = ()
+    ) -> None:
         self.kernel = kernel
-        self.order = None if order is None or list(order) == list(range(len(order))) else order
+        self.order = order
         self.dense = dense
+        self.outputs = outputs  # (shape, strides, dtype) of each where one is not dense, which the kernel cannot make
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> Any:
         if self.order:
             tensors = [tensors[i] for i in self.order]
         if self.dense:
             tensors = [_as_dense(tensor) for tensor in tensors]
+        if self.outputs:
+            made = tuple(torch.empty_strided(shape, strides, dtype=dtype, device=tensors[0].device) for shape, strides, dtype in self.outputs)
+            return self.kernel(*tensors, out=made if len(made) > 1 else made[0])
         return self.kernel(*tensors)
 
 
@@ -134,9 +148,24 @@ def _as_dense(tensor: torch.Tensor) -> torch.Tensor:
 def _found_for(op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> _Found:
     plans, dense = _plans(op, names, fields, tensors, _offsets(tensors))
     plan = _first_buildable(plans)
-    inputs = [tensor.name for tensor in plan.tensors if not tensor.is_output]
-    order = [names.index(name) for name in inputs] if all(names) else None
-    return _Found(plan.compile(), order, dense)
+    # Those without a name in their order; what the plan has no place for is not read, as C times 0.
+    unnamed = [i for i, name in enumerate(names) if not name]
+    order = []
+    for tensor in plan.tensors:
+        if not tensor.is_output:
+            order.append(names.index(tensor.name) if tensor.name in names else unnamed.pop(0))
+    made = [(t.shape, t.strides, _DTYPES[t.type]) for t in plan.tensors if t.is_output]
+    apart = any(not _is_dense(shape, strides) for shape, strides, _ in made)
+    return _Found(plan.compile(), None if order == list(range(len(tensors))) else order, dense, made if apart else ())
+
+
+def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    dense = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent > 1 and stride != dense:
+            return False
+        dense *= extent
+    return True
 
 
 class _Apart:
@@ -284,7 +313,7 @@ def _run(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.T
 
 @functools.cache
 def _outputs(op: str, names: tuple[str, ...], fields: str, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
-    """Shape and type of every output, of inputs that are ((shape, strides, dtype), ...)."""
+    """Shape, strides and type of every output, of inputs that are ((shape, strides, dtype), ...)."""
     tensors = [torch.empty_strided(shape, strides, dtype=dtype, device="meta") for shape, strides, dtype in inputs]
     given = json.loads(fields)
     if any(map(is_range, given.values())):
@@ -292,12 +321,22 @@ def _outputs(op: str, names: tuple[str, ...], fields: str, inputs: tuple[Any, ..
     if _adds_row(given):  # which changes no shape
         given, names, tensors = _without_row(given), names[:2], tensors[:2]
     plans, _ = _plans(op, names, given, tensors, [0] * len(tensors))
-    return tuple((shape, _DTYPES[type]) for _, type, shape, _, is_output in plans.tensors() if is_output)
+    return tuple(
+        (shape, _strides_of(shape) if _is_dense(shape, strides) else strides, _DTYPES[type])
+        for _, type, shape, strides, is_output in plans.tensors()
+        if is_output
+    )
+
+
+def _strides_of(shape: Sequence[int]) -> list[int]:
+    """Of a dense tensor, as torch has them."""
+    return list(torch.empty(shape, device="meta").stride())
 
 
 def _fake(op: str, inputs: Sequence[torch.Tensor], names: str, fields: str) -> list[torch.Tensor]:
     layouts = tuple((tuple(map(int, t.shape)), tuple(map(int, t.stride())), t.dtype) for t in inputs)
-    return [inputs[0].new_empty(shape, dtype=dtype) for shape, dtype in _outputs(op, _split(names), fields, layouts)]
+    outputs = _outputs(op, _split(names), fields, layouts)
+    return [inputs[0].new_empty_strided(shape, strides, dtype=dtype) for shape, strides, dtype in outputs]
 
 
 def _split(names: str) -> tuple[str, ...]:
