@@ -1,7 +1,8 @@
 /* Rooftile for C, and for every language that calls C: plans from a request, their texts, kernels compiled and launched.
  *
  * Every function that can fail returns a status, 0 where it succeeded, and leaves what it was to give untouched where it did
- * not; rooftile_error_message() then says why, in one line that a user can act on. No function ends the process or lets a C++
+ * not; rooftile_error_message() then says why, in one line that a user can act on. A pointer that is null where something has to
+ * be is ROOFTILE_BAD_REQUEST; counts of a null handle are 0, what it has is null, and freeing it does nothing. No function ends the process or lets a C++
  * exception out. Handles may be used by any number of threads at once; free each once, when none uses it any more. Texts are
  * UTF-8, ended by a zero byte; those given out through `char**` are freed with rooftile_free_text().
  *
