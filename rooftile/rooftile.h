@@ -131,7 +131,8 @@ int rooftile_is_capturing(int device, void* stream, int* capturing);
 /** Zeroes device memory in `stream`. */
 int rooftile_zero(int device, void* stream, void* memory, size_t bytes);
 /** Launches the kernel in `stream`, a CUstream or cudaStream_t, on device pointers in the order of rooftile_tensor_at(): to the
- * first element of each, of the planned extents and strides. Neither synchronises nor, once loaded, allocates; may be captured.
+ * first element of each, of the planned extents and strides. Neither synchronises nor, once loaded, allocates; may be captured,
+ * and the graph then keeps the code, though not the workspace, when `kernel` is freed before it.
  * ROOFTILE_BAD_REQUEST where a pointer is null or not aligned as planned. */
 int rooftile_launch(const rooftile_kernel* kernel, int device, void* stream, void* const* tensors, int count,
                     void* workspace);

@@ -165,7 +165,7 @@ int rooftile_launch(const rooftile_kernel* kernel, int device, void* stream, voi
         if (kernel->zero_bytes() > 0 && !workspace) throw RequestError("the workspace is null; zeros in it stand in for tensors without elements");
         for (std::size_t i = 0; i < all.size(); ++i)
             if (kernel->nothing->zeros[i]) all[i] = workspace;
-        own.launch(static_cast<Stream>(stream), all, static_cast<char*>(workspace) + kernel->zero_bytes());
+        own.launch(static_cast<Stream>(stream), all, own.workspace_bytes() > 0 ? static_cast<char*>(workspace) + kernel->zero_bytes() : nullptr);
     });
 }
 

@@ -73,6 +73,7 @@ TEST_P(NothingToDo, IsRefusedInOneLine) {
 
 TEST(NothingToDoOnes, AreRefusedInListsToo) {
     const auto nothing = [](std::vector<std::string> words) {
+        if (!find_operation(words[1])) return;  // it may be taken out
         words.insert(words.end(), {"--machine", "h100-sxm"});
         expect_refused(words, {"nothing to do"});
     };

@@ -26,7 +26,11 @@ SIZES = {
 
 
 def draws():
-    """Requests with one size or several of 0, and which."""
+    """Requests with one size or several of 0, and which, of the operations that there are."""
+    return [(request, none) for request, none in all_draws() if request["op"] in rooftile.operations()]
+
+
+def all_draws():
     drawn = random.Random(47)
     for name, (keys, fields) in SIZES.items():
         for i in range(2 * len(keys)):
