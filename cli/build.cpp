@@ -94,7 +94,7 @@ int build(const Operation& operation, const Given& given, const OutputFlags& out
     const Format format = checked_format(output);
     if (format == Format::json && (given.has("source") || given.has("ptx") || given.has("sass")))
         throw RequestError("--json and --source, --ptx or --sass exclude each other; give one");
-    const Problem problem = operation.problem(given);
+    const Problem problem = problem_with_work(operation, given);
     const Own request = operation.request(given, {.top = built_from});
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);

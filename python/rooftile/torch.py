@@ -265,6 +265,8 @@ def _find(op: str, names: tuple[str, ...], text: str, tensors: Sequence[torch.Te
 def _find_kernel(op: str, names: tuple[str, ...], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> _Found:
     if not any(map(is_range, fields.values())):
         return _found_for(op, names, fields, tensors)
+    if any(tensor.numel() == 0 for tensor in tensors):  # whatever the range is, there is nothing to do
+        return _found_for(op, names, _without_range(fields), tensors)
     known = _ranges.setdefault((op, names, json.dumps(fields)), [])
     ranges = next((ranges for ranges in known if ranges.serves(tensors)), None)
     if ranges is None:
@@ -272,6 +274,10 @@ def _find_kernel(op: str, names: tuple[str, ...], fields: dict[str, Any], tensor
         known.append(ranges)
     # An extent beside the range has a plan of its own.
     return ranges.found(tensors) or _found_for(op, names, ranges.own, tensors)
+
+
+def _without_range(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key != "within" and not is_range(value)}
 
 
 def _adds_row(fields: dict[str, Any]) -> bool:
@@ -317,7 +323,7 @@ def _outputs(op: str, names: tuple[str, ...], fields: str, inputs: tuple[Any, ..
     tensors = [torch.empty_strided(shape, strides, dtype=dtype, device="meta") for shape, strides, dtype in inputs]
     given = json.loads(fields)
     if any(map(is_range, given.values())):
-        given = {key: value for key, value in given.items() if key != "within" and not is_range(value)}
+        given = _without_range(given)
     if _adds_row(given):  # which changes no shape
         given, names, tensors = _without_row(given), names[:2], tensors[:2]
     plans, _ = _plans(op, names, given, tensors, [0] * len(tensors))

@@ -162,7 +162,7 @@ std::vector<std::int64_t> read_lengths(const Given& g) {
         lengths = listed_lengths(name, text);
     }
     if (*std::max_element(lengths.begin(), lengths.end()) == 0)
-        throw RequestError(fmt::format("{}: none of the {} sequences has a row; a length of 1 or more is needed, beside which others may be 0", name, lengths.size()));
+        throw RequestError(fmt::format("{}: nothing to do, none of the {} sequences has a row; a length of 1 or more is needed, beside which others may be 0", name, lengths.size()));
     return lengths;
 }
 
@@ -229,6 +229,19 @@ AttentionRequest attention_request(const Given& g, int default_top) {
     return r;
 }
 
+Given attention_with_work(const Given& asked, std::int64_t size) {
+    Given given = asked;
+    for (const char* key : {"batch", "heads", "kv_heads"})
+        if (given.has(key)) given.replace(key, with_size_for_zero(given.text(key), size));
+    const std::string& lengths = given.text("lengths");
+    constexpr std::string_view of_no_rows = "0, ";
+    if (!lengths.empty() && lengths.find_first_not_of(of_no_rows) == lengths.npos) {
+        const std::size_t first = lengths.find('0');
+        if (first != lengths.npos) given.replace("lengths", lengths.substr(0, first) + std::to_string(size) + lengths.substr(first + 1));
+    }
+    return given;
+}
+
 Given attention_given(const AttentionProblem& p) {
     Given given(Given::Named::by_key);
     const auto add = [&](std::string_view key, std::int64_t value) { given.add(key, std::to_string(value)); };
@@ -277,12 +290,48 @@ Given attention_given_of_config(const Record& config) {
     return given;
 }
 
+namespace {
+
+/// Of cu_seqlens: how many sequences there are. Lengths that nobody gave are alike.
+void add_bounds(Given& given, const TensorInfo& bounds, std::span<const Extent> q, std::span<const Extent> k) {
+    const std::int64_t sequences = bounds.extents.size() == 1 ? bounds.extents[0].most - 1 : 0, rows = q[2].most;
+    if (bounds.type != "int32" || sequences < 1 || bounds.strides[0] != 1)
+        throw RequestError("cu_seqlens is int32 [sequences + 1], dense: where each sequence's rows begin, and the last one's end");
+    if (q[0].most != 1 || k[2].most != rows)
+        throw RequestError(fmt::format("with cu_seqlens Q, K and V are [1, heads, rows, dim], rows of all sequences one behind the other; Q has {} x {} and K {} x {}",
+                                       q[0].most, rows, k[0].most, k[2].most));
+    if (!given.has("lengths")) {
+        std::string lengths;
+        for (std::int64_t i = 0; i < sequences; ++i)
+            lengths += fmt::format("{}{}", i == 0 ? "" : ",", rows / sequences + (i < rows % sequences ? 1 : 0));
+        return given.add("lengths", lengths);
+    }
+    const std::vector<std::int64_t> lengths = read_lengths(given);
+    const std::int64_t sum = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    if (std::int64_t(lengths.size()) != sequences || sum != rows)
+        throw RequestError(fmt::format("{} has {} sequences of {} rows together, cu_seqlens {} and Q {}", given.name("lengths"), lengths.size(), sum, sequences, rows));
+}
+
+/// What a score reads, as one would declare it: "slope:fp32[H]".
+std::string score_tensor_text(const TensorInfo& t) {
+    if (t.name.empty()) throw RequestError("a tensor that a score reads has no name; give it by that name");
+    if (t.extents.size() != 1 || (t.extents[0].most > 1 && t.strides[0] != 1))
+        throw RequestError(fmt::format("{} is what a score reads: one number a head, [H], or [1], dense", t.name));
+    return fmt::format("{}:{}[{}]", t.name, t.type, t.extents[0].most);
+}
+
+}  // namespace
+
 void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
     if (inputs.size() < 3)
         throw RequestError(fmt::format("attention takes Q, K and V, cu_seqlens where sequences are packed, and what a score reads; {} tensors are given", inputs.size()));
     constexpr const char* names[] = {"Q", "K", "V"};
     for (std::size_t i = 0; i < 3; ++i) {
         const TensorInfo& t = inputs[i];
+        if (!t.name.empty() && t.name != names[i]) throw RequestError(fmt::format("tensor {} is named {}; the first ones are Q, K and V", i + 1, t.name));
+        if (t.offset % attention_dim_step != 0)
+            throw RequestError(fmt::format("{} begins {} elements behind a multiple of 16 bytes; hand over a copy that begins at one", names[i],
+                                           t.offset % attention_dim_step));
         if (t.extents.size() != 4)
             throw RequestError(fmt::format("{} has {} axes; attention takes [batch, heads, rows, dim]", names[i], t.extents.size()));
         if (t.type != inputs[0].type)

@@ -130,7 +130,7 @@ void SuiteReader::read_problem(const toml::table& table, std::size_t number) {
     for (const Field* field : fields)
         if (const toml::node* node = table.get(field->key)) give(given, *field, *node);
     const std::string name = table.contains("name") ? text_of(table, "name") : std::to_string(number);
-    add(table, "problem", {suite_.name, name}, 0, [&] { return operation_.problem(given); });
+    add(table, "problem", {suite_.name, name}, 0, [&] { return problem_with_work(operation_, given); });
 }
 
 void SuiteReader::add(const toml::node& node, std::string_view key, SuiteLayer layer, int rounds,

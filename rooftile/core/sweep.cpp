@@ -161,7 +161,7 @@ class Sweep {
             }
             given.add(key, text);
         }
-        return operation_.problem(given);
+        return problem_with_work(operation_, given);
     }
 
     Problem drawn_from_choices() {

@@ -181,12 +181,14 @@ Sizes sizes_of(const Given& g) {
         if (g.has("m") || g.has("n") || g.has("k"))
             throw RequestError(fmt::format("{} and {}, {}, {} exclude each other; give one form", g.name("shape"), g.name("m"),
                                            g.name("n"), g.name("k")));
+        if (const std::string& shape = g.text("shape"); with_size_for_zero(shape, 1) != shape)
+            throw RequestError(fmt::format("{} {}: nothing to do; M, N and K are 1 .. {}", g.name("shape"), printable(shape), largest_extent));
         const auto sizes = whole_numbers(g.name("shape"), g.text("shape"), "MxNxK", 1, largest_extent);
         return {sizes[0], sizes[1], sizes[2]};
     }
     std::string missing;
     const auto size = [&](const char* key) -> std::int64_t {
-        if (g.has(key)) return whole_number(g.name(key), g.text(key), 1, largest_extent);
+        if (g.has(key)) return size_number(g.name(key), g.text(key), largest_extent);
         missing += (missing.empty() ? "" : ", ") + g.name(key);
         return 0;
     };
@@ -244,7 +246,7 @@ void give_types(const Given& g, GemmProblem& p) {
 }
 
 void give_batch(const Given& g, GemmProblem& p) {
-    if (g.has("batch")) p.batch = whole_number(g.name("batch"), g.text("batch"), 1, largest_extent);
+    if (g.has("batch")) p.batch = size_number(g.name("batch"), g.text("batch"), largest_extent);
     for (const auto& [key, stride, operand] : {std::tuple{"stride_a", &p.a_stride, 'a'}, {"stride_b", &p.b_stride, 'b'}, {"stride_d", &p.c_stride, 'c'}}) {
         const bool of_groups = p.groups && operand == 'b';
         if (g.has(key) && !g.has("batch") && !of_groups)
@@ -260,6 +262,18 @@ std::span<const Field> gemm_fields() {
     static const std::vector<Field> fields = make_fields();
     return fields;
 }
+
+namespace {
+
+/// What the epilogue reads of the tensors that are given. With a beta of 0 that is no C, whatever C holds: as in BLAS.
+std::vector<std::string> tensors_read(const Given& g, double beta) {
+    std::vector<std::string> tensors = g.list("tensor");
+    if (g.has("beta") && beta == 0 && find_word(g.text("epilogue"), "c", 0) == std::string::npos)
+        std::erase_if(tensors, [](const std::string& text) { return text.substr(0, text.find(':')) == "c"; });
+    return tensors;
+}
+
+}  // namespace
 
 GemmProblem gemm_problem(const Given& g) {
     if (g.has("layout"))
@@ -307,6 +321,18 @@ std::vector<std::string> tensors_read(const Given& g, double beta) {
                                      problem.groups ? problem.groups->count() : 0, pairs);
     check(problem);
     return problem;
+}
+
+Given gemm_with_work(const Given& asked, std::int64_t size) {
+    Given given = asked;
+    for (const char* key : {"shape", "m", "n", "k", "batch"})
+        if (given.has(key)) given.replace(key, with_size_for_zero(given.text(key), size));
+    if (const std::size_t groups = groups_without_rows(given.text("groups")); groups > 0) {
+        std::vector<std::int64_t> rows(groups);
+        rows[0] = size;
+        given.replace("groups", SharedGroups(std::move(rows)).text());
+    }
+    return given;
 }
 
 Given gemm_given(const GemmProblem& p) {

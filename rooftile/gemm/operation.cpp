@@ -316,6 +316,8 @@ class GemmOperation final : public Operation {
         return set;
     }
 
+    Given with_work(const Given& given, std::int64_t size) const override { return gemm_with_work(given, size); }
+    bool zeros_serve(const Problem&) const override { return true; }
     Given given(const Problem& problem) const override { return gemm_given(problem.own.as<GemmProblem>()); }
     Record problem_record(const Problem& problem) const override {
         return rooftile::problem_record(problem.own.as<GemmProblem>());

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "rooftile/core/operation.hpp"
 #include "rooftile/core/random.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/watched_file.hpp"
@@ -92,8 +93,8 @@ TEST(Documents, AFileThatAFlagNamesIsARegularOneOfLimitedSize) {
     std::ofstream(large) << "1";
     fs::resize_file(large, std::uintmax_t(1) << 33);
     for (const std::string& file : {std::string("/dev/zero"), std::string("/tmp"), large.string()}) {
-        expect_refused({"plan", "gemm", "--groups", file, "--n", "64", "--k", "64"}, {file});
-        expect_refused({"plan", "attention", "--lengths", file, "--heads", "1", "--dim", "64"}, {file});
+        if (find_operation("gemm")) expect_refused({"plan", "gemm", "--groups", file, "--n", "64", "--k", "64"}, {file});
+        if (find_operation("attention")) expect_refused({"plan", "attention", "--lengths", file, "--heads", "1", "--dim", "64"}, {file});
     }
     fs::remove(large);
 }
