@@ -110,6 +110,21 @@ def _first_buildable(plans: _rooftile.Plans) -> Plan:
     return Plan(plans, document, next((plan["rank"] for plan in document["plans"] if plan["buildable"]), 1))
 
 
+def _compiled(first: Plan) -> _rooftile.Kernel:
+    """The first plan from this one on that the compiler takes; where it takes none, what it said of this one is raised."""
+    try:
+        return first.compile()
+    except rooftile.CompileFailed as refused:
+        for ranked in first._document["plans"][first.rank :]:
+            if not ranked["buildable"]:
+                continue
+            try:
+                return Plan(first._plans, first._document, ranked["rank"]).compile()
+            except rooftile.CompileFailed:
+                pass
+        raise refused
+
+
 def _planned(op: str, fields: dict[str, Any], inputs: tuple[Any, ...]) -> Plan:
     return _first_buildable(_rooftile.Plans(json.dumps({"op": op, **fields}), inputs))
 
@@ -156,7 +171,7 @@ def _found_for(op: str, names: Sequence[str], fields: dict[str, Any], tensors: S
             order.append(names.index(tensor.name) if tensor.name in names else unnamed.pop(0))
     made = [(t.shape, t.strides, _DTYPES[t.type]) for t in plan.tensors if t.is_output]
     apart = any(not _is_dense(shape, strides) for shape, strides, _ in made)
-    return _Found(plan.compile(), None if order == list(range(len(tensors))) else order, dense, made if apart else ())
+    return _Found(_compiled(plan), None if order == list(range(len(tensors))) else order, dense, made if apart else ())
 
 
 def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:

@@ -340,47 +340,11 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
     const auto &q = inputs[0].extents, &k = inputs[1].extents, &v = inputs[2].extents;
     const auto equal = [&](std::size_t axis, const char* what, const Extent& a, const Extent& b) {
         if (a.most != b.most)
-namespace {
-
-/// Of cu_seqlens: how many sequences there are. Lengths that nobody gave are alike.
-void add_bounds(Given& given, const TensorInfo& bounds, std::span<const Extent> q, std::span<const Extent> k) {
-    const std::int64_t sequences = bounds.extents.size() == 1 ? bounds.extents[0].most - 1 : 0, rows = q[2].most;
-    if (bounds.type != "int32" || sequences < 1 || bounds.strides[0] != 1)
-        throw RequestError("cu_seqlens is int32 [sequences + 1], dense: where each sequence's rows begin, and the last one's end");
-    if (q[0].most != 1 || k[2].most != rows)
-        throw RequestError(fmt::format("with cu_seqlens Q, K and V are [1, heads, rows, dim], rows of all sequences one behind the other; Q has {} x {} and K {} x {}",
-                                       q[0].most, rows, k[0].most, k[2].most));
-    if (!given.has("lengths")) {
-        std::string lengths;
-        for (std::int64_t i = 0; i < sequences; ++i)
-            lengths += fmt::format("{}{}", i == 0 ? "" : ",", rows / sequences + (i < rows % sequences ? 1 : 0));
-        return given.add("lengths", lengths);
-    }
-    const std::vector<std::int64_t> lengths = read_lengths(given);
-    const std::int64_t sum = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-    if (std::int64_t(lengths.size()) != sequences || sum != rows)
-        throw RequestError(fmt::format("{} has {} sequences of {} rows together, cu_seqlens {} and Q {}", given.name("lengths"), lengths.size(), sum, sequences, rows));
-}
-
-/// What a score reads, as one would declare it: "slope:fp32[H]".
-std::string score_tensor_text(const TensorInfo& t) {
-    if (t.name.empty()) throw RequestError("a tensor that a score reads has no name; give it by that name");
-    if (t.extents.size() != 1 || (t.extents[0].most > 1 && t.strides[0] != 1))
-        throw RequestError(fmt::format("{} is what a score reads: one number a head, [H], or [1], dense", t.name));
-    return fmt::format("{}:{}[{}]", t.name, t.type, t.extents[0].most);
-}
-
-}  // namespace
-
             throw RequestError(fmt::format("{} differ on axis {}: {} and {}", what, axis, a.most, b.most));
     };
     equal(0, "Q and K", q[0], k[0]);
     equal(3, "Q and K", q[3], k[3]);
     for (std::size_t axis = 0; axis < 3; ++axis) equal(axis, "K and V", k[axis], v[axis]);
-        if (!t.name.empty() && t.name != names[i]) throw RequestError(fmt::format("tensor {} is named {}; the first ones are Q, K and V", i + 1, t.name));
-        if (t.offset % attention_dim_step != 0)
-            throw RequestError(fmt::format("{} begins {} elements behind a multiple of 16 bytes; hand over a copy that begins at one", names[i],
-                                           t.offset % attention_dim_step));
     const auto add = [&](std::string_view key, const Extent& extent) {
         if (given.has(key)) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name(key)));
         given.add(key, std::to_string(extent.most));

@@ -277,18 +277,6 @@ std::vector<std::string> tensors_read(const Given& g, double beta) {
 
 GemmProblem gemm_problem(const Given& g) {
     if (g.has("layout"))
-namespace {
-
-/// What the epilogue reads of the tensors that are given. With a beta of 0 that is no C, whatever C holds: as in BLAS.
-std::vector<std::string> tensors_read(const Given& g, double beta) {
-    std::vector<std::string> tensors = g.list("tensor");
-    if (g.has("beta") && beta == 0 && find_word(g.text("epilogue"), "c", 0) == std::string::npos)
-        std::erase_if(tensors, [](const std::string& text) { return text.substr(0, text.find(':')) == "c"; });
-    return tensors;
-}
-
-}  // namespace
-
         throw RequestError(
             fmt::format("{} is not offered: libraries name the same layout differently; say which index is contiguous with "
                         "{} k|m and {} k|n", g.name("layout"), g.name("a_major"), g.name("b_major")));
