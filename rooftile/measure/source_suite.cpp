@@ -46,10 +46,11 @@ class Reader : SuiteReader {
 
     void give(Given& given, const Field& field, const toml::node& node) const {
         const auto give_one = [&](const toml::node& value) {
-            if (std::string number = number_text(value); !number.empty()) return given.add(field.key, std::move(number));
+            if (const auto* number = value.as_integer())
+                return given.add(field.key, std::to_string(number->get()));
             const auto* text = value.as_string();
             if (!text || text->get().empty())
-                refuse(value, "source." + field.key, "accepted: a text or a number");
+                refuse(value, "source." + field.key, "accepted: a text or a whole number");
             const bool is_file = field.key == "file" || field.key == "include";
             given.add(field.key, is_file ? beside(text->get()) : text->get());
         };
