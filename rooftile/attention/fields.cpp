@@ -212,7 +212,7 @@ AttentionProblem attention_problem(const Given& g) {
     if (g.has("log_sum_exp")) p.log_sum_exp = one_of(g.name("log_sum_exp"), g.text("log_sum_exp"), switches) == 1;
     for (const AttentionOperand operand : attention_operands)
         if (const std::string_view key = strides_key(operand); g.has(key)) p.strides[std::size_t(operand)] = read_strides(g.name(key), g.text(key));
-    p.score = attention_score(p.heads, p.type, g.text("score"), g.list("tensor"));
+    p.score = attention_score(p.heads, g.text("score"), g.list("tensor"));
     check(p);
     return p;
 }

@@ -90,7 +90,7 @@ OpCost cost_of_masks(const ProgramValue& v, const Vectors& vectors) {
 /// and widening.
 OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vectors& vectors,
                        std::set<int> found, double loads = 1) {
-    const Element precision = precision_of(graph);
+    const std::vector<Element> precisions = precisions_of(graph);
     OpCost cost;
     for (int i = int(p.values.size()); i-- > 0;) {
         if (!found.contains(i)) continue;
@@ -112,7 +112,7 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vec
                 GraphNode n = v.node >= 0 ? graph.nodes[size_t(v.node)] : GraphNode{};
                 if (is_row_operation(n.op) || n.op == Op::number) n = GraphNode{};
                 n.op = v.op;
-                OpCost one = cost_of(n, precision);
+                OpCost one = cost_of(n, v.node >= 0 ? precisions[size_t(v.node)] : precision_of(graph));
                 if (v.op == Op::power) one = {3, 0};
                 if (v.op == Op::exp) one = {2, 1};
                 if (v.op == Op::dropout) one = cost_of_masks(v, vectors);

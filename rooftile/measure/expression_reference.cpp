@@ -312,6 +312,7 @@ class ExpressionReference::Part {
           stream_(stream),
           parts_(parts),
           graph_(graph),
+          precisions_(precisions_of(graph)),
           first_row_(first_row),
           inputs_(inputs),
           storage_(storage),
@@ -358,7 +359,7 @@ class ExpressionReference::Part {
                       Bounded* out = nullptr) const {
         const GraphNode& n = graph_.nodes[i];
         ElementArguments p{};
-        p.call = element_call(n, precision_of(graph_));
+        p.call = element_call(n, precisions_[i]);
         if (meaning == itself) p.call.of_flags = false;
         p.operand_count = int(operands.size());
         p.axes = int(n.shape.size());
@@ -399,6 +400,7 @@ class ExpressionReference::Part {
     Stream stream_;
     const RowParts& parts_;
     const ExpressionGraph& graph_;
+    const std::vector<Element> precisions_;
     std::int64_t first_row_;
     std::span<const void* const> inputs_;
     const Storage& storage_;

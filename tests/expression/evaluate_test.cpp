@@ -283,6 +283,10 @@ TEST(Evaluate, ErrorsFollowTheOutputsPrecision) {
     };
     EXPECT_GT(error("y = tanh(x)", "bf16"), 1e-4);
     EXPECT_LT(error("y = tanh(x)", "fp16"), 1e-5);
+    // In a sum it could be all that is left.
+    EXPECT_LT(error("y = 1 + tanh(x)", "bf16"), 1e-5);
+    EXPECT_LT(error("t = tanh(x); y = (1 - t) * t", "bf16"), 1e-5);
+    EXPECT_GT(error("y = -x * tanh(x)", "bf16"), 1e-4);
     EXPECT_GT(error("y = gelu(x)", "bf16"), 1e-4);
     EXPECT_LT(error("y = gelu(x)", "fp16"), 2e-5);
     EXPECT_LT(error("y = gelu(x)", "fp32"), 5e-6);

@@ -30,7 +30,7 @@ int differs_from(const Program& program, int exp) {
 }  // namespace
 
 FuseValues::FuseValues(const ExpressionGraph& graph, const Program& program)
-    : graph_(graph), program_(program), emitter_({}) {
+    : graph_(graph), program_(program), precisions_(precisions_of(graph)), emitter_({}) {
     for (int i = 0; i < int(program.values.size()); ++i) {
         power_from_.push_back(shared_base_of(program, i));
         if (power_from_.back() >= 0) bases_of_powers_.insert(power_from_.back());
@@ -73,7 +73,7 @@ CodeValue FuseValues::code_value(int i) const {
             out.element = v.element;
             out.mask = keep(i);
             // Inside a row operation 16 bits are enough: what it gives is near 1 or below.
-            out.precision = precision_of(graph_);
+            out.precision = v.node < 0 ? precision_of(graph_) : precisions_[size_t(v.node)];
             if (v.node < 0 && out.precision == Element::fp32) out.precision = Element::fp16;
             if (const int greatest = differs_from(program_, i); greatest >= 0)
                 out.text = base(greatest) + "_powers.power";

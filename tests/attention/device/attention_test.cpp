@@ -93,7 +93,7 @@ TEST_F(AttentionTest, ScoresOfExpressions) {
     for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 8); ++i) {
         AttentionProblem p = random.coin() ? drawn(random) : drawn_packed(random);
         const Score& score = scores[i % std::size(scores)];
-        p.score = attention_score(p.heads, p.type, score.expression, score.tensors);
+        p.score = attention_score(p.heads, score.expression, score.tensors);
         expect_right(p, {.top = 1}, false);
     }
 }
