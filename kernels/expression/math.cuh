@@ -21,12 +21,6 @@ __device__ inline float relu(float x) { return ptx::max_nan(x, 0.0f); }
 __device__ inline float square_root(float x) { return ptx::sqrt_approx(x); }
 __device__ inline float inverse_root(float x) { return ptx::rsqrt_approx(x); }
 
-/// 1 / sqrt(variance + epsilon), at most 2 ulp; 0 where all values of the row are one: they differ from their mean by
-/// 0, as long as fp32 holds their sum. Without an epsilon Inf.
-__device__ inline float inverse_deviation(float variance, float epsilon) {
-    return variance == 0.0f && epsilon > 0.0f ? 0.0f : inverse_root(variance + epsilon);
-}
-
 /// At most 2 ulp.
 __device__ inline float exponential(float x) { return expf(x); }
 /// Relative error at most (2 + |x|) * 2^-22, 0 below 2^-126: enough for a result in fp16, or below one that is near 1.

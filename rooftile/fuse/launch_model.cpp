@@ -19,8 +19,8 @@ OpCost accumulate_cost(const Program& p, int reduce, bool held) {
     // Greatest, two or three words an instruction; times and minus in one, e^, plus.
     if (gives_shared_base(p, reduce)) return held ? OpCost{3.5, 1} : OpCost{3.8, 1};
     switch (p.values[size_t(reduce)].reduction) {
-        case Reduction::sum:
-            return {1, 0};
+        case Reduction::sum:  // plus; plus, plus, minus, minus with its rest
+            return {only_for_means(p, reduce) ? 4.0 : 1.0, 0};
         case Reduction::square_sum:
             return {1.5, 0};
         case Reduction::max:
@@ -30,8 +30,8 @@ OpCost accumulate_cost(const Program& p, int reduce, bool held) {
         case Reduction::
             exponentials:  // greatest, two an instruction; minus, times, e^, plus; rescaled a vector
             return held ? OpCost{3.5, 1} : OpCost{3.5, 1.125};
-        case Reduction::moments:  // plus; minus, times and plus
-            return held ? OpCost{3, 0} : OpCost{4, 0.125};
+        case Reduction::moments:  // plus; minus, plus, times and plus
+            return held ? OpCost{4, 0} : OpCost{4, 0.125};
     }
     return {};
 }

@@ -183,8 +183,8 @@ inline Mutant stale_row() {
             {{generated, "    while (true) {\n        slots.arrived();  // a row's first chunk\n",
               "    float first_total = 0;\n    while (true) {\n        slots.arrived();  // a row's first "
               "chunk\n"},
-             {generated, " = sum_1_row.total * ",
-              " = (row == blockIdx.x ? first_total = sum_1_row.total : first_total) * "}}};
+             {generated, " = mean_of(sum_1_row, ",
+              " = mean_of(Sum{row == blockIdx.x ? first_total = sum_1_row.total : first_total}, "}}};
 }
 
 inline std::vector<Mutant> all() {
