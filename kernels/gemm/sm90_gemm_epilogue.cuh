@@ -47,8 +47,6 @@ struct EpilogueSums {
     }
 
   private:
-    static constexpr int most_in_flight = 16;  ///< pairs, as GemmEpilogue::pairs_in_flight() has them
-
     /// put(e, first, second) for each of `count` pairs.
     template <int stride, int count, class Put>
     __device__ void finish(int i, int j, const Put& put) const {
@@ -67,9 +65,8 @@ struct EpilogueSums {
             const int end = min(count, first + in_flight);
             // What lies outside nobody stores. And a branch is what ptxas moves nothing across: else it begins the loads and
             // the dropout of all of them at once, and registers are counted for so many. Before a branch all results take a
-            // register beside their sums, so there is none where nothing is loaded.
-            constexpr bool loads = !__is_empty(typename Epilogue::Operands) || in_flight < most_in_flight;
-            if constexpr (loads) {
+            // register beside their sums, so there is none where an element is light.
+            if constexpr (!Epilogue::is_light) {
 #pragma unroll
                 for (int e = first; e < end; ++e) put(e, 0, 0);
                 if (!any_inside(place(first), place(min(end, first + 2) - 1))) continue;

@@ -197,6 +197,10 @@ int GemmEpilogue::pairs_in_flight(bool turned, bool staged) const {
     return pairs;
 }
 
+bool GemmEpilogue::is_light() const {
+    return !drops(graph) && functions_of(graph) == 0 && std::ranges::all_of(operands, [](const EpilogueOperand& o) { return o.is_one(); });
+}
+
 // Addresses, and the values of a chain of operators, fit what a plain kernel has for its conversions and addresses; steps of a
 // function take more (tests/gemm/compile/epilogue_test.cpp holds both to it with ptxas).
 int GemmEpilogue::registers(bool turned, bool staged) const {

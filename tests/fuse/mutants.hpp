@@ -23,7 +23,7 @@ inline constexpr const char* row_of_a_cta =
     R"-("y = rmsnorm(x, g)" --tensor x:bf16[64,8192] --tensor g:bf16[8192] --row-storage registers --threads 256)-";
 // Means of rows differ by little: it shows where x is near its own.
 inline constexpr const char* row_of_a_cluster =
-    R"-("y = x - mean(x)" --tensor x:bf16[16,131072] --row-storage pipelined --cluster 4 --reduction-threads 0)-";
+    R"-("y = x - sum(x)" --tensor x:bf16[16,131072] --row-storage pipelined --cluster 4 --reduction-threads 0)-";
 inline constexpr const char* row_of_the_grid =
     R"-("y = x - mean(x)" --tensor x:bf16[4,262144] --row-storage reload --cluster 32 --threads 256)-";
 inline constexpr const char* normed_row_of_a_cta =

@@ -31,6 +31,8 @@ class EpilogueText {
         line(1, "/// Whose operands are loaded before the first is used.");
         line(1, "template <bool turned>");
         line(1, "static constexpr int pairs_in_flight = turned ? {} : {};", e_.pairs_in_flight(true, staged_.has_value()), e_.pairs_in_flight(false, staged_.has_value()));
+        line(1, "/// Nothing is loaded of an element, and no function makes many registers of it: ptxas may begin all of them at once.");
+        line(1, "static constexpr bool is_light = {};", e_.is_light());
         line(1, "");
         once();
         operands();
