@@ -85,7 +85,7 @@ __device__ inline float hyperbolic_tangent_16(float x) {
     const float near = fmaf(x * x * x, -1.0f / 3.0f, x);
     return fabsf(x) < 0.07f ? near : copysignf(far, x);
 }
-/// Relative error at most 2^-17, for scores: one special function, of which attention has few to spare. It ends 2^-19 from 1, and so is none
+/// Relative error at most 2^-17, for scores: one special function, of which they have few to spare. It ends 2^-19 from 1, and so is none
 /// for 1 - tanh(x). x P(x^2) / Q(x^2), of least relative error, 1.1e-6, over |x| in 0 .. 7, by Lawson's weights against tanh.
 __device__ inline float hyperbolic_tangent_of_score(float x) {
     const float a = ptx::max_nan(ptx::min_nan(x, 7.0f), -7.0f), s = a * a;

@@ -48,7 +48,7 @@ struct OperatorCost {
 /// Of a node's operation on one element of its (first) operand, in a kernel whose outputs ask for `precision`
 /// (precision_of()); a row operation's passes over the row together.
 OpCost cost_of(const GraphNode& node, Element precision);
-/// Of a node of attention's score.
+/// Of a node of a score before a softmax.
 OpCost score_cost_of(const GraphNode& node);
 /// Widening one element after a load, or narrowing it for a store.
 OpCost conversion_cost(Element element);

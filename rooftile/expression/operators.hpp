@@ -120,7 +120,7 @@ struct OperatorCode {
     std::string_view function{};  ///< a device function of kernels/expression, or CUDA's
     /// Cheaper ones for results of that type; empty: `function`.
     std::string_view fp16{}, bf16{};
-    std::string_view score{};  ///< as precise as that for fp16, of attention's scores; empty: that
+    std::string_view score{};  ///< as precise as that for fp16, of scores before a softmax; empty: that
     std::string_view of_flags{};  ///< the sign between flags
     CodeText (*text)(const CodeOperands& operands) = nullptr;
 };
