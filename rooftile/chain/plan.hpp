@@ -132,6 +132,7 @@ struct ChainRequest {
     int top = 8;
     bool flips = false;           ///< say also from where on another form is the first
     bool first_only = false;      ///< only the first plan is wanted: forms that cannot be it may be left out
+    bool coarse = false;          ///< follow little of the traffic: many plans are made, and it may err by some percent
     bool exhaustive = false;      ///< search also what rules leave out
     bool buildable_only = false;  ///< leave out what no kernel can be compiled for
 };
