@@ -72,7 +72,19 @@ class Search {
     static constexpr ChainEffort few{2e4, 5e3, 2, 4}, some{2e5, 2e4};
     ChainEffort effort() const { return request_.coarse ? few : ChainEffort{}; }
     ChainTraffic traffic_of(const ChainProduct& first, const ChainProduct& second) const {
-        return two_kernels_traffic(p_, first, second, l2(), effort());
+        return remembered(first, second, {p_.m}, effort(), [&] { return two_kernels_traffic(p_, first, second, l2(), effort()); });
+    }
+    /// Followed, unless it was before.
+    template <class Follow>
+    ChainTraffic remembered(const ChainProduct& first, const ChainProduct& second, const RowChunks& chunks, const ChainEffort& with, const Follow& follow) const {
+        if (!request_.followed) return follow();
+        std::string key = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", p_.m, p_.d, p_.ff, int(p_.act), p_.residual, hw_.l2_bytes, hw_.l2_partitions, chunks.rows, chunks.in_room,
+                                      with.steps, with.tiles, with.times_l2, with.waves);
+        for (const ChainProduct* p : {&first, &second})
+            key += fmt::format(", {} {} {} {} {} {} {} {} {} {} {} {}", p->tile_m, p->tile_n, p->tile_k, p->cluster_m, p->cluster_n, p->k_parts, p->clusters, p->late_clusters, p->skew,
+                               int(p->order), p->group, p->reverse);
+        const auto found = request_.followed->find(key);
+        return found != request_.followed->end() ? found->second : request_.followed->emplace(std::move(key), follow()).first->second;
     }
 
     void two_kernels() {
@@ -229,8 +241,10 @@ class Search {
 
     ChainTraffic one_kernel_traffic(const ChainPlan& plan, const ChainEffort& effort) const {
         const ChainProduct &first = plan.config.products[0], &second = plan.config.products[1];
-        return plan.config.chunk_rows >= p_.m ? two_kernels_traffic(p_, first, second, l2(), effort)
-                                              : persistent_traffic(p_, first, second, plan.config.chunk_rows, plan.config.room_chunks, l2(), effort);
+        return remembered(first, second, chunks_of(plan.config), effort, [&] {
+            return plan.config.chunk_rows >= p_.m ? two_kernels_traffic(p_, first, second, l2(), effort)
+                                                  : persistent_traffic(p_, first, second, plan.config.chunk_rows, plan.config.room_chunks, l2(), effort);
+        });
     }
 
     /// All rows at once; and where that is more than L2 has, by the room that H may take of it, by waves of the first product's tiles, and from

@@ -31,6 +31,7 @@ class Flips {
         request_.flips = false;
         request_.top = 1;
         request_.first_only = true;
+        request_.followed = std::make_shared<FollowedTraffic>();
         const bool of_all = !request_.form;
         request_.form.reset();
         if (!of_all) first_ = form_at({machine_, problem_, {}}, false).value_or(first);
