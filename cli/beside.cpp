@@ -124,7 +124,7 @@ int beside(const Given& given, const OutputFlags& output, const Invocation& invo
     for (std::size_t i = 0; i < 2; ++i)
         asked.push_back(of_request(i, lines[i], [&] {
             const Asked one = asked_of(lines[i]);
-            return Problems{one.operation->problem(one.given), one.operation->request(one.given, {})};
+            return Problems{problem_with_work(*one.operation, one.given), one.operation->request(one.given, {})};
         }));
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);

@@ -94,13 +94,15 @@ int build(const Operation& operation, const Given& given, const OutputFlags& out
     const Format format = checked_format(output);
     if (format == Format::json && (given.has("source") || given.has("ptx") || given.has("sass")))
         throw RequestError("--json and --source, --ptx or --sass exclude each other; give one");
-    const Problem problem = operation.problem(given);
+    const Problem problem = problem_with_work(operation, given);
     const Own request = operation.request(given, {.top = built_from});
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
     const PlanSet plans = derive_for(target, problem, request);
     if (plans.refusal) return report_refusal(plans, context, output);
-    const CompiledKernel kernel = compile(chosen_plan(plans, given));
+    std::vector<std::string> refused;
+    const CompiledKernel kernel = given.has("rank") ? compile(ranked_plan(plans, given)) : compile_first(plans, refused);
+    for (const std::string& line : refused) say(line);
     if (given.has("cubin")) write_cubins(kernel, given.text("cubin"));
     if (format == Format::json) {
         write_result(json_text(document_of(kernel, plans, context)), output);

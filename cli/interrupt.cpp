@@ -26,6 +26,7 @@ void on_interrupt(int) {
 
 void handle_signals() {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where it is written to
+    std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that may grow no more
     struct sigaction action {};
     action.sa_handler = on_interrupt;
     sigaction(SIGINT, &action, nullptr);

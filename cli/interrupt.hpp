@@ -3,7 +3,7 @@
 
 namespace rooftile::cli {
 
-/// From now on SIGINT ends the program with exit code 130, and SIGPIPE ends nothing.
+/// From now on SIGINT ends the program with exit code 130, and neither SIGPIPE nor SIGXFSZ ends it.
 void handle_signals();
 
 /// From now on the first SIGINT is noted for interrupted(); a second one ends the program.

@@ -48,7 +48,7 @@ int measure_one(const Operation& operation, const MeasureFlags& flags, const Inv
     refuse_suite_flags(flags);
     check_energy(operation, given);
     MeasureOptions options = measure_options(flags, operation, invocation.start);
-    const Problem problem = operation.problem(given);
+    const Problem problem = problem_with_work(operation, given);
     const Own request = operation.request(given, {.top = 1, .buildable_only = true, .seed = options.seed});
     const auto [live, target] = live_target(given, options.device);
     const DocumentContext context = context_of(*target.machine, invocation.command);
@@ -59,7 +59,8 @@ int measure_one(const Operation& operation, const MeasureFlags& flags, const Inv
     options.target = target.machine.get();
     note_interrupts();
     std::vector<MeasureTask> tasks;
-    tasks.push_back({.plans = std::move(plans)});
+    const Own more = operation.request(given, {.top = int(plans.plans.size()) + plans_behind, .buildable_only = true, .seed = options.seed});
+    tasks.push_back({.plans = std::move(plans), .more = [&] { return derive_for(target, problem, more); }});
     return write_run(measure(std::move(tasks), options), context, flags, options.seed);
 }
 

@@ -21,7 +21,7 @@ class SuiteMeasure {
           options_(measure_options(flags, *suite.operation, invocation.start)),
           suite_(filtered(std::move(suite), flags.filter)),
           run_(flags, invocation, suite_),
-          request_(requested()) {
+          request_(requested(top_)) {
         set_suite_timing(options_, flags);
     }
 
@@ -31,7 +31,7 @@ class SuiteMeasure {
         options_.machine = &at_.live.machine;
         options_.target = at_.target.machine.get();
         const auto complete = run_.begin_on(*at_.target.machine, options_.seed);
-        request_ = requested();  // what is drawn is drawn by the seed of the run that is gone on with
+        request_ = requested(top_);  // what is drawn is drawn by the seed of the run that is gone on with
         std::erase_if(suite_.problems,
                       [&](const SuiteProblem& p) { return complete.count(problem_key(p.problem)) > 0; });
         run_.skip(suite_.problems.size());
@@ -45,9 +45,8 @@ class SuiteMeasure {
     }
 
   private:
-    Own requested() const {
-        return suite_.operation->request(flags_.given,
-                                         {.top = top_, .buildable_only = true, .seed = options_.seed});
+    Own requested(int top) const {
+        return suite_.operation->request(flags_.given, {.top = top, .buildable_only = true, .seed = options_.seed});
     }
     std::optional<TaskMaker> next() {
         if (next_ == suite_.problems.size()) return std::nullopt;
@@ -55,6 +54,7 @@ class SuiteMeasure {
             MeasureTask task{derive_for(at_.target, p.problem, request_), p.layers};
             if (flags_.rounds.empty()) task.rounds = p.rounds;
             keep_buildable(task.plans);
+            task.more = [this, &p] { return derive_for(at_.target, p.problem, requested(top_ + plans_behind)); };
             return task;
         };
     }

@@ -66,19 +66,24 @@ void write_stdout(std::string_view text) {
     }
 }
 
-[[noreturn]] void cannot_write(const OutputFlags& flags, std::string_view why) {
-    throw RequestError(fmt::format("{} {}: cannot write: {}", flags.flag, flags.file, why));
+/// A disk that is full is no mistake of the request's, a name that cannot be opened is.
+[[noreturn]] void cannot_write(const OutputFlags& flags, std::string_view why, ExitCode code = ExitCode::bad_request) {
+    throw Error(code, fmt::format("{} {}: cannot write: {}", flags.flag, flags.file, why));
+}
+ExitCode code_of_opening(int error) {
+    return error == ENOSPC || error == EDQUOT ? ExitCode::internal : ExitCode::bad_request;
 }
 
 /// `path` is the file of the flags, or the one that will take its place.
 void write_stream(const std::filesystem::path& path, std::string_view text, const OutputFlags& flags) {
     std::ofstream out(path, std::ios::binary | std::ios::trunc);
+    if (!out) cannot_write(flags, std::strerror(errno), code_of_opening(errno));
     out.write(text.data(), std::streamsize(text.size()));
     out.flush();
-    if (!out) cannot_write(flags, std::strerror(errno));
+    if (!out) cannot_write(flags, std::strerror(errno), ExitCode::internal);
 }
 
-/// Beside the file of the flags: written in full, then renamed.
+/// Beside the file of the flags: written in full, then renamed. Nothing is left of it where that fails.
 std::filesystem::path aside_of(const OutputFlags& flags) {
     std::filesystem::path aside(flags.file);
     aside += fmt::format(".{}.tmp", getpid());
@@ -146,12 +151,14 @@ void write_result(std::string_view text, const OutputFlags& flags) {
     // A device or a pipe cannot be replaced by a file of that name.
     if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return write_stream(path, text, flags);
     const fs::path aside = aside_of(flags);
-    write_stream(aside, text, flags);
-    fs::rename(aside, path, error);
-    if (!error) return;
-    const std::string why = error.message();
-    fs::remove(aside, error);
-    cannot_write(flags, why);
+    try {
+        write_stream(aside, text, flags);
+        fs::rename(aside, path, error);
+        if (error) cannot_write(flags, error.message());
+    } catch (...) {
+        fs::remove(aside, error);
+        throw;
+    }
 }
 
 void append_result(std::string_view text, const OutputFlags& flags) {
@@ -159,9 +166,8 @@ void append_result(std::string_view text, const OutputFlags& flags) {
     std::ofstream file(flags.file, std::ios::binary | std::ios::app);
     file.write(text.data(), std::streamsize(text.size()));
     file.flush();
-    if (!file)  // after work that nobody wants to lose for a mistyped name: write_result() took it
-        throw Error(ExitCode::internal,
-                    fmt::format("{} {}: cannot write: {}", flags.flag, flags.file, std::strerror(errno)));
+    // The name is right, since write_result() took it.
+    if (!file) cannot_write(flags, std::strerror(errno), ExitCode::internal);
 }
 
 std::string document_text(const Json& document, Format format) {

@@ -106,7 +106,7 @@ int plan(const Operation& operation, const Given& given, const OutputFlags& outp
     if (given.has("within"))
         throw RequestError(fmt::format("{} is of a range, A..B in the place of a number; there is none", given.name("within")));
     check_energy(operation, given);
-    const Problem problem = operation.problem(given);
+    const Problem problem = problem_with_work(operation, given);
     const Own request = operation.request(given, defaults_of(given));
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);

@@ -78,7 +78,8 @@ DrawLaw law_of(const Operation& operation, const SweepRequest& request, const Gi
     }
 }
 
-/// JSON lines of plans: a context line, then a row a plan; of a problem that no plan fits one row that says why.
+/// JSON lines of plans, each written as it is made: a context line, then a row a plan; of a problem that no plan fits one row that says
+/// why.
 class PlanLines {
   public:
     PlanLines(const Suite& suite, const DocumentContext& context, const OutputFlags& output)
@@ -88,7 +89,7 @@ class PlanLines {
                      {"machine", machine_json(context)},
                      {"suite", suite.name}};
         if (!suite.law.empty()) line["law"] = suite.law;
-        add(line);
+        write_result(json_text(line, -1), output_);
     }
     void add(const PlanSet& plans) {
         const Json document = plan_document(context_, plans);
@@ -99,21 +100,12 @@ class PlanLines {
                             {"infeasible", document.at("infeasible")}});
         for (const Json& row : row_lines(document)) add(row);
     }
-    /// A file appears complete or not at all; lines to stdout are there already.
-    void finish() const {
-        if (!output_.file.empty()) write_result(text_, output_);
-    }
 
   private:
-    void add(const Json& line) {
-        const std::string text = json_text(line, -1);
-        if (output_.file.empty()) write_result(text, output_);
-        else text_ += text;
-    }
+    void add(const Json& line) { append_result(json_text(line, -1), output_); }
 
     DocumentContext context_;
     const OutputFlags& output_;
-    std::string text_;
 };
 
 int plan_all(const Suite& suite, const Given& given, const OutputFlags& output,
@@ -133,7 +125,6 @@ int plan_all(const Suite& suite, const Given& given, const OutputFlags& output,
                                                   : suite.operation->label(plans.plans.front());
         say(fmt::format("{}/{} {}: {}", ++done, suite.problems.size(), name_of(p), outcome));
     }
-    lines.finish();
     if (without == 0) return int(ExitCode::done);
     say(fmt::format("{} of {} problems have no plan; their rows say why", without, suite.problems.size()));
     return int(ExitCode::no_plan);

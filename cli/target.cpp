@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "rooftile/core/first_buildable.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 
@@ -39,17 +38,12 @@ int report_refusal(const PlanSet& plans, const DocumentContext& context, const O
     return int(ExitCode::no_plan);
 }
 
-const Plan& chosen_plan(const PlanSet& plans, const Given& given) {
-    if (given.has("rank")) {
-        const auto most = std::int64_t(plans.plans.size());
-        const Plan& plan =
-            plans.plans[std::size_t(whole_number(given.name("rank"), given.text("rank"), 1, most) - 1)];
-        if (!plan.buildable)
-            throw RequestError(
-                fmt::format("--rank {}: plan {} cannot be built: {}", plan.rank, plan.rank, plan.why_not));
-        return plan;
-    }
-    return first_buildable(plans);
+const Plan& ranked_plan(const PlanSet& plans, const Given& given) {
+    const auto most = std::int64_t(plans.plans.size());
+    const Plan& plan = plans.plans[std::size_t(whole_number(given.name("rank"), given.text("rank"), 1, most) - 1)];
+    if (!plan.buildable)
+        throw RequestError(fmt::format("--rank {}: plan {} cannot be built: {}", plan.rank, plan.rank, plan.why_not));
+    return plan;
 }
 
 }  // namespace rooftile::cli

@@ -25,7 +25,7 @@ PlanSet derive_for(const Target& target, const Problem& problem, const Own& requ
 /// No plan fits: the one line on stderr, and the document where a format asks for it. Returns exit code 10.
 int report_refusal(const PlanSet& plans, const DocumentContext& context, const OutputFlags& output);
 
-/// The plan of that rank as --rank names it, else the first that can be built. Throws RequestError where there is none.
-const Plan& chosen_plan(const PlanSet& plans, const Given& given);
+/// The plan that --rank names. Throws RequestError where there is none or it cannot be built.
+const Plan& ranked_plan(const PlanSet& plans, const Given& given);
 
 }  // namespace rooftile::cli

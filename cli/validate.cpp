@@ -13,6 +13,7 @@
 #include "cli/verb.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
+#include "rooftile/machine/registry.hpp"
 #include "rooftile/report/validation.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
 
@@ -49,6 +50,7 @@ int validate(const Given& given, const OutputFlags& output, const Invocation& in
         machine = ledger.machine_id;
         by_operation[std::string(ledger.operation->name())].push_back(std::move(ledger));
     }
+    if (!given.has("machine")) shipped_machine(machine);  // what a ledger names is no file to be read
     Given planned = given;
     planned.add_default("machine", machine);
     const Target target = target_of(planned);

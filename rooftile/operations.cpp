@@ -1,5 +1,7 @@
 #include "rooftile/core/operation.hpp"
 
+#include "rooftile/error.hpp"
+
 namespace rooftile {
 
 #define ROOFTILE_OPERATION(NAME) const Operation& NAME##_operation();
@@ -19,6 +21,20 @@ const Operation* find_operation(std::string_view name) {
     for (const Operation* operation : operations())
         if (operation->name() == name) return operation;
     return nullptr;
+}
+
+Problem problem_with_work(const Operation& operation, const Given& given) {
+    Problem problem = operation.problem(given);
+    for (const TensorInfo& tensor : operation.tensors(problem)) {
+        std::string extents;
+        bool none = false;
+        for (const Extent& extent : tensor.extents) {
+            extents += (extents.empty() ? "" : ",") + std::to_string(extent.most);
+            none |= extent.most == 0;
+        }
+        if (none) throw RequestError("nothing to do: " + tensor.name + " is [" + extents + "]");
+    }
+    return problem;
 }
 
 PlanSet derive_part(std::string_view name, std::shared_ptr<const Machine> machine, const Given& given) {

@@ -1,7 +1,8 @@
 /* Rooftile for C, and for every language that calls C: plans from a request, their texts, kernels compiled and launched.
  *
  * Every function that can fail returns a status, 0 where it succeeded, and leaves what it was to give untouched where it did
- * not; rooftile_error_message() then says why, in one line that a user can act on. No function ends the process or lets a C++
+ * not; rooftile_error_message() then says why, in one line that a user can act on. A pointer that is null where something has to
+ * be is ROOFTILE_BAD_REQUEST; counts of a null handle are 0, what it has is null, and freeing it does nothing. No function ends the process or lets a C++
  * exception out. Handles may be used by any number of threads at once; free each once, when none uses it any more. Texts are
  * UTF-8, ended by a zero byte; those given out through `char**` are freed with rooftile_free_text().
  *
@@ -130,7 +131,8 @@ int rooftile_is_capturing(int device, void* stream, int* capturing);
 /** Zeroes device memory in `stream`. */
 int rooftile_zero(int device, void* stream, void* memory, size_t bytes);
 /** Launches the kernel in `stream`, a CUstream or cudaStream_t, on device pointers in the order of rooftile_tensor_at(): to the
- * first element of each, of the planned extents and strides. Neither synchronises nor, once loaded, allocates; may be captured.
+ * first element of each, of the planned extents and strides. Neither synchronises nor, once loaded, allocates; may be captured,
+ * and the graph then keeps the code, though not the workspace, when `kernel` is freed before it.
  * ROOFTILE_BAD_REQUEST where a pointer is null or not aligned as planned. */
 int rooftile_launch(const rooftile_kernel* kernel, int device, void* stream, void* const* tensors, int count,
                     void* workspace);

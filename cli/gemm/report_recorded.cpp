@@ -35,7 +35,7 @@ Recorded recorded(const Given& given, const OutputFlags& output) {
     Recorded out{read_recorded_run(read_whole_file(file), file), {}};
     if (const int left = out.run.without_config; left > 0)
         say(fmt::format("{} row{} without a configuration left out", left, left == 1 ? "" : "s"));
-    out.machine = machine_by_id(given.has("machine") ? given.text("machine") : out.run.machine_id);
+    out.machine = given.has("machine") ? machine_by_id(given.text("machine")) : shipped_machine(out.run.machine_id);
     set_numbers(out.machine, given.list("set"));
     return out;
 }

@@ -8,7 +8,13 @@
 
 namespace rooftile {
 
-/// Query `row` of a tile's head and batch, into O; by all lanes of a warp, each with every 32nd element of the row.
+/// Where query `row` of a tile's head and batch has its logarithm.
+__device__ inline float* log_sum_exp_place(const AttentionArguments& args, const AttentionTile& tile, int row) {
+    const long long head = static_cast<long long>(tile.batch) * args.heads + tile.head;
+    return args.log_sum_exp + head * args.extent.queries + tile.first_row + row;
+}
+
+/// Query `row` of a tile's head and batch, into O and the logarithms of sums; by all lanes of a warp, each with every 32nd element of the row.
 template <Type type, class Score>
 __device__ void attention_row(const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& tile,
                               int row, const Score& score_of) {
@@ -36,10 +42,11 @@ __device__ void attention_row(const AttentionArguments& args, const AttentionExt
         }
         float most = fmaxf(greatest, score);
         for (int other = lanes / 2; other > 0; other /= 2) most = fmaxf(most, __shfl_xor_sync(all, most, other));
-        const float from = most == minus_infinity() ? 0 : most * args.scale_log2;
-        const float shrink = ptx::exp2_approx(greatest * args.scale_log2 - from);
+        // Differences before products: these leave fp32 where scores are near its end.
+        const float from = most == minus_infinity() ? 0 : most;
+        const float shrink = ptx::exp2_approx(ptx::difference(greatest, from) * args.scale_log2);
         greatest = most;
-        const float probability = lane < here ? ptx::exp2_approx(fmaf(score, args.scale_log2, -from)) : 0;
+        const float probability = lane < here ? ptx::exp2_approx(ptx::difference(score, from) * args.scale_log2) : 0;
         sum = fmaf(sum, shrink, probability);
 #pragma unroll
         for (int part = 0; part < max_parts; ++part) sums[part] *= shrink;
@@ -60,6 +67,8 @@ __device__ void attention_row(const AttentionArguments& args, const AttentionExt
     for (int part = 0; part < max_parts; ++part)
         if (part * lanes + lane < args.dim_v)
             o[part * lanes + lane] = ptx::narrow<type>(sums[part] * by);
+    if (args.log_sum_exp && lane == 0)
+        *log_sum_exp_place(args, tile, row) = sum == 0 ? minus_infinity() : greatest * (Score::is_plain ? args.scale : 1.0f) + __logf(sum);
 }
 
 }  // namespace rooftile

@@ -63,8 +63,11 @@ __device__ void hide(float (&scores)[tile_kv / 2], const AttentionExtent& extent
 /// 2^8 times as probable nothing need be rescaled, as P and O hold such numbers as exactly. So O is rescaled in the first blocks and
 /// hardly ever after, and whether it is says one branch of a warp.
 struct OnlineSoftmax {
-    // Of the score that probabilities are relative to, times scale_log2; minus infinity: no key was seen. Sums are of this thread's columns.
+    // Of the score that probabilities are relative to, times scale_log2; minus infinity: no key was seen, or none from -far on. Sums are of
+    // this thread's columns.
     float from[2], sum[2];
+    // Beyond, what the product of a score is rounded by is more than powers of 2 have room for, as probabilities that fp16 holds.
+    static constexpr float far = 134217728.0f;  // 2^27: 4 at most, where terms may be 2^8
 
     __device__ OnlineSoftmax() : from{minus_infinity(), minus_infinity()}, sum{0, 0} {}
 
@@ -80,8 +83,8 @@ struct OnlineSoftmax {
             for (int i = 2; i < count / 2; ++i) of_columns[i % 2] = fmaxf(of_columns[i % 2], scores[of_half(i, half)]);
             float most = fmaxf(of_columns[0], of_columns[1]);
             most = row_max(most) * scale_log2;
-            // Not where both are minus infinity, nor where a score is NaN: that stays NaN.
-            const bool grows = most - from[half] > most_growth;
+            // Not where both are minus infinity, nor where a score is NaN: that stays NaN. What lies below -far adds 0 to anything above it.
+            const bool grows = most - from[half] > most_growth && most > -far;
             const float before = from[half];
             if (grows) from[half] = most;
             shrink[half] = grows ? ptx::exp2_approx(before - most) : 1.0f;
@@ -105,6 +108,10 @@ struct OnlineSoftmax {
     }
     /// Of a whole row, and what its sums are to be multiplied by; 0 where it saw nothing.
     __device__ float total(int half) const { return row_sum(sum[half]); }
+    /// Whether all that a row saw is beyond `far`, or nothing: attention_row() has it right up to the end of fp32.
+    __device__ bool lost(int half) const {
+        return from[half] >= far || (from[half] == minus_infinity() && sum[half] == 0);
+    }
 };
 
 /// Probabilities as the first operand of the next product: registers 4 s .. 4 s + 3 are keys 16 s .. 16 s + 15.

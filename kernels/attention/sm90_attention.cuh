@@ -19,7 +19,8 @@
 // holds keys of the next one, which are hidden as the mask hides.
 //
 // What the mask hides has a probability of 0, but 0 times a NaN or an infinity in V is NaN. A row that is NaN once the masked
-// blocks, the first ones, are in is computed again from the keys that it sees alone (attention_row()).
+// blocks, the first ones, are in is computed again from the keys that it sees alone (attention_row()), as is one whose scores are
+// all far from 0, at the end of what fp32 holds.
 #pragma once
 
 #include "kernels/attention/attention_arguments.hpp"
@@ -240,12 +241,9 @@ __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& sof
                 *reinterpret_cast<uint4*>(o + column * Sm90AttentionConfig::element_bytes) =
                     make_uint4(words[0], words[1], words[2], words[3]);
         }
-        if (args.log_sum_exp && inside && lane4 == 0) {
-            constexpr float ln2 = 0.693147180559945f;
-            const long long place = (static_cast<long long>(tile.batch) * args.heads + tile.head) * args.extent.queries + row_of_all;
-            args.log_sum_exp[place] =
-                total == 0 ? minus_infinity() : softmax.from[half] * ln2 + __logf(total);
-        }
+        constexpr float ln2 = 0.693147180559945f;
+        if (args.log_sum_exp && inside && lane4 == 0)
+            *log_sum_exp_place(args, tile, row) = total == 0 ? minus_infinity() : softmax.from[half] * ln2 + __logf(total);
     }
 }
 
@@ -364,10 +362,11 @@ __device__ void consume(const AttentionArguments& args, const Sm90AttentionShare
         ptx::wgmma_pin_all(sums);
         shared.v_ring().release(v_at.stage);
         if (hides && masked(blocks.first)) spoiled |= spoiled_rows(sums);
+        spoiled |= (softmax.lost(0) ? 1u : 0u) | (softmax.lost(1) ? 2u : 0u);
         asm volatile("" : "+r"(number));  // a register through the loop, and not all that follows from it
         const Sm90AttentionPlace at_end = place_of();
         store<C>(sums, softmax, args, at_end, query);
-        if (hides && __any_sync(0xffffffff, spoiled != 0)) mend<C>(spoiled, args, at_end, query - place.row % 8, score);
+        if (__any_sync(0xffffffff, spoiled != 0)) mend<C>(spoiled, args, at_end, query - place.row % 8, score);
     }
 }
 

@@ -14,7 +14,7 @@ namespace rooftile {
 __device__ inline Bounded chain_function(ChainFunction act, Bounded x, Element precision) {
     if (act == ChainFunction::gelu) return meaning::of_one<meaning::exact_gelu, meaning::stated_gelu>(x, precision);
     if (act == ChainFunction::relu) return meaning::of_one<meaning::exact_relu, meaning::stated_none>(x, precision);
-    return meaning::of_one<meaning::exact_silu, meaning::stated_silu>(x, precision);
+    return meaning::of_one<meaning::exact_silu, meaning::stated_sigmoid>(x, precision);
 }
 
 __global__ void __launch_bounds__(256) chain_round(const __grid_constant__ ChainRoundArguments p) {

@@ -42,8 +42,6 @@ namespace meaning {
 
 using namespace bounds;
 
-inline constexpr double flushed = 7.6e-37;  // 2^-120: reciprocals below fp32's normal numbers
-
 // Of exact elements.
 
 inline double exact_sum(double x, double y) { return x + y; }
@@ -87,21 +85,22 @@ inline double exact_gelu_tanh(double x, double) {
 
 inline StatedError stated_none(double, Element) { return {}; }
 inline StatedError stated_2_ulp(double, Element) { return {2 * ulp4}; }
-inline StatedError stated_exponential(double x, Element) { return {(2 + fabs(x)) * ulp4}; }
+inline StatedError stated_exponential(double x, Element precision) {
+    return {((precision == Element::bf16 ? 3 : 2) + fabs(x)) * ulp4};
+}
 inline StatedError stated_softplus(double x, Element) { return {(4 + fabs(x)) * ulp4}; }
-inline StatedError stated_sigmoid(double x, Element) { return {(4 + fabs(x)) * ulp4, flushed}; }
-inline StatedError stated_silu(double x, Element) { return {(4 + fabs(x)) * ulp4, 1.6e-36}; }  // 2^-119
+inline StatedError stated_sigmoid(double x, Element) { return {(4 + fabs(x)) * ulp4}; }  // and silu
 inline StatedError stated_tanh(double, Element precision) {
-    return {precision == Element::bf16 ? 1.0 / 2048 : 1.0 / 524288};  // 2^-11, 2^-19
+    return {precision == Element::bf16 ? 1.0 / 2048 : precision == Element::fp16 ? 1.0 / 131072 : 1.0 / 524288};  // 2^-11, 2^-17, 2^-19
 }
 inline StatedError stated_gelu(double x, Element precision) {
-    if (precision == Element::bf16) return {(32 + x * x) * 1.1e-5, flushed};
+    if (precision == Element::bf16) return {(32 + x * x) * 1.1e-5};
     if (precision == Element::fp16) return {1.0 / 131072, 5.9e-11};     // 2^-17, 2^-34
-    return {1.0 / 524288 + (x < 0 ? (8 + x * x) * ulp4 : 0), flushed};  // 2^-19
+    return {1.0 / 524288 + (x < 0 ? (8 + x * x) * ulp4 : 0)};  // 2^-19
 }
 inline StatedError stated_gelu_tanh(double x, Element) {
     const double a = fabs(x), steep = a * (1.6 + 0.08 * a * a);
-    return {(8 + (steep < 200 ? steep : 200)) * ulp4, flushed};
+    return {(8 + (steep < 200 ? steep : 200)) * ulp4};
 }
 
 /// After fp32 has made its own rounding of `relative`; what leaves fp32's range is undecided, and what comes of it: that

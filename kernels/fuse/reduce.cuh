@@ -23,6 +23,7 @@ __device__ inline float sum_of(const float (&v)[vector_width]) {
 
 struct Sum {
     static constexpr float nothing = 0;  ///< what adds nothing
+    static constexpr float rest = 0;     ///< SumAndRest has one
     float total = 0;
 
     template <int vector_width>
@@ -31,6 +32,43 @@ struct Sum {
     }
     __device__ void merge(const Sum& other) { total += other.total; }
 };
+
+/// A sum and what its roundings left out (Kahan 1965; where two meet, Knuth's sum). Its mean may be subtracted from the values again: of a
+/// row of one value it is that value.
+struct SumAndRest {
+    static constexpr float nothing = 0;
+    float total = 0, rest = 0;
+
+    template <int vector_width>
+    __device__ void add(const float (&v)[vector_width], unsigned) {
+        const float before = total;
+#pragma unroll
+        for (int k = 0; k < vector_width; ++k) {
+            const float more = v[k] + rest, all = total + more;
+            rest = more - (all - total);
+            total = all;
+        }
+        if (!known(total)) total = before + sum_of(v), rest = 0;
+    }
+    __device__ void merge(const SumAndRest& other) {
+        const float all = total + other.total, more = all - total;
+        const float left = (total - (all - more)) + (other.total - more);
+        rest = known(all) ? rest + other.rest + left : 0;
+        total = all;
+    }
+
+  private:
+    /// Of Inf and NaN there is no rest.
+    __device__ static bool known(float total) { return fabsf(total) < infinity; }
+};
+
+/// The mean of `count` + `count_rest` values, `share` of which is one: their sum divided, with its rest, by one step of Newton's.
+template <class AnySum>
+__device__ inline float mean_of(const AnySum& sum, float count, float count_rest, float share) {
+    const float near = sum.total * share;
+    const float left = fmaf(-near, count_rest, fmaf(-near, count, sum.total)) + sum.rest;
+    return fabsf(near) < infinity ? fmaf(left, share, near) : near;
+}
 
 /// Of the squares: the first sums are fused products.
 template <int vector_width>
@@ -256,7 +294,7 @@ struct RunningPowers {
 };
 
 /// Mean and the sum of squared deviations from it (Chan, Golub and LeVeque 1979): nothing cancels where the
-/// mean is large.
+/// mean is large. Means move by differences alone, so that of a row of one value it is that value whatever the counts.
 struct Moments {
     float count = 0, mean = 0, deviations = 0;
 
@@ -321,6 +359,35 @@ struct PlainMoments {
     __device__ Moments moments(float count) const {
         const float mean = total * ptx::reciprocal_approx(fmaxf(count, 1.0f));
         return {count, mean, maximum(fmaf(-total, mean, sum_of(squares)), 0.0f)};
+    }
+};
+
+/// Of differences from some value near their mean: their sum and that of their squares.
+struct Differences {
+    static constexpr float nothing = 0;
+    float shift = 0, squares = 0;
+
+    /// One after the other within a vector: both trees side by side take eight registers more.
+    template <int vector_width>
+    __device__ void add(const float (&v)[vector_width], unsigned) {
+        float sum = 0, square = 0;
+#pragma unroll
+        for (int k = 0; k < vector_width; ++k) {
+            sum += v[k];
+            square = fmaf(v[k], v[k], square);
+        }
+        shift += sum;
+        squares += square;
+    }
+    __device__ void merge(const Differences& other) {
+        shift += other.shift;
+        squares += other.squares;
+    }
+    /// Of `count` values whose differences from `near` these are. Squares that are Inf have no less left of them: of a row of one huge value
+    /// nothing differs, whatever divides it.
+    __device__ Moments moments(float count, float near) const {
+        const float share = shift * ptx::reciprocal_approx(fmaxf(count, 1.0f));
+        return {count, near + share, squares < infinity ? maximum(fmaf(-shift, share, squares), 0.0f) : squares};
     }
 };
 

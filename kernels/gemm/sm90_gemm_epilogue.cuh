@@ -63,11 +63,14 @@ struct EpilogueSums {
 #pragma unroll
         for (int first = 0; first < count; first += in_flight) {
             const int end = min(count, first + in_flight);
-#pragma unroll
-            for (int e = first; e < end; ++e) put(e, 0, 0);
             // What lies outside nobody stores. And a branch is what ptxas moves nothing across: else it begins the loads and
-            // the dropout of all of them at once, and registers are counted for so many.
-            if (!any_inside(place(first), place(min(end, first + 2) - 1))) continue;
+            // the dropout of all of them at once, and registers are counted for so many. Before a branch all results take a
+            // register beside their sums, so there is none where an element is light.
+            if constexpr (!Epilogue::is_light) {
+#pragma unroll
+                for (int e = first; e < end; ++e) put(e, 0, 0);
+                if (!any_inside(place(first), place(min(end, first + 2) - 1))) continue;
+            }
             typename Epilogue::Operands operands[in_flight];
 #pragma unroll
             for (int e = first; e < end; ++e)  // all loads before the first use

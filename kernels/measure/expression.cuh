@@ -286,6 +286,21 @@ __global__ void fill_elements(const __grid_constant__ ElementFillArguments p) {
     }
 }
 
+/// What was filled becomes lanes around a mean of 1 to `most`, either sign, as large as they were times 1 to 10^-4; every third lane one value.
+/// Of all inputs the same lanes are.
+__global__ void shift_lanes(const __grid_constant__ LaneShiftArguments p) {
+    const ElementFillArguments& to = p.filled;
+    constexpr double of_word = 0x1p-32;
+    const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < to.count; i += step) {
+        const auto lane = static_cast<unsigned long long>(p.of_columns ? i % p.columns : i / p.columns);
+        const PhiloxBlock block = philox(lane, to.stream + 4096, to.seed);  // apart from the streams that fill
+        const double mean = exp(of_word * block.word[0] * log(p.most)) * (block.word[1] >> 31 ? 1 : -1);
+        const double spread = (lane + to.seed) % 3 == 0 ? 0 : exp(-4 * 2.302585092994046 * of_word * block.word[2]);
+        set_element(to.data, to.element, i, mean + spread * element_at(to.data, to.element, i));
+    }
+}
+
 __global__ void set_one_element(void* data, Element element, long long at, double value) {
     set_element(data, element, at, value);
 }

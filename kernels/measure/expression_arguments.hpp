@@ -81,4 +81,12 @@ struct ElementFillArguments {
     unsigned long long seed, stream;  ///< stream: which input, so that equal seeds differ
 };
 
+/// Of a tensor that is filled: lanes are its rows, or its columns, or it is one.
+struct LaneShiftArguments {
+    ElementFillArguments filled;
+    long long columns;  ///< of a row
+    bool of_columns;    ///< lanes are columns
+    double most;        ///< mean of a lane, at least 1
+};
+
 }  // namespace rooftile

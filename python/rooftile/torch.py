@@ -75,13 +75,13 @@ def _input(name: str, tensor: torch.Tensor, offset: int, dense: bool) -> tuple[A
 def _as_accepted(
     names: Sequence[str], tensors: Sequence[torch.Tensor], offsets: Sequence[int], planned: Callable[[Any], Any]
 ) -> tuple[Any, bool]:
-    """What `planned` makes of tensors as they lie or, where the operation refuses that, of dense copies; and which it is."""
-    refused: list[rooftile.RequestError] = []
+    """What `planned` makes of tensors as they lie or, where no kernel takes that, of dense copies; and which it is."""
+    refused: list[rooftile.RequestError | rooftile.Infeasible] = []
     for dense in (False, True):
         inputs = tuple(_input(name, t, offset, dense) for name, t, offset in zip(names, tensors, offsets, strict=True))
         try:
             return planned(inputs), dense
-        except rooftile.RequestError as error:
+        except (rooftile.RequestError, rooftile.Infeasible) as error:
             refused.append(error)
     raise refused[0]
 
@@ -90,7 +90,15 @@ def _plans(
     op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor], offsets: Sequence[int]
 ) -> tuple[_rooftile.Plans, bool]:
     request = json.dumps({"op": op, **fields})
-    return _as_accepted(names, tensors, offsets, lambda inputs: _rooftile.Plans(request, inputs))
+
+    def planned(inputs: Any) -> _rooftile.Plans:
+        plans = _rooftile.Plans(request, inputs)
+        found = json.loads(plans.json())["plans"]
+        if not any(plan["buildable"] for plan in found):
+            raise rooftile.RequestError(f"plan 1 cannot be built: {found[0]['why_not']}")
+        return plans
+
+    return _as_accepted(names, tensors, offsets, planned)
 
 
 def _offsets(tensors: Sequence[torch.Tensor]) -> list[int]:
@@ -102,6 +110,21 @@ def _first_buildable(plans: _rooftile.Plans) -> Plan:
     return Plan(plans, document, next((plan["rank"] for plan in document["plans"] if plan["buildable"]), 1))
 
 
+def _compiled(first: Plan) -> _rooftile.Kernel:
+    """The first plan from this one on that the compiler takes; where it takes none, what it said of this one is raised."""
+    try:
+        return first.compile()
+    except rooftile.CompileFailed as refused:
+        for ranked in first._document["plans"][first.rank :]:
+            if not ranked["buildable"]:
+                continue
+            try:
+                return Plan(first._plans, first._document, ranked["rank"]).compile()
+            except rooftile.CompileFailed:
+                pass
+        raise refused
+
+
 def _planned(op: str, fields: dict[str, Any], inputs: tuple[Any, ...]) -> Plan:
     return _first_buildable(_rooftile.Plans(json.dumps({"op": op, **fields}), inputs))
 
@@ -109,18 +132,24 @@ def _planned(op: str, fields: dict[str, Any], inputs: tuple[Any, ...]) -> Plan:
 class _Found:
     """A kernel for tensors of one shape, and how they are handed to it."""
 
-    __slots__ = ("dense", "kernel", "order")
+    __slots__ = ("dense", "kernel", "order", "outputs")
 
-    def __init__(self, kernel: _rooftile.Kernel, order: Sequence[int] | None = None, dense: bool = False) -> None:
+    def __init__(
+        self, kernel: _rooftile.Kernel, order: Sequence[int] | None = None, dense: bool = False, outputs: Sequence[Any] = ()
+    ) -> None:
         self.kernel = kernel
-        self.order = None if order is None or list(order) == list(range(len(order))) else order
+        self.order = order
         self.dense = dense
+        self.outputs = outputs  # (shape, strides, dtype) of each where one is not dense, which the kernel cannot make
 
     def __call__(self, tensors: Sequence[torch.Tensor]) -> Any:
         if self.order:
             tensors = [tensors[i] for i in self.order]
         if self.dense:
             tensors = [_as_dense(tensor) for tensor in tensors]
+        if self.outputs:
+            made = tuple(torch.empty_strided(shape, strides, dtype=dtype, device=tensors[0].device) for shape, strides, dtype in self.outputs)
+            return self.kernel(*tensors, out=made if len(made) > 1 else made[0])
         return self.kernel(*tensors)
 
 
@@ -134,9 +163,24 @@ def _as_dense(tensor: torch.Tensor) -> torch.Tensor:
 def _found_for(op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> _Found:
     plans, dense = _plans(op, names, fields, tensors, _offsets(tensors))
     plan = _first_buildable(plans)
-    inputs = [tensor.name for tensor in plan.tensors if not tensor.is_output]
-    order = [names.index(name) for name in inputs] if all(names) else None
-    return _Found(plan.compile(), order, dense)
+    # Those without a name in their order; what the plan has no place for is not read, as C times 0.
+    unnamed = [i for i, name in enumerate(names) if not name]
+    order = []
+    for tensor in plan.tensors:
+        if not tensor.is_output:
+            order.append(names.index(tensor.name) if tensor.name in names else unnamed.pop(0))
+    made = [(t.shape, t.strides, _DTYPES[t.type]) for t in plan.tensors if t.is_output]
+    apart = any(not _is_dense(shape, strides) for shape, strides, _ in made)
+    return _Found(_compiled(plan), None if order == list(range(len(tensors))) else order, dense, made if apart else ())
+
+
+def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    dense = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent > 1 and stride != dense:
+            return False
+        dense *= extent
+    return True
 
 
 class _Apart:
@@ -236,6 +280,8 @@ def _find(op: str, names: tuple[str, ...], text: str, tensors: Sequence[torch.Te
 def _find_kernel(op: str, names: tuple[str, ...], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> _Found:
     if not any(map(is_range, fields.values())):
         return _found_for(op, names, fields, tensors)
+    if any(tensor.numel() == 0 for tensor in tensors):  # whatever the range is, there is nothing to do
+        return _found_for(op, names, _without_range(fields), tensors)
     known = _ranges.setdefault((op, names, json.dumps(fields)), [])
     ranges = next((ranges for ranges in known if ranges.serves(tensors)), None)
     if ranges is None:
@@ -243,6 +289,10 @@ def _find_kernel(op: str, names: tuple[str, ...], fields: dict[str, Any], tensor
         known.append(ranges)
     # An extent beside the range has a plan of its own.
     return ranges.found(tensors) or _found_for(op, names, ranges.own, tensors)
+
+
+def _without_range(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key != "within" and not is_range(value)}
 
 
 def _adds_row(fields: dict[str, Any]) -> bool:
@@ -284,20 +334,30 @@ def _run(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.T
 
 @functools.cache
 def _outputs(op: str, names: tuple[str, ...], fields: str, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
-    """Shape and type of every output, of inputs that are ((shape, strides, dtype), ...)."""
+    """Shape, strides and type of every output, of inputs that are ((shape, strides, dtype), ...)."""
     tensors = [torch.empty_strided(shape, strides, dtype=dtype, device="meta") for shape, strides, dtype in inputs]
     given = json.loads(fields)
     if any(map(is_range, given.values())):
-        given = {key: value for key, value in given.items() if key != "within" and not is_range(value)}
+        given = _without_range(given)
     if _adds_row(given):  # which changes no shape
         given, names, tensors = _without_row(given), names[:2], tensors[:2]
     plans, _ = _plans(op, names, given, tensors, [0] * len(tensors))
-    return tuple((shape, _DTYPES[type]) for _, type, shape, _, is_output in plans.tensors() if is_output)
+    return tuple(
+        (shape, _strides_of(shape) if _is_dense(shape, strides) else strides, _DTYPES[type])
+        for _, type, shape, strides, is_output in plans.tensors()
+        if is_output
+    )
+
+
+def _strides_of(shape: Sequence[int]) -> list[int]:
+    """Of a dense tensor, as torch has them."""
+    return list(torch.empty(shape, device="meta").stride())
 
 
 def _fake(op: str, inputs: Sequence[torch.Tensor], names: str, fields: str) -> list[torch.Tensor]:
     layouts = tuple((tuple(map(int, t.shape)), tuple(map(int, t.stride())), t.dtype) for t in inputs)
-    return [inputs[0].new_empty(shape, dtype=dtype) for shape, dtype in _outputs(op, _split(names), fields, layouts)]
+    outputs = _outputs(op, _split(names), fields, layouts)
+    return [inputs[0].new_empty_strided(shape, strides, dtype=dtype) for shape, strides, dtype in outputs]
 
 
 def _split(names: str) -> tuple[str, ...]:
@@ -526,11 +586,12 @@ _transform = torch._C._functorch.peek_interpreter_stack
 
 
 def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether nobody but autograd looks on: no trace, no mode, no subclass."""
+    """Whether nobody but autograd looks on: no trace, no mode, no subclass, and no memory that holds a tensor's negative, which the
+    dispatcher resolves."""
     if torch.compiler.is_compiling() or _dispatch_modes() or _function_modes() or _transform() is not None:
         return False
     for tensor in tensors:  # a loop: a generator takes half a microsecond more
-        if type(tensor) not in _PLAIN or not tensor.is_cuda:
+        if type(tensor) not in _PLAIN or not tensor.is_cuda or tensor.is_neg():
             return False
     return True
 

@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     Argument arguments[most_tensors];
     void* pointers[most_tensors];
-    PyObject* made[most_tensors]; /* outputs, given or made */
+    PyObject* made[most_tensors]; /* outputs, given or made; inputs that had to be made anew */
     int read;                     /* arguments to release */
     int device;
     void* stream;
@@ -115,9 +115,21 @@ static int find_stream(Call* call, const DLPackExchangeAPI* api) {
     return api->current_work_stream(dlpack_cuda, call->device, &call->stream);
 }
 
+/* A tensor whose memory holds its negative: an input is made anew, in its library's current stream. Null where it raised. */
+static PyObject* as_it_says(Call* call, int index, const rooftile_tensor* tensor, PyObject* object) {
+    if (tensor->is_output || call->stream_given)
+        return raise_request("%s has torch's negative bit: give %s", tensor->name,
+                             tensor->is_output ? "a tensor without it as out=" : "its resolve_neg(), or no stream=");
+    call->made[index] = PyObject_CallMethod(object, "resolve_neg", NULL);
+    return call->made[index];
+}
+
 static int read_argument(Kernel* self, Call* call, int index, PyObject* object, PyObject* stream) {
     Argument* argument = &call->arguments[index];
     const rooftile_tensor* tensor = expected(self, index);
+    const int negative = is_negative(object);
+    if (negative > 0) object = as_it_says(call, index, tensor, object);
+    if (negative < 0 || !object) return -1;
     if (read_tensor(object, tensor->name, stream, argument) != 0) return -1;
     call->read = index + 1;
     if (check_tensor(tensor, self->dtypes[index], argument) != 0) return -1;
@@ -199,7 +211,8 @@ static int64_t bytes_of_workspace(Kernel* self, int device) {
 }
 
 /* Memory for this launch's stream, zeroed in it. While a graph is captured it is memory of that graph, kept by its library's
- * allocator; then `call->workspace` is freed after the launch, by `kept` being 0. */
+ * allocator; then `call->workspace` is freed after the launch, by `kept` being 0. That allocator is told of no stream: of another one than
+ * its own it would give the memory to somebody else too early. */
 static int find_workspace(Kernel* self, Call* call, const DLPackExchangeAPI* api, Workspace* fresh,
                           int* kept) {
     int64_t bytes = bytes_of_workspace(self, call->device);
@@ -215,7 +228,17 @@ static int find_workspace(Kernel* self, Call* call, const DLPackExchangeAPI* api
     }
     const DLDataType byte = {dlpack_uint, 8, 1};
     Workspace made = {call->device, call->stream, NULL, NULL};
-    if (api && api->managed_tensor_allocator) {
+    void* own = NULL;
+    int allocates = api && api->managed_tensor_allocator;
+    if (allocates && call->stream_given)
+        allocates = api->current_work_stream && api->current_work_stream(dlpack_cuda, call->device, &own) == 0 && own == call->stream;
+    if (capturing && !allocates) {
+        raise_request("a graph is captured, and nothing here can allocate its workspace of %lld B: give it as workspace=, or capture in "
+                      "the current stream of a library that has DLPack's C exchange interface",
+                      (long long)bytes);
+        return -1;
+    }
+    if (allocates) {
         made.tensor = allocated(api, call->device, byte, &bytes, 1);
         if (!made.tensor) return -1;
         made.memory = (char*)made.tensor->dl_tensor.data + made.tensor->dl_tensor.byte_offset;
@@ -362,7 +385,7 @@ static PyObject* kernel_call(PyObject* object, PyObject* positional, PyObject* k
     for (int i = 0; i < self->tensors; ++i) call.made[i] = NULL;
     PyObject* out = launched(self, &call, inputs, options[0], options[1], options[2]);
     for (int i = 0; i < call.read; ++i) release(&call.arguments[i]);
-    for (int i = self->inputs; i < self->tensors; ++i) Py_XDECREF(call.made[i]);
+    for (int i = 0; i < self->tensors; ++i) Py_XDECREF(call.made[i]);
     return out;
 }
 

@@ -76,6 +76,34 @@ const DLPackExchangeAPI* exchange_of(PyObject* object) {
     return api;
 }
 
+int is_negative(PyObject* tensor) {
+    /* As above: asked once a type. */
+    static struct {
+        PyTypeObject* type;
+        int has_bit;
+    } known[16];
+    static int count = 0;
+    static PyObject* name = NULL;
+    PyTypeObject* type = Py_TYPE(tensor);
+    int has_bit = -1;
+    for (int i = 0; has_bit < 0 && i < count; ++i)
+        if (known[i].type == type) has_bit = known[i].has_bit;
+    if (has_bit < 0) {
+        if (!name) name = PyUnicode_InternFromString("is_neg");
+        has_bit = PyObject_HasAttrString((PyObject*)type, "is_neg");
+        if (count < (int)(sizeof known / sizeof known[0])) {
+            Py_INCREF((PyObject*)type);
+            known[count].type = type;
+            known[count++].has_bit = has_bit;
+        }
+    }
+    if (!has_bit) return 0;
+    PyObject* is = name ? PyObject_CallMethodObjArgs(tensor, name, NULL) : NULL;
+    const int negative = is ? PyObject_IsTrue(is) : -1;
+    Py_XDECREF(is);
+    return negative;
+}
+
 /* obj.__dlpack__(stream=..., max_version=(1, 3)), without the version where the producer is older than that. */
 static PyObject* capsule_of(PyObject* object, const char* name, PyObject* stream) {
     PyObject* export = PyObject_GetAttrString(object, "__dlpack__");

@@ -22,6 +22,9 @@ DLDataType dtype_of(const char* type);
 const DLPackExchangeAPI* exchange_of(PyObject* object);
 /* Fills `argument` from an object; -1 where it raised. `stream`: an integer that __dlpack__ orders its work before. */
 int read_tensor(PyObject* object, const char* name, PyObject* stream, Argument* argument);
+/* 1 where its memory holds the negative of what it says: torch's x.conj().imag. -1 where it raised. (Its other such bit is of
+ * complex numbers, which no operation takes.) */
+int is_negative(PyObject* tensor);
 void release(Argument* argument);
 /* That it is what the plan has under `expected`, on a GPU; -1 where it raised RequestError. */
 int check_tensor(const rooftile_tensor* expected, DLDataType dtype, const Argument* argument);

@@ -47,7 +47,7 @@ AttentionPitch pitch_apart(Random& random, std::int64_t heads, std::int64_t rows
 }
 
 /// Soft-caps, slopes by distance, comparisons of places, functions, tensors of a head and of all.
-SharedScore drawn_score(Random& random, std::int64_t heads, Type type) {
+SharedScore drawn_score(Random& random, std::int64_t heads) {
     struct Form {
         const char* expression;
         std::vector<std::string> tensors;
@@ -65,7 +65,7 @@ SharedScore drawn_score(Random& random, std::int64_t heads, Type type) {
         {"s = silu(s * scale) + 0.5", {"scale:bf16[H]"}},
     };
     const Form& form = random.one_of(forms);
-    return attention_score(heads, type, form.expression, form.tensors);
+    return attention_score(heads, form.expression, form.tensors);
 }
 
 /// What the plain law leaves out: keys unlike queries in number, rows of any multiple of 8, packed sequences, strides, scores.
@@ -93,7 +93,7 @@ AttentionProblem any_problem(Random& random) {
         p.strides = {pitch_apart(random, p.heads, p.query_rows(), p.dim), pitch_apart(random, p.kv_heads, p.key_rows(), p.dim),
                      pitch_apart(random, p.kv_heads, p.key_rows(), p.dim_v),
                      random.coin() ? std::optional(pitch_apart(random, p.heads, p.query_rows(), p.dim_v)) : std::nullopt};
-    if (random.coin()) p.score = drawn_score(random, p.heads, p.type);
+    if (random.coin()) p.score = drawn_score(random, p.heads);
     return p;
 }
 

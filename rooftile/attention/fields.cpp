@@ -3,14 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
+#include <numeric>
 #include <vector>
 
 #include "rooftile/core/random.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/units_text.hpp"
 
 namespace rooftile {
@@ -29,7 +27,7 @@ std::vector<Field> make_fields() {
         {"q", "S", "Queries of a head", problem},
         {"kv", "T", "Keys of a head; default S", problem},
         {"lengths", "LIST|Bx[LO..HI]|FILE",
-         "Packed sequences, in place of batch, q and kv: the lengths of a distribution to plan for, 128,512,...; of B between LO and HI; or in a file", problem},
+         "Packed sequences, in place of batch, q and kv: the lengths of a distribution to plan for, 128,512,...; of B between LO and HI; a flag may name a file of them", problem},
         {"dim", "D", "Elements of a row of Q and K: a multiple of 8 up to 256", problem},
         {"dim_v", "V", "Elements of a row of V and O; default D", problem},
         {"mask", "MASK", "none, causal (aligned at the lower right) or window:W (the last W keys of those); default none",
@@ -80,7 +78,7 @@ void read_mask(const Given& g, AttentionProblem& p) {
     } else throw RequestError(fmt::format("{} is \"{}\"; accepted: none, causal, window:W", g.name("mask"), printable(text, 80)));
 }
 
-constexpr std::string_view forms_of_lengths = "128,512,..., Bx[LO..HI] or a file of numbers";
+constexpr std::string_view forms_of_lengths = "128,512,... or Bx[LO..HI]; a flag may name a file of numbers";
 
 /// "64x[16..512]": so many, between those two, any as likely; the same text is always the same lengths.
 std::vector<std::int64_t> drawn_lengths(const std::string& name, std::string_view text) {
@@ -144,27 +142,27 @@ std::vector<std::int64_t> listed_lengths(std::string_view name, std::string_view
     return lengths;
 }
 
-std::vector<std::int64_t> read_lengths(const std::string& name, std::string text) {
+std::vector<std::int64_t> read_lengths(const Given& g) {
+    const std::string name = g.name("lengths");
+    std::string text = g.text("lengths");
     std::vector<std::int64_t> lengths;
     if (text.find('[') != text.npos) lengths = drawn_lengths(name, text);
     else {
         constexpr std::string_view of_a_list = "0123456789, ";
         if (text.find_first_not_of(of_a_list) != text.npos) {
-            std::error_code unknown;  // a name that is too long is none of a file either
-            if (!std::filesystem::exists(text, unknown)) {
+            auto content = g.named_file("lengths");
+            if (!content) {
                 const std::string meant = as_equal_lengths(text);
-                throw RequestError(meant.empty() ? fmt::format("{} is \"{}\", and there is no such file; accepted: {} (3x[512..512] is three of 512)",
+                throw RequestError(meant.empty() ? fmt::format("{} is \"{}\": no list, and no such file that a flag names; accepted: {} (3x[512..512] is three of 512)",
                                                                name, printable(text, 80), forms_of_lengths)
                                                  : fmt::format("{} is \"{}\"; sequences of one length are {}", name, printable(text, 80), printable(meant, 80)));
             }
-            text = read_whole_file(text);
-            for (char& c : text)
-                if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+            text = std::move(*content);
         }
         lengths = listed_lengths(name, text);
     }
     if (*std::max_element(lengths.begin(), lengths.end()) == 0)
-        throw RequestError(fmt::format("{}: none of the {} sequences has a row; a length of 1 or more is needed, beside which others may be 0", name, lengths.size()));
+        throw RequestError(fmt::format("{}: nothing to do, none of the {} sequences has a row; a length of 1 or more is needed, beside which others may be 0", name, lengths.size()));
     return lengths;
 }
 
@@ -196,7 +194,7 @@ AttentionProblem attention_problem(const Given& g) {
         for (const char* key : {"batch", "q", "kv"})
             if (g.has(key))
                 throw RequestError(fmt::format("{} is given, and {} says it too", g.name(key), g.name("lengths")));
-        p.lengths = read_lengths(g.name("lengths"), g.text("lengths"));
+        p.lengths = read_lengths(g);
         p.batch = std::int64_t(p.lengths.size());
         p.queries = p.keys = *std::max_element(p.lengths.begin(), p.lengths.end());
     } else {
@@ -212,7 +210,7 @@ AttentionProblem attention_problem(const Given& g) {
     if (g.has("log_sum_exp")) p.log_sum_exp = one_of(g.name("log_sum_exp"), g.text("log_sum_exp"), switches) == 1;
     for (const AttentionOperand operand : attention_operands)
         if (const std::string_view key = strides_key(operand); g.has(key)) p.strides[std::size_t(operand)] = read_strides(g.name(key), g.text(key));
-    p.score = attention_score(p.heads, p.type, g.text("score"), g.list("tensor"));
+    p.score = attention_score(p.heads, g.text("score"), g.list("tensor"));
     check(p);
     return p;
 }
@@ -229,6 +227,19 @@ AttentionRequest attention_request(const Given& g, int default_top) {
     r.exhaustive = g.has("exhaustive");
     r.top = number_if(g, "top", 1, max_plans).value_or(default_top);
     return r;
+}
+
+Given attention_with_work(const Given& asked, std::int64_t size) {
+    Given given = asked;
+    for (const char* key : {"batch", "heads", "kv_heads"})
+        if (given.has(key)) given.replace(key, with_size_for_zero(given.text(key), size));
+    const std::string& lengths = given.text("lengths");
+    constexpr std::string_view of_no_rows = "0, ";
+    if (!lengths.empty() && lengths.find_first_not_of(of_no_rows) == lengths.npos) {
+        const std::size_t first = lengths.find('0');
+        if (first != lengths.npos) given.replace("lengths", lengths.substr(0, first) + std::to_string(size) + lengths.substr(first + 1));
+    }
+    return given;
 }
 
 Given attention_given(const AttentionProblem& p) {
@@ -279,11 +290,48 @@ Given attention_given_of_config(const Record& config) {
     return given;
 }
 
+namespace {
+
+/// Of cu_seqlens: how many sequences there are. Lengths that nobody gave are alike.
+void add_bounds(Given& given, const TensorInfo& bounds, std::span<const Extent> q, std::span<const Extent> k) {
+    const std::int64_t sequences = bounds.extents.size() == 1 ? bounds.extents[0].most - 1 : 0, rows = q[2].most;
+    if (bounds.type != "int32" || sequences < 1 || bounds.strides[0] != 1)
+        throw RequestError("cu_seqlens is int32 [sequences + 1], dense: where each sequence's rows begin, and the last one's end");
+    if (q[0].most != 1 || k[2].most != rows)
+        throw RequestError(fmt::format("with cu_seqlens Q, K and V are [1, heads, rows, dim], rows of all sequences one behind the other; Q has {} x {} and K {} x {}",
+                                       q[0].most, rows, k[0].most, k[2].most));
+    if (!given.has("lengths")) {
+        std::string lengths;
+        for (std::int64_t i = 0; i < sequences; ++i)
+            lengths += fmt::format("{}{}", i == 0 ? "" : ",", rows / sequences + (i < rows % sequences ? 1 : 0));
+        return given.add("lengths", lengths);
+    }
+    const std::vector<std::int64_t> lengths = read_lengths(given);
+    const std::int64_t sum = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    if (std::int64_t(lengths.size()) != sequences || sum != rows)
+        throw RequestError(fmt::format("{} has {} sequences of {} rows together, cu_seqlens {} and Q {}", given.name("lengths"), lengths.size(), sum, sequences, rows));
+}
+
+/// What a score reads, as one would declare it: "slope:fp32[H]".
+std::string score_tensor_text(const TensorInfo& t) {
+    if (t.name.empty()) throw RequestError("a tensor that a score reads has no name; give it by that name");
+    if (t.extents.size() != 1 || (t.extents[0].most > 1 && t.strides[0] != 1))
+        throw RequestError(fmt::format("{} is what a score reads: one number a head, [H], or [1], dense", t.name));
+    return fmt::format("{}:{}[{}]", t.name, t.type, t.extents[0].most);
+}
+
+}  // namespace
+
 void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
-    if (inputs.size() != 3) throw RequestError(fmt::format("attention takes Q, K and V; {} tensors are given", inputs.size()));
+    if (inputs.size() < 3)
+        throw RequestError(fmt::format("attention takes Q, K and V, cu_seqlens where sequences are packed, and what a score reads; {} tensors are given", inputs.size()));
     constexpr const char* names[] = {"Q", "K", "V"};
     for (std::size_t i = 0; i < 3; ++i) {
         const TensorInfo& t = inputs[i];
+        if (!t.name.empty() && t.name != names[i]) throw RequestError(fmt::format("tensor {} is named {}; the first ones are Q, K and V", i + 1, t.name));
+        if (t.offset % attention_dim_step != 0)
+            throw RequestError(fmt::format("{} begins {} elements behind a multiple of 16 bytes; hand over a copy that begins at one", names[i],
+                                           t.offset % attention_dim_step));
         if (t.extents.size() != 4)
             throw RequestError(fmt::format("{} has {} axes; attention takes [batch, heads, rows, dim]", names[i], t.extents.size()));
         if (t.type != inputs[0].type)
@@ -301,12 +349,21 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
         if (given.has(key)) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name(key)));
         given.add(key, std::to_string(extent.most));
     };
-    if (given.has("lengths")) throw RequestError(fmt::format("{} with tensors: not supported; they say how many rows there are, not whose", given.name("lengths")));
-    add("batch", q[0]);
+    std::span<const TensorInfo> others = inputs.subspan(3);
+    if (!others.empty() && (others[0].name == "cu_seqlens" || (others[0].name.empty() && others[0].type == "int32"))) {
+        add_bounds(given, others[0], q, k);
+        others = others.subspan(1);
+    } else if (given.has("lengths")) {
+        throw RequestError(fmt::format("with {} the tensor behind V is cu_seqlens: int32, where each sequence begins and the last one ends", given.name("lengths")));
+    } else {
+        add("batch", q[0]);
+        add("q", q[2]);
+        add("kv", k[2]);
+    }
     add("heads", q[1]);
     add("kv_heads", k[1]);
-    add("q", q[2]);
-    add("kv", k[2]);
+    if (given.has("tensor")) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name("tensor")));
+    for (const TensorInfo& t : others) given.add("tensor", score_tensor_text(t));
     add("dim", q[3]);
     add("dim_v", v[3]);
     if (given.has("type")) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name("type")));

@@ -13,6 +13,8 @@ std::span<const Field> attention_fields();
 
 /// Throw RequestError.
 AttentionProblem attention_problem(const Given& given);
+/// Operation::with_work().
+Given attention_with_work(const Given& given, std::int64_t size);
 AttentionRequest attention_request(const Given& given, int default_top);
 
 /// The request that gives `problem`.

@@ -33,6 +33,9 @@ class AttentionOperation final : public Operation {
         return attention_plan_set(rooftile::derive(std::move(machine), typed(problem), request.as<AttentionRequest>()));
     }
 
+    Given with_work(const Given& given, std::int64_t size) const override { return attention_with_work(given, size); }
+    // A row without keys is 0, and so is one whose values are; but not the logarithm of its sum.
+    bool zeros_serve(const Problem& problem) const override { return !typed(problem).log_sum_exp; }
     Given given(const Problem& problem) const override { return attention_given(typed(problem)); }
     Record problem_record(const Problem& problem) const override { return rooftile::problem_record(typed(problem)); }
     Given given_of_record(const Record& record) const override { return attention_given(record); }

@@ -15,7 +15,7 @@ constexpr std::int64_t element_bytes = 2;
 
 void check_range(std::string_view name, std::int64_t value, std::int64_t least, std::int64_t most) {
     if (value < least || value > most)
-        throw RequestError(fmt::format("{} is {}; accepted: {} to {}", name, value, least, most));
+        throw RequestError(fmt::format("{} is {}{}; accepted: {} to {}", name, value, value == 0 ? ": nothing to do" : "", least, most));
 }
 
 /// `what`: whose rows these are; `root`: scores are divided by its root.

@@ -108,7 +108,7 @@ std::string SharedScore::text() const {
     return out;
 }
 
-SharedScore attention_score(std::int64_t heads, Type type, std::string_view expression, const std::vector<std::string>& tensors) {
+SharedScore attention_score(std::int64_t heads, std::string_view expression, const std::vector<std::string>& tensors) {
     if (expression.empty() || expression == "none") {
         if (!tensors.empty())
             throw RequestError(fmt::format("tensor {}: there is no score that reads it; give --score \"s = ...\"", tensors.front()));
@@ -121,7 +121,6 @@ SharedScore attention_score(std::int64_t heads, Type type, std::string_view expr
         throw RequestError(fmt::format("score \"{}\" does not read s, the score; write \"s = ...\" of s, as in \"s = 30 * tanh(s / 30)\"", printable(expression, 80)));
     AttentionScore out;
     out.expression = expression;
-    out.precision = type == Type::bf16 ? Element::bf16 : Element::fp16;
     std::vector<TensorDeclaration> declared = {{std::string(own_names[0]), Element::fp32, {heads, queries, keys}}};
     // The language refuses what is declared and not read.
     if (reads(expression, 'i')) declared.push_back({std::string(own_names[1]), Element::fp32, {queries, 1}});
@@ -158,7 +157,7 @@ SharedScore attention_score(std::int64_t heads, Type type, std::string_view expr
     for (const GraphNode& node : nodes)
         // What does not vary with the key costs next to nothing.
         if (node.op != Op::input && node.op != Op::number && !node.shape.empty() && node.shape.back() == keys)
-            out.cost += cost_of(node, out.precision);
+            out.cost += score_cost_of(node);
     return SharedScore(std::move(out));
 }
 

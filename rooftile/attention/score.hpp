@@ -27,7 +27,8 @@ struct AttentionScore {
     std::vector<std::string> tensors;  ///< as given, H as a number: "slope:fp32[32]"
     std::vector<ScoreOperand> operands;
     ExpressionGraph graph;
-    Element precision = Element::bf16;  ///< of its functions: that in which a probability is rounded
+    /// Of its functions, whatever probabilities are rounded to: what a score is off by is a share of its probability.
+    static constexpr Element precision = Element::fp16;
     OpCost cost;             ///< of a thread for one score
     bool by_place = false;   ///< it reads i or j
     /// Of a consumer thread, beside those of plain scores: operands, places, and what one score's value is made of.
@@ -54,6 +55,6 @@ class SharedScore {
 
 /// Tensors as "slope:fp32[H]", in which H stands for the heads. None where `expression` is empty. Throws RequestError, one line that
 /// says what would work.
-SharedScore attention_score(std::int64_t heads, Type type, std::string_view expression, const std::vector<std::string>& tensors);
+SharedScore attention_score(std::int64_t heads, std::string_view expression, const std::vector<std::string>& tensors);
 
 }  // namespace rooftile

@@ -16,6 +16,13 @@ int failed(ExitCode code, const std::string& message, const std::string& detail 
 /// A copy that rooftile_free_text() frees. Throws std::bad_alloc.
 char* text_of(const std::string& text);
 
+/// What `pointer`, an argument of that name, points to. Throws RequestError where it is null.
+template <class T>
+T& given(T* pointer, const char* name) {
+    if (!pointer) throw RequestError(std::string(name) + " is null");
+    return *pointer;
+}
+
 /// Runs `work`, which may throw whatever it likes.
 template <class Work>
 int guarded(Work&& work) noexcept {

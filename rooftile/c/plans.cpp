@@ -81,6 +81,8 @@ std::vector<TensorInfo> read_tensors(std::span<const rooftile_tensor> tensors) {
             throw RequestError(
                 fmt::format("tensor {}: rank {}, element_bits {}, offset {}: none may be below 0", out.size(),
                             t.rank, t.element_bits, t.offset));
+        if (t.rank > 0 && (!t.extents || !t.strides))
+            throw RequestError(fmt::format("tensor {}: its {} is null", out.size(), t.extents ? "strides" : "extents"));
         for (int axis = 0; axis < t.rank; ++axis) {
             info.extents.push_back(Extent::of(t.extents[axis]));
             info.strides.push_back(t.strides[axis]);
@@ -89,23 +91,52 @@ std::vector<TensorInfo> read_tensors(std::span<const rooftile_tensor> tensors) {
     return out;
 }
 
+/// What a call is given: a text, and a list of so many.
+std::string_view request_text(const char* request) {
+    if (!request) throw RequestError("the request is null; it is a JSON object with the key op");
+    return request;
+}
+std::span<const rooftile_tensor> tensor_list(const rooftile_tensor* inputs, int count) {
+    if (count > 0) given(inputs, "inputs");
+    return {inputs, std::size_t(std::max(0, count))};
+}
+
+/// The problem of a request and its tensors, or what stands in where a size is 0 and the operation does not plan for none by itself.
+std::pair<Given, Problem> problem_of(const Request& request, std::span<const TensorInfo> tensors, std::optional<Nothing>& nothing) {
+    try {
+        Given given = request.given;
+        if (!tensors.empty()) request.operation->add_tensors(given, tensors);
+        return {given, request.operation->problem(given)};
+    } catch (const RequestError&) {
+        std::optional<StandIn> instead = stand_in(request, tensors);
+        if (!instead) throw;
+        nothing = std::move(instead->nothing);
+        return {instead->given, request.operation->problem(instead->given)};
+    }
+}
+
 std::unique_ptr<rooftile_plans> planned(std::string_view json, std::span<const rooftile_tensor> inputs) {
     Request request = read_request(json);
     if (request.given.has("within"))
         throw RequestError("within is of a range, A..B in the place of a number; there is none");
-    if (!inputs.empty()) request.operation->add_tensors(request.given, read_tensors(inputs));
-    const Problem problem = request.operation->problem(request.given);
-    const Own own = request.operation->request(request.given, defaults_of(request.given));
-    const Target target = target_of(request.given);
+    const std::vector<TensorInfo> tensors = read_tensors(inputs);
     auto plans = std::make_unique<rooftile_plans>();
+    const auto [given, problem] = problem_of(request, tensors, plans->nothing);
+    const Own own = request.operation->request(given, defaults_of(given));
+    const Target target = target_of(given);
     plans->machine = target.machine;
+    request.given = given;
     plans->context = context_of(*target.machine, command_of(request));
     plans->set = request.operation->derive(target.machine, problem, own);
+    if (plans->nothing)
+        plans->set.notes.insert(plans->set.notes.begin(), plans->nothing->is_launched
+                                                              ? "nothing to sum up: the plans are of zeros that stand in"
+                                                              : "nothing to do: the plans are of a problem that stands in, and nothing is launched");
     if (!target.note.empty()) plans->set.notes.insert(plans->set.notes.begin(), target.note);
     if (plans->set.refusal)
         throw Error(ExitCode::no_plan, plans->set.refusal->message,
                     json_text(plan_document(plans->context, plans->set), -1));
-    plans->tensors = std::make_unique<const TensorViews>(request.operation->tensors(problem));
+    plans->tensors = std::make_unique<const TensorViews>(plans->nothing ? plans->nothing->tensors : request.operation->tensors(problem));
     return plans;
 }
 
@@ -164,9 +195,15 @@ extern "C" {
 
 int rooftile_operations(char** json) {
     return c::guarded([&] {
+        char*& made = c::given(json, "json");
         Json out = Json::array();
         for (const Operation* operation : operations()) {
             Json fields = c::fields_json(operation->fields());
+            for (Json& field : fields) {  // what a request gives is no file's name
+                constexpr std::string_view of_a_flag = "|FILE";
+                auto& form = field["form"].get_ref<std::string&>();
+                if (form.ends_with(of_a_flag)) form.resize(form.size() - of_a_flag.size());
+            }
             for (Json& field : c::fields_json(c::planning_fields())) fields.push_back(std::move(field));
             out.push_back({{"name", operation->name()},
                            {"meaning", operation->meaning()},
@@ -174,23 +211,25 @@ int rooftile_operations(char** json) {
                            {"array_function", text_or_null(operation->array_function())},
                            {"fields", std::move(fields)}});
         }
-        *json = c::text_of(json_text(out, -1));
+        made = c::text_of(json_text(out, -1));
     });
 }
 
 int rooftile_machines(char** json) {
     return c::guarded([&] {
+        char*& made = c::given(json, "json");
         std::vector<Machine> machines;
         for (const std::string& id : machine_ids()) machines.push_back(machine_by_id(id));
-        *json = c::text_of(json_text(machines_document(context_of("rooftile machine list"), machines), -1));
+        made = c::text_of(json_text(machines_document(context_of("rooftile machine list"), machines), -1));
     });
 }
 
 int rooftile_machine(const char* id, char** json) {
     return c::guarded([&] {
+        char*& made = c::given(json, "json");
         const Machine machine = id ? machine_by_id(id) : live_machine().machine;
         const std::string command = "rooftile machine show" + (id ? " " + shell_quoted(id) : std::string());
-        *json = c::text_of(json_text(machine_document(context_of(machine, command), machine), -1));
+        made = c::text_of(json_text(machine_document(context_of(machine, command), machine), -1));
     });
 }
 
@@ -201,37 +240,49 @@ int rooftile_plan(const char* request, rooftile_plans** plans) {
 int rooftile_plan_tensors(const char* request, const rooftile_tensor* inputs, int count,
                           rooftile_plans** plans) {
     return c::guarded([&] {
-        if (!request) throw RequestError("the request is null; it is a JSON object with the key op");
-        *plans = c::planned(request, {inputs, std::size_t(std::max(0, count))}).release();
+        rooftile_plans*& made = c::given(plans, "plans");
+        made = c::planned(c::request_text(request), c::tensor_list(inputs, count)).release();
     });
 }
 
 int rooftile_plan_range(const char* request, const rooftile_tensor* inputs, int count, char** json) {
     return c::guarded([&] {
-        if (!request) throw RequestError("the request is null; it is a JSON object with the key op");
-        *json = c::text_of(json_text(c::planned_range(request, {inputs, std::size_t(std::max(0, count))}), -1));
+        char*& made = c::given(json, "json");
+        made = c::text_of(json_text(c::planned_range(c::request_text(request), c::tensor_list(inputs, count)), -1));
     });
 }
 
 void rooftile_free_plans(rooftile_plans* plans) { delete plans; }
-int rooftile_plan_count(const rooftile_plans* plans) { return int(plans->set.plans.size()); }
+int rooftile_plan_count(const rooftile_plans* plans) { return plans ? int(plans->set.plans.size()) : 0; }
 
 int rooftile_plans_json(const rooftile_plans* plans, char** json) {
-    return c::guarded([&] { *json = c::text_of(json_text(plan_document(plans->context, plans->set), -1)); });
+    return c::guarded([&] {
+        char*& made = c::given(json, "json");
+        const rooftile_plans& own = c::given(plans, "plans");
+        Json document = plan_document(own.context, own.set);
+        if (own.nothing) document["problem"] = own.nothing->problem;
+        made = c::text_of(json_text(document, -1));
+    });
 }
 
 int rooftile_explain(const rooftile_plans* plans, int rank, int width, char** text) {
-    return c::guarded([&] { *text = c::text_of(c::explained(*plans, rank, width)); });
+    return c::guarded([&] {
+        char*& made = c::given(text, "text");
+        made = c::text_of(c::explained(c::given(plans, "plans"), rank, width));
+    });
 }
 
 int rooftile_source(const rooftile_plans* plans, int rank, char** text) {
-    return c::guarded([&] { *text = c::text_of(c::source_of(c::plan_of(*plans, rank))); });
+    return c::guarded([&] {
+        char*& made = c::given(text, "text");
+        made = c::text_of(c::source_of(c::plan_of(c::given(plans, "plans"), rank)));
+    });
 }
 
-int rooftile_tensor_count(const rooftile_plans* plans) { return plans->tensors->count(); }
+int rooftile_tensor_count(const rooftile_plans* plans) { return plans ? plans->tensors->count() : 0; }
 
 const rooftile_tensor* rooftile_tensor_at(const rooftile_plans* plans, int index) {
-    return plans->tensors->at(index);
+    return plans ? plans->tensors->at(index) : nullptr;
 }
 
 }  // extern "C"

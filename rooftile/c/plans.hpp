@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "rooftile/c/nothing.hpp"
 #include "rooftile/c/tensor_views.hpp"
 #include "rooftile/core/operation.hpp"
 #include "rooftile/machine/machine.hpp"
@@ -16,6 +18,7 @@ struct rooftile_plans {
     rooftile::DocumentContext context;
     rooftile::PlanSet set;
     std::unique_ptr<const rooftile::c::TensorViews> tensors;
+    std::optional<rooftile::c::Nothing> nothing;  ///< where the plans are of what stands in
 };
 
 namespace rooftile::c {

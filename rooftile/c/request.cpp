@@ -90,7 +90,8 @@ void add(Given& given, const std::string& key, const Field& field, const Json& v
     } else if (value.is_array() && field.form.find_first_of("x,") != std::string::npos) {  // "MxNxK", "A,B,D"
         std::vector<std::string> parts;
         for (const Json& element : value) parts.push_back(text_of_value(key, field, element));
-        given.add(field.key, fmt::format("{}", fmt::join(parts, field.form.find('x') != std::string::npos ? "x" : ",")));
+        const bool sizes = field.form.find('x') != std::string::npos && field.form.find('|') == std::string::npos;  // no "LIST|Bx[LO..HI]"
+        given.add(field.key, fmt::format("{}", fmt::join(parts, sizes ? "x" : ",")));
     } else {
         given.add(field.key, text_of_value(key, field, value));
     }

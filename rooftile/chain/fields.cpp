@@ -38,7 +38,7 @@ std::vector<Field> make_fields() {
 std::int64_t needed(const Given& g, std::string_view key) {
     if (!g.has(key))
         throw RequestError(fmt::format("missing {}: rooftile plan chain --m 65536 --d 1024 --ff 4096 --act gelu", g.name(key)));
-    return whole_number(g.name(key), g.text(key), 1, max_chain_extent);
+    return size_number(g.name(key), g.text(key), max_chain_extent);
 }
 
 std::optional<int> number_if(const Given& g, std::string_view key, int most) {
@@ -93,6 +93,13 @@ ChainRequest chain_request(const Given& g, int default_top, bool buildable_only)
     }
     r.top = number_if(g, "top", max_plans).value_or(default_top);
     return r;
+}
+
+Given chain_with_work(const Given& asked, std::int64_t size) {
+    Given given = asked;
+    for (const char* key : {"m", "d", "ff"})
+        if (given.has(key)) given.replace(key, with_size_for_zero(given.text(key), size));
+    return given;
 }
 
 Given chain_given(const ChainProblem& p) {

@@ -11,6 +11,8 @@ namespace rooftile {
 std::span<const Field> chain_fields();
 /// Throws RequestError, as the others do.
 ChainProblem chain_problem(const Given& given);
+/// Operation::with_work().
+Given chain_with_work(const Given& given, std::int64_t size);
 ChainRequest chain_request(const Given& given, int default_top, bool buildable_only);
 Given chain_given(const ChainProblem& problem);
 Given chain_given(const Record& record);

@@ -27,6 +27,8 @@ class ChainOperation final : public Operation {
         return derive_chain(std::move(machine), problem, request.as<ChainRequest>());
     }
 
+    Given with_work(const Given& given, std::int64_t size) const override { return chain_with_work(given, size); }
+    bool zeros_serve(const Problem&) const override { return true; }
     Given given(const Problem& problem) const override { return chain_given(typed(problem)); }
     Record problem_record(const Problem& problem) const override { return rooftile::problem_record(typed(problem)); }
     Given given_of_record(const Record& record) const override { return chain_given(record); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,8 @@ class Given {
     explicit Given(Named named = Named::by_flag) : named_(named) {}
 
     void add(std::string_view key, std::string text) { texts_[std::string(key)].push_back(std::move(text)); }
+    /// The one text under `key`, in the place of what is there.
+    void replace(std::string_view key, std::string text) { texts_[std::string(key)] = {std::move(text)}; }
     /// Gives it where nobody did.
     void add_default(std::string_view key, std::string_view text) {
         if (!has(key)) add(key, std::string(text));
@@ -47,6 +50,10 @@ class Given {
     const std::string& text(std::string_view key) const;
     const std::vector<std::string>& list(std::string_view key) const;
     std::string name(std::string_view key) const;
+    /// What the file has whose name is the text under `key`, blanks for its line ends. Nothing where there is no such file, and of what a
+    /// document gives, whoever wrote it: only the command line's user says what is opened. Throws RequestError, one line, where it
+    /// is no regular file or too long for a list.
+    std::optional<std::string> named_file(std::string_view key) const;
     /// All of it in one line: the same for the same request.
     std::string text() const;
 

@@ -80,6 +80,11 @@ class Operation {
     virtual void add_tensors(Given& given, std::span<const TensorInfo> inputs) const;
     /// What libraries of arrays call what it computes of its inputs: "matmul"; empty: they have no word for it.
     virtual std::string_view array_function() const { return {}; }
+    /// A request with `size` in the place of sizes that are 0, and one row where a list of rows has none: what stands in where there is
+    /// nothing to do. The same request where there is something, or the operation plans for none by itself.
+    virtual Given with_work(const Given& given, std::int64_t /*size*/) const { return given; }
+    /// Whether what is computed of nothing, such as a sum of no products, is what is computed of zeros.
+    virtual bool zeros_serve(const Problem&) const { return false; }
     /// What a request fixes of the plan, checked. Throws RequestError.
     virtual Own request(const Given& given, const PlanDefaults& defaults) const = 0;
     /// Never throws for an unknown number: what needs it is empty and named in `unknown`.
@@ -158,6 +163,10 @@ class Operation {
 std::span<const Operation* const> operations();
 /// Null where there is none of that name.
 const Operation* find_operation(std::string_view name);
+
+/// Operation::problem(), of which every tensor has an element: else there is nothing to do, as whoever asks may not know. Throws
+/// RequestError.
+Problem problem_with_work(const Operation& operation, const Given& given);
 
 /// Plans of another operation as parts of one's own, by name: no operation includes another. Where the list has none of
 /// that name the set is empty and says so. Throws RequestError where the operation refuses what is given.

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "rooftile/error.hpp"
@@ -35,6 +36,36 @@ std::int64_t whole_number(std::string_view name, std::string_view text, std::int
         throw RequestError(
             fmt::format("{} {}: out of range; accepted is {} .. {}", name, printable(text), least, most));
     return value;
+}
+
+std::int64_t size_number(std::string_view name, std::string_view text, std::int64_t most) {
+    if (with_size_for_zero(text, 1) != text)
+        throw RequestError(fmt::format("{} {}: nothing to do; accepted is 1 .. {}", name, printable(text), most));
+    return whole_number(name, text, 1, most);
+}
+
+std::string with_size_for_zero(std::string_view text, std::int64_t size) {
+    std::string out;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find('x', begin), text.size());
+        const std::string_view part = text.substr(begin, end - begin);
+        if (begin > 0) out += 'x';
+        if (!part.empty() && part.find_first_not_of('0') == part.npos) out += std::to_string(size);
+        else out += part;
+        begin = end + 1;
+    }
+    return out;
+}
+
+bool is_word_sign(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+std::size_t find_word(const std::string& text, const std::string& word, std::size_t at) {
+    for (; (at = text.find(word, at)) != text.npos; at += word.size()) {
+        const std::size_t end = at + word.size();
+        if ((at == 0 || !is_word_sign(text[at - 1])) && (end == text.size() || !is_word_sign(text[end])))
+            break;
+    }
+    return at;
 }
 
 std::uint64_t seed_number(std::string_view name, std::string_view text) {

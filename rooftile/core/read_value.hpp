@@ -13,6 +13,17 @@ namespace rooftile {
 /// A decimal whole number in [least, most]; no sign, blank, fraction or exponent. Throws RequestError.
 std::int64_t whole_number(std::string_view name, std::string_view text, std::int64_t least, std::int64_t most);
 
+/// A size of a problem: a whole number from 1 on, since of 0 there is nothing to do. Throws RequestError.
+std::int64_t size_number(std::string_view name, std::string_view text, std::int64_t most);
+
+/// Sizes that are 0, of some joined by 'x', with `size` in their place: "16x64" of "0x64". What is no such text stays.
+std::string with_size_for_zero(std::string_view text, std::int64_t size);
+
+/// A letter, a digit or _.
+bool is_word_sign(char c);
+/// The next place of the whole word `word` in `text` from `at` on; npos: none.
+std::size_t find_word(const std::string& text, const std::string& word, std::size_t at);
+
 /// A seed: a whole number that JSON keeps. Throws RequestError.
 std::uint64_t seed_number(std::string_view name, std::string_view text);
 

@@ -1,6 +1,7 @@
 #include "rooftile/core/suite_reader.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/core.h>
 
@@ -28,6 +29,12 @@ toml::table parsed_toml(std::string_view text, std::string_view file_name) {
         throw RequestError(fmt::format("{}:{}:{}: not valid TOML: {}", printable(file_name, 200), at.line,
                                        at.column, printable(error.description(), 200)));
     }
+}
+
+std::string number_text(const toml::node& node) {
+    if (const auto* whole = node.as_integer()) return std::to_string(whole->get());
+    const auto* real = node.as_floating_point();
+    return real && std::isfinite(real->get()) ? fmt::format("{}", real->get()) : std::string();
 }
 
 void SuiteReader::refuse(const toml::node& node, std::string_view key, std::string_view problem) const {
@@ -96,10 +103,10 @@ Suite SuiteReader::read(std::string_view text) {
 void SuiteReader::give(Given& given, const Field& field, const toml::node& node) const {
     const std::string key = "problem." + field.key;
     const auto give_one = [&](const toml::node& value) {
-        if (const auto* number = value.as_integer()) return given.add(field.key, std::to_string(number->get()));
+        if (std::string number = number_text(value); !number.empty()) return given.add(field.key, std::move(number));
         const auto* text = value.as_string();
         if (!text || text->get().empty() || printable(text->get(), text->get().size()) != text->get())
-            refuse(value, key, "accepted: a whole number, or a text without control characters");
+            refuse(value, key, "accepted: a number, or a text without control characters");
         given.add(field.key, text->get());
     };
     if (field.kind == FieldKind::on) {
@@ -123,7 +130,7 @@ void SuiteReader::read_problem(const toml::table& table, std::size_t number) {
     for (const Field* field : fields)
         if (const toml::node* node = table.get(field->key)) give(given, *field, *node);
     const std::string name = table.contains("name") ? text_of(table, "name") : std::to_string(number);
-    add(table, "problem", {suite_.name, name}, 0, [&] { return operation_.problem(given); });
+    add(table, "problem", {suite_.name, name}, 0, [&] { return problem_with_work(operation_, given); });
 }
 
 void SuiteReader::add(const toml::node& node, std::string_view key, SuiteLayer layer, int rounds,

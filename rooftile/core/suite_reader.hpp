@@ -17,6 +17,9 @@
 
 namespace rooftile {
 
+/// A number of a TOML file as it would be typed; empty where it is none, or not finite.
+std::string number_text(const toml::node& node);
+
 /// Throws RequestError: "FILE:LINE:COLUMN: not valid TOML: ...".
 toml::table parsed_toml(std::string_view text, std::string_view file_name);
 

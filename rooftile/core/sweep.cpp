@@ -53,18 +53,6 @@ Choice choice_of(const std::string& key, const std::string& name, const std::str
     return choice;
 }
 
-bool is_word_sign(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
-/// The next place of the whole word `word` in `text` from `at` on; npos: none.
-std::size_t find_word(const std::string& text, const std::string& word, std::size_t at) {
-    for (; (at = text.find(word, at)) != text.npos; at += word.size()) {
-        const std::size_t end = at + word.size();
-        if ((at == 0 || !is_word_sign(text[at - 1])) && (end == text.size() || !is_word_sign(text[end])))
-            break;
-    }
-    return at;
-}
-
 double bytes_of(const Problem& problem) {
     double bytes = 0;
     for (const TensorInfo& tensor : problem.operation->tensors(problem)) {
@@ -173,7 +161,7 @@ class Sweep {
             }
             given.add(key, text);
         }
-        return operation_.problem(given);
+        return problem_with_work(operation_, given);
     }
 
     Problem drawn_from_choices() {

@@ -13,6 +13,11 @@ OpCost cost_of(const GraphNode& node, Element precision) {
     return one;
 }
 
+OpCost score_cost_of(const GraphNode& node) {
+    const std::optional<OpCost>& own = operator_of(node.op).cost.score;
+    return own ? *own : cost_of(node, Element::fp16);
+}
+
 OpCost conversion_cost(Element element) {
     switch (element) {
         case Element::fp32:

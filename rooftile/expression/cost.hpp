@@ -39,6 +39,7 @@ constexpr OpCost dropout_cost(double blocks, int together) {
 struct OperatorCost {
     OpCost fp32{.issue = 1};
     std::optional<OpCost> fp16{}, bf16{};  ///< where a result of that type asks for less
+    std::optional<OpCost> score{};         ///< of its function for scores
     double issue_per_operand = 0;          ///< of a row operation: weights
     /// Where the second operand is a number in the expression, and the operator is a kernel of its own.
     OpCost (*of_number)(double second) = nullptr;
@@ -47,6 +48,8 @@ struct OperatorCost {
 /// Of a node's operation on one element of its (first) operand, in a kernel whose outputs ask for `precision`
 /// (precision_of()); a row operation's passes over the row together.
 OpCost cost_of(const GraphNode& node, Element precision);
+/// Of a node of a score before a softmax.
+OpCost score_cost_of(const GraphNode& node);
 /// Widening one element after a load, or narrowing it for a store.
 OpCost conversion_cost(Element element);
 

@@ -62,14 +62,14 @@ BoundedTensor evaluate_rows(const GraphNode& n, const std::vector<BoundedTensor>
 }
 
 /// `out` may hold anything; its memory is used again.
-BoundedTensor evaluate_node(const ExpressionGraph& graph, const GraphNode& n,
+BoundedTensor evaluate_node(const ExpressionGraph& graph, const GraphNode& n, Element precision,
                             const std::vector<BoundedTensor>& values, BoundedTensor out) {
     if (operator_of(n.op).meaning.row)
         return evaluate_rows(n, values, rows_in(n.op, graph.nodes[size_t(n.operands[0])].shape), std::move(out));
     out.resize(size_t(elements_of(n.shape)));
     std::vector<Stretch> places;
     for (int i : n.operands) places.emplace_back(n.shape, graph.nodes[size_t(i)].shape);
-    ElementCall call = element_call(n, precision_of(graph));
+    ElementCall call = element_call(n, precision);
     Bounded* const operands[] = {&call.x, &call.y, &call.z};
     const auto element = operator_of(n.op).meaning.element.host;
     for (size_t index = 0; index < out.size(); ++index) {
@@ -123,6 +123,7 @@ std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph,
                                     std::span<const std::vector<double>> inputs) {
     assert(inputs.size() == graph.inputs.size());
     const std::vector<size_t> last = last_readers(graph);
+    const std::vector<Element> precisions = precisions_of(graph);
     std::vector<BoundedTensor> values(graph.nodes.size());
     // Of tensors that nobody reads any more, since asking the system for pages costs as much as filling them.
     BoundedTensor spare;
@@ -135,7 +136,7 @@ std::vector<BoundedTensor> evaluate(const ExpressionGraph& graph,
             assert(std::int64_t(inputs[next].size()) == elements_of(n.shape));
             values[i] = exact_numbers(inputs[next++], std::exchange(spare, {}));
         } else {
-            values[i] = evaluate_node(graph, n, values, std::exchange(spare, {}));
+            values[i] = evaluate_node(graph, n, precisions[i], values, std::exchange(spare, {}));
         }
         for (int operand : n.operands)
             if (last[size_t(operand)] == i && values[size_t(operand)].capacity() > spare.capacity())

@@ -104,6 +104,15 @@ Element precision_of(const ExpressionGraph& graph) {
     return same && (first == Element::bf16 || first == Element::fp16) ? first : Element::fp32;
 }
 
+std::vector<Element> precisions_of(const ExpressionGraph& graph) {
+    std::vector<Element> out(graph.nodes.size(), precision_of(graph));
+    if (precision_of(graph) != Element::bf16) return out;
+    for (std::size_t i = graph.nodes.size(); i-- > 0;)
+        for (int operand : graph.nodes[i].operands)
+            if (out[i] != Element::bf16 || !operator_of(graph.nodes[i].op).scales) out[std::size_t(operand)] = Element::fp16;
+    return out;
+}
+
 std::int64_t bytes_of(const GraphNode& node) {
     return node.op == Op::number ? 0 : elements_of(node.shape) * bytes_of(node.element);
 }

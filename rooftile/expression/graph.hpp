@@ -48,6 +48,9 @@ struct ExpressionGraph {
 /// The type whose precision the outputs ask of the functions on the way to them: bf16 or fp16 where all are of
 /// it, else fp32. kernels/expression/math.cuh has cheaper ones for the former.
 Element precision_of(const ExpressionGraph& graph);
+/// The same of each node: where bf16 is asked for, a value that is added to others, or that a function takes, is as precise as for fp16. In
+/// 1 + tanh(x) the sum may be as small as what tanh is off by.
+std::vector<Element> precisions_of(const ExpressionGraph& graph);
 
 /// Bytes of a node's tensor; of a number 0: it stands in the code.
 std::int64_t bytes_of(const GraphNode& node);

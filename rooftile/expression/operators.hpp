@@ -120,6 +120,7 @@ struct OperatorCode {
     std::string_view function{};  ///< a device function of kernels/expression, or CUDA's
     /// Cheaper ones for results of that type; empty: `function`.
     std::string_view fp16{}, bf16{};
+    std::string_view score{};  ///< as precise as that for fp16, of scores before a softmax; empty: that
     std::string_view of_flags{};  ///< the sign between flags
     CodeText (*text)(const CodeOperands& operands) = nullptr;
 };
@@ -150,6 +151,7 @@ struct Operator {
     Attribute attributes[3]{};
     ResultType result = ResultType::floating;
     bool needs_elements = false;  ///< of nothing it has no value
+    bool scales = false;          ///< an operand's relative error is the result's: no sum in which it could grow
     OperatorMeaning meaning{};
     OperatorCost cost{};
     OperatorCode code{};

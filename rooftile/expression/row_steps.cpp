@@ -9,14 +9,6 @@ int weighted(RowSteps& to, const RowCall& call, int normal) {
     return normal;
 }
 
-/// (x - mean) * scale. For a result of 16 bits one fused product, which rounds mean * scale once more: no worse
-/// than the mean's own last digit does. Rows of one value, which have to give 0, have a scale of 0.
-int normal(RowSteps& to, const RowCall& call, int mean, int scale) {
-    if (!call.narrow) return to.compute(Op::multiply, {to.compute(Op::subtract, {call.x, mean}), scale});
-    return to.compute(Op::subtract,
-                      {to.compute(Op::multiply, {call.x, scale}), to.compute(Op::multiply, {mean, scale})});
-}
-
 }  // namespace
 
 int softmax_steps(RowSteps& to, const RowCall& call) {
@@ -35,7 +27,8 @@ int layernorm_steps(RowSteps& to, const RowCall& call) {
     const int r = to.reduce(Reduction::moments, call.x);
     const int mean = to.part(RowPart::mean, r);
     const int scale = to.part(RowPart::inverse_deviation, r, call.epsilon);
-    return weighted(to, call, normal(to, call, mean, scale));
+    // Not one fused product with mean * scale: rounded, that may be more than what differs from the mean.
+    return weighted(to, call, to.compute(Op::multiply, {to.compute(Op::subtract, {call.x, mean}), scale}));
 }
 
 int rmsnorm_steps(RowSteps& to, const RowCall& call) {

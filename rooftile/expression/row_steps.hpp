@@ -27,7 +27,6 @@ struct RowCall {
     int x = 0;
     std::vector<int> weights{};  ///< gamma, beta; as far as given
     double epsilon = 0;
-    bool narrow = false;  ///< all that is asked for in the end has 16 bits
 };
 
 int softmax_steps(RowSteps& to, const RowCall& call);

@@ -19,8 +19,8 @@ OpCost accumulate_cost(const Program& p, int reduce, bool held) {
     // Greatest, two or three words an instruction; times and minus in one, e^, plus.
     if (gives_shared_base(p, reduce)) return held ? OpCost{3.5, 1} : OpCost{3.8, 1};
     switch (p.values[size_t(reduce)].reduction) {
-        case Reduction::sum:
-            return {1, 0};
+        case Reduction::sum:  // plus; plus, plus, minus, minus with its rest
+            return {only_for_means(p, reduce) ? 4.0 : 1.0, 0};
         case Reduction::square_sum:
             return {1.5, 0};
         case Reduction::max:
@@ -30,8 +30,8 @@ OpCost accumulate_cost(const Program& p, int reduce, bool held) {
         case Reduction::
             exponentials:  // greatest, two an instruction; minus, times, e^, plus; rescaled a vector
             return held ? OpCost{3.5, 1} : OpCost{3.5, 1.125};
-        case Reduction::moments:  // plus; minus, times and plus
-            return held ? OpCost{3, 0} : OpCost{4, 0.125};
+        case Reduction::moments:  // plus; minus, plus, times and plus
+            return held ? OpCost{4, 0} : OpCost{4, 0.125};
     }
     return {};
 }
@@ -90,7 +90,7 @@ OpCost cost_of_masks(const ProgramValue& v, const Vectors& vectors) {
 /// and widening.
 OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vectors& vectors,
                        std::set<int> found, double loads = 1) {
-    const Element precision = precision_of(graph);
+    const std::vector<Element> precisions = precisions_of(graph);
     OpCost cost;
     for (int i = int(p.values.size()); i-- > 0;) {
         if (!found.contains(i)) continue;
@@ -112,7 +112,7 @@ OpCost cost_of_targets(const ExpressionGraph& graph, const Program& p, const Vec
                 GraphNode n = v.node >= 0 ? graph.nodes[size_t(v.node)] : GraphNode{};
                 if (is_row_operation(n.op) || n.op == Op::number) n = GraphNode{};
                 n.op = v.op;
-                OpCost one = cost_of(n, precision);
+                OpCost one = cost_of(n, v.node >= 0 ? precisions[size_t(v.node)] : precision_of(graph));
                 if (v.op == Op::power) one = {3, 0};
                 if (v.op == Op::exp) one = {2, 1};
                 if (v.op == Op::dropout) one = cost_of_masks(v, vectors);

@@ -156,9 +156,7 @@ class Lowering : private RowSteps {
     }
 
     int row_operation(const GraphNode& n) {
-        RowCall call{.x = of_[size_t(n.operands[0])],
-                     .epsilon = n.value,
-                     .narrow = precision_of(graph_) != Element::fp32};
+        RowCall call{.x = of_[size_t(n.operands[0])], .epsilon = n.value};
         for (size_t i = 1; i < n.operands.size(); ++i) call.weights.push_back(of_[size_t(n.operands[i])]);
         reduced_elements_ = graph_.nodes[size_t(n.operands[0])].shape.back();
         const OperatorSteps& steps = operator_of(n.op).steps;
@@ -327,6 +325,12 @@ std::vector<int> users_of(const Program& p, int i) {
         for (int operand : p.values[u].operands)
             if (operand == i) users.push_back(int(u));
     return users;
+}
+
+bool only_for_means(const Program& p, int reduce) {
+    const std::vector<int> users = users_of(p, reduce);
+    return p.values[size_t(reduce)].reduction == Reduction::sum
+           && std::all_of(users.begin(), users.end(), [&](int part) { return p.values[size_t(part)].part == RowPart::mean; });
 }
 
 bool gives_shared_base(const Program& p, int reduce) {

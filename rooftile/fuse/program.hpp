@@ -100,6 +100,8 @@ std::vector<int> users_of(const Program& program, int i);
 int shared_base_of(const Program& program, int exp);
 /// Of a reduction: whether it gives the base of such powers.
 bool gives_shared_base(const Program& program, int reduce);
+/// Whether all that is asked of a sum is the mean: it is added up so that the mean may be subtracted from what it is of.
+bool only_for_means(const Program& program, int reduce);
 
 std::variant<Program, NoProgram> fuse_program(const ExpressionGraph& graph);
 

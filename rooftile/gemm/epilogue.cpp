@@ -105,7 +105,7 @@ void give_type(ExpressionGraph& graph, GraphOutput& out, Element element) {
 
 /// Of each result by itself: what several have in common is computed for each.
 double issue_of(const ExpressionGraph& graph) {
-    const Element precision = precision_of(graph);
+    const std::vector<Element> precisions = precisions_of(graph);
     double issue = 0;
     for (const GraphOutput& out : graph.outputs) {
         std::vector<bool> needed(graph.nodes.size(), false);
@@ -116,7 +116,7 @@ double issue_of(const ExpressionGraph& graph) {
             for (int operand : n.operands) needed[std::size_t(operand)] = true;
             const double share = n.shape.size() == 2 && n.shape.back() > 1 ? 1 : 0;  // what is one a row costs next to nothing
             if (n.op == Op::input) issue += share * conversion_cost(n.element).issue;
-            else if (n.op != Op::number) issue += cost_of(n, precision).issue;
+            else if (n.op != Op::number) issue += cost_of(n, precisions[i]).issue;
         }
     }
     return issue;
@@ -195,6 +195,10 @@ int GemmEpilogue::pairs_in_flight(bool turned, bool staged) const {
     int pairs = drops(graph) ? 2 : most;  // Philox's rounds hold a dozen registers a pair
     while (pairs > 1 && pairs * pair_registers(turned, staged) > most_registers) pairs /= 2;
     return pairs;
+}
+
+bool GemmEpilogue::is_light() const {
+    return !drops(graph) && functions_of(graph) == 0 && std::ranges::all_of(operands, [](const EpilogueOperand& o) { return o.is_one(); });
 }
 
 // Addresses, and the values of a chain of operators, fit what a plain kernel has for its conversions and addresses; steps of a

@@ -71,6 +71,8 @@ struct GemmEpilogue {
     int pair_registers(bool turned, bool staged) const;
     /// Registers of a thread beside those of a plain store: operands in flight, and the expression's own values.
     int registers(bool turned, bool staged) const;
+    /// No operand with elements of its own, no function, no dropout: a chain of operators of the sums and of numbers.
+    bool is_light() const;
 };
 
 /// Null: none. Equal where what was given is.

@@ -82,7 +82,7 @@ std::vector<Field> make_fields() {
         {"stride_b", "N", "The same of B, of groups too, which have one each", problem},
         {"stride_d", "N", "The same of the results, which lie apart", problem},
         {"groups", "R,R,..",
-         "Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and scaled to m; or a file", problem,
+         "Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and scaled to m; a flag may name a file of them", problem,
          FieldKind::text},
         // Named so that it is refused by name.
         {"layout", "NAME", "Not offered", hidden},
@@ -181,12 +181,14 @@ Sizes sizes_of(const Given& g) {
         if (g.has("m") || g.has("n") || g.has("k"))
             throw RequestError(fmt::format("{} and {}, {}, {} exclude each other; give one form", g.name("shape"), g.name("m"),
                                            g.name("n"), g.name("k")));
+        if (const std::string& shape = g.text("shape"); with_size_for_zero(shape, 1) != shape)
+            throw RequestError(fmt::format("{} {}: nothing to do; M, N and K are 1 .. {}", g.name("shape"), printable(shape), largest_extent));
         const auto sizes = whole_numbers(g.name("shape"), g.text("shape"), "MxNxK", 1, largest_extent);
         return {sizes[0], sizes[1], sizes[2]};
     }
     std::string missing;
     const auto size = [&](const char* key) -> std::int64_t {
-        if (g.has(key)) return whole_number(g.name(key), g.text(key), 1, largest_extent);
+        if (g.has(key)) return size_number(g.name(key), g.text(key), largest_extent);
         missing += (missing.empty() ? "" : ", ") + g.name(key);
         return 0;
     };
@@ -244,7 +246,7 @@ void give_types(const Given& g, GemmProblem& p) {
 }
 
 void give_batch(const Given& g, GemmProblem& p) {
-    if (g.has("batch")) p.batch = whole_number(g.name("batch"), g.text("batch"), 1, largest_extent);
+    if (g.has("batch")) p.batch = size_number(g.name("batch"), g.text("batch"), largest_extent);
     for (const auto& [key, stride, operand] : {std::tuple{"stride_a", &p.a_stride, 'a'}, {"stride_b", &p.b_stride, 'b'}, {"stride_d", &p.c_stride, 'c'}}) {
         const bool of_groups = p.groups && operand == 'b';
         if (g.has(key) && !g.has("batch") && !of_groups)
@@ -261,6 +263,18 @@ std::span<const Field> gemm_fields() {
     return fields;
 }
 
+namespace {
+
+/// What the epilogue reads of the tensors that are given. With a beta of 0 that is no C, whatever C holds: as in BLAS.
+std::vector<std::string> tensors_read(const Given& g, double beta) {
+    std::vector<std::string> tensors = g.list("tensor");
+    if (g.has("beta") && beta == 0 && find_word(g.text("epilogue"), "c", 0) == std::string::npos)
+        std::erase_if(tensors, [](const std::string& text) { return text.substr(0, text.find(':')) == "c"; });
+    return tensors;
+}
+
+}  // namespace
+
 GemmProblem gemm_problem(const Given& g) {
     if (g.has("layout"))
         throw RequestError(
@@ -268,7 +282,7 @@ GemmProblem gemm_problem(const Given& g) {
                         "{} k|m and {} k|n", g.name("layout"), g.name("a_major"), g.name("b_major")));
     Sizes sizes = sizes_of(g);
     SharedGroups groups;
-    if (g.has("groups")) groups = gemm_groups(g.text("groups"), sizes.m, g.name("groups"));
+    if (g.has("groups")) groups = gemm_groups(g, sizes.m);
     if (groups) sizes.m = groups->total();
     const Type type = choice(g, "type", types) == 0 ? Type::bf16 : Type::fp16;
     const auto major = [&](std::string_view key, std::span<const std::string_view> names) {
@@ -291,10 +305,22 @@ GemmProblem gemm_problem(const Given& g) {
     problem.accumulation = Accumulation(choice(g, "accumulation", accumulations));
     problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
     problem.epilogue = gemm_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
-                                     g.list("tensor"), Scales(choice(g, "scales", scale_names)), problem.batch,
+                                     tensors_read(g, problem.beta), Scales(choice(g, "scales", scale_names)), problem.batch,
                                      problem.groups ? problem.groups->count() : 0, pairs);
     check(problem);
     return problem;
+}
+
+Given gemm_with_work(const Given& asked, std::int64_t size) {
+    Given given = asked;
+    for (const char* key : {"shape", "m", "n", "k", "batch"})
+        if (given.has(key)) given.replace(key, with_size_for_zero(given.text(key), size));
+    if (const std::size_t groups = groups_without_rows(given.text("groups")); groups > 0) {
+        std::vector<std::int64_t> rows(groups);
+        rows[0] = size;
+        given.replace("groups", SharedGroups(std::move(rows)).text());
+    }
+    return given;
 }
 
 Given gemm_given(const GemmProblem& p) {

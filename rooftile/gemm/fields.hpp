@@ -24,6 +24,8 @@ std::span<const Field> gemm_fields();
 
 /// Checked against what the library accepts. Throw RequestError, one line.
 GemmProblem gemm_problem(const Given& given);
+/// Operation::with_work().
+Given gemm_with_work(const Given& given, std::int64_t size);
 /// The request that gives `problem`.
 Given gemm_given(const GemmProblem& problem);
 /// The same of its record.

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <fstream>
 #include <numeric>
-#include <sstream>
 
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/core/random.hpp"
@@ -71,6 +69,8 @@ std::string SharedGroups::text() const {
 
 namespace {
 
+constexpr std::string_view forms_of_groups = "rows of each group as 1,7,512, or 8x1024, or 128x[64..512]; a flag may name a file of them";
+
 /// Reads a list from left to right.
 class GroupsReader {
   public:
@@ -109,7 +109,7 @@ class GroupsReader {
 
   private:
     [[noreturn]] void refuse(std::string_view why) const {
-        throw RequestError(fmt::format("{}: {}; accepted are rows of each group as 1,7,512, or 8x1024, or 128x[64..512], or a file of them", shown_, why));
+        throw RequestError(fmt::format("{}: {}; accepted are {}", shown_, why, forms_of_groups));
     }
     [[noreturn]] void too_many(std::int64_t count) const {
         throw RequestError(fmt::format("{}: {} groups and more; at most {} are taken", shown_, count, max_gemm_groups));
@@ -151,20 +151,8 @@ void scale(std::vector<std::int64_t>& rows, std::int64_t total) {
     for (std::size_t i = 0; given < total; i = (i + 1) % rows.size()) ++rows[i], ++given;
 }
 
-}  // namespace
-
-SharedGroups gemm_groups(std::string_view text, std::int64_t total, std::string_view name) {
-    std::string list(text), shown = fmt::format("{} {}", name, printable(text));
-    const bool is_list = text.find_first_not_of("0123456789,x[]. ") == text.npos && text.find_first_of("0123456789") == 0;
-    if (!is_list) {
-        std::ifstream file{std::string(text)};
-        if (!file)
-            throw RequestError(fmt::format("{}: no such file, and no list; accepted are rows of each group as 1,7,512, or 8x1024, or "
-                                           "128x[64..512], or a file of them", shown));
-        std::stringstream all;
-        all << file.rdbuf();
-        list = all.str();
-    }
+/// `shown`: what errors call it.
+SharedGroups listed(std::string_view list, std::string_view shown, std::int64_t total) {
     std::vector<std::int64_t> rows;
     const bool drawn = GroupsReader(list, shown).read(rows);
     const std::int64_t sum = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
@@ -173,9 +161,35 @@ SharedGroups gemm_groups(std::string_view text, std::int64_t total, std::string_
             throw RequestError(fmt::format("{}: {} rows in all, but m = {}; leave m out or make them agree", shown, sum, total));
         scale(rows, total);
     }
-    if (total == 0 && sum == 0) throw RequestError(fmt::format("{}: all groups are empty; one needs a row at least", shown));
+    if (total == 0 && sum == 0) throw RequestError(fmt::format("{}: nothing to do, all groups are empty; one needs a row at least", shown));
     if (std::max(sum, total) > max_rows) throw RequestError(fmt::format("{}: {} rows in all; at most {} are taken", shown, sum, max_rows));
     return SharedGroups(std::move(rows));
+}
+
+}  // namespace
+
+SharedGroups gemm_groups(std::string_view text, std::int64_t total, std::string_view name) {
+    return listed(text, fmt::format("{} {}", name, printable(text)), total);
+}
+
+SharedGroups gemm_groups(const Given& given, std::int64_t total) {
+    const std::string& text = given.text("groups");
+    const std::string shown = fmt::format("{} {}", given.name("groups"), printable(text));
+    if (text.find_first_not_of("0123456789,x[]. ") == text.npos && text.find_first_of("0123456789") == 0)
+        return listed(text, shown, total);
+    const auto content = given.named_file("groups");
+    if (!content)
+        throw RequestError(fmt::format("{}: no list, and no such file that a flag names; accepted are {}", shown, forms_of_groups));
+    return listed(*content, shown, total);
+}
+
+std::size_t groups_without_rows(std::string_view text) {
+    std::vector<std::int64_t> rows;
+    try {
+        if (text.empty()) return 0;
+        GroupsReader(text, text).read(rows);
+    } catch (const RequestError&) { return 0; }
+    return std::accumulate(rows.begin(), rows.end(), std::int64_t{0}) == 0 ? rows.size() : 0;
 }
 
 }  // namespace rooftile

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/core/field.hpp"
+
 namespace rooftile {
 
 /// Immutable: rows of each group, any of them 0.
@@ -60,8 +62,12 @@ class SharedGroups {
 inline constexpr std::int64_t max_gemm_groups = 1024;  ///< that a kernel counts
 
 /// Of "1,7,512", "8x1024,0,17" (8 groups of 1024), "128x[64..512]" (128 groups, each count of rows as likely as any other, the same
-/// ones every time), or the name of a file with such lists, one or more to the line. `total` rows, 0: as the text says; what is drawn is scaled to it. `name`: of
-/// the flag. Throws RequestError, one line.
+/// ones every time). `total` rows, 0: as the text says; what is drawn is scaled to it. `name`: of what has the text. Throws
+/// RequestError, one line.
 SharedGroups gemm_groups(std::string_view text, std::int64_t total, std::string_view name);
+/// Of a request's groups: such a text, or a flag's name of a file with such lists, one or more to the line.
+SharedGroups gemm_groups(const Given& given, std::int64_t total);
+/// How many groups a list has of which none has a row; 0: one has, or it is no list.
+std::size_t groups_without_rows(std::string_view text);
 
 }  // namespace rooftile

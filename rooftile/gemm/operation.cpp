@@ -194,7 +194,7 @@ void add_groups(Given& given, const Lie& a, const Lie& b, const TensorInfo& offs
         throw RequestError(fmt::format("offsets of {} groups are int32 [{}], dense: where each group's rows begin, and the last one's end", b.matrices,
                                        b.matrices + 1));
     if (!given.has("groups")) given.add("groups", alike_groups(a.rows, b.matrices));
-    else if (const auto count = gemm_groups(given.text("groups"), a.rows, given.name("groups"))->count(); count != b.matrices)
+    else if (const auto count = gemm_groups(given, a.rows)->count(); count != b.matrices)
         throw RequestError(fmt::format("{} has {} groups, but b {} matrices", given.name("groups"), count, b.matrices));
     given.add("stride_b", std::to_string(b.matrices == 1 ? b.rows * b.columns : b.stride));
 }
@@ -316,6 +316,8 @@ class GemmOperation final : public Operation {
         return set;
     }
 
+    Given with_work(const Given& given, std::int64_t size) const override { return gemm_with_work(given, size); }
+    bool zeros_serve(const Problem&) const override { return true; }
     Given given(const Problem& problem) const override { return gemm_given(problem.own.as<GemmProblem>()); }
     Record problem_record(const Problem& problem) const override {
         return rooftile::problem_record(problem.own.as<GemmProblem>());

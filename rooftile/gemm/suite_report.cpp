@@ -39,7 +39,7 @@ class SpreadOf {
 void set_dram(SuiteReport& report) {
     Machine machine;
     try {
-        machine = machine_by_id(report.record.machine_id);
+        machine = shipped_machine(report.record.machine_id);
     } catch (const RequestError&) {
         return;
     }  // a machine file of its own, not shipped: no roof is known here

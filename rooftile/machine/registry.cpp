@@ -68,15 +68,19 @@ std::string_view calibration_text(std::string_view id) {
 std::vector<std::string> calibrated_ids() { return stems_in(calibration_folder); }
 
 Machine machine_by_id(std::string_view id_or_path) {
-    if (const EmbeddedFile* file = embedded(machine_folder, id_or_path))
-        return parse_machine(file->text, file->path);
-    if (is_path(id_or_path)) return read_machine(std::filesystem::path(id_or_path));
+    if (!embedded(machine_folder, id_or_path) && is_path(id_or_path))
+        return read_machine(std::filesystem::path(id_or_path));
+    return shipped_machine(id_or_path);
+}
+
+Machine shipped_machine(std::string_view id) {
+    if (const EmbeddedFile* file = embedded(machine_folder, id)) return parse_machine(file->text, file->path);
     const auto ids = machine_ids();
     std::string list;
-    for (const auto& id : ids) list += (list.empty() ? "" : " ") + id;
-    const std::string nearest = nearest_name(id_or_path, ids);
+    for (const auto& known : ids) list += (list.empty() ? "" : " ") + known;
+    const std::string nearest = nearest_name(id, ids);
     throw RequestError(
-        fmt::format("unknown machine \"{}\"{}; there are: {}; or name a .toml file", printable(id_or_path),
+        fmt::format("unknown machine \"{}\"{}; there are: {}; or name a .toml file", printable(id),
                     nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest), list));
 }
 

@@ -72,7 +72,12 @@ const DeviceOperation& on_device(const Operation& operation);
 
 /// Compiles a plan of any operation, as its DeviceOperation does.
 CompiledKernel compile(const Plan& plan, const CompileOptions& options = {});
-/// The same, by `make` where it is given, with a fault as an outcome.
+/// The first buildable plan that the compiler takes as it was planned, by `make` where it is given. What it said of those before is added to
+/// `notes`, a line each. Throws RequestError where no plan can be built, and what the compiler said of the first where it takes none.
+CompiledKernel compile_first(const PlanSet& plans, std::vector<std::string>& notes, const std::function<CompiledKernel(const Plan&)>& make = {});
+/// What is said of a plan that the compiler refused, and behind which the next one was taken.
+std::string refused_plan(const Plan& plan, const Error& error);
+/// Compiles one plan, by `make` where it is given, with a fault as an outcome.
 CompiledOutcome compile_outcome(const Plan& plan, const std::function<CompiledKernel(const Plan&)>& make = {});
 /// Compiles all, in up to `threads` threads (0: one a core), by `make` where it is given; outcomes in the order of `plans`.
 std::vector<CompiledOutcome> compile_all(std::span<const Plan> plans, unsigned threads = 0,

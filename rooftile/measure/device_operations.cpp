@@ -1,5 +1,10 @@
-#include <cassert>
+#include <fmt/core.h>
 
+#include <cassert>
+#include <optional>
+#include <utility>
+
+#include "rooftile/core/first_buildable.hpp"
 #include "rooftile/measure/device_operation.hpp"
 
 namespace rooftile {
@@ -25,6 +30,29 @@ Source DeviceOperation::source_as_one(const Plan& first, const Plan&) const {
 
 CompiledKernel compile(const Plan& plan, const CompileOptions& options) {
     return on_device(*plan.operation).compile(plan, options);
+}
+
+CompiledKernel compile_first(const PlanSet& plans, std::vector<std::string>& notes, const std::function<CompiledKernel(const Plan&)>& make) {
+    const Plan& first = first_buildable(plans);
+    std::optional<Error> refused;
+    std::vector<std::string> said;
+    for (const Plan& plan : std::span(plans.plans).subspan(std::size_t(&first - plans.plans.data()))) {
+        if (!plan.buildable) continue;
+        CompiledOutcome outcome = compile_outcome(plan, make);
+        if (auto* kernel = std::get_if<CompiledKernel>(&outcome)) {
+            notes.insert(notes.end(), said.begin(), said.end());
+            return std::move(*kernel);
+        }
+        const Error& error = std::get<Error>(outcome);
+        if (error.code() != ExitCode::compile_failed) throw error;
+        if (!refused) refused = error;
+        said.push_back(refused_plan(plan, error));
+    }
+    throw *refused;
+}
+
+std::string refused_plan(const Plan& plan, const Error& error) {
+    return fmt::format("plan {}, {}: {}; the next plan is taken", plan.rank, plan.operation->label(plan), error.what());
 }
 
 CompiledOutcome compile_outcome(const Plan& plan, const std::function<CompiledKernel(const Plan&)>& make) {

@@ -39,7 +39,7 @@ std::vector<MeaningKernel> meaning_kernels() {
 }
 
 constexpr const char* other_kernels[] = {"rooftile::judge_elements", "rooftile::fill_elements",
-                                         "rooftile::set_one_element"};
+                                         "rooftile::shift_lanes", "rooftile::set_one_element"};
 
 bool has_row_operation(const ExpressionGraph& graph) {
     return std::ranges::any_of(
@@ -124,26 +124,32 @@ std::int64_t lanes_of(const ExpressionGraph& graph, const RowParts& parts) {
 }
 
 UndecidedLimit undecided_limit(const ExpressionGraph& graph, VerifyCase which) {
+    if (which == VerifyCase::shifted) return {.share = 1};  // of large numbers functions may overflow
     if (which != VerifyCase::special) return {};
     return {.share = lanes_of(graph, RowParts(graph, 1)) < ordinary ? 1.0 : 1.0 / double(ordinary)};
 }
 
-std::vector<SpecialValue> special_values(const ExpressionGraph& graph, std::uint64_t seed) {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    constexpr std::int64_t few_rows = 1024;  // below that, a row that overflows is too large a share
+std::vector<std::size_t> lane_inputs(const ExpressionGraph& graph) {
     const RowParts parts(graph, 1);
     const ExpressionGraph cut = parts.graph(1);
-    Random random(seed);
-    std::vector<std::size_t>
-        candidates;  // inputs of numbers whose rows are their own, or that are as large as any
+    std::vector<std::size_t> out;
     std::int64_t most = 0;
     for (int i : graph.inputs) most = std::max(most, elements_of(graph.nodes[std::size_t(i)].shape));
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
         const auto node = std::size_t(graph.inputs[i]);
         const std::int64_t elements = elements_of(graph.nodes[node].shape);
         const bool large = parts.cut() ? parts.has_rows(cut.nodes[node]) : elements == most;
-        if (is_floating(graph.nodes[node].element) && large && elements > 0) candidates.push_back(i);
+        if (is_floating(graph.nodes[node].element) && large && elements > 0) out.push_back(i);
     }
+    return out;
+}
+
+std::vector<SpecialValue> special_values(const ExpressionGraph& graph, std::uint64_t seed) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    constexpr std::int64_t few_rows = 1024;  // below that, a row that overflows is too large a share
+    const RowParts parts(graph, 1);
+    Random random(seed);
+    const std::vector<std::size_t> candidates = lane_inputs(graph);
     std::vector<SpecialValue> out;
     if (candidates.empty()) return out;
     const auto put = [&](std::size_t input, std::int64_t first, std::int64_t count, double value, std::int64_t step = 1) {
@@ -231,7 +237,7 @@ ExpressionReference::ExpressionReference(ExpressionGraph graph, std::string_view
     std::size_t next = 0;
     for (const MeaningKernel& k : meaning_kernels())
         functions_.emplace(k.meaning, module_.function(compiled.lowered_names[next++]));
-    for (Function* f : {&judge_, &fill_, &set_one_}) *f = module_.function(compiled.lowered_names[next++]);
+    for (Function* f : {&judge_, &fill_, &shift_, &set_one_}) *f = module_.function(compiled.lowered_names[next++]);
 }
 
 Function ExpressionReference::function(std::string_view meaning) const {
@@ -257,6 +263,19 @@ void ExpressionReference::fill(Stream stream, VerifyCase which, std::uint64_t se
         if (i < made_.size()) continue;
         const ElementFillArguments arguments{inputs[i], n.element, elements_of(n.shape), seed, i};
         if (arguments.count > 0) launch(fill_, grid(ceil_div(arguments.count, 4), stream), arguments);
+    }
+    if (which == VerifyCase::shifted) {
+        constexpr double most = 1e5;
+        for (std::size_t input : lane_inputs(graph_)) {
+            if (input < made_.size()) continue;
+            const GraphNode& n = graph_.nodes[std::size_t(graph_.inputs[input])];
+            const std::int64_t count = elements_of(n.shape);
+            // What nothing brings together is one lane; a quarter of what the type holds, so that sums with other inputs stay in it.
+            const bool lanes = !n.shape.empty() && (has_columns(graph_) || RowParts(graph_, 1).cut());
+            const LaneShiftArguments arguments{{inputs[input], n.element, count, seed, input}, lanes ? n.shape.back() : count,
+                                               lanes && has_columns(graph_), std::min(most, format_of(n.element).largest / 4)};
+            launch(shift_, grid(count, stream), arguments);
+        }
     }
     if (which != VerifyCase::special) return;
     for (const SpecialValue& v : special_values(graph_, seed)) {
@@ -312,6 +331,7 @@ class ExpressionReference::Part {
           stream_(stream),
           parts_(parts),
           graph_(graph),
+          precisions_(precisions_of(graph)),
           first_row_(first_row),
           inputs_(inputs),
           storage_(storage),
@@ -358,7 +378,7 @@ class ExpressionReference::Part {
                       Bounded* out = nullptr) const {
         const GraphNode& n = graph_.nodes[i];
         ElementArguments p{};
-        p.call = element_call(n, precision_of(graph_));
+        p.call = element_call(n, precisions_[i]);
         if (meaning == itself) p.call.of_flags = false;
         p.operand_count = int(operands.size());
         p.axes = int(n.shape.size());
@@ -399,6 +419,7 @@ class ExpressionReference::Part {
     Stream stream_;
     const RowParts& parts_;
     const ExpressionGraph& graph_;
+    const std::vector<Element> precisions_;
     std::int64_t first_row_;
     std::span<const void* const> inputs_;
     const Storage& storage_;
@@ -452,8 +473,9 @@ JudgedRows ExpressionReference::all_rows(std::span<const void* const> inputs) co
 }
 
 std::span<const VerifyCase> ExpressionReference::cases() const {
-    static constexpr VerifyCase all[] = {VerifyCase::random, VerifyCase::special};
-    return all;
+    static constexpr VerifyCase of_rows[] = {VerifyCase::random, VerifyCase::shifted, VerifyCase::special};
+    static constexpr VerifyCase of_elements[] = {VerifyCase::random, VerifyCase::special};
+    return has_row_operation(graph_) ? std::span<const VerifyCase>(of_rows) : of_elements;
 }
 
 int ExpressionReference::max_results() const { return max_judged; }

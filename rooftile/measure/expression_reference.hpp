@@ -35,6 +35,9 @@ struct SpecialValue {
 /// not alone, or fewer than eight, one Inf; of reductions of columns, columns in the place of rows. The same for the same seed.
 std::vector<SpecialValue> special_values(const ExpressionGraph& graph, std::uint64_t seed);
 
+/// Inputs of numbers whose rows are their own, or that are as large as any: whose lanes special and shifted cases change.
+std::vector<std::size_t> lane_inputs(const ExpressionGraph& graph);
+
 /// The graph in parts of whole rows.
 class RowParts {
   public:
@@ -81,8 +84,8 @@ class ExpressionReference final : public Reference {
     /// Where rows are alone, `part_elements` of a tensor are evaluated at a time. Throws Error(compile_failed, gpu_failed).
     ExpressionReference(ExpressionGraph graph, std::string_view arch, std::int64_t part_elements = 1 << 24);
 
-    /// Fills a set of inputs: standard normal numbers, of flags even odds; for VerifyCase::special with special_values(). The
-    /// same for the same seed. Asynchronous. What stands behind the inputs is left alone.
+    /// Fills a set of inputs: standard normal numbers, of flags even odds; for VerifyCase::special with special_values(), for
+    /// VerifyCase::shifted with rows, or columns where those are reduced, around a large mean. The same for the same seed. Asynchronous. What stands behind the inputs is left alone.
     void fill(Stream stream, VerifyCase which, std::uint64_t seed, TensorPointers inputs) const override;
 
     std::span<const VerifyCase> cases() const override;
@@ -128,7 +131,7 @@ class ExpressionReference final : public Reference {
     Type stored_ = Type::fp32;  ///< of 8 bits where it is another than the graph says
     Module module_;
     std::map<std::string_view, Function> functions_;  ///< by what they mean
-    Function judge_, fill_, set_one_;
+    Function judge_, fill_, shift_, set_one_;
     int sms_ = 0;
 };
 

@@ -21,6 +21,28 @@ struct Prepared {
     double plan_seconds = 0, seconds = 0;  ///< to plan; all of it
 };
 
+/// For each plan that the compiler refuses the next one that is not measured yet and that it takes.
+void replace_refused(Prepared& p, const MeasureOptions& options) {
+    const auto refused = [](const CompiledOutcome& outcome) {
+        const auto* error = std::get_if<Error>(&outcome);
+        return error && error->code() == ExitCode::compile_failed;
+    };
+    PlanSet& measured = p.task.plans;
+    if (!p.task.more || std::none_of(p.kernels.begin(), p.kernels.end(), refused)) return;
+    PlanSet more = p.task.more();
+    keep_buildable(more);
+    std::size_t next = measured.plans.size();
+    for (std::size_t i = 0; i < p.kernels.size(); ++i)
+        while (refused(p.kernels[i]) && next < more.plans.size()) {
+            Plan& plan = more.plans[next++];
+            CompiledOutcome outcome = compile_outcome(plan, options.compile);
+            if (refused(outcome)) continue;
+            measured.notes.push_back(refused_plan(measured.plans[i], std::get<Error>(p.kernels[i])));
+            measured.plans[i] = std::move(plan);
+            p.kernels[i] = std::move(outcome);
+        }
+}
+
 Prepared prepare(const TaskMaker& make, const MeasureOptions& options, unsigned threads) {
     const auto start = std::chrono::steady_clock::now();
     Prepared p{make(), {}, {}, 0, 0};
@@ -30,6 +52,7 @@ Prepared prepare(const TaskMaker& make, const MeasureOptions& options, unsigned 
         if (!plan.buildable) throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
     if (!plans.empty()) {
         p.kernels = compile_all(plans, threads, options.compile);
+        replace_refused(p, options);
         for (const CompiledOutcome& outcome : p.kernels) {
             const auto* error = std::get_if<Error>(&outcome);
             if (error && error->code() != ExitCode::compile_failed) throw *error;

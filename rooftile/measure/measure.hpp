@@ -13,12 +13,17 @@
 
 namespace rooftile {
 
+/// Plans behind those that are measured, for MeasureTask::more.
+inline constexpr int plans_behind = 7;
+
 /// One problem to measure: its plans, best first, all buildable; or none and why.
 struct MeasureTask {
     PlanSet plans;
     std::vector<SuiteLayer> layers = {};  ///< for the rows
     int rounds = 0;                       ///< at least, where the options have fewer
     std::vector<Role> roles = {};         ///< of the plans; empty: the first leads
+    /// The same problem's plans with some behind these, of which the next ones stand for those that the compiler refuses. Empty: none do.
+    std::function<PlanSet()> more = {};
 };
 
 /// Of typed plans of one problem, one at least, which any_plan() takes.

@@ -7,11 +7,11 @@
 namespace rooftile {
 
 bool Verification::compared() const {
-    return exact.has_value() || random.has_value() || special.has_value() || timed.has_value();
+    return exact.has_value() || random.has_value() || shifted.has_value() || special.has_value() || timed.has_value();
 }
 
 bool Verification::wrong() const {
-    for (const std::optional<bool>& right : {exact, random, special, timed, guards})
+    for (const std::optional<bool>& right : {exact, random, shifted, special, timed, guards})
         if (right && !*right) return true;
     return false;
 }

@@ -19,6 +19,7 @@ namespace rooftile {
 struct Verification {
     std::optional<bool> exact{};    ///< whole numbers so small that the result is known bit for bit
     std::optional<bool> random{};   ///< every element within its bound, on random numbers
+    std::optional<bool> shifted{};  ///< every element within its bound, of rows whose mean is large beside their spread
     std::optional<bool> special{};  ///< NaN, Inf and overflow came out where they must, and nowhere else
     std::optional<bool> timed{};    ///< what timed launches left in every buffer set is the random case's result, bit for bit
     std::optional<bool> guards{};   ///< nothing outside the outputs was written, and no input changed

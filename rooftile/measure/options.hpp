@@ -19,7 +19,7 @@ struct MeasureOptions {
     Mode mode = Mode::sustained;
     bool baseline = true;  ///< what the operation is measured beside
     bool verify = true;
-    std::vector<VerifyCase> cases = {VerifyCase::exact, VerifyCase::random, VerifyCase::special};  ///< to verify
+    std::vector<VerifyCase> cases = {VerifyCase::exact, VerifyCase::random, VerifyCase::shifted, VerifyCase::special};  ///< to verify
     /// Makes the kernel of a plan; empty: compile(plan). Called on several threads.
     std::function<CompiledKernel(const Plan&)> compile;
     bool time = true;  ///< false: compile, run, verify and count only; `invalid` says that nothing was timed

@@ -56,9 +56,10 @@ std::vector<bool> faulty(const std::vector<LaunchEvidence>& launches) {
 }
 
 void absorb(Verification& v, VerifyCase which, const CaseOutcome& outcome) {
-    std::optional<bool>& flag = which == VerifyCase::exact    ? v.exact
-                                : which == VerifyCase::random ? v.random
-                                                              : v.special;
+    std::optional<bool>& flag = which == VerifyCase::exact     ? v.exact
+                                : which == VerifyCase::random  ? v.random
+                                : which == VerifyCase::shifted ? v.shifted
+                                                               : v.special;
     flag = outcome.right;
     v.guards = v.guards.value_or(true) && outcome.guarded;
     if (which == VerifyCase::random) {

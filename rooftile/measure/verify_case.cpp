@@ -10,6 +10,8 @@ std::string_view name_of(VerifyCase which) {
             return "exact";
         case VerifyCase::random:
             return "random";
+        case VerifyCase::shifted:
+            return "shifted";
         case VerifyCase::special:
             return "special";
     }

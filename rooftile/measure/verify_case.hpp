@@ -11,6 +11,7 @@ namespace rooftile {
 enum class VerifyCase : std::uint8_t {
     exact,    ///< whole numbers so small that the result is known bit for bit
     random,   ///< standard normal numbers: every element within its bound
+    shifted,  ///< rows whose mean is large beside their spread, some of one value
     special,  ///< as random, with NaN, +Inf, -Inf and what overflows the type injected
 };
 std::string_view name_of(VerifyCase which);

@@ -13,6 +13,7 @@ Json flag_json(const std::optional<bool>& flag) { return flag ? Json(*flag) : Js
 Json verified_json(const Verification& v) {
     return {{"exact", flag_json(v.exact)},
             {"random", flag_json(v.random)},
+            {"shifted", flag_json(v.shifted)},
             {"special", flag_json(v.special)},
             {"timed", flag_json(v.timed)},
             {"guards", flag_json(v.guards)},

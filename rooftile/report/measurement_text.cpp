@@ -161,6 +161,7 @@ std::string proof_text(const Verification& v) {
     const auto add = [&](const std::string& part) { out += (out.empty() ? "" : "; ") + part; };
     if (v.exact) add(fmt::format("integers {}", *v.exact ? "equal bit for bit" : "not shown equal"));
     if (v.random) add(fmt::format("random data: largest error {} of its bound", number_text(v.max_error, 3)));
+    if (v.shifted) add(fmt::format("rows far from 0 {}", *v.shifted ? "within their bound" : "not shown right"));
     if (v.special) add(fmt::format("NaN and Inf {}", *v.special ? "where they must be" : "not shown right"));
     if (v.timed) add(fmt::format("timed launches {}", *v.timed ? "left the same bits" : "left other bits"));
     if (v.guards) add(fmt::format("guards {}", *v.guards ? "untouched" : "touched"));

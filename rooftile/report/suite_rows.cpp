@@ -51,7 +51,7 @@ SuiteRow row_of(const Json& line) {
     bool any_true = false, any_false = false;
     if (const auto verified = line.find("verified"); verified != line.end() && verified->is_object()) {
         failure = text_at(*verified, "failure");
-        for (const char* which : {"exact", "random", "special", "timed", "guards"}) {
+        for (const char* which : {"exact", "random", "shifted", "special", "timed", "guards"}) {
             any_true |= verified->contains(which) && verified->at(which) == true;
             any_false |= verified->contains(which) && verified->at(which) == false;
         }

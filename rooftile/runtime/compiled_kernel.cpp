@@ -7,6 +7,11 @@ CompiledKernel::CompiledKernel(Plan plan, std::shared_ptr<const Runnable> runnab
       runnable_(std::move(runnable)),
       code_(std::make_shared<const KernelCode>(runnable_->code())) {}
 
+void CompiledKernel::launch(Stream stream, std::span<void* const> tensors, void* workspace) const {
+    runnable_->launch(stream, tensors, workspace);
+    keep_for_capture(stream, runnable_);
+}
+
 CompiledKernel CompiledKernel::of(Plan plan, std::shared_ptr<const Runnable> runnable) const {
     CompiledKernel out = *this;  // the code is shared
     out.plan_ = std::move(plan);

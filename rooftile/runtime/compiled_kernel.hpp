@@ -64,11 +64,9 @@ class CompiledKernel {
     /// the next. Launches that may overlap need one each.
     std::size_t workspace_bytes() const { return runnable_->workspace_bytes(); }
     /// One launch of the plan on device pointers, in the order of Operation::tensors(), in `stream`. Neither synchronises
-    /// nor (once loaded) allocates; may be captured; thread-safe. Throws RequestError where a pointer is missing or not
-    /// aligned as planned.
-    void launch(Stream stream, std::span<void* const> tensors, void* workspace = nullptr) const {
-        runnable_->launch(stream, tensors, workspace);
-    }
+    /// nor (once loaded) allocates; may be captured, and the graph then keeps the code; thread-safe. Throws RequestError where a
+    /// pointer is missing or not aligned as planned.
+    void launch(Stream stream, std::span<void* const> tensors, void* workspace = nullptr) const;
 
   private:
     Plan plan_;

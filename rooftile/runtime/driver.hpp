@@ -309,4 +309,10 @@ void begin_capture(Stream stream);
 bool is_capturing(Stream stream);
 Graph end_capture(Stream stream);
 
+/// Where `stream` is being captured: the graph keeps `what` alive, and so does whatever is instantiated from it. Throws
+/// Error(gpu_failed).
+void keep_for_capture(Stream stream, const std::shared_ptr<const void>& what);
+/// Destroys what graphs that are gone had kept; launches do it by themselves.
+void destroy_what_graphs_let_go();
+
 }  // namespace rooftile

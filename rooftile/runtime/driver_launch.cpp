@@ -80,7 +80,9 @@ Module::Module(std::span<const char> cubin) {
 
 Module::~Module() {
     const DriverTable* driver = library_ ? driver_table_if_usable() : nullptr;
-    if (driver) driver->cuLibraryUnload(library_);
+    if (!driver) return;
+    const WhileOthersCapture relaxed(*driver);
+    driver->cuLibraryUnload(library_);
 }
 
 Module::Module(Module&& other) noexcept : library_(std::exchange(other.library_, nullptr)) {}

@@ -1,6 +1,9 @@
 // Memory, streams, events, copies and graphs of driver.hpp.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <atomic>
+#include <mutex>
 #include <utility>
 
 #include "rooftile/runtime/driver_table.hpp"
@@ -12,7 +15,10 @@ namespace {
 /// destructors have nobody to tell.
 template <class F>
 void quietly(F release) {
-    if (const DriverTable* driver = driver_table_if_usable()) release(*driver);
+    const DriverTable* driver = driver_table_if_usable();
+    if (!driver) return;
+    const WhileOthersCapture relaxed(*driver);
+    release(*driver);
 }
 
 }  // namespace
@@ -193,6 +199,64 @@ bool is_capturing(Stream stream) {
     CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
     check(driver_table().cuStreamIsCapturing(stream, &capture), "cuStreamIsCapturing");
     return capture != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+namespace {
+
+using Kept = std::shared_ptr<const void>;
+
+/// What graphs have let go of: the driver does so in a thread that may not call it.
+struct LetGo {
+    std::mutex mutex;
+    std::vector<Kept> all;
+    std::atomic<bool> any = false;
+};
+LetGo& let_go() {
+    static LetGo& out = *new LetGo;  // never destroyed: a graph may outlive every static object
+    return out;
+}
+void on_graph_gone(void* kept) {
+    LetGo& here = let_go();
+    const std::lock_guard lock(here.mutex);
+    here.all.push_back(std::move(*static_cast<Kept*>(kept)));
+    here.any = true;
+    delete static_cast<Kept*>(kept);
+}
+
+}  // namespace
+
+void destroy_what_graphs_let_go() {
+    LetGo& here = let_go();
+    if (!here.any.load(std::memory_order_relaxed)) return;
+    std::vector<Kept> all;
+    const std::lock_guard lock(here.mutex);
+    all.swap(here.all);
+    here.any = false;
+}
+
+void keep_for_capture(Stream stream, const Kept& what) {
+    const DriverTable& driver = driver_table();
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    // It fails of the legacy stream while another one is captured: then the launch itself says so.
+    if (driver.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        return destroy_what_graphs_let_go();
+    cuuint64_t capture = 0;
+    CUgraph graph = nullptr;
+    check(driver.cuStreamGetCaptureInfo(stream, &status, &capture, &graph, nullptr, nullptr, nullptr), "cuStreamGetCaptureInfo");
+    // A graph keeps a kernel once, however often it is launched. No two captures have one number.
+    thread_local cuuint64_t last = 0;
+    thread_local std::vector<const void*> kept;
+    if (capture != last) kept.clear(), last = capture;
+    if (std::find(kept.begin(), kept.end(), what.get()) != kept.end()) return;
+    auto* own = new Kept(what);
+    CUuserObject object = nullptr;
+    const CUresult made = driver.cuUserObjectCreate(&object, own, on_graph_gone, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    if (made != CUDA_SUCCESS) delete own;
+    check(made, "cuUserObjectCreate");
+    const CUresult given = driver.cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+    if (given != CUDA_SUCCESS) driver.cuUserObjectRelease(object, 1);
+    check(given, "cuGraphRetainUserObject");
+    kept.push_back(what.get());
 }
 
 void begin_capture(Stream stream) {

@@ -52,6 +52,8 @@ namespace rooftile {
     X(cuStreamIsCapturing)                         \
     X(cuStreamBeginCapture)                        \
     X(cuStreamEndCapture)                          \
+    X(cuStreamGetCaptureInfo)                      \
+    X(cuThreadExchangeStreamCaptureMode)           \
     X(cuEventCreate)                               \
     X(cuEventDestroy)                              \
     X(cuEventRecord)                               \
@@ -68,6 +70,9 @@ namespace rooftile {
     X(cuOccupancyMaxActiveClusters)                \
     X(cuLaunchKernelEx)                            \
     X(cuTensorMapEncodeTiled)                      \
+    X(cuUserObjectCreate)                          \
+    X(cuUserObjectRelease)                         \
+    X(cuGraphRetainUserObject)                     \
     X(cuGraphGetNodes)                             \
     X(cuGraphInstantiateWithFlags)                 \
     X(cuGraphLaunch)                               \
@@ -90,6 +95,20 @@ const DriverTable* driver_table_if_usable();
 std::string describe(CUresult result);
 /// Throws Error(gpu_failed) naming `call` unless `result` is success.
 void check(CUresult result, std::string_view call);
+
+/// As long as it lives this thread may free and unload while any thread captures a graph: that changes no stream, but the driver would
+/// refuse it and end the capture.
+class WhileOthersCapture {
+  public:
+    explicit WhileOthersCapture(const DriverTable& driver) : driver_(driver) { exchange(); }
+    ~WhileOthersCapture() { exchange(); }
+    WhileOthersCapture(const WhileOthersCapture&) = delete;
+
+  private:
+    void exchange() { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
+    const DriverTable& driver_;
+    CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
 
 /// A number no other context of this process has, ever: unlike its address, which is used again.
 /// Null stands for no current context and gives 0.

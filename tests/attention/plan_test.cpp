@@ -217,6 +217,52 @@ TEST(AttentionFields, TensorsThatLieSomewhereGiveTheLayout) {
     refused(3, 2);    // elements of a row are apart
 }
 
+TEST(AttentionFields, TensorsBehindVAreCuSeqlensAndWhatAScoreReads) {
+    const auto dense = [](std::string name, std::string type, int bits, const std::vector<std::int64_t>& extents) {
+        TensorInfo t{.name = std::move(name), .type = std::move(type), .element_bits = bits, .extents = {}, .strides = {}};
+        std::int64_t stride = 1;
+        for (std::size_t axis = extents.size(); axis-- > 0; stride *= extents[axis]) {
+            t.extents.insert(t.extents.begin(), Extent::of(extents[axis]));
+            t.strides.insert(t.strides.begin(), stride);
+        }
+        return t;
+    };
+    Random random(7);
+    for (int i = 0; i < 100; ++i) {
+        const std::int64_t sequences = random.whole(1, 20), rows = random.whole(sequences, 500), heads = random.whole(1, 8);
+        const bool packed = random.coin(), named = random.coin(), by_head = random.coin(), scored = random.coin();
+        std::vector<TensorInfo> inputs(3, dense("", "bf16", 16, {packed ? 1 : sequences, heads, rows, 64}));
+        Given given;
+        if (packed) inputs.push_back(dense(named ? "cu_seqlens" : "", "int32", 32, {sequences + 1}));
+        if (scored) {
+            given.add("score", "s = s + slope * (j - i)");
+            inputs.push_back(dense("slope", "fp32", 32, {by_head ? heads : 1}));
+        }
+        add_attention_tensors(given, inputs);
+        const AttentionProblem p = attention_problem(given);
+        const std::vector<TensorInfo> read = attention_tensors(p);
+        ASSERT_EQ(read.size(), inputs.size() + 1);
+        for (std::size_t t = 0; t < inputs.size(); ++t) {
+            EXPECT_EQ(read[t].type, inputs[t].type);
+            EXPECT_EQ(read[t].strides, inputs[t].strides) << t;
+            for (std::size_t axis = 0; axis < read[t].extents.size(); ++axis)
+                EXPECT_EQ(read[t].extents[axis].most, inputs[t].extents[axis].most) << t << " " << axis;
+        }
+        if (!packed) continue;
+        EXPECT_EQ(std::int64_t(p.lengths.size()), sequences);
+        EXPECT_LE(*std::ranges::max_element(p.lengths) - *std::ranges::min_element(p.lengths), 1) << "as alike as they can be";
+        Given other;
+        other.add("lengths", fmt::format("{},{}", rows, 1));
+        EXPECT_THROW(add_attention_tensors(other, std::span(inputs).first(4)), RequestError) << "of other rows or sequences";
+        inputs[2].extents[2] = Extent::of(rows + 1);
+        EXPECT_THROW(add_attention_tensors(other = Given(), std::span(inputs).first(4)), RequestError);
+    }
+    std::vector<TensorInfo> off(3, dense("", "bf16", 16, {2, 4, 64, 64}));
+    off[1].offset = 4;
+    Given given;
+    EXPECT_THROW(add_attention_tensors(given, off), RequestError) << "K does not begin at a multiple of 16 bytes";
+}
+
 // Two heads of three rows of 64 elements, side by side in rows of 128 or one behind the other; rows and heads of one step lie on each other.
 TEST(AttentionFields, RowsOfOLieApart) {
     const std::string_view rest = "--heads 2 --q 3 --dim 64 --o-strides ";

@@ -1,8 +1,10 @@
 // What every operation promises of its compiled plans; no GPU is needed.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/measure/device_operation.hpp"
+#include "rooftile/runtime/nvrtc.hpp"
 #include "tests/core/example.hpp"
 
 namespace rooftile {
@@ -39,6 +41,30 @@ TEST_P(CompileConformance, APlanThatSaysSoIsBuiltWithoutSpills) {
         }
     }
     EXPECT_GT(built, 0) << "nothing can be built of " << operation.name();
+}
+
+// A plan that the compiler refuses gives way to the next one, and is named; where all are refused, the first one's reason stays.
+TEST(CompileFirst, TakesTheNextPlanWhereTheCompilerRefusesOne) {
+    const Operation& operation = *operations().front();
+    const PlanSet set = operation.derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), operation.problem(example_of(operation)),
+                                         operation.request(Given(), {.top = 3}));
+    ASSERT_GE(set.plans.size(), 2u);
+    const auto refusing = [](int ranks) {
+        return [ranks](const Plan& plan) {
+            if (plan.rank <= ranks) throw SpillError(ExitCode::compile_failed, fmt::format("plan {} spills", plan.rank), "log");
+            return compile(plan);
+        };
+    };
+    std::vector<std::string> notes;
+    EXPECT_EQ(compile_first(set, notes, refusing(0)).plan().rank, 1);
+    EXPECT_TRUE(notes.empty());
+    EXPECT_EQ(compile_first(set, notes, refusing(1)).plan().rank, 2);
+    ASSERT_EQ(notes.size(), 1u);
+    EXPECT_NE(notes[0].find("plan 1 spills; the next plan is taken"), std::string::npos) << notes[0];
+    try {
+        compile_first(set, notes, refusing(99));
+        FAIL() << "nothing is left";
+    } catch (const Error& error) { EXPECT_STREQ(error.what(), "plan 1 spills"); }
 }
 
 TEST(CompileAll, OutcomesComeInTheOrderOfThePlans) {

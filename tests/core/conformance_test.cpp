@@ -19,6 +19,7 @@
 #include "rooftile/report/json.hpp"
 #include "tests/core/example.hpp"
 #include "tests/core/toy_operation.hpp"
+#include "tests/watched_file.hpp"
 
 namespace rooftile {
 namespace {
@@ -85,6 +86,46 @@ TEST_P(Conformance, WhatIsTheSameForAllPlansIsNotNeededToRankThem) {
     ASSERT_EQ(with.plans.size(), without.plans.size());
     EXPECT_EQ(operation().config_record(with.plans.front()), operation().config_record(without.plans.front()));
     EXPECT_TRUE(without.plans.front().time_us);
+}
+
+// A suite, a request in JSON and a row of results are from anybody: whichever of their values is the name of a file, it is not read.
+TEST_P(Conformance, NoValueOfADocumentIsReadAsAFile) {
+    WatchedFile file;
+    const auto refused = [&](const std::string& key, const std::function<void()>& use) {
+        try {
+            use();
+        } catch (const std::exception& error) {
+            EXPECT_EQ(std::string(error.what()).find("secret"), std::string::npos) << error.what();
+        }
+        EXPECT_FALSE(file.opened()) << operation().name() << " reads the file that " << key << " names";
+    };
+    for (const Field& field : operation().fields()) {
+        Given given(Given::Named::by_key);
+        for (const Field& other : operation().fields())
+            if (const Given example = example_of(operation()); other.key != field.key && example.has(other.key))
+                for (const std::string& text : example.list(other.key)) given.add(other.key, text);
+        // Those that say the same in another way would be refused first.
+        for (int without = 0; without < 2; ++without) {
+            Given asked = without ? Given(Given::Named::by_key) : given;
+            if (without)
+                for (const char* key : {"n", "k", "heads", "dim"})
+                    if (field.key != key) asked.add(key, "64");
+            asked.add(field.key, file.path());
+            refused(field.key, [&] { operation().problem(asked); });
+            refused(field.key, [&] { operation().request(asked, {}); });
+        }
+    }
+    Random random(16);
+    for (int i = 0; i < 20; ++i) {
+        Record record = operation().problem_record(operation().draw(random, {}));
+        for (const Field& field : operation().fields())
+            if (!find(record, field.key)) record.emplace_back(field.key, Value());
+        for (auto& [key, value] : record) {
+            const Value kept = std::exchange(value, Value(file.path()));
+            refused(key, [&] { operation().problem(operation().given_of_record(record)); });
+            value = kept;
+        }
+    }
 }
 
 // Which problems are drawn follows from the seed alone, and each is one that can be asked for.

@@ -21,7 +21,7 @@ namespace rooftile {
 
 /// What catches a mutant: a case alone, the guards around tensors, what timed launches left in outputs and just around them, or far
 /// from them.
-enum class By { exact, random, special, guards, timed, guards_of_sets };
+enum class By { exact, random, shifted, special, guards, timed, guards_of_sets };
 
 class WrongOnPurpose : public DeviceTest {};
 
@@ -31,6 +31,8 @@ inline std::optional<bool> flag(const Verification& v, By by) {
             return v.exact;
         case By::random:
             return v.random;
+        case By::shifted:
+            return v.shifted;
         case By::special:
             return v.special;
         case By::guards:
@@ -71,6 +73,7 @@ inline void expect_caught(const Operation& operation, const Mutant& mutant, By b
     SCOPED_TRACE(mutant.name + ": " + mutant.problem);
     std::vector<VerifyCase> cases = {VerifyCase::random};
     if (by == By::exact) cases = {VerifyCase::exact};
+    if (by == By::shifted) cases = {VerifyCase::shifted};
     if (by == By::special) cases = {VerifyCase::special};
     const bool while_timed = by == By::timed || by == By::guards_of_sets;
     const Verification v = judged(operation, mutant, std::move(cases), while_timed);

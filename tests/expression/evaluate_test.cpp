@@ -8,6 +8,7 @@
 
 #include "kernels/measure/philox.hpp"
 #include "rooftile/expression/expression.hpp"
+#include "tests/fuse/shifted_rows.hpp"
 
 namespace rooftile {
 namespace {
@@ -283,6 +284,10 @@ TEST(Evaluate, ErrorsFollowTheOutputsPrecision) {
     };
     EXPECT_GT(error("y = tanh(x)", "bf16"), 1e-4);
     EXPECT_LT(error("y = tanh(x)", "fp16"), 1e-5);
+    // In a sum it could be all that is left.
+    EXPECT_LT(error("y = 1 + tanh(x)", "bf16"), 1e-5);
+    EXPECT_LT(error("t = tanh(x); y = (1 - t) * t", "bf16"), 1e-5);
+    EXPECT_GT(error("y = -x * tanh(x)", "bf16"), 1e-4);
     EXPECT_GT(error("y = gelu(x)", "bf16"), 1e-4);
     EXPECT_LT(error("y = gelu(x)", "fp16"), 2e-5);
     EXPECT_LT(error("y = gelu(x)", "fp32"), 5e-6);
@@ -305,6 +310,48 @@ TEST(Evaluate, BoundsHoldFp32Arithmetic) {
         EXPECT_LE(std::fabs(double((float(x[i]) - m) * scale) - y[i].value), y[i].error) << i;
         EXPECT_LT(y[i].error, 0.01);
     }
+}
+
+/// The greatest error of layer norm by such moments in fp32, as a share of what is allowed.
+double layernorm_ratio(std::span<const float> row, float mean, float variance) {
+    const std::vector<double> x(row.begin(), row.end());
+    const BoundedTensor y = result("y = layernorm(x)", "x:fp32[1," + std::to_string(x.size()) + "]", x);
+    const float scale = 1 / std::sqrt(variance + 1e-5f);
+    double most = 0;
+    for (size_t i = 0; i < x.size(); ++i) most = std::max(most, judge(double((row[i] - mean) * scale), y[i], Element::fp32).ratio);
+    return most;
+}
+
+// PyTorch's moments of rows far from 0 are right; the mean of squares less the square of the mean is not, nor what is left of a row of one
+// value by a mean that is an ulp off.
+TEST(Evaluate, BoundsOfRowsFarFromZeroHoldWelfordAndNothingNaive) {
+    std::mt19937_64 random(5);
+    int naive = 0, one_value = 0;
+    for (int i = 0; i < 200; ++i) {
+        const auto columns = std::size_t(std::exp2(5 + 8 * std::uniform_real_distribution<double>()(random)));
+        const std::vector<float> row = shifted_row(random, columns);
+        const ExactMoments exact = exact_moments(row);
+        const auto n = float(columns);
+        if (exact.variance == 0) {
+            ++one_value;
+            EXPECT_EQ(layernorm_ratio(row, row[0], 0), 0);
+            const float off = std::nextafter(row[0], 1e9f);
+            EXPECT_GT(layernorm_ratio(row, off, (row[0] - off) * (row[0] - off)), 1) << row[0];
+            continue;
+        }
+        const TorchMoments m = TorchMoments::of(row);
+        EXPECT_LE(layernorm_ratio(row, m.mean, m.deviations / n), 1) << columns << " of " << exact.mean;
+        const double far = std::fabs(exact.mean) / std::sqrt(exact.variance);
+        // Nearer nothing cancels; farther all values are one of a few, or epsilon is more than what they differ by.
+        if (far < 1e4 || far > 5e5 || std::fabs(exact.mean) < 1000) continue;
+        ++naive;
+        float sum = 0, squares = 0;
+        for (const float x : row) sum += x, squares += x * x;
+        const float mean = sum / n;
+        EXPECT_GT(layernorm_ratio(row, mean, std::max(0.0f, squares / n - mean * mean)), 1) << columns << " of " << exact.mean;
+    }
+    EXPECT_GE(naive, 20);
+    EXPECT_GE(one_value, 20);
 }
 
 }  // namespace

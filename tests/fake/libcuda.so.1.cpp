@@ -10,12 +10,17 @@
 //   FAKE_MEMORY=BYTES         of the whole device; more is out of memory
 #include <cuda.h>
 
+#include <atomic>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/ptx/tensor_map.hpp"
@@ -32,9 +37,11 @@ namespace {
 
 constexpr unsigned short mark = 0x1234;
 
+struct FakeLibrary;
 struct FakeKernel {
     std::string name;
     double us;
+    FakeLibrary* library;
 };
 struct FakeLibrary {
     std::map<std::string, FakeKernel> kernels;
@@ -44,7 +51,13 @@ struct FakeStream {
     double recorded_us = 0;
     size_t nodes = 0;
     std::vector<unsigned short*> marks;  ///< what its launches write
+    std::vector<FakeLibrary*> libraries{};  ///< whose code its launches run
+    std::vector<std::shared_ptr<void>> objects{};  ///< what it keeps
+    unsigned long long capture = 0;
 };
+
+std::set<FakeLibrary*> loaded_libraries;
+std::atomic<unsigned long long> captures = 0;
 
 double clock_us = 0;  // of the device; one thread launches
 size_t used = 0;
@@ -286,17 +299,46 @@ CUresult cuStreamCreate(CUstream* s, unsigned) {
 CUresult cuStreamDestroy(CUstream s) { return delete reinterpret_cast<FakeStream*>(s), CUDA_SUCCESS; }
 CUresult cuStreamSynchronize(CUstream) { return state_of_device(); }
 CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
-CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* s) {
-    return *s = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
+static bool capturing(CUstream stream) {
+    const bool named = reinterpret_cast<std::uintptr_t>(stream) < 4096;  // the legacy stream and its like
+    return !named && reinterpret_cast<FakeStream*>(stream)->capturing;
+}
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* s) {
+    *s = capturing(stream) ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+// The graph that is being made is its stream, until the capture ends.
+CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* s, cuuint64_t* id, CUgraph* graph, const CUgraphNode**,
+                                const CUgraphEdgeData**, size_t*) {
+    cuStreamIsCapturing(stream, s);
+    if (!capturing(stream)) return CUDA_SUCCESS;
+    *id = reinterpret_cast<FakeStream*>(stream)->capture, *graph = reinterpret_cast<CUgraph>(stream);
+    return CUDA_SUCCESS;
+}
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+    static thread_local CUstreamCaptureMode here = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    return std::swap(*mode, here), CUDA_SUCCESS;
+}
+/// What holds an object, of which the last one gone has it destroyed: in another thread, as the driver does.
+CUresult cuUserObjectCreate(CUuserObject* object, void* p, CUhostFn destroy, unsigned, unsigned) {
+    auto* made = new std::shared_ptr<void>(p, [destroy](void* gone) { std::thread(destroy, gone).join(); });
+    return *object = reinterpret_cast<CUuserObject>(made), CUDA_SUCCESS;
+}
+CUresult cuUserObjectRelease(CUuserObject object, unsigned) {
+    return delete reinterpret_cast<std::shared_ptr<void>*>(object), CUDA_SUCCESS;
+}
+CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned, unsigned) {
+    reinterpret_cast<FakeStream*>(graph)->objects.push_back(*reinterpret_cast<std::shared_ptr<void>*>(object));
+    return cuUserObjectRelease(object, 1);  // CU_GRAPH_USER_OBJECT_MOVE
 }
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
-    *reinterpret_cast<FakeStream*>(stream) = {true, 0, 0, {}};
+    *reinterpret_cast<FakeStream*>(stream) = {true, 0, 0, {}, {}, {}, ++captures};
     return CUDA_SUCCESS;
 }
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
     auto* s = reinterpret_cast<FakeStream*>(stream);
     *graph = reinterpret_cast<CUgraph>(new FakeStream(*s));
-    s->capturing = false;
+    *s = {};
     return CUDA_SUCCESS;
 }
 CUresult cuGraphGetNodes(CUgraph g, CUgraphNode*, size_t* n) {
@@ -308,6 +350,8 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* e, CUgraph g, unsigned long lo
 }
 CUresult cuGraphLaunch(CUgraphExec e, CUstream) {
     const auto* graph = reinterpret_cast<FakeStream*>(e);
+    for (FakeLibrary* library : graph->libraries)
+        if (!loaded_libraries.contains(library)) return CUDA_ERROR_ILLEGAL_ADDRESS;
     clock_us += graph->recorded_us;
     for (unsigned short* c : graph->marks) *c = written_now();
     return CUDA_SUCCESS;
@@ -329,12 +373,21 @@ CUresult cuEventElapsedTime(float* ms, CUevent a, CUevent b) {
 
 CUresult cuLibraryLoadData(CUlibrary* l, const void*, CUjit_option*, void**, unsigned, CUlibraryOption*,
                            void**, unsigned) {
-    return *l = reinterpret_cast<CUlibrary>(new FakeLibrary), CUDA_SUCCESS;
+    const std::lock_guard lock(memory_mutex);
+    auto* made = new FakeLibrary;
+    loaded_libraries.insert(made);
+    return *l = reinterpret_cast<CUlibrary>(made), CUDA_SUCCESS;
 }
-CUresult cuLibraryUnload(CUlibrary l) { return delete reinterpret_cast<FakeLibrary*>(l), CUDA_SUCCESS; }
+CUresult cuLibraryUnload(CUlibrary l) {
+    const std::lock_guard lock(memory_mutex);
+    loaded_libraries.erase(reinterpret_cast<FakeLibrary*>(l));  // its memory stays, so that no other one has its address
+    return CUDA_SUCCESS;
+}
+/// For tests: how many there are.
+size_t fake_libraries() { return loaded_libraries.size(); }
 CUresult cuLibraryGetKernel(CUkernel* k, CUlibrary l, const char* name) {
     FakeKernel& kernel = reinterpret_cast<FakeLibrary*>(l)->kernels[name];
-    kernel = {name, duration(name)};
+    kernel = {name, duration(name), reinterpret_cast<FakeLibrary*>(l)};
     return *k = reinterpret_cast<CUkernel>(&kernel), CUDA_SUCCESS;
 }
 CUresult cuKernelGetFunction(CUfunction* f, CUkernel k) {
@@ -351,6 +404,7 @@ CUresult cuOccupancyMaxActiveClusters(int* n, CUfunction, const CUlaunchConfig*)
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** arguments, void**) {
     const FakeKernel& kernel = *reinterpret_cast<FakeKernel*>(f);
     advance(c->hStream, kernel.us);
+    if (capturing(c->hStream)) reinterpret_cast<FakeStream*>(c->hStream)->libraries.push_back(kernel.library);
     begin(kernel.name);
     run_kernel(kernel, reinterpret_cast<FakeStream*>(c->hStream), c->gridDimX, c->gridDimY, arguments);
     return CUDA_SUCCESS;

@@ -30,8 +30,9 @@ Validation validated(const std::vector<std::string>& numbers) {
 }
 
 /// What the model holds; whoever makes it better makes these tighter. Two errors are those of kernels that since reduce dear values in
-/// one round.
-const std::vector<std::string> held = {"regret.mean=1.058",           "regret.p95=1.235",
+/// one round. The mean regret was 1.0574 of the kernels that were measured: gelu_tanh has an instruction more since, which makes another of
+/// two nearly equal plans the first of one problem (1.018 -> 1.093), and layer norm two, which does so in another (1.169 -> 1.122): 1.0581.
+const std::vector<std::string> held = {"regret.mean=1.0582",          "regret.p95=1.235",
                                        "best_of.4=1.031",             "best_of.8=1.020",
                                        "prediction_error.mean=0.0813", "prediction_error_all.mean=0.1492",
                                        "rank_correlation=0.703"};

@@ -9,7 +9,7 @@
 
 namespace rooftile::fuse_mutants {
 
-inline constexpr std::string_view generated = "", pack = "kernels/fuse/pack.cuh",
+inline constexpr std::string_view generated = "", pack = "kernels/fuse/pack.cuh", reduce = "kernels/fuse/reduce.cuh",
                                   team = "kernels/fuse/team.cuh", whole = "kernels/fuse/whole.cuh",
                                   columns = "kernels/fuse/columns.cuh",
                                   dropout = "kernels/expression/dropout.cuh",
@@ -23,9 +23,13 @@ inline constexpr const char* row_of_a_cta =
     R"-("y = rmsnorm(x, g)" --tensor x:bf16[64,8192] --tensor g:bf16[8192] --row-storage registers --threads 256)-";
 // Means of rows differ by little: it shows where x is near its own.
 inline constexpr const char* row_of_a_cluster =
-    R"-("y = x - mean(x)" --tensor x:bf16[16,131072] --row-storage pipelined --cluster 4 --reduction-threads 0)-";
+    R"-("y = x - sum(x)" --tensor x:bf16[16,131072] --row-storage pipelined --cluster 4 --reduction-threads 0)-";
 inline constexpr const char* row_of_the_grid =
     R"-("y = x - mean(x)" --tensor x:bf16[4,262144] --row-storage reload --cluster 32 --threads 256)-";
+inline constexpr const char* normed_row_of_a_cta =
+    R"-("y = layernorm(x)" --tensor x:fp32[512,3000] --row-storage registers)-";
+inline constexpr const char* normed_row_read_again =
+    R"-("y = layernorm(x)" --tensor x:fp32[64,40000] --row-storage reload --cluster 1)-";
 inline constexpr const char* ring =
     R"-("y = x - mean(x)" --tensor x:bf16[200,32768] --row-storage pipelined --reduction-threads 0 --exhaustive)-";
 inline constexpr const char* short_columns = R"-("y = column_sum(x)" --tensor x:bf16[1003,33])-";
@@ -61,6 +65,20 @@ inline Mutant last_cta_of_the_grid_skipped() {
             row_of_the_grid,
             {{team, "grid_.wait_for(raw, word, from * 32 + threadIdx.x);",
               "grid_.wait_for(raw, word, (from * 32 + threadIdx.x) % (cluster - 1));"}}};
+}
+
+// E[x^2] - E[x]^2.
+inline Mutant naive_variance() {
+    return {"a variance is the mean of squares less the square of the mean",
+            normed_row_read_again,
+            {{reduce, "if (!any) origin = v[0];", "if (!any) origin = 0;"}}};
+}
+
+// A sum times an approximate reciprocal: an ulp off, which is all that a row of one value has.
+inline Mutant mean_left_near() {
+    return {"a mean is left as the first sum gives it",
+            normed_row_of_a_cta,
+            {{reduce, "return {count, near + share, squares", "return {count, near, squares"}}};
 }
 
 inline Mutant last_part_skipped() {
@@ -183,8 +201,8 @@ inline Mutant stale_row() {
             {{generated, "    while (true) {\n        slots.arrived();  // a row's first chunk\n",
               "    float first_total = 0;\n    while (true) {\n        slots.arrived();  // a row's first "
               "chunk\n"},
-             {generated, " = sum_1_row.total * ",
-              " = (row == blockIdx.x ? first_total = sum_1_row.total : first_total) * "}}};
+             {generated, " = mean_of(sum_1_row, ",
+              " = mean_of(Sum{row == blockIdx.x ? first_total = sum_1_row.total : first_total}, "}}};
 }
 
 inline std::vector<Mutant> all() {
@@ -192,6 +210,8 @@ inline std::vector<Mutant> all() {
             last_warp_skipped(),
             last_cta_skipped(),
             last_cta_of_the_grid_skipped(),
+            naive_variance(),
+            mean_left_near(),
             last_part_skipped(),
             last_rows_skipped(),
             split_taken_twice(),

@@ -188,5 +188,23 @@ TEST(GemmEpilogue, IsSweptOverWithItsOwnCommas) {
     EXPECT_EQ(last.epilogue->bytes, 512 * 256);
 }
 
+// As in BLAS: whatever C holds, 0 times it is not added.
+TEST(GemmEpilogue, ABetaOf0ReadsNoC) {
+    const auto problem = [](const std::vector<std::pair<const char*, const char*>>& more) {
+        Given given;
+        for (const auto& [key, text] : {std::pair{"m", "512"}, {"n", "256"}, {"k", "64"}}) given.add(key, text);
+        for (const auto& [key, text] : more) given.add(key, text);
+        return gemm_problem(given);
+    };
+    const std::pair<const char*, const char*> c{"tensor", "c:bf16[M,N]"}, none{"beta", "0"}, bias{"tensor", "bias:bf16[N]"}, half{"alpha", "0.5"},
+        added{"epilogue", "d = gelu(acc + bias)"}, read{"epilogue", "d = acc + c"};
+    EXPECT_EQ(problem({none, c}), problem({}));
+    EXPECT_EQ(problem({none, c, half}), problem({half}));
+    EXPECT_EQ(problem({none, c, bias, added}), problem({bias, added}));
+    EXPECT_EQ(problem({none, c, read}), problem({c, read})) << "by the epilogue it is";
+    EXPECT_EQ(problem({{"beta", "2"}, c}).epilogue->operands.size(), 1u);
+    EXPECT_THROW(problem({c}), RequestError) << "who gives C and no beta forgot it";
+}
+
 }  // namespace
 }  // namespace rooftile

@@ -25,13 +25,15 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::vector<std::int64_t> rows_of(std::string_view text, std::int64_t total = 0) {
-    const SharedGroups groups = gemm_groups(text, total, "--groups");
+    Given given;
+    given.add("groups", std::string(text));
+    const SharedGroups groups = gemm_groups(given, total);
     return {groups->rows().begin(), groups->rows().end()};
 }
 
 std::string refusal_of(std::string_view text, std::int64_t total = 0) {
     try {
-        gemm_groups(text, total, "--groups");
+        rows_of(text, total);
     } catch (const RequestError& error) { return error.what(); }
     return "accepted";
 }
@@ -84,7 +86,7 @@ TEST(GemmGroupsText, AFileHoldsAList) {
 
 TEST(GemmGroupsText, WhatIsNoListIsRefusedInOneLine) {
     for (const auto& [text, why] : {std::pair{"3x", "a number is missing"}, {"0x4", "as many groups as 0"}, {"1,2,,", "no count of rows"}, {"3x[5..1]", "is empty"},
-                                    {"1025x1", "at most 1024"}, {"0,0", "all groups are empty"}, {"nofile", "no such file"}, {"3x[1.5]", "[LO..HI]"},
+                                    {"1025x1", "at most 1024"}, {"0,0", "nothing to do, all groups are empty"}, {"nofile", "no such file"}, {"3x[1.5]", "[LO..HI]"},
                                     {"4x[1..5", "ends with ]"}, {"3x99999999999999999999", "99999999999999999999 is more than 2147483647 rows"}, {"2147483648", "2147483648 is more than"}, {"2x2147483647", "rows in all"}}) {
         EXPECT_THAT(refusal_of(text), HasSubstr(why)) << text;
         EXPECT_EQ(refusal_of(text).find('\n'), std::string::npos);

@@ -101,7 +101,7 @@ void expect_two() {
     constexpr TwoGemmsConfig both(config({schedule, 2, stages}), config({schedule, 2, stages}));
     constexpr Sm90GemmConfig A = both.first, B = both.second;
     for (const int rows : {1, 2, 3})
-        for (const auto [first_blocks, second_blocks] : {std::pair(1, 1), std::pair(2, 1), std::pair(1, 2)}) {
+        for (const auto& [first_blocks, second_blocks] : {std::pair(1, 1), std::pair(2, 1), std::pair(1, 2)}) {
             unsigned next = 0, finished = 0;
             std::vector<unsigned> ready(8), taken(8);
             TwoGemmsArguments args{};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rooftile/core/random.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/operation.hpp"
 
@@ -38,6 +39,22 @@ TEST(Suite, LayersTimesSizesInTheFilesOrder) {
     EXPECT_EQ(gemm(suite, 1).ldc, 8);
     EXPECT_EQ(suite.problems[2].layers[0], (SuiteLayer{"a", "down"}));
     EXPECT_EQ(suite.problems[4].layers[0], (SuiteLayer{"sq", "square"}));
+}
+
+TEST(Suite, NumbersMayBeNumbersOrTexts) {
+    Random random(8);
+    for (int i = 0; i < 50; ++i) {
+        const std::string alpha = std::to_string(random.uniform(-4, 4)), m = std::to_string(random.whole(1, 100000));
+        const auto of = [&](const char* quote) {
+            return parsed(fmt::format("[[problem]]\nm = {0}{1}{0}\nn = 64\nk = 64\nalpha = {0}{2}{0}\n", quote, m, alpha));
+        };
+        EXPECT_EQ(gemm(of(""), 0), gemm(of("\""), 0));
+        EXPECT_EQ(gemm(of(""), 0).alpha, std::stod(alpha));
+    }
+    const std::string rest = "[[problem]]\nm = 64\nn = 64\nk = 64\nalpha = ";
+    for (const char* wrong : {"inf", "-inf", "nan", "true", "1979-05-27"})
+        EXPECT_THAT(refusal(head + rest + wrong + "\n"), HasSubstr("s.toml:8: problem.alpha: accepted: a number")) << wrong;
+    EXPECT_THAT(refusal(head + rest + "1\nbatch = 2.5\n"), HasSubstr("batch 2.5"));
 }
 
 TEST(Suite, EqualProblemsAreOneWithAllTheirNames) {

@@ -75,7 +75,7 @@ class Tensor:
     def __init__(self, type, shape, strides, device=CUDA, ordinal=0, memory=None):
         self.type, self.shape, self.strides = type, tuple(shape), tuple(strides)
         code, bits = DTYPES[type]
-        elements = 1 + sum((extent - 1) * stride for extent, stride in zip(self.shape, self.strides))
+        elements = max(0, 1 + sum((extent - 1) * stride for extent, stride in zip(self.shape, self.strides)))
         self.memory = memory or ctypes.create_string_buffer(elements * bits // 8 + 256)
         address = ctypes.addressof(self.memory)
         self.asked = []  # streams that __dlpack__ was called with

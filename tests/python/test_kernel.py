@@ -1,19 +1,151 @@
 """Kernels on tensors, as far as that goes without a GPU: the driver is a fake one (ROOFTILE_CUDA_PATH), NVRTC is real."""
 
+import ctypes
 import gc
 import json
 import os
 import subprocess
 import sys
+import threading
 import unittest
 
-from support import CPU, REQUESTS, FastTensor, Tensor, arguments, dense, launches
+from support import CPU, REQUESTS, WORKSPACES, FastTensor, Tensor, arguments, dense, launches
 
 import rooftile
 
 cuda = os.environ.get("ROOFTILE_TEST_CUDA")
 if cuda:
     rooftile._rooftile.add_cuda_folder(cuda)
+
+
+class Lazy:
+    """As torch's tensors are: what they say may be the negative of what their memory holds."""
+
+    negative = True
+
+    def is_neg(self):
+        return self.negative
+
+    def resolve_neg(self):
+        self.resolved = self.changed()
+        self.resolved.negative = False
+        return self.resolved
+
+
+class LazyTensor(Lazy, Tensor):
+    pass
+
+
+class LazyFastTensor(Lazy, FastTensor):
+    __dlpack_c_exchange_api__ = FastTensor.__dlpack_c_exchange_api__
+
+
+class Driver:
+    """The fake driver, in this process."""
+
+    def __init__(self):
+        self.library = ctypes.CDLL(os.path.join(os.environ["ROOFTILE_CUDA_PATH"], "libcuda.so.1"))
+        self.library.fake_libraries.restype = ctypes.c_size_t
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            status = getattr(self.library, name)(*arguments)
+            if status != 0:
+                raise RuntimeError(f"{name}: {status}")
+
+        return call
+
+    def libraries(self):
+        """How many are loaded."""
+        return self.library.fake_libraries()
+
+    def graph_of(self, work):
+        """An executable graph of what work(stream) puts into a stream."""
+        stream, graph, executable = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        self.cuStreamCreate(ctypes.byref(stream), 1)
+        self.cuStreamBeginCapture_v2(stream, 0)
+        work(stream.value)
+        self.cuStreamEndCapture(stream, ctypes.byref(graph))
+        self.cuGraphInstantiateWithFlags(ctypes.byref(executable), graph, ctypes.c_ulonglong(0))
+        self.cuGraphDestroy(graph)
+        self.cuStreamDestroy_v2(stream)
+        return executable
+
+
+@launches
+class Graphs(unittest.TestCase):
+    """A graph outlives the kernels that it launches."""
+
+    def captured(self, driver, requests=REQUESTS, times=3, workspace=True):
+        """Graphs of kernels that are gone, one a request."""
+        graphs = []
+        for request in requests.values():
+            kernel = rooftile.plan(**request).compile()
+            inputs, outputs = arguments(kernel.plan)
+            kernel(*inputs, out=outputs[0])
+            room = ctypes.create_string_buffer(kernel.workspace_bytes() + 256)
+            options = {"workspace": (ctypes.addressof(room) + 255) // 256 * 256} if workspace and kernel.workspace_bytes() else {}
+
+            def work(stream, kernel=kernel, inputs=inputs, outputs=outputs, options=options):
+                for _ in range(times):
+                    kernel(*inputs, out=outputs[0], stream=stream, **options)
+
+            graphs.append((driver.graph_of(work), (inputs, room), outputs))
+            del kernel, work
+            gc.collect()
+        return graphs
+
+    def test_keep_the_code_of_kernels_that_are_gone(self):
+        driver = Driver()
+        before = driver.libraries()
+        graphs = self.captured(driver)
+        self.assertGreaterEqual(driver.libraries(), before + len(graphs))
+        for executable, _, _ in graphs:
+            driver.cuGraphLaunch(executable, None)
+        for executable, _, _ in graphs:
+            driver.cuGraphExecDestroy(executable)
+        # The next launch unloads what nothing needs any more.
+        kernel = rooftile.plan(**next(iter(REQUESTS.values()))).compile()
+        inputs, outputs = arguments(kernel.plan)
+        kernel(*inputs, out=outputs[0])
+        kernel(*inputs, out=outputs[0])
+        self.assertLessEqual(driver.libraries(), before + 1)
+
+    def test_are_captured_by_many_threads(self):
+        driver = Driver()
+        graphs, faults = [], []
+
+        def capture():
+            try:
+                graphs.extend(self.captured(driver))
+            except Exception as error:
+                faults.append(error)
+
+        threads = [threading.Thread(target=capture) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(faults, [])
+        for executable, _, _ in graphs:
+            driver.cuGraphLaunch(executable, None)
+            driver.cuGraphExecDestroy(executable)
+
+    def test_at_exit_a_process_ends_as_it_should(self):
+        code = (
+            "import sys; sys.argv[1:] = []\nfrom test_kernel import *\n"
+            "graphs = Graphs().captured(Driver())\nfor graph, _, _ in graphs: Driver().cuGraphLaunch(graph, None)\n"
+        )
+        path = os.pathsep.join([os.path.dirname(__file__), os.path.dirname(os.path.dirname(rooftile.__file__))])
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+
+    def test_have_no_workspace_that_a_call_frees(self):
+        driver = Driver()
+        with self.assertRaisesRegex(rooftile.RequestError, "give it as workspace="):
+            self.captured(driver, WORKSPACES, workspace=False)
+        for executable, _, _ in self.captured(driver, WORKSPACES):
+            driver.cuGraphLaunch(executable, None)
 
 
 @launches
@@ -98,6 +230,28 @@ class Kernels(unittest.TestCase):
             off = inputs[0].changed()
             off.managed.view.byte_offset = 2
             self.refused("aligned", kernel, off, *inputs[1:], out=outputs[0])
+
+    def test_read_the_negative_of_what_a_lazy_tensor_holds(self):
+        for kind in (LazyTensor, LazyFastTensor):
+            for kernel, inputs, outputs in self.each(kind):
+                for tensor in (*inputs, *outputs):
+                    tensor.negative = False
+                kernel(*inputs, out=outputs[0])
+                for index, tensor in enumerate(inputs):
+                    tensor.negative = True
+                    kernel(*inputs, out=outputs[0])
+                    self.assertLessEqual(sys.getrefcount(tensor.resolved), 3, "it is given back")
+                    # What is read is the tensor that was made, as an output tells that lies on it.
+                    tensor.resolve_neg = lambda: outputs[0].changed(type=tensor.type, shape=tensor.shape, strides=tensor.strides,
+                                                                    memory=large)  # fmt: skip
+                    large = ctypes.create_string_buffer(max(len(tensor.memory), len(outputs[0].memory)))
+                    there = outputs[0].changed(memory=large)
+                    there.negative = False
+                    self.refused("overlaps", kernel, *inputs, out=there)
+                    self.refused("negative bit: give its resolve_neg", kernel, *inputs, out=outputs[0], stream=0)
+                    tensor.negative = False
+                outputs[0].negative = True
+                self.refused("negative bit: give a tensor without it", kernel, *inputs, out=outputs[0])
 
     def test_null_strides_are_dense_ones(self):
         for kernel, inputs, outputs in self.each():

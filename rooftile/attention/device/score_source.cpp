@@ -40,7 +40,8 @@ std::vector<CodeValue> code_values(const AttentionScore& score) {
                     .operands = n.operands,
                     .element = n.element,
                     .value = n.value,
-                    .precision = score.precision};
+                    .precision = score.precision,
+                    .text = std::string(operator_of(n.op).code.score)};
         v.kind = n.op == Op::input ? CodeKind::named : n.op == Op::number ? CodeKind::number : CodeKind::computed;
         if (n.op == Op::input) v.element = Element::fp32;
         out.push_back(std::move(v));

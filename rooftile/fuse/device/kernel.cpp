@@ -148,6 +148,7 @@ void FuseKernel::launch(Stream stream, std::span<const void* const> inputs, std:
     launch.stream = stream;
     void* arguments[] = {tensors.data(), &sizes};
     launch_raw(loaded.function, launch, arguments);
+    keep_for_capture(stream, state_);
 }
 
 std::uint64_t dropout_threshold(double p) { return std::uint64_t(std::llround(p * 4294967296.0)); }

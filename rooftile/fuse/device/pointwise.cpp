@@ -165,7 +165,9 @@ class PointwiseText {
         if (!whole_pieces()) w_.line(1, "if (first >= vectors) return;");
     }
 
-    std::string accumulator(int r) const { return w_.value(r).reduction == Reduction::max ? "Max" : "Sum"; }
+    std::string accumulator(int r) const {
+        return w_.value(r).reduction == Reduction::max ? "Max" : only_for_means(p_, r) ? "SumAndRest" : "Sum";
+    }
 
     /// Where vector i of a thread lies; row and column where one of `values` needs them.
     void place(const std::vector<int>& of) {

@@ -13,13 +13,15 @@ constexpr std::string_view accumulators[] = {"Sum", "SquareSum", "Max", "ArgMax"
 
 int words_of(const std::string& accumulator) {
     if (accumulator == "Moments") return 3;
-    return accumulator == "Exponentials" || accumulator == "Powers" || accumulator == "ArgMax" ? 2 : 1;
+    for (const std::string_view two : {"Exponentials", "Powers", "ArgMax", "Differences", "SumAndRest"})
+        if (accumulator == two) return 2;
+    return 1;
 }
 
 }  // namespace
 
 /// A reduction that takes two joint ones where the row can be gone over again for nothing: the greatest value
-/// before exponentials, the mean before deviations. Chunks of a ring are reduced while later ones arrive.
+/// before exponentials, the mean, nearly, before differences from it. Chunks of a ring are reduced while later ones arrive.
 bool RowsText::in_two(int r) const {
     return !reload() && !ring() && reduced_in_two_rounds(w_.plan.problem, p_, r, c_.row_storage == RowStorage::shared);
 }
@@ -27,8 +29,10 @@ bool RowsText::in_two(int r) const {
 RowsText::Joint RowsText::first_of(int r) const {
     const ProgramValue& v = w_.value(r);
     if (!in_two(r)) {
-        const std::string_view own = accumulators[int(v.reduction)];
-        return {r, std::string(gives_shared_base(p_, r) ? "Powers" : own), w_.values.name(r)};
+        const std::string_view own = only_for_means(p_, r)    ? "SumAndRest"
+                                     : gives_shared_base(p_, r) ? "Powers"
+                                                                : accumulators[int(v.reduction)];
+        return {r, std::string(own), w_.values.name(r)};
     }
     if (v.reduction == Reduction::exponentials) return {r, "Max", w_.values.base(r) + "_top"};
     return {r, "Sum", w_.values.base(r) + "_sum"};
@@ -36,7 +40,7 @@ RowsText::Joint RowsText::first_of(int r) const {
 
 RowsText::Joint RowsText::second_of(int r) const {
     if (w_.value(r).reduction == Reduction::exponentials) return {r, "Sum", w_.values.base(r) + "_sum"};
-    return {r, "SquareSum", w_.values.base(r) + "_apart"};
+    return {r, "Differences", w_.values.base(r) + "_apart"};
 }
 
 /// A 16-bit tensor's own values, whose greatest is found in their own type.
@@ -60,7 +64,7 @@ void RowsText::reduction_pass(int pass, const std::vector<int>& reduces, const s
         joint_reduction(second, known, [&](const Joint& joint, const std::string& term) {
             const std::string value = term.find(' ') == term.npos ? term : "(" + term + ")";
             const std::string base = w_.values.base(joint.reduce);
-            if (joint.accumulator == "SquareSum") return fmt::format("{} - {}_mean", value, base);
+            if (joint.accumulator == "Differences") return fmt::format("{} - {}_near", value, base);
             if (gives_shared_base(p_, joint.reduce)) return fmt::format("{}_base.power({})", base, term);
             return fmt::format("{}_powers.power({} - {}_base)", base, value, base);
         });
@@ -80,9 +84,9 @@ void RowsText::centre(const Joint& joint) {
         }
         return;
     }
-    line(0, "// The mean is known: now the squared deviations from it.");
+    line(0, "// The mean is nearly known: now the differences from that, and their squares.");
     line(0, "const float {}_count = {};", base, off() ? "span.elements(0, vectors)" : "vectors * vector_width");
-    line(0, "const float {0}_mean = {0}_sum.total * ptx::reciprocal_approx(fmaxf({0}_count, 1.0f));", base);
+    line(0, "const float {0}_near = {0}_sum.total * ptx::reciprocal_approx(fmaxf({0}_count, 1.0f));", base);
 }
 
 void RowsText::row_value(const Joint& joint) {
@@ -90,7 +94,7 @@ void RowsText::row_value(const Joint& joint) {
     if (joint.accumulator == "Sum")
         line(0, "{} {} = {{{}_top.greatest, {}_sum.total}};",
              gives_shared_base(p_, joint.reduce) ? "Powers" : "Exponentials", name, base, base);
-    else line(0, "Moments {0} = {{{1}_count, {1}_mean, {1}_apart.total}};", name, base);
+    else line(0, "const Moments {0} = {1}_apart.moments({1}_count, {1}_near);", name, base);
 }
 
 /// A thread has so few elements of a row that their sums need no mean of each vector: an outlier first costs as many times

@@ -27,10 +27,19 @@ int differs_from(const Program& program, int exp) {
                                                                                   : -1;
 }
 
+/// Whether a value is the difference of a product and a mean, which may be that product's.
+bool is_product_less_mean(const Program& program, const ProgramValue& v) {
+    if (v.kind != ValueKind::compute || v.op != Op::subtract) return false;
+    const auto is = [&](int i, auto what) { return what(program.values[size_t(i)]); };
+    const auto product = [](const ProgramValue& x) { return x.kind == ValueKind::compute && x.op == Op::multiply; };
+    const auto mean = [](const ProgramValue& x) { return x.kind == ValueKind::part && x.part == RowPart::mean; };
+    return (is(v.operands[0], product) && is(v.operands[1], mean)) || (is(v.operands[0], mean) && is(v.operands[1], product));
+}
+
 }  // namespace
 
 FuseValues::FuseValues(const ExpressionGraph& graph, const Program& program)
-    : graph_(graph), program_(program), emitter_({}) {
+    : graph_(graph), program_(program), precisions_(precisions_of(graph)), emitter_({}) {
     for (int i = 0; i < int(program.values.size()); ++i) {
         power_from_.push_back(shared_base_of(program, i));
         if (power_from_.back() >= 0) bases_of_powers_.insert(power_from_.back());
@@ -73,8 +82,9 @@ CodeValue FuseValues::code_value(int i) const {
             out.element = v.element;
             out.mask = keep(i);
             // Inside a row operation 16 bits are enough: what it gives is near 1 or below.
-            out.precision = precision_of(graph_);
+            out.precision = v.node < 0 ? precision_of(graph_) : precisions_[size_t(v.node)];
             if (v.node < 0 && out.precision == Element::fp32) out.precision = Element::fp16;
+            if (is_product_less_mean(program_, v)) out.text = "apart";
             if (const int greatest = differs_from(program_, i); greatest >= 0)
                 out.text = base(greatest) + "_powers.power";
             if (const int from = power_from_[size_t(i)]; from >= 0) {
@@ -115,7 +125,9 @@ std::string FuseValues::part(int value) const {
         case RowPart::sum:
             return from + ".total";
         case RowPart::mean:
-            return moments ? from + ".mean" : fmt::format("{}.total * {}", from, share);
+            if (moments) return from + ".mean";
+            return fmt::format("mean_of({}, {}, {}, {})", from, float_literal(double(v.count)),
+                               float_literal(double(v.count) - double(float(v.count))), share);
         case RowPart::greatest:
             return from + (is_power_base(value) ? ".reference" : ".greatest");
         case RowPart::place:
@@ -127,8 +139,7 @@ std::string FuseValues::part(int value) const {
         case RowPart::log_sum_exp:
             return from + ".log_sum_exp()";
         case RowPart::inverse_deviation:
-            return fmt::format("inverse_deviation({}.deviations * {}, {})", from, share,
-                               float_literal(v.value));
+            return fmt::format("inverse_root({}.deviations * {} + {})", from, share, float_literal(v.value));
         case RowPart::inverse_root:
             return fmt::format("inverse_root({}.total * {} + {})", from, share, float_literal(v.value));
     }

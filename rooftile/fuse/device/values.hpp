@@ -46,6 +46,7 @@ class FuseValues {
 
     const ExpressionGraph& graph_;
     const Program& program_;
+    std::vector<Element> precisions_;  ///< of the graph's nodes
     std::vector<int> power_from_;    ///< of a value: shared_base_of()
     std::set<int> bases_of_powers_;  ///< the parts among them
     std::set<int> greatests_;        ///< parts that powers are taken from by differences

@@ -31,6 +31,8 @@ class EpilogueText {
         line(1, "/// Whose operands are loaded before the first is used.");
         line(1, "template <bool turned>");
         line(1, "static constexpr int pairs_in_flight = turned ? {} : {};", e_.pairs_in_flight(true, staged_.has_value()), e_.pairs_in_flight(false, staged_.has_value()));
+        line(1, "/// Nothing is loaded of an element, and no function makes many registers of it: ptxas may begin all of them at once.");
+        line(1, "static constexpr bool is_light = {};", e_.is_light());
         line(1, "");
         once();
         operands();
@@ -65,12 +67,13 @@ class EpilogueText {
     }
     std::vector<CodeValue> values() {
         std::vector<CodeValue> out;
+        const std::vector<Element> precisions = precisions_of(graph_);
         for (int i = 0; i < int(graph_.nodes.size()); ++i) {
             const GraphNode& n = node(i);
             // A name that a statement gave may be an operand's too by the number behind it: places tell them apart.
             CodeValue v{.name = n.op == Op::input ? base(i) + "_k" : fmt::format("{}_{}_v", base(i), i), .op = n.op,
                         .operands = n.operands, .element = n.element, .value = n.value,
-                        .precision = precision_of(graph_), .keeps_name = n.op != Op::input && !n.name.empty() && !is_output(i)};
+                        .precision = precisions[std::size_t(i)], .keeps_name = n.op != Op::input && !n.name.empty() && !is_output(i)};
             v.kind = n.op == Op::input ? CodeKind::named : n.op == Op::number ? CodeKind::number : CodeKind::computed;
             if (n.op == Op::input && n.element != Element::boolean) v.element = Element::fp32;
             if (n.op == Op::dropout) {

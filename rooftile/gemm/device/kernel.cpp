@@ -256,6 +256,7 @@ void Kernel::launch(Stream stream, GemmPointers pointers, const GemmShape& given
     operands.pointers.workspace = workspace;
     if (code.packs()) operands = code.pack(loaded.pack, stream, operands, workspace);
     code.launch(loaded.function, launch, operands.shape, operands.pointers);
+    keep_for_capture(stream, state_);
 }
 
 std::optional<Kernel> Kernel::with_rows(std::int64_t m) const {

@@ -74,7 +74,7 @@ TEST(AttentionRequests, WhatFitsNowhereIsTenAndADocument) {
 TEST(AttentionRequests, DocumentsFollowTheirSchemas) {
     for (const char* machine : {"h200-sxm", "b200", "v100-sxm2"}) {
         const Outcome plan = run({"plan", "attention", "--machine", machine, "--batch", "2", "--heads", "8", "--kv-heads", "2", "--q",
-                                  "300", "--kv", "500", "--dim", "96", "--mask", "window:64", "--log-sum-exp", "on", "--json"});
+                                  "300", "--kv", "500", "--dim", "96", "--mask", "window:64", "--log-sum-exp", "on", "--type", "fp16", "--json"});
         EXPECT_EQ(plan.code, 0) << plan.err;
         const auto document = nlohmann::json::parse(plan.out);
         EXPECT_EQ(JsonSchema("plan-1.json").faults(document), "") << machine;

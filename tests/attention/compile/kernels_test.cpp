@@ -79,7 +79,7 @@ TEST(AttentionKernels, ScoresOfExpressionsFit) {
                 std::vector<std::string> tensors;
                 if (std::string_view(expression).find("slope") != std::string_view::npos) tensors.emplace_back("slope:fp32[H]");
                 if (std::string_view(expression).find("cap") != std::string_view::npos) tensors.emplace_back("cap:bf16[1]");
-                p.score = attention_score(4, p.type, expression, tensors);
+                p.score = attention_score(4, expression, tensors);
                 SCOPED_TRACE(testing::Message() << expression << " " << tile_q << (packed ? " packed" : ""));
                 EXPECT_NO_THROW(compiled_attention(at_the_wall(p, tile_q)));
                 EXPECT_NO_THROW(compile_cached(attention_reference_source(p, "sm_90")));

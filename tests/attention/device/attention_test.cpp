@@ -1,12 +1,18 @@
 // Attention on a GPU: drawn problems of every mask, type, layout and size, each against fp64 at every element.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
 
+#include "kernels/measure/numbers.hpp"
 #include "rooftile/attention/device/kernel.hpp"
 #include "rooftile/attention/operation.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/machine/live.hpp"
+#include "rooftile/measure/device_operation.hpp"
 #include "rooftile/measure/measure.hpp"
 #include "tests/device/device.hpp"
 #include "tests/from_environment.hpp"
@@ -93,7 +99,7 @@ TEST_F(AttentionTest, ScoresOfExpressions) {
     for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 8); ++i) {
         AttentionProblem p = random.coin() ? drawn(random) : drawn_packed(random);
         const Score& score = scores[i % std::size(scores)];
-        p.score = attention_score(p.heads, p.type, score.expression, score.tensors);
+        p.score = attention_score(p.heads, score.expression, score.tensors);
         expect_right(p, {.top = 1}, false);
     }
 }
@@ -129,6 +135,118 @@ TEST_F(AttentionTest, EveryNumberOfWarpgroupsAndStages) {
     p.heads = p.kv_heads = 3, p.queries = 450, p.keys = 1000, p.mask = AttentionMask::causal;
     for (const int tile_q : {64, 128, 192})
         for (const int stages : {1, 2, 3, 4}) expect_right(p, {.tile_q = tile_q, .stages = stages, .top = 2}, false);
+}
+
+/// Scores of a problem of one batch, [head][query][key], as fp32 makes them exactly, and its values.
+struct ExactScores {
+    std::vector<float> scores;
+    std::vector<double> values;  ///< [head][key][dim_v]
+};
+
+/// Whole numbers in Q and K, times 2^`lift` in K: products whose sums fp32 has exactly. Device tensors in the problem's order.
+ExactScores whole_numbers(Random& random, const AttentionProblem& p, int lift, std::vector<DeviceBuffer>& tensors) {
+    ExactScores out;
+    std::vector<double> q, k;
+    const auto put = [&](std::vector<double>& to, std::int64_t count, double scale) {
+        std::vector<std::uint16_t> bits;
+        for (std::int64_t i = 0; i < count; ++i) {
+            to.push_back(double(random.whole(-4, 4)) * scale);
+            bits.push_back(std::uint16_t(round_to_bits(to.back(), p.type)));
+        }
+        copy_to_device(tensors.emplace_back(bits.size() * 2).address(), bits.data(), bits.size() * 2);
+    };
+    put(q, p.heads * p.queries * p.dim, 1);
+    put(k, p.heads * p.keys * p.dim, std::exp2(lift));
+    put(out.values, p.heads * p.keys * p.dim_v, 1);
+    for (std::int64_t head = 0; head < p.heads; ++head)
+        for (std::int64_t i = 0; i < p.queries; ++i)
+            for (std::int64_t j = 0; j < p.keys; ++j) {
+                double sum = 0;
+                for (std::int64_t d = 0; d < p.dim; ++d) sum += q[std::size_t((head * p.queries + i) * p.dim + d)] * k[std::size_t((head * p.keys + j) * p.dim + d)];
+                out.scores.push_back(float(sum / 8));  // 1 / sqrt(64)
+            }
+    return out;
+}
+
+/// Against softmax in fp64: what the scores are, however far from 0, is exact.
+void expect_softmax(const AttentionProblem& p, const ExactScores& exact, std::span<const std::uint16_t> o, std::span<const float> log_sums) {
+    int told = 0;
+    for (std::int64_t head = 0; head < p.heads; ++head)
+        for (std::int64_t i = 0; i < p.queries && told < 3; ++i) {
+            const float* scores = exact.scores.data() + (head * p.queries + i) * p.keys;
+            const std::int64_t first = p.extent().first_key(int(i)), end = p.extent().end_key(int(i));
+            double greatest = -std::numeric_limits<double>::infinity(), sum = 0;
+            for (std::int64_t j = first; j < end; ++j) greatest = std::max(greatest, double(scores[j]));
+            std::vector<double> expected(std::size_t(p.dim_v), 0);
+            for (std::int64_t j = first; j < end; ++j) {
+                const double weight = std::exp(double(scores[j]) - greatest);
+                sum += weight;
+                for (std::int64_t d = 0; d < p.dim_v; ++d) expected[std::size_t(d)] += weight * exact.values[std::size_t((head * p.keys + j) * p.dim_v + d)];
+            }
+            const double log_sum = first < end ? greatest + std::log(sum) : greatest;
+            const double got_log_sum = double(log_sums[std::size_t(head * p.queries + i)]);
+            bool right = first >= end ? got_log_sum == greatest : std::fabs(got_log_sum - log_sum) <= 1e-6 * std::fabs(log_sum) + 1e-4;
+            // Weights and the result are rounded to the type, of at most 4.
+            for (std::int64_t d = 0; d < p.dim_v; ++d) {
+                const double got = value_of_bits(o[std::size_t((head * p.queries + i) * p.dim_v + d)], p.type);
+                right &= std::fabs(got - (first < end ? expected[std::size_t(d)] / sum : 0)) <= 0.05;
+            }
+            told += !right;
+            EXPECT_TRUE(right) << "query " << i << " of head " << head << ", greatest score " << greatest << ", log-sum-exp " << got_log_sum << " for "
+                               << log_sum;
+        }
+}
+
+// Finite scores up to fp32's end, every mask, plain and of an expression, all of a row and some of it: none counts as minus infinity.
+TEST_F(AttentionTest, ScoresUpToTheEndOfFp32) {
+    struct Form {
+        std::string expression;
+        std::function<float(float s, float i, float j)> of;
+        int lift = 0;  ///< of plain scores
+    };
+    Random random(from_environment("ROOFTILE_TEST_SEED", 47));
+    std::vector<Form> forms;
+    for (const int exponent : {16, 22, 24, 26, 28, 31, 40, 64, 100, 118}) {
+        const double factor = std::exp2(exponent) * (random.coin() ? 1 : -1);
+        forms.push_back({fmt::format("s = s * {:.1f}", factor), [factor](float s, float, float) { return s * float(factor); }});
+        forms.push_back({"", [](float s, float, float) { return s; }, exponent});
+    }
+    for (const double far : {-1e5, -1e8, -1e9, -1e20, -1e30, -3.4e38, 3.4e38, 1e12}) {
+        forms.push_back({fmt::format("s = s + {:.1f}", far), [far](float s, float, float) { return s + float(far); }});
+        forms.push_back({fmt::format("s = where(j > i - 30.5, {:.1f}, s)", far),
+                         [far](float s, float i, float j) { return j > i - 30.5f ? float(far) : s; }});
+    }
+    const Machine machine = live_machine().machine;
+    for (const Form& form : forms) {
+        AttentionProblem p;
+        p.heads = p.kv_heads = 2, p.queries = random.whole(1, 200), p.keys = random.whole(1, 500), p.dim = p.dim_v = 64, p.log_sum_exp = true;
+        p.mask = AttentionMask(random.pick(3)), p.window = random.whole(1, 200);
+        p.type = form.lift > 0 || random.coin() ? Type::bf16 : Type::fp16;  // fp16 holds no such keys
+        if (!form.expression.empty()) p.score = attention_score(p.heads, form.expression, {});
+        SCOPED_TRACE(fmt::format("{} 2^{} {} {} of {} queries, {} keys", form.expression, form.lift, name_of(p.mask), int(p.type), p.queries, p.keys));
+        std::vector<DeviceBuffer> tensors;
+        ExactScores exact = whole_numbers(random, p, form.lift, tensors);
+        for (std::size_t at = 0; at < exact.scores.size(); ++at) {
+            const auto j = std::int64_t(at) % p.keys, i = std::int64_t(at) / p.keys % p.queries;
+            exact.scores[at] = form.of(exact.scores[at], float(p.extent().place(int(i))), float(j));
+        }
+        std::vector<std::uint16_t> o(std::size_t(p.heads * p.queries * p.dim_v));
+        std::vector<float> log_sums(std::size_t(p.heads * p.queries));
+        tensors.emplace_back(o.size() * 2);
+        tensors.emplace_back(log_sums.size() * 4);
+        std::vector<void*> pointers;
+        for (const DeviceBuffer& tensor : tensors) pointers.push_back(tensor.data());
+        const PlanSet plans = attention_plan_set(derive(std::make_shared<const Machine>(machine), p, {.top = 1}));
+        ASSERT_FALSE(plans.plans.empty());
+        const CompiledKernel kernel = compile(plans.plans.front());
+        const DeviceBuffer workspace(std::max<std::size_t>(16, kernel.workspace_bytes()));
+        fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
+        kernel.launch(nullptr, pointers, workspace.data());
+        synchronize(Stream(nullptr));
+        copy_to_host(o.data(), tensors[3].address(), o.size() * 2);
+        copy_to_host(log_sums.data(), tensors[4].address(), log_sums.size() * 4);
+        expect_softmax(p, exact, o, log_sums);
+    }
 }
 
 }  // namespace

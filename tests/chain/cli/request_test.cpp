@@ -64,7 +64,7 @@ TEST(ChainRequests, WhatFitsNowhereIsTenAndADocument) {
 TEST(ChainRequests, DocumentsFollowTheirSchemas) {
     for (const char* machine : {"h200-sxm", "a40", "b200", "v100-sxm2"})
         for (const char* act : {"gelu", "swiglu"}) {
-            const Outcome plan = run({"plan", "chain", "--machine", machine, "--m", "3000", "--d", "128", "--ff", "520", "--act", act, "--residual", "--json"});
+            const Outcome plan = run({"plan", "chain", "--machine", machine, "--m", "3000", "--d", "128", "--ff", "520", "--act", act, "--residual", "--type", "fp16", "--json"});
             EXPECT_EQ(plan.code, 0) << plan.err;
             const auto document = nlohmann::json::parse(plan.out);
             EXPECT_EQ(JsonSchema("plan-1.json").faults(document), "") << machine;

@@ -41,7 +41,7 @@ class FuseTrial {
             put(others_[i], bytes);
         }
     }
-    /// On random ones, in the special case with what is not finite and near the types' ends in some rows.
+    /// On random ones, in the special case with what is not finite and near the types' ends in some rows, in the shifted one around a large mean.
     FuseTrial(ExpressionGraph problem, std::uint64_t seed, std::int64_t shift = 0,
               VerifyCase which = VerifyCase::random)
         : FuseTrial(shift, std::move(problem)) {
@@ -54,6 +54,7 @@ class FuseTrial {
     }
 
     const ExpressionGraph& problem() const { return problem_; }
+    bool has(VerifyCase which) const { return std::ranges::count(reference_.cases(), which) > 0; }
 
     /// Where values are given of which the reference cannot bound the result.
     void allow_undecided(double share) { limit_.share = share; }
@@ -220,6 +221,8 @@ class FuseTest : public DeviceTest {
         EXPECT_FALSE(plans.empty()) << text << " of " << tensors[0] << " has no plan";
         if (plans.empty()) return 0;
         FuseTrial trial(p, 11);
+        std::optional<FuseTrial> shifted;
+        if (trial.has(VerifyCase::shifted)) shifted.emplace(p, 12, 0, VerifyCase::shifted);
         int found = 0;
         for (const FusePlan& plan : plans) {
             const FuseConfig& c = plan.config;
@@ -229,6 +232,7 @@ class FuseTest : public DeviceTest {
                     tensors[0], c.cluster, reduce_scope_of(c), c.threads_per_row, c.vectors_per_thread,
                     c.stages, c.early_weights ? ", weights kept" : "");
             for (int i = 0; i < times; ++i) trial.expect_right(plan);
+            if (shifted) shifted->expect_right(plan);
             found += wanted && wanted(c);
         }
         return found;

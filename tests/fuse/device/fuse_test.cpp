@@ -1,10 +1,15 @@
 // Fused kernels on a GPU: every function and form against fp64 on odd shapes, the edges of IEEE, dropout's
 // mask, misaligned tensors, every launch that the plan offers; a few hundred random expressions.
+#include <bit>
 #include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
 
 #include "rooftile/expression/random.hpp"
 #include "rooftile/fuse/device/measure.hpp"
 #include "tests/fuse/device/fixture.hpp"
+#include "tests/fuse/shifted_rows.hpp"
 
 namespace rooftile {
 namespace {
@@ -260,6 +265,109 @@ TEST_F(FuseTest, RowsOfLargeMean) {
     const std::vector<FusePlan> plans = plans_of(p, {.top = 16});
     EXPECT_GE(plans.size(), 2u);
     for (const FusePlan& plan : plans) trial.expect_right(plan);
+}
+
+/// Errors of y against `exact` in a row.
+double worst_error(std::span<const float> y, const std::function<double(std::size_t)>& exact) {
+    double most = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) most = std::max(most, std::fabs(double(y[i]) - exact(i)));
+    return most;
+}
+
+// Of rows of mean 1 to 10^5 and spread 0 to 1 layer norm errs at most twice as much as PyTorch's, and a mean that is subtracted again by half a
+// unit in its last place, however rows are stored.
+TEST_F(FuseTest, RowsFarFromZeroAsPyTorch) {
+    std::mt19937_64 random(fresh_seed());
+    constexpr double epsilon = 1e-5;
+    for (const RowStorage row_storage : {RowStorage::registers, RowStorage::shared, RowStorage::reload, RowStorage::pipelined})
+        for (int i = 0; i < 6; ++i) {
+            const bool is_long = row_storage == RowStorage::pipelined || (row_storage == RowStorage::reload && i % 2);
+            const double least = is_long ? 15 : 1, most = row_storage == RowStorage::shared ? 6 : is_long ? 18 : 13;
+            const auto columns = std::size_t(std::exp2(least + (most - least) * std::uniform_real_distribution<double>()(random)));
+            constexpr std::size_t rows = 24;
+            const std::string tensor = fmt::format("x:fp32[{},{}]", rows, columns);
+            std::vector<float> x;
+            for (std::size_t row = 0; row < rows; ++row) {
+                const std::vector<float> drawn = shifted_row(random, columns);
+                x.insert(x.end(), drawn.begin(), drawn.end());
+            }
+            const std::vector<double> values(x.begin(), x.end());
+            for (const bool norm : {true, false}) {
+                const ExpressionGraph p = made(norm ? "y = layernorm(x)" : "y = x - mean(x)", {tensor});
+                const FuseTrial trial(p, FuseTrial::Values{values});
+                for (const FusePlan& plan : plans_of(p, {.row_storage = row_storage, .top = 3})) {
+                    SCOPED_TRACE(fmt::format("{} of {}, {} of {} x {}", p.text, tensor, name_of(plan.config.row_storage),
+                                             plan.config.threads_per_row, plan.config.cluster));
+                    const std::vector<char> bytes = trial.run(plan).at(0);
+                    std::vector<float> y(rows * columns);
+                    std::memcpy(y.data(), bytes.data(), bytes.size());
+                    for (std::size_t row = 0; row < rows; ++row) {
+                        const std::span own(x.data() + row * columns, columns);
+                        const ExactMoments exact = exact_moments(own);
+                        const double scale = norm ? 1 / std::sqrt(exact.variance + epsilon) : 1;
+                        const auto of = [&](std::size_t i) { return (double(own[i]) - exact.mean) * scale; };
+                        const double got = worst_error({y.data() + row * columns, columns}, of);
+                        double greatest = 0;
+                        for (std::size_t k = 0; k < columns; ++k) greatest = std::max(greatest, std::fabs(of(k)));
+                        const double allowed = norm ? 2 * torch_layernorm_error(own, epsilon) : 0.75 * fp32_ulp(exact.mean);
+                        EXPECT_LE(got, allowed + 3 * fp32_ulp(greatest)) << "row " << row << " of " << exact.mean << " +- " << std::sqrt(exact.variance);
+                    }
+                }
+            }
+        }
+}
+
+// Every function over every exponent of its arguments: in fp32 10^-4 of a result that is a normal number, in 16 bits one unit beyond rounding.
+TEST_F(FuseTest, FunctionsAreRightOverAllExponents) {
+    const std::pair<const char*, bool> functions[] = {  // and whether of numbers above 0 alone
+        {"exp(x)", false}, {"tanh(x)", false}, {"erf(x)", false}, {"sigmoid(x)", false}, {"silu(x)", false}, {"gelu(x)", false},
+        {"gelu_tanh(x)", false}, {"softplus(x)", false}, {"relu(x)", false}, {"x**2", false}, {"x**3", false}, {"x**-1", false}, {"x**-2", false},
+        {"1/x", false}, {"x / 3.0", false}, {"log(x)", true}, {"sqrt(x)", true}, {"rsqrt(x)", true}, {"x**0.5", true}, {"x**-0.5", true},
+        {"x**1.7", true}, {"x**-0.3", true}};
+    for (const Element element : {Element::fp32, Element::bf16, Element::fp16}) {
+        std::vector<double> all;
+        // Of fp32 64 numbers of each exponent, else every one.
+        const std::uint64_t step = element == Element::fp32 ? 0x1ffff : 0x10000;
+        for (std::uint64_t bits = 0; bits <= 0xffffffffu; bits += step) {
+            const double x = element == Element::fp16 ? value_of_bits(unsigned(bits >> 16), Type::fp16) : double(std::bit_cast<float>(std::uint32_t(bits)));
+            if (std::isfinite(x)) all.push_back(x);
+        }
+        for (const auto& [function, above] : functions) {
+            std::vector<double> x = all;
+            if (above) std::erase_if(x, [](double v) { return v <= 0; });
+            const std::string tensor = fmt::format("x:{}[{}]", name_of(element), x.size());
+            const ExpressionGraph p = made(fmt::format("y = {}", function), {tensor});
+            const std::vector<double> inputs[] = {x};
+            const BoundedTensor exact = evaluate(p, inputs)[0];
+            const FuseTrial trial(p, FuseTrial::Values{x});
+            const std::vector<char> bytes = trial.run(plans_of(p, {.top = 1}).at(0)).at(0);
+            const std::vector<double> y = values_of_elements(bytes.data(), std::int64_t(x.size()), element);
+            int told = 0;
+            for (std::size_t i = 0; i < x.size() && told < 3; ++i) {
+                const double e = exact[i].value;
+                if (!std::isfinite(e) || !std::isfinite(rounded_to(e, element))) continue;
+                if (element == Element::fp32 && std::fabs(e) < 0x1p-126) continue;
+                const double allowed = element == Element::fp32 ? 1e-4 * std::fabs(e) : 1.5 * ulp_of(e, element);
+                if (std::fabs(y[i] - e) <= allowed) continue;
+                ++told;
+                ADD_FAILURE() << function << " in " << name_of(element) << " of " << x[i] << ": " << y[i] << ", not " << e;
+            }
+        }
+    }
+}
+
+// What PyTorch writes out by hand: 1 + tanh(u) is as small as tanh in bf16 is off by.
+TEST_F(FuseTest, GeluByHandIsRightWhereItCancels) {
+    std::vector<double> x;
+    for (double v = -3.5; v < 4; v += 1.0 / 64) x.push_back(v);
+    const ExpressionGraph p = made("y = 0.5 * x * (1 + tanh(0.79788456 * (x + 0.044715 * x**3)))", {fmt::format("x:bf16[{}]", x.size())});
+    const FuseTrial trial(p, FuseTrial::Values{x});
+    const std::vector<char> bytes = trial.run(plans_of(p, {.top = 1}).at(0)).at(0);
+    const std::vector<double> y = values_of_elements(bytes.data(), std::int64_t(x.size()), Element::bf16);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const double v = rounded_to(x[i], Element::bf16), exact = 0.5 * v * (1 + std::tanh(0.79788456 * (v + 0.044715 * v * v * v)));
+        EXPECT_LE(std::fabs(y[i] - exact), 1.5 * ulp_of(exact, Element::bf16)) << v;
+    }
 }
 
 // Of one value a row, before and behind its reduction, beside rows, of some rows again and again, and of all: each by its own

@@ -24,6 +24,8 @@ TEST_F(WrongOnPurpose, FuseLastCtaSkipped) { caught(fuse_mutants::last_cta_skipp
 TEST_F(WrongOnPurpose, FuseLastCtaOfTheGridSkipped) {
     caught(fuse_mutants::last_cta_of_the_grid_skipped(), By::random);
 }
+TEST_F(WrongOnPurpose, FuseNaiveVariance) { caught(fuse_mutants::naive_variance(), By::shifted); }
+TEST_F(WrongOnPurpose, FuseMeanLeftNear) { caught(fuse_mutants::mean_left_near(), By::shifted); }
 TEST_F(WrongOnPurpose, FuseLastPartSkipped) { caught(fuse_mutants::last_part_skipped(), By::random); }
 TEST_F(WrongOnPurpose, FuseLastRowsSkipped) { caught(fuse_mutants::last_rows_skipped(), By::random); }
 TEST_F(WrongOnPurpose, FuseSplitTakenTwice) { caught(fuse_mutants::split_taken_twice(), By::random); }

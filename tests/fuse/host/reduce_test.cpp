@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "rooftile/expression/expression.hpp"
 
 #include "tests/fuse/host/lanes.hpp"
+#include "tests/fuse/shifted_rows.hpp"
 
 #include "kernels/fuse/reduce.cuh"
 
@@ -228,6 +230,79 @@ TEST(FuseMoments, PlainOnesAreRightOrCancelled) {
         const float x[4] = {1, 2, odd, 3};
         run.add(x, 0);
         EXPECT_TRUE(run.moments(4).cancelled());
+    }
+}
+
+/// A row's accumulator as kernels add it up: `threads` go over every so many vectors, then merge in halves. What a row ends within is filled with
+/// what adds nothing.
+template <class A>
+A added_up(std::span<const float> row, std::size_t threads) {
+    std::vector<A> parts(threads);
+    for (std::size_t first = 0; first < row.size(); first += vector_width) {
+        float v[vector_width];
+        for (std::size_t k = 0; k < vector_width; ++k) v[k] = first + k < row.size() ? row[first + k] : 0;
+        parts[first / vector_width % threads].add(v, 0);
+    }
+    for (std::size_t half = threads / 2; half > 0; half /= 2)
+        for (std::size_t i = 0; i < half; ++i) parts[i].merge(parts[i + half]);
+    return parts[0];
+}
+
+constexpr std::size_t drawn_threads[] = {1, 8, 32, 256, 1024};
+
+// A mean that is subtracted again: half a unit in the last place, and of a row of one value none.
+TEST(FuseMeans, AreRoundedOnce) {
+    std::mt19937_64 random(11);
+    for (int i = 0; i < 600; ++i) {
+        const auto columns = std::size_t(std::exp2(1 + 14 * std::uniform_real_distribution<double>()(random)));
+        const std::vector<float> row = shifted_row(random, columns);
+        const ExactMoments exact = exact_moments(row);
+        const auto n = double(columns);
+        const fuse::SumAndRest sum = added_up<fuse::SumAndRest>(row, drawn_threads[random() % 5]);
+        const float mean = fuse::mean_of(sum, float(n), float(n - double(float(n))), float(1 / n));
+        EXPECT_LE(std::fabs(double(mean) - exact.mean), 0.51 * fp32_ulp(exact.mean)) << columns << " of " << exact.mean;
+        if (exact.variance == 0) { EXPECT_EQ(mean, row[0]); }
+    }
+    for (const float odd : {float(infinity), float(-infinity), std::nanf("")}) {
+        std::vector<float> row(100, 1.0f);
+        row[37] = odd;
+        const float mean = fuse::mean_of(added_up<fuse::SumAndRest>(row, 8), 100, 0, 0.01f);
+        EXPECT_TRUE(std::isnan(odd) ? std::isnan(mean) : mean == odd) << odd;
+    }
+}
+
+// Layer norm of rows that are held, whose second round has the differences from what the first gave; and of rows that are read once, around
+// a thread's first value.
+TEST(FuseMoments, NormsRowsFarFromZeroAsPyTorch) {
+    constexpr double epsilon = 1e-5;
+    std::mt19937_64 random(12);
+    for (int i = 0; i < 600; ++i) {
+        const auto columns = std::size_t(std::exp2(1 + 14 * std::uniform_real_distribution<double>()(random)));
+        const std::vector<float> row = shifted_row(random, columns);
+        const ExactMoments exact = exact_moments(row);
+        std::size_t threads = 8;  // each holds 64 elements at most
+        while (64 * threads < columns) threads *= 2;
+        const float sum = added_up<fuse::Sum>(row, threads).total, near = sum * ptx::reciprocal_approx(float(columns));
+        std::vector<float> differences;
+        for (const float x : row) differences.push_back(x - near);
+        const auto apart = added_up<fuse::Differences>(differences, threads);
+        fuse::RunningMoments run;
+        for (const float x : row) {
+            const float one[1] = {x};
+            run.add(one, 0);
+        }
+        const double allowed = 2 * torch_layernorm_error(row, epsilon);
+        const fuse::Moments all[] = {apart.moments(float(columns), near), run.moments(float(columns))};
+        for (int form = 0; form < (columns <= 256 ? 2 : 1); ++form) {  // planners keep to it: RowsText::few_elements()
+            const fuse::Moments& m = all[form];
+            const float scale = expression::inverse_root(m.deviations * float(1 / double(columns)) + float(epsilon));
+            for (const float x : row) {
+                const double y = (double(x) - exact.mean) / std::sqrt(exact.variance + epsilon);
+                const double got = double((x - m.mean) * scale);
+                ASSERT_LE(std::fabs(got - y), allowed + fp32_ulp(y) + 4 * 6e-8 * std::fabs(y))
+                    << "form " << form << ", " << columns << " of " << exact.mean << " +- " << std::sqrt(exact.variance);
+            }
+        }
     }
 }
 

@@ -277,6 +277,37 @@ TEST_P(KernelLaunchTest, AScheduleFromATableIsReadyOnceItsShapeIsLoaded) {
     }
 }
 
+// Its code and its table are gone with it, unless the graph keeps them; other code and memory then takes their place.
+TEST_P(KernelLaunchTest, AGraphKeepsTheKernelThatItLaunches) {
+    for (const std::optional<Order>& order : {std::optional<Order>(), std::optional(Order::hilbert)}) {
+        GemmRequest fixed = request();
+        if (order) fixed.order = *order, fixed.tile_m = fixed.tile_n = 64, fixed.cluster_m = fixed.cluster_n = 1;
+        std::optional<Kernel> kernel = kernel_for(gemm_problem(640, 1000, 16), fixed);
+        kernel->load();
+        StreamOwner stream;
+        SmallGemm gemm(shape_of(kernel->plan().problem), 6);
+        EXPECT_EQ(gemm.wrong(stream,
+                             [&](auto a, auto b, auto c) {
+                                 begin_capture(stream);
+                                 for (int i = 0; i < 3; ++i) kernel->launch(stream, a, b, c);
+                                 const Graph graph = end_capture(stream);
+                                 EXPECT_EQ(graph.nodes(), 3u);
+                                 kernel.reset();
+                                 std::vector<Module> others;
+                                 std::vector<DeviceBuffer> memory;
+                                 for (int i = 0; i < 8; ++i) {
+                                     others.push_back(small_module());
+                                     others.back().function("add");
+                                     fill_bytes(memory.emplace_back(1 << 16).address(), 0xff, 1 << 16, stream);
+                                 }
+                                 graph.launch(stream);
+                                 synchronize(stream);
+                             }),
+                  0);
+    }
+    destroy_what_graphs_let_go();
+}
+
 TEST_P(KernelLaunchTest, ThreadsShareOneKernel) {
     Kernel kernel = kernel_for(300, 264, 16);  // loaded by whichever thread comes first
     std::vector<std::int64_t> wrong(4, -1);
