@@ -86,12 +86,20 @@ QueueTimes queue_times(const ChainHardware& hw, const ChainProblem& p, const Cha
     return t;
 }
 
+QueueRun queue_run(const ChainHardware& hw, const ChainProblem& p, const ChainConfig& config, const ProductTime& first, const ProductTime& second) {
+    const ChainProduct &a = config.products[0], &b = config.products[1];
+    return run_queue(a, b, queue_order(a, b, chunks_of(config)), config.room_chunks, queue_times(hw, p, config, first, second), a.clusters);
+}
+
 ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& p, const ChainConfig& config, const ProductTime& first, const ProductTime& second,
                           const ChainTraffic& traffic) {
+    return persistent_time(hw, p, config, first, second, traffic, queue_run(hw, p, config, first, second));
+}
+
+ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& p, const ChainConfig& config, const ProductTime& first, const ProductTime& second,
+                          const ChainTraffic& traffic, const QueueRun& run) {
     ChainTime t;
-    const ChainProduct &a = config.products[0], &b = config.products[1];
     const double launch = max_known(hw.launch_seconds, 0);
-    const QueueRun run = run_queue(a, b, queue_order(a, b, chunks_of(config)), config.room_chunks, queue_times(hw, p, config, first, second), a.clusters);
     const double dram = dram_seconds(hw, double(traffic.dram_bytes()));
     double seconds = dram;
     if (config.chunk_rows >= p.m) {
