@@ -91,7 +91,7 @@ int plan_for_range(const Operation& operation, const Given& given, const FieldRa
         const Waiting waiting;
         return kernels_for_range(operation, target.machine, given, range);
     }();
-    if (!target.note.empty()) plans.notes.push_back(target.note);
+    if (format != Format::text && !target.note.empty()) plans.notes.push_back(target.note);
     if (format == Format::text)
         write_result(range_text(context, plans, terminal_for(output)), output);
     else

@@ -453,6 +453,7 @@ class Search {
                 set_.notes.push_back(fmt::format("L2 is followed for {} of {}'s {}; DRAM traffic grows from there as a straight line", part.followed, part.extent, part.whole));
                 break;
             }
+        if (request_.coarse) set_.notes.push_back("as one of many, L2 is followed for a small part of each: DRAM traffic may err by some percent");
         if (set_.plans.empty()) set_.refusal = Refusal{reason_, refusal_, std::nullopt, std::nullopt};
     }
 
