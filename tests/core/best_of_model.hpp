@@ -66,6 +66,7 @@ struct BestOfModel {
     struct Planned {
         double us = NAN;
         std::string label{};
+        bool buildable = false;
     };
     Planned planned(const Drawn& d, const std::string& key = {}, const std::string& value = {}) const {
         Given given(Given::Named::by_key);
@@ -73,7 +74,7 @@ struct BestOfModel {
         try {
             const PlanSet set = op.derive(d.machine, d.problem, op.request(given, {}));
             if (set.plans.empty()) return {};
-            return {set.plans.front().time_us.value_or(NAN), op.label(set.plans.front())};
+            return {set.plans.front().time_us.value_or(NAN), op.label(set.plans.front()), set.plans.front().buildable};
         } catch (const RequestError&) { return {}; }
     }
 
@@ -89,7 +90,7 @@ struct BestOfModel {
             if (std::isnan(free.us)) continue;
             for (const auto& [key, value] : drawn_values) {
                 const Planned fixed = planned(d, key, value);
-                if (std::isnan(fixed.us)) continue;
+                if (std::isnan(fixed.us) || (free.buildable && !fixed.buildable)) continue;  // what nobody can build need not come first
                 ++compared[key], ++all;
                 EXPECT_GE(fixed.us, free.us * slack) << d.text() << ", " << key << " = " << value << ": " << fixed.label
                                                      << " instead of " << free.label;
