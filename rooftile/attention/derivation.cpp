@@ -98,8 +98,10 @@ class Writer {
                        {of("rows", double(p_.query_rows()), "rows", "the problem"), of("sequences", double(p_.batch), "sequences", "the problem")},
                        double(most_tiles(p_, c_.tile_q)) / double(p_.heads), "places",
                        "whatever the lengths are that stand on the device: which sequence a place is of is looked up there, and one without rows left is passed over");
-        steps_.add("section_heads", "heads whose K and V fill half of L2's partition, no fewer than give each SM a tile",
-                   {steps_.fact("l2.size"), steps_.fact("sm.count"),
+        const std::int64_t usual = section_heads(hw_, p_, c_.tile_q);
+        steps_.add("section_heads", c_.section_heads == usual ? "heads whose K and V fill half of L2's partition, no fewer than give each SM a tile"
+                                                              : "heads whose tiles end soonest, of 1 to all",
+                   {steps_.fact("l2.size"), steps_.fact("sm.count"), ours("half of L2", double(usual), "heads"),
                     of("heads", double(p_.heads_of_all()), "heads", "the problem, all batches")},
                    double(c_.section_heads), "heads",
                    p_.mask == AttentionMask::none
@@ -126,7 +128,7 @@ class Writer {
                                           number_text(1 + p_.score->cost.issue), printable(p_.score->expression))
                             : "two multiply-adds, one maximum, one exponential a score; a conversion of two");
         steps_.add("shared_cycles", "(copies + operands of products) / shared.bandwidth, of a block",
-                   {steps_.fact("shared.bandwidth")}, t_.block.shared, "clk",
+                   {steps_.fact("shared.bandwidth"), ours("one product after the other", t_.block.products, "clk")}, t_.block.shared, "clk",
                    "P is an operand from registers: it never goes through shared memory");
     }
 

@@ -207,7 +207,7 @@ class Search {
         Cut* const fastest = &*std::ranges::min_element(cuts, {}, &Cut::seconds);
         Cut* chosen = fastest;
         for (Cut& cut : cuts)
-            if (cut.seconds < fastest->seconds * (1 + models_error) && 2 * moved(cut) < moved(*fastest) && moved(cut) < moved(*chosen)) chosen = &cut;
+            if (cut.seconds < fastest->seconds * (1 + apart) && 2 * moved(cut) < moved(*fastest) && moved(cut) < moved(*chosen)) chosen = &cut;
         const Plan &first = *chosen->parts->first.plan, &second = *chosen->parts->second.plan;
         const OneKernel kernel = first.operation->one_kernel(*machine_, first, second, chunks_of(chosen->plan.config));
         chosen->plan.workspace_bytes = kernel.workspace_bytes, chosen->plan.threads = kernel.threads, chosen->plan.shared_bytes = kernel.shared_bytes;
@@ -428,7 +428,7 @@ class Search {
     }
 
     // A form that nobody can build yet must be ahead by more than the model errs.
-    static constexpr double models_error = 0.05, apart = 0.005;
+    static constexpr double models_error = 0.05, apart = 0.002;
     static double counted(const Plan& plan) { return *plan.time_us * (plan.buildable ? 1 : 1 + models_error); }
 
     void rank() {
