@@ -61,6 +61,7 @@ AttentionPlan plan_of(const std::shared_ptr<const Machine>& machine, const Atten
     plan.arch = machine->arch;
     plan.problem = p;
     plan.config = c;
+    plan.held_back = t.held_back;
     plan.why_not = obstacle(*machine, p, c);
     plan.buildable = plan.why_not.empty();
     plan.unknown = unknown;
@@ -133,6 +134,23 @@ std::vector<Candidate> fastest_of(const AttentionHardware& hw, const AttentionPr
     return best;
 }
 
+/// What a rule speaks of and a request fixes: none sooner than the best that the search takes where it is free.
+void hold_back(const std::shared_ptr<const Machine>& machine, const AttentionHardware& hw, const AttentionProblem& p, const AttentionRequest& request,
+               std::vector<Candidate>& candidates) {
+    const bool fixes = request.tile_q || request.tile_kv || request.stages || request.consumer_warpgroups || request.schedule;
+    const auto behind_a_rule = [&](const Candidate& c) { return rule_of(hw, p, c.config) != nullptr; };
+    if (request.exhaustive || !fixes || std::ranges::none_of(candidates, behind_a_rule)) return;
+    const auto open = derive(machine, p, {.top = 1});
+    const auto* plans = std::get_if<AttentionPlans>(&open);
+    if (!plans) return;
+    const double least = known_or(plans->plans.front().prediction.time_us.value_or(0), 0) * 1e-6;
+    for (Candidate& c : candidates)
+        if (behind_a_rule(c) && c.time.seconds < least) {
+            c.time.held_back = least / c.time.seconds;
+            c.time.seconds = least;
+        }
+}
+
 }  // namespace
 
 std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const Machine> machine,
@@ -189,6 +207,7 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
         return none;
     }
     plans.rejected.add(Reason::dominated, std::int64_t(open.size() - candidates.size()));
+    hold_back(machine, hw, problem, request, candidates);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
         plans.plans.push_back(plan_of(machine, hw, problem, candidates[i], plans.unknown));
         plans.plans.back().rank = int(i + 1);

@@ -44,6 +44,7 @@ struct AttentionTime {
     double cycles = 0;     ///< of the SM that ends last
     double balance = 0;    ///< mean over SMs of what they do, of that
     double clock_hz = 0, seconds = 0;
+    double held_back = 1;  ///< of seconds, in the model's own: of what a rule leaves out and a request fixes
     Bound bound = Bound::tensor;
 };
 
