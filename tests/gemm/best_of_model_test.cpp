@@ -1,10 +1,12 @@
-// Plan 1 is the fastest of its own model: no value that a request may fix makes the prediction faster. Over problems of every law.
+// Plan 1 is the fastest of its own model: no value that a request may fix makes the prediction faster, and what a
+// derivation says of an alternative is what a request for it gets. Over problems of every law.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <map>
+#include <regex>
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
@@ -140,6 +142,38 @@ TEST(BestOfItsModel, IsNoSlowerWhereRulesLeaveOutNothing) {
         if (std::isnan(free)) continue;
         EXPECT_LE(all, free * (1 + 1e-9)) << d.text();
     }
+}
+
+// "...; the best plan in tiles of 128x256x64 takes 12.34 us": four digits are said.
+TEST(BestOfItsModel, WhatIsSaidOfAnAlternativeIsWhatItTakes) {
+    Random random(470014);
+    std::map<std::string, int> compared;
+    for (int i = 0; i < 60; ++i) {
+        const Drawn d = drawn(random);
+        const Operation& op = gemm_operation();
+        const PlanSet set =
+            op.derive(d.machine, {&op, Own::of(d.problem)}, op.request(Given(Given::Named::by_key), {}));
+        if (set.plans.empty() || !set.plans.front().parts.empty()) continue;
+        const GemmConfig& c = set.plans.front().own.as<GemmPlan>().config;
+        for (const Step& step : set.plans.front().derivation) {
+            static const std::regex said(
+                "the (?:other way the )?best plan(?: in tiles of (\\d+x\\d+x\\d+)| with (\\w+) = (\\d+)|) "
+                "takes ([0-9.e+]+) us");
+            std::smatch match;
+            if (!std::regex_search(step.limit, match, said)) continue;
+            std::string key = "swap_ab", value = c.swap_ab ? "off" : "on";
+            if (match[1].matched) key = "tile", value = match[1];
+            else if (match[2].matched) key = match[2], value = match[3];
+            const double fixed = time_of(d, key, value);
+            EXPECT_NEAR(std::stod(match[4]) / fixed, 1, 6e-4)
+                << d.text() << " --" << key << " " << value << ": " << step.limit;
+            ++compared[key];
+        }
+    }
+    EXPECT_GT(compared["tile"], 40);
+    EXPECT_GT(compared["swap_ab"], 20);
+    EXPECT_GT(compared["split_k"], 20);
+    EXPECT_GT(compared["grid_split_k"], 0);
 }
 
 }  // namespace
