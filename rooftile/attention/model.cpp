@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "rooftile/attention/space.hpp"
@@ -213,10 +214,14 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
     return w;
 }
 
-AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) {
+namespace {
+
+/// All but the clock, with the SMs at `hw.clock_hz`.
+AttentionTime time_at(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c,
+                      const AttentionWork& work) {
     AttentionTime t;
     t.block = block_cycles(hw, p, c);
-    t.work = attention_work(hw, p, c);
+    t.work = work;
     const BlockCycles& b = t.block;
     double block = b.all;
     double masked = block_cycles(hw, p, c, true).all;
@@ -234,10 +239,27 @@ AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem
     const HeadBlocks head = head_blocks(p, c);
     t.cycles = last_to_end(hw, p, c, {block, masked, t.tile_turn}, head);
     t.balance = (t.work.blocks * block + t.work.masked_blocks * (masked - block) + t.work.tiles * t.tile_turn) / hw.sms / t.cycles;
-    t.clock_hz = clock_of(hw, t.work, t.cycles);
-    const double fill = 2 * hw.load_latency / t.clock_hz;
+    return t;
+}
+
+}  // namespace
+
+AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem& p,
+                             const AttentionConfig& c) {
+    const AttentionWork work = attention_work(hw, p, c);
+    // What is beyond the SMs takes its own time, so cycles depend on the clock, a little, and the clock on cycles.
+    double clock = known_or(hw.top_hz, hw.clock_hz);
+    AttentionTime t;
+    constexpr int enough = 8;
+    constexpr double close = 1e-5;
+    for (int i = 0; i < enough; ++i) {
+        t = time_at(at_clock(hw, clock), p, c, work);
+        t.clock_hz = clock_of(hw, work, t.cycles);
+        if (!(std::abs(t.clock_hz / std::exchange(clock, t.clock_hz) - 1) > close)) break;
+    }
+    const double fill = 2 * at_clock(hw, t.clock_hz).load_latency / t.clock_hz;
     const double on_chip = t.cycles / t.clock_hz, dram = t.work.dram_bytes / hw.dram_bandwidth;
-    t.bound = b.bound;
+    t.bound = t.block.bound;
     double longest = on_chip;
     if (dram > longest) longest = dram, t.bound = Bound::dram;
     // The same for all plans: unknown, it is left out, and named.
