@@ -26,6 +26,10 @@ std::string obstacle(const Machine& machine, const AttentionProblem& p, const At
     if (machine.arch != kernel_arch)
         return fmt::format("sm90_attention needs wgmma, TMA and setmaxnreg of sm_90; this machine is {}",
                            machine.arch.empty() ? "of no known architecture" : machine.arch);
+    for (const char* feature : {"wgmma", "tma", "setmaxnreg"})
+        if (machine.lacks(feature))
+            return fmt::format(
+                "sm90_attention needs wgmma, TMA and setmaxnreg of sm_90; this machine lacks {}", feature);
     const double tiles = double(most_tiles(p, c.tile_q));
     constexpr double max_tiles = 2147483647;
     if (tiles > max_tiles) return fmt::format("{:.0f} tiles are more than the kernel counts", tiles);

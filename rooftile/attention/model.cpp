@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "rooftile/attention/space.hpp"
@@ -246,12 +248,28 @@ AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem
 
 struct TimedAttention::Tiles {
     HeadBlocks head;
-    Ends ends;
+    std::optional<Ends> ends;
 };
 
-TimedAttention::TimedAttention(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) : hardware_(&hw), problem_(&p) {
-    begun_.block = block_cycles(hw, p, c);
+TimedAttention::TimedAttention(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) : hardware_(hw), problem_(&p) {
     begun_.work = attention_work(hw, p, c);
+    const HeadBlocks head = head_blocks(p, c);
+    // What is beyond the SMs takes its own time, so cycles depend on the clock, a little, and the clock on cycles.
+    double clock = known_or(hw.top_hz, hw.clock_hz);
+    constexpr int enough = 8;
+    constexpr double close = 1e-5;
+    for (int i = 0; i < enough; ++i) {
+        hardware_ = at_clock(hw, clock);
+        time_tiles(c, std::make_shared<Tiles>(Tiles{head, {}}));
+        const double found = clock_of(hw, begun_.work, tiles_->ends->least);
+        if (!(std::abs(found / std::exchange(clock, found) - 1) > close)) break;
+    }
+}
+
+void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<Tiles>& tiles) {
+    const AttentionHardware& hw = hardware_;
+    const AttentionProblem& p = *problem_;
+    begun_.block = block_cycles(hw, p, c);
     const BlockCycles& b = begun_.block;
     double block = b.all;
     double masked = block_cycles(hw, p, c, true).all;
@@ -267,14 +285,14 @@ TimedAttention::TimedAttention(const AttentionHardware& hw, const AttentionProbl
     const double store = max_known(max_known(outputs * element_bytes / hw.l2_port, outputs * instructions_of_output / hw.issue_lanes), 0);
     begun_.tile_turn = max_known(alone - block, 0) + store + max_known(hw.turn_cycles, 0);
     busy_ = begun_.work.blocks * block + begun_.work.masked_blocks * (masked - block) + begun_.work.tiles * begun_.tile_turn;
-    const HeadBlocks head = head_blocks(p, c);
-    tiles_ = std::make_shared<Tiles>(Tiles{head, Ends(hw, p, c, {block, masked, begun_.tile_turn}, head)});
+    tiles->ends.emplace(hw, p, c, TileCycles{block, masked, begun_.tile_turn}, tiles->head);
+    tiles_ = tiles;
 }
 
-AttentionTime TimedAttention::least() const { return with(tiles_->ends.least, double(problem_->compulsory_bytes())); }
+AttentionTime TimedAttention::least() const { return with(tiles_->ends->least, double(problem_->compulsory_bytes())); }
 
 AttentionTime TimedAttention::in_sections(std::int64_t heads) const {
-    return with(tiles_->ends.last(*hardware_, *problem_, heads), section_dram_bytes(*hardware_, *problem_, tiles_->head, heads));
+    return with(tiles_->ends->last(hardware_, *problem_, heads), section_dram_bytes(hardware_, *problem_, tiles_->head, heads));
 }
 
 std::int64_t TimedAttention::fastest_sections(std::int64_t usual) const {
@@ -289,13 +307,13 @@ std::int64_t TimedAttention::fastest_sections(std::int64_t usual) const {
     const auto open = [&] { return fastest > least_seconds * enough; };
     // Where tiles end together in any case bytes are all there is to sections, and more heads than share keys ask for no fewer.
     const AttentionProblem& p = *problem_;
-    const std::int64_t most = tiles_->ends.any ? std::min(p.heads / p.kv_heads, p.heads_of_all()) : p.heads_of_all();
+    const std::int64_t most = tiles_->ends->any ? std::min(p.heads / p.kv_heads, p.heads_of_all()) : p.heads_of_all();
     for (std::int64_t heads = most; heads >= 1 && open(); --heads) offer(heads);
     return best;
 }
 
 AttentionTime TimedAttention::with(double cycles, double dram_bytes) const {
-    const AttentionHardware& hw = *hardware_;
+    const AttentionHardware& hw = hardware_;
     AttentionTime t = begun_;
     t.cycles = cycles;
     t.work.dram_bytes = dram_bytes;

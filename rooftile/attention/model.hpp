@@ -66,13 +66,14 @@ class TimedAttention {
     std::int64_t fastest_sections(std::int64_t usual) const;
 
   private:
+    struct Tiles;
+    void time_tiles(const AttentionConfig& config, const std::shared_ptr<Tiles>& tiles);
     AttentionTime with(double cycles, double dram_bytes) const;
 
-    const AttentionHardware* hardware_;
+    AttentionHardware hardware_;  ///< in cycles of the clock that the tiles run at
     const AttentionProblem* problem_;
     AttentionTime begun_;  ///< what sections do not change
     double busy_ = 0;      ///< cycles of all tiles together
-    struct Tiles;
     std::shared_ptr<const Tiles> tiles_;
 };
 

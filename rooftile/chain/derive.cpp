@@ -326,6 +326,10 @@ class Search {
         if (machine_->arch != kernel_arch)
             why_not = fmt::format("sm90_chain needs wgmma, TMA and setmaxnreg of sm_90; this machine is {}",
                                   machine_->arch.empty() ? "of no known architecture" : machine_->arch);
+        for (const char* feature : {"wgmma", "tma", "setmaxnreg"})
+            if (why_not.empty() && machine_->lacks(feature))
+                why_not = fmt::format(
+                    "sm90_chain needs wgmma, TMA and setmaxnreg of sm_90; this machine lacks {}", feature);
         add(std::move(*best), why_not);
     }
 

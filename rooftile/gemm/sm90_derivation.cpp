@@ -32,7 +32,7 @@ double seconds_in_parts(const GemmContext& context, const Kept& kept, int parts,
         .seconds;
 }
 
-// The best other way to part K with this tile, in words.
+// The most promising other way to part K with this tile, and what the best plan takes that parts K so, in words.
 std::string other_parts(const GemmContext& context, const Kept& kept) {
     const int parts = kept.candidate.tile.split_k;
     int best = 0;
@@ -49,9 +49,10 @@ std::string other_parts(const GemmContext& context, const Kept& kept) {
             ? fmt::format("{} tiles for an unknown number of CTAs at once", kept.waves.tiles)
             : fmt::format("{} tiles for {:.0f} CTAs at once", kept.waves.tiles, kept.waves.slots);
     if (best == 0) return tiles + "; no other split fits this tile, or a number is unknown";
-    return fmt::format("{}; {} would take {:.4g} us", tiles,
-                       best == 1 ? std::string("K in one piece") : fmt::format("{} parts", best),
-                       seconds * 1e6);
+    const double takes = seconds_with(context, [&](GemmRequest& r) { r.split_k = best; });
+    if (std::isnan(takes))
+        return fmt::format("{}; no plan has split_k = {}, or its time is unknown", tiles, best);
+    return fmt::format("{}; the best plan with split_k = {} takes {:.4g} us", tiles, best, takes * 1e6);
 }
 
 // Where the search had a choice, or the request made it.
@@ -59,12 +60,15 @@ void pieces(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmTile& t = kept.candidate.tile;
     const bool idle = 2 * double(kept.waves.tiles) * t.split_k <= kept.waves.slots;
     if (t.grid_split_k == 1 && !idle && !context.request.grid_split_k) return;
-    const double whole = seconds_in_parts(context, kept, t.split_k, 1);
+    const double whole = t.grid_split_k == 1
+                             ? unknown_number
+                             : seconds_with(context, [](GemmRequest& r) { r.grid_split_k = 1; });
     std::vector<Input> inputs = split_inputs(context, kept);
     inputs.push_back(given("split_k", t.split_k, "", "an earlier step"));
-    std::string limit = t.grid_split_k == 1     ? "1: what an exchange through L2 costs is not saved"
-                        : std::isnan(whole) ? "K in one piece does not fit this tile, or a number is unknown"
-                                            : fmt::format("K in one piece would take {:.4g} us", whole * 1e6);
+    std::string limit = t.grid_split_k == 1 ? "1: what an exchange through L2 costs is not saved"
+                        : std::isnan(whole)
+                            ? "no plan has K in one piece, or its time is unknown"
+                            : fmt::format("the best plan with grid_split_k = 1 takes {:.4g} us", whole * 1e6);
     steps.add("grid_split_k",
               chosen(context.request.grid_split_k,
                      "pieces of K, each in split_k parts, that clusters sum and the last one adds up: the least predicted time of "
@@ -76,8 +80,8 @@ void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
     steps.add(
         "split_k",
         chosen(context.request.split_k,
-               "CTAs of a cluster that sum parts of K of one tile: the least predicted time of 1, 2, 3, 4, 6 "
-               "and 8   [M29, M39]"),
+               "CTAs of a cluster that sum parts of K of one tile: the least predicted time of 1 to 8   "
+               "[M29, M39]"),
         split_inputs(context, kept), kept.candidate.tile.split_k, "parts", other_parts(context, kept));
     pieces(context, kept, steps);
     if (kept.candidate.tile.split_k == 1) return;
@@ -90,22 +94,11 @@ void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
               fmt::format("at least {} stages hold them; {} are taken", f.stages_min, kept.stages));
 }
 
-// What the best plan takes that stands on the instruction the other way round, all else as requested; NaN where none fits.
-double seconds_other_way(const GemmContext& context, bool swap_ab) {
-    GemmRequest request = context.request;
-    request.swap_ab = !swap_ab;
-    request.top = 1;
-    request.simulate = false;
-    const auto outcome = derive(context.machine, context.problem, request);
-    const auto* plans = std::get_if<Plans>(&outcome);
-    return plans ? plans->plans.front().prediction.time_us.value_or(std::nan("")) * 1e-6 : std::nan("");
-}
-
 void swap(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
     const GemmTile& t = c.tile;
     const std::int64_t rows = kept.footprint.tiles.rows, more = rows * t.tile_m - context.problem.m;
-    const double other = seconds_other_way(context, c.swap_ab);
+    const double other = seconds_with(context, [&](GemmRequest& r) { r.swap_ab = !c.swap_ab; });
     std::string limit =
         fmt::format("{} row{} of tiles, {} rows more than C has", rows, rows == 1 ? "" : "s", more);
     limit += std::isnan(other) ? "; the other way no plan fits what is asked for, or its time is unknown"
@@ -132,12 +125,13 @@ void overlapped_epilogue(const GemmContext& context, const Kept& kept, Derivatio
             : fmt::format("{} + {} + {} {} {}", config.accumulator_registers(), config.kept_registers(),
                           config.working_registers(), fits ? "<=" : ">", f.consumer_registers);
     if (!bar && fits)
-        limit += f.overlapped_epilogue ? ": the matrix units do not wait for C" : ": it would fit";
+        limit += f.overlapped_epilogue ? ": the matrix units do not wait for C"
+                                       : ": it would fit, and is no faster";
     steps.add(
         "overlapped_epilogue",
         chosen(context.request.overlapped_epilogue,
                "1 where the sums, the last tile in C's type and the working registers fit a thread: C leaves "
-               "between the next tile's first products   [M12]"),
+               "between the next tile's first products, and is not predicted slower   [M12]"),
         {given("needed", need, "registers", "accumulators + tile in C's type + the rest"),
          given("setmaxnreg_consumer", f.consumer_registers, "registers", "an earlier step")},
         f.overlapped_epilogue, "", std::move(limit));
@@ -162,16 +156,16 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
     std::string limit = fmt::format("{}: {} columns of a swizzle span", f.epilogue_tile_n, narrow);
     if (wide > narrow)
         limit += fmt::format(", {} of an odd number of sectors{}", wide,
-                             f.epilogue_tile_n == wide ? ""
-                             : f.overlapped_epilogue   ? ": nobody waits for an overlapped epilogue"
+                             f.epilogue_tile_n == wide         ? ""
+                             : f.overlapped_epilogue           ? ": nobody waits for an overlapped epilogue"
                              : kept.candidate.tile.split_k > 1 ? ": not of sums of parts"
-                             : context.request.epilogue_tile_n    ? ""
-                               : config.result_bytes() > 2          ? ": not of fp32"
-                                                                : ": would cost a stage");
+                             : context.request.epilogue_tile_n ? ""
+                             : config.result_bytes() > 2       ? ": not of fp32"
+                                                               : ": would cost a stage, or is no faster");
     steps.add("epilogue_tile_n",
               chosen(context.request.epilogue_tile_n,
                      "columns of C a TMA store takes: the widest of whole sectors that costs no stage of the "
-                     "ring   [M13]"),
+                     "ring, unless another is predicted faster   [M13]"),
               {given("share_n", share, "columns", config.pairs ? "tile_n / 2 / split_k" : "tile_n / split_k"),
                given("stages", kept.stages, "", "an earlier step")},
               f.epilogue_tile_n, "columns", std::move(limit));
