@@ -74,11 +74,13 @@ TextTable numbers_of(const FormulaPage& page, std::string_view blank, const Meas
 
 constexpr std::string_view numbers_title = "Numbers of the machine";
 constexpr std::string_view numbers_meaning =
-    "`rooftile machine show` has those of a shipped machine, `rooftile machine probe` measures those with a probe's name on the GPU at hand. "
+    "`rooftile machine show` has those of a shipped machine, `rooftile machine probe` measures those with a probe's name on the GPU at "
+    "hand. "
     "What is unknown does not bind: leave it open, and what needs it.";
 
 std::string formula_text(const Formula& formula, int number, const Terminal& terminal) {
-    std::string out = fmt::format("\n{:>3}. {} = {}\n", number, terminal.paint(formula.quantity, Tone::strong), with_unit(blank, formula.unit));
+    std::string out = fmt::format("\n{:>3}. {} = "
+        "{}\n", number, terminal.paint(formula.quantity, Tone::strong), with_unit(blank, formula.unit));
     if (!formula.when.empty()) out += "     of: " + wrapped(formula.when, terminal.prose() - 9, 9) + "\n";
     out += "     " + wrapped(formula.text, terminal.prose() - 7, 7) + "\n";
     std::vector<Entry> inputs;
@@ -88,10 +90,12 @@ std::string formula_text(const Formula& formula, int number, const Terminal& ter
 }
 
 std::string formula_markdown(const Formula& formula, int number) {
-    std::string out = fmt::format("\n### {}. {} = {}\n\n`{}`\n", number, markdown_cell(title_of(formula)), with_unit("\\_\\_\\_\\_", formula.unit),
+    std::string out = fmt::format("\n### {}. {} = "
+        "{}\n\n`{}`\n", number, markdown_cell(title_of(formula)), with_unit("\\_\\_\\_\\_", formula.unit),
                                   formula.text);
     if (formula.symbols().empty()) return out;
-    TextTable table{.columns = {{"symbol", Table::Align::left}, {"value", Table::Align::left}, {"unit", Table::Align::left}, {"from", Table::Align::left}},
+    TextTable table{.columns = {{"symbol", Table::Align::left}, {"value", Table::Align::left}, {"unit", Table::Align::left},
+        {"from", Table::Align::left}},
                     .rows = {}};
     for (const Symbol& symbol : formula.symbols()) table.rows.push_back({std::string(symbol.name), "", unit_of(symbol), from_of(symbol)});
     return out + "\n" + markdown_table(table);
