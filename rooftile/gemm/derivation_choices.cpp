@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/apart.hpp"
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/operation.hpp"
 
 namespace rooftile {
 namespace {
@@ -29,9 +32,14 @@ const Kept* other_tile(const GemmContext& context, const Kept& kept) {
 void tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
     std::string limit = fmt::format("predicted {}", score_text(kept));
-    if (const Kept* runner_up = other_tile(context, kept))
-        limit += fmt::format("; {}x{} would take {}", runner_up->candidate.tile.tile_m,
-                             runner_up->candidate.tile.tile_n, score_text(*runner_up));
+    if (const Kept* runner_up = other_tile(context, kept)) {
+        const GemmTile& t = runner_up->candidate.tile;
+        const double other = seconds_with(
+            context, [&](GemmRequest& r) { r.tile_m = t.tile_m, r.tile_n = t.tile_n, r.tile_k = t.tile_k; });
+        limit +=
+            fmt::format("; the best plan in tiles of {}x{}x{} takes {}", t.tile_m, t.tile_n, t.tile_k,
+                        std::isnan(other) ? score_text(*runner_up) : fmt::format("{:.4g} us", other * 1e6));
+    }
     const std::vector<Input> inputs{given("m", double(context.problem.m), "", "problem"),
                                     given("n", double(context.problem.n), "", "problem"),
                                     given("wave efficiency", kept.waves.efficiency, "", "waves, above")};
@@ -110,6 +118,17 @@ void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
 }
 
 }  // namespace
+
+double seconds_with(const GemmContext& context, const std::function<void(GemmRequest&)>& change) {
+    GemmRequest request = context.request;
+    change(request);
+    request.top = 1;
+    try {
+        PlanSet set = gemm_plan_set(derive(context.machine, context.problem, request));
+        weigh_apart(set, context.machine, context.problem, request);
+        return set.plans.empty() ? unknown_number : set.plans.front().time_us.value_or(unknown_number) * 1e-6;
+    } catch (const RequestError&) { return unknown_number; }
+}
 
 GemmWords plain_words(const Footprint& f) {
     return {.tile_k = &gemm_formula::tile_k,

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <span>
 
 #include <fmt/core.h>
@@ -83,8 +84,9 @@ std::vector<std::string> unchecked_constraints(const GemmHardware& hw) {
 }
 
 std::variant<Plans, Infeasible> run(const Request& r, GemmContext context,
-                                    const std::vector<std::string>& unknown) {
-    SearchResult result = search(r.kernel, r.hw, r.problem, r.fixed);
+                                    const std::vector<std::string>& unknown,
+                                    double bound = std::numeric_limits<double>::infinity()) {
+    SearchResult result = search(r.kernel, r.hw, r.problem, r.fixed, bound);
     if (result.best.empty()) {
         const bool any = bool(result.last);
         Infeasible out =
@@ -256,7 +258,10 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
             const GemmHardware behind = with_operands(apart, problem, packed);
             if (cannot_win(behind, problem, out)) continue;
             const Request packs{machine, problem, request, behind, kernel};
-            add_plans(out, run(packs, {shared, problem, behind, instruction, &kernel, request, {}, packed}, unknown),
+            const double bound = *std::get<Plans>(out).plans.front().prediction.time_us * 1e-6;
+            add_plans(out,
+                      run(packs, {shared, problem, behind, instruction, &kernel, request, {}, packed},
+                          unknown, bound),
                       request.top);
         }
     }

@@ -36,6 +36,7 @@ struct GemmTile {
     int promoting_warpgroups = 0;
 
     int k_parts() const { return split_k * grid_split_k; }  ///< CTAs that sum parts of K of the same tile
+    friend bool operator==(const GemmTile&, const GemmTile&) = default;
 };
 
 /// The cluster tiles that each C of a batch is cut into; those at the edges may stand partly outside.

@@ -153,7 +153,7 @@ struct GemmRequest {
     std::optional<EvictFirst> evict_first{};  ///< of C: where C goes out by TMA
     int top = 8;                              ///< plans to keep
     bool buildable_only = false;              ///< leave out what no kernel can be compiled for yet
-    /// Choose the order of tiles of the best 16 by a simulated L2 (milliseconds), not by a formula (nothing).
+    /// Choose the order of tiles by a simulated L2 (milliseconds), not by a formula (nothing).
     bool simulate = true;
     bool exhaustive = false;  ///< search also what rules leave out (gemm/rules.hpp)
     std::optional<bool> pack_a{}, pack_b{};  ///< empty: where TMA cannot take the operand as it lies

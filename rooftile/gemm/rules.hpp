@@ -11,16 +11,12 @@ inline constexpr Rule parts_of_few_waves{"parts_of_few_waves",
                                          "K is split only where tiles fill fewer than four waves: with more "
                                          "the last wave costs less than an exchange of sums"};
 
-inline constexpr Rule tight_swapped_tiles{"tight_swapped_tiles",
-                                          "with A and B swapped tile_m is the least of its steps, 8, 16, 32 "
-                                          "or 64, that cuts M into so many rows of "
-                                          "tiles: more would only lie outside C"};
+inline constexpr Rule tight_swapped_tiles{
+    "tight_swapped_tiles",
+    "with A and B swapped tile_m is the least of its steps, the multiples of 8 up to "
+    "64, that cuts M into so many rows of "
+    "tiles: more would only lie outside C"};
 
-/// Of the orders of one plan. Each counts as dominated, as all orders do that are not a plan's.
-inline constexpr Rule simulated_orders{
-    "simulated_orders",
-    "of a plan's orders the four are simulated that move least by formula; of many tiles one"};
-
-inline constexpr const Rule* all[] = {&parts_of_few_waves, &tight_swapped_tiles, &simulated_orders};
+inline constexpr const Rule* all[] = {&parts_of_few_waves, &tight_swapped_tiles};
 
 }  // namespace rooftile::gemm_rules

@@ -34,7 +34,6 @@ void check(const GemmRequest& r) {
 
 InnerSpace inner_space(const GemmRequest& request) {
     InnerSpace inner;
-    inner.exhaustive = request.exhaustive;
     if (request.stages) inner.stages_low = inner.stages_high = *request.stages;
     if (request.order && *request.order != Order::grouped && *request.order != Order::serpentine) {
         inner.orders[inner.order_count++] = {*request.order, 1};
@@ -145,10 +144,15 @@ std::vector<Kept> BestList::sorted() const {
 
 namespace {
 
-// Schedule and warpgroups do not change a tile schedule.
-bool scheduled_alike(const GemmTile& x, const GemmTile& y) {
-    return x.tile_m == y.tile_m && x.tile_n == y.tile_n && x.split_k == y.split_k && x.grid_split_k == y.grid_split_k
-           && x.cluster_m == y.cluster_m && x.cluster_n == y.cluster_n && x.ctas_per_sm == y.ctas_per_sm;
+/// All that a tile schedule depends on.
+std::array<int, 8> schedule_key(const GemmTile& t) {
+    return {t.tile_m, t.tile_n, t.tile_k, t.cluster_m, t.cluster_n, t.split_k, t.grid_split_k, t.ctas_per_sm};
+}
+
+/// One candidate, or the same but for the way in which C leaves.
+bool stored_otherwise(const GemmCandidate& x, GemmCandidate y) {
+    y.overlapped_epilogue = x.overlapped_epilogue, y.epilogue_tile_n = x.epilogue_tile_n, y.seldom = x.seldom;
+    return x == y;
 }
 
 double score(const GemmTile& t, const GemmTime& time) {
@@ -159,7 +163,8 @@ double score(const GemmTile& t, const GemmTime& time) {
 
 }  // namespace
 
-GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request)
+GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+                       double bound)
     : hw_(hw),
       problem_(problem),
       floor_(hw, problem),
@@ -167,48 +172,69 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
       compulsory_(problem.compulsory_bytes().value),
       inner_(inner_space(request)),
       simulates_(request.simulate),
+      bound_(bound),
       top_(static_cast<std::size_t>(request.top)),
       times_known_(!std::isnan(hw.flops_per_cycle + hw.shared_bandwidth + hw.l2_share + hw.dram_latency
                                + hw.dram_bandwidth + hw.l2_bytes + hw.sms + hw.clock_hz)),
-      best_(simulates_ ? std::max(top_, std::size_t{simulated}) : top_, times_known_) {
+      best_(std::max(top_, std::size_t{ranked}), times_known_) {
     // Tiles of groups that share weights follow each other where formulas cannot tell orders apart: CTAs do not stay in step, and what
     // is read many tiles later has left L2 (docs/facts.md 262).
     const auto orders = inner_.orders.begin();
     if (problem.groups) std::stable_partition(orders, orders + inner_.order_count, [](const OrderChoice& o) { return o.order == Order::column; });
     const ScheduleTraffic any(hw, {.tile_m = 1, .tile_n = 1}, problem);
+    simulates_ = simulates_ && any.least_of_one() > hw.l2_bytes;  // else every order moves the least
     if (std::isnan(any.dram(inner_.orders[0].order, inner_.orders[0].group))) compulsory_ = unknown_number;
 }
 
 void GemmSearch::accept(const GemmCandidate& candidate, const Footprint& f) {
+    accepted_ = std::numeric_limits<double>::infinity();
+    consider(candidate, f, true);
+}
+
+void GemmSearch::accept_otherwise(const GemmCandidate& candidate, const Footprint& f) {
+    consider(candidate, f, false);
+}
+
+bool GemmSearch::may_store_otherwise(const GemmCandidate& candidate, const Footprint& f) {
+    const WorkOfParts work{f.k_steps, f.streamed, f.exchange, f.slots};
+    const int deepest = std::max(max_stages, inner_.stages_high);
+    return !(floor_.seconds(candidate.tile, f.tiles, f.step, work, deepest) > reach(candidate.tile, f.tiles));
+}
+
+void GemmSearch::consider(const GemmCandidate& candidate, const Footprint& f, bool counted) {
+    const auto reject = [&](const Constraint& constraint, std::int64_t stages) {
+        if (counted) result_.reject(constraint, candidate, stages * inner_.order_count);
+    };
     const int fits = f.stages_max(std::max(max_stages, inner_.stages_high));
     const int high = std::min(inner_.stages_high, fits);
     const std::int64_t too_many = std::max(0, inner_.stages_high - std::max(high, inner_.stages_low - 1));
     if (too_many > 0)
-        result_.reject(Constraint::at(Reason::shared, f.shared_bytes(std::max(inner_.stages_low, fits + 1)),
-                                      f.shared_limit, "{needed} B of shared memory > {available} B"),
-                       candidate, too_many * inner_.order_count);
+        reject(Constraint::at(Reason::shared, f.shared_bytes(std::max(inner_.stages_low, fits + 1)),
+                              f.shared_limit, "{needed} B of shared memory > {available} B"),
+               too_many);
     if (high < inner_.stages_low) return;
 
     const int need = f.stages_against_latency(hw_.dram_latency, candidate.tile.ctas_per_sm);
     const int room = std::max(inner_.stages_low, f.stages_min);
     if (const std::int64_t too_small = std::min(high + 1, room) - inner_.stages_low; too_small > 0)
-        result_.reject(
+        reject(
             Constraint::at(Reason::shared, f.stages_min, std::min(high, room - 1),
                            "{needed} stages hold the sums that parts of K exchange, {available} fit or were "
                            "asked for; take a smaller tile or more stages"),
-            candidate, too_small * inner_.order_count);
+            too_small);
     if (high < room) return;
     const int low = std::max(room, need);
     const std::int64_t too_few = std::min(high + 1, low) - room;
     if (too_few > 0)
-        result_.reject(
+        reject(
             Constraint::at(Reason::latency, need, std::min(high, low - 1),
                            "{needed} stages are needed to cover the latency, {available} fit or were asked "
                            "for; take a larger tile or more stages"),
-            candidate, too_few * inner_.order_count);
+            too_few);
     if (high < low) return;
+    if (counted) count_dominated(std::int64_t{high - low + 1} * inner_.order_count);
     // All stages that fit: what is above the least is slack for refresh and congestion [M14].
-    time(candidate, f, high, std::int64_t{high - low + 1} * inner_.order_count);
+    time(candidate, f, high, counted);
 }
 
 // Seconds that the tile's candidates may take. Sets the clock of floors to the highest that power allows to them,
@@ -220,7 +246,6 @@ double GemmSearch::reach(const GemmTile& t, const TileGrid& tiles) {
     if (!same) {
         tile_ = {t.tile_m, t.tile_n, t.warp_m, t.warp_n, gemm_energy(hw_, t, problem_, tiles, compulsory_),
                  0,        0};
-        orders_.clear();
     }
     if (tile_.reach != reach) {
         tile_.reach = reach;
@@ -228,12 +253,6 @@ double GemmSearch::reach(const GemmTile& t, const TileGrid& tiles) {
         floor_.run_at(tile_.clock);
     }
     return reach;
-}
-
-const ScoredOrder* GemmSearch::known_order(const GemmTile& t) const {
-    for (const auto& [tile, order] : orders_)
-        if (scheduled_alike(tile, t)) return &order;
-    return nullptr;
 }
 
 bool GemmSearch::beyond(const GemmTile& tile, const Footprint& least) {
@@ -252,75 +271,91 @@ void GemmSearch::rule_out(const GemmTile& tile, const Footprint& least, int stag
     });
 }
 
-void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int stages, std::int64_t choices) {
+const OrderFront& GemmSearch::orders(const GemmTile& tile, Effort effort) {
+    OrderFront& front = orders_[static_cast<int>(effort)][schedule_key(tile)];
+    if (front.empty()) front = fastest_orders(hw_, tile, problem_, inner_, effort);
+    return front;
+}
+
+void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int stages, bool counted) {
     const GemmTile& tile = candidate.tile;
     const double reach = this->reach(tile, f.tiles);
     const WorkOfParts work{f.k_steps, f.streamed, f.exchange, f.slots};
-    if (floor_.seconds(tile, f.tiles, f.step, work, stages) > reach) return count_dominated(choices);
-    const Waves wave_count = waves(hw_, tile, problem_);
-    GemmTimer timer(hw_, tile, problem_, f.step, wave_count, stages);
-    const ScoredOrder* tile_schedule = known_order(tile);
-    if (!tile_schedule) {
-        // An order may ask more of L2. Where CTAs share an SM that can even be the sooner: while one waits for it another
-        // changes its tile.
-        if (tile.ctas_per_sm == 1 && timer.at(tile_.clock, compulsory_).least * rounding > reach)
-            return count_dominated(choices);
-        tile_schedule =
-            &orders_.emplace_back(tile, order_by_formula(ScheduleTraffic(hw_, tile, problem_), inner_))
-                 .second;
-    }
-    const auto& [order, dram] = *tile_schedule;
-    GemmEnergy energy = tile_.energy;
-    energy.dram = hw_.dram_joules * dram;
-    const double joules = energy.sum();
-    ++timed_;
-    Footprint footprint = f;
-    footprint.take_order(order, hw_, tile, problem_);
-    timer.set_l2(footprint.step.l2);
-    const GemmTime time = power_.time(timer, joules, dram, reach);
-    if (time.least * rounding > reach) return count_dominated(choices);
-    const bool dropped = best_.offer({.candidate = candidate,
-                                      .footprint = footprint,
-                                      .time = time,
-                                      .waves = wave_count,
-                                      .order = order,
-                                      .stages = stages,
-                                      .dram = dram,
-                                      .score = score(tile, time)});
-    count_dominated(choices - 1 + (dropped ? 1 : 0));
+    if (floor_.seconds(tile, f.tiles, f.step, work, stages) > reach) return;
+    Kept kept{.candidate = candidate, .footprint = f, .waves = waves(hw_, tile, problem_), .stages = stages};
+    GemmTimer timer(hw_, tile, problem_, f.step, kept.waves, stages);
+    const double least = timer.at(tile_.clock, compulsory_).least * rounding;
+    if (least > reach) return;
+    timed_ += counted;
+    take_fastest_order(kept, timer, tile_.energy, reach);
+    if (kept.score * rounding > reach) return;
+    if (counted) accepted_ = kept.score;
+    else if (!(kept.score < accepted_ * (1 - near_tie / 2))) return;
+    open_.push_back({least, kept});
+    if (counted && !candidate.seldom && !best_.offer(kept)) count_dominated(-1);
 }
 
-void GemmSearch::simulate(BestList& best) const {
-    struct Simulated {
-        GemmTile tile;
-        std::optional<ScoredOrder> order;
-    };
-    std::vector<Simulated> schedules;
-    best.for_each([&](Kept& kept) {
-        const GemmTile& t = kept.candidate.tile;
-        auto tile_schedule = std::find_if(schedules.begin(), schedules.end(),
-                                          [&](const Simulated& w) { return scheduled_alike(w.tile, t); });
-        if (tile_schedule == schedules.end())
-            tile_schedule =
-                schedules.insert(tile_schedule, {t, order_by_simulation(hw_, t, problem_, inner_)});
-        if (!tile_schedule->order) return;
-        kept.order = tile_schedule->order->order, kept.dram = tile_schedule->order->dram;
-        kept.footprint.take_order(kept.order, hw_, t, problem_);
-    });
+void GemmSearch::take_fastest_order(Kept& kept, GemmTimer& timer, GemmEnergy energy, double reach) {
+    bool first = true;
+    for (const auto& [order, dram, l2] : orders(kept.candidate.tile, kept.effort)) {
+        energy.dram = hw_.dram_joules * dram;
+        timer.set_l2(l2);
+        const GemmTime time = power_.time(timer, energy.sum(), dram, reach);
+        const double score = rooftile::score(kept.candidate.tile, time);
+        if (!first && !(score < kept.score || (score == kept.score && dram < kept.dram))) continue;
+        first = false;
+        kept.time = time, kept.order = order, kept.dram = dram, kept.score = score;
+        kept.footprint.step.l2 = l2;
+    }
+}
+
+void GemmSearch::simulate(Kept& kept, Effort effort, double reach) {
+    GemmTimer timer(hw_, kept.candidate.tile, problem_, kept.footprint.step, kept.waves, kept.stages);
+    kept.effort = effort;
+    take_fastest_order(kept, timer, gemm_energy(hw_, kept.candidate.tile, problem_, kept.dram), reach);
+}
+
+std::optional<Kept> GemmSearch::fastest(double sooner) {
+    std::ranges::stable_sort(
+        open_, [](const Open& x, const Open& y) { return known_or(x.least, 0) < known_or(y.least, 0); });
+    std::optional<Kept> fastest;
+    for (auto& [least, kept] : open_) {
+        if (least > sooner) break;
+        const GemmTile& tile = kept.candidate.tile;
+        if (simulates_) {
+            const double joules = gemm_energy(hw_, tile, problem_, kept.footprint.tiles, compulsory_).sum();
+            GemmTimer timer(hw_, tile, problem_, kept.footprint.step, kept.waves, kept.stages);
+            timer.set_l2(l2_step_cycles(hw_, tile, problem_, kept.footprint.tiles));
+            if (timer.at(power_.clock(sooner, joules), compulsory_).least * rounding > sooner) continue;
+            simulate(kept, Effort::all, sooner);
+        }
+        if (!(kept.score < sooner) || (fastest && !BestList::better(kept, *fastest))) continue;
+        fastest = kept;
+        sooner = kept.score;
+    }
+    return fastest;
 }
 
 SearchResult GemmSearch::finish() {
-    if (!simulates_) {
-        result_.best = best_.sorted();
-        return std::move(result_);
-    }
-    simulate(best_);
+    std::vector<Kept> by_formula = best_.sorted();
+    constexpr double any = std::numeric_limits<double>::infinity();
+    if (simulates_)
+        for (Kept& kept : by_formula) simulate(kept, Effort::few, any);
+    // Only as many as are ranked whatever is asked for, so that plan 1 does not depend on it.
+    const auto end = by_formula.begin() + std::ptrdiff_t(std::min(by_formula.size(), std::size_t{ranked}));
+    std::optional<Kept> first;
+    if (const auto best = std::min_element(by_formula.begin(), end, BestList::better); best != end)
+        first = *best;
+    if (first && simulates_) simulate(*first, Effort::all, any);
+    if (const auto sooner = fastest(first ? std::min(bound_, first->score * (1 - near_tie)) : any))
+        first = sooner;
+    if (!first) return std::move(result_);
     BestList best(top_, times_known_);
-    for (Kept kept : best_.sorted()) {
-        kept.time = gemm_time_under_power(hw_, kept.candidate.tile, problem_, kept.footprint.step, kept.waves,
-                                          kept.dram, kept.stages, best.reach() * as_good);
-        kept.score = score(kept.candidate.tile, kept.time);
-        if (best.offer(kept)) count_dominated(1);
+    best.offer(*first), count_dominated(-1);
+    for (const Kept& kept : by_formula) {
+        const bool told_apart =
+            !stored_otherwise(kept.candidate, first->candidate) && !BestList::better(kept, *first);
+        if (!told_apart || best.offer(kept)) count_dominated(1);
     }
     result_.best = best.sorted();
     return std::move(result_);

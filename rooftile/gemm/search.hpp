@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ struct GemmCandidate {
     bool swap_ab = false;                       ///< the tile's columns stand on the instruction's m
     std::optional<bool> overlapped_epilogue{};  ///< empty: wherever it can
     int epilogue_tile_n = 0;                    ///< 0: the widest that takes no stage from the ring
+    bool seldom = false;                        ///< taken only where no other is nearly as fast
+    friend bool operator==(const GemmCandidate&, const GemmCandidate&) = default;
 };
 /// The order of candidates where nothing else tells them apart, whichever the search meets first.
 inline bool precedes(const GemmCandidate& x, const GemmCandidate& y) {
@@ -71,6 +74,7 @@ inline constexpr int min_stages = 2, max_stages = 32;
 struct OrderChoice {
     Order order;
     int group;
+    friend bool operator==(const OrderChoice&, const OrderChoice&) = default;
 };
 
 /// What a family says a candidate uses.
@@ -135,9 +139,31 @@ inline constexpr std::array<OrderChoice, 10> searched_orders{{{Order::row, 1},
                                                               {Order::grouped, 12},
                                                               {Order::grouped, 14},
                                                               {Order::grouped, 16}}};
+/// How the fastest order of a tile schedule is found: by closed form, among the few that move least by it, among all; the latter two by a
+/// simulated L2.
+enum class Effort { formula, few, all };
 struct ScoredOrder {
     OrderChoice order;
     double dram = unknown_number;  ///< bytes to and from DRAM
+    double l2 = unknown_number;    ///< cycles of a k-step at L2's bandwidth
+};
+/// Orders of which none is behind another in both.
+class OrderFront {
+  public:
+    /// Takes it where no other is as good, and drops what it is as good as.
+    void offer(const ScoredOrder& order);
+    /// DRAM bytes that an order with such a k-step must stay below to be taken.
+    double most_dram(double l2) const;
+    bool empty() const { return count_ == 0; }
+    ScoredOrder* begin() { return orders_.data(); }
+    ScoredOrder* end() { return orders_.data() + count_; }
+    const ScoredOrder* begin() const { return orders_.data(); }
+    const ScoredOrder* end() const { return orders_.data() + count_; }
+
+  private:
+    /// Neighbours share rows of A, or columns of B, or nothing: L2 is asked for one of three numbers of bytes.
+    std::array<ScoredOrder, 3> orders_{};
+    int count_ = 0;
 };
 
 /// A candidate that was accepted, with the best stages and order found for it.
@@ -150,6 +176,7 @@ struct Kept {
     int stages = 0;
     double dram = 0;
     double score = 0;  ///< seconds; cycles per product where seconds are unknown
+    Effort effort = Effort::formula;  ///< that the order was chosen with
 };
 
 /// The best few, those of unknown time behind all others. Ties fall to what is not swapped, less traffic, fewer registers, less shared memory, the lower tile, the
@@ -171,14 +198,10 @@ class BestList {
     }
     /// Best first.
     std::vector<Kept> sorted() const;
-    /// In no order; what it changes is not ranked anew.
-    template <class Change>
-    void for_each(Change change) {
-        for (Kept& kept : kept_) change(kept);
-    }
+
+    static bool better(const Kept& x, const Kept& y);
 
   private:
-    static bool better(const Kept& x, const Kept& y);
     std::size_t size_;
     bool times_known_;
     std::vector<Kept> kept_;      // in no order: what is ranked does not move
@@ -224,6 +247,10 @@ class GemmVisitor {
                         std::int64_t candidates) = 0;
     /// None of the family's own constraints is violated.
     virtual void accept(const GemmCandidate& candidate, const Footprint& footprint) = 0;
+    /// Whether the candidate that was seen last may be among the best where C leaves otherwise.
+    virtual bool may_store_otherwise(const GemmCandidate&, const Footprint&) { return false; }
+    /// The same candidate, whose C leaves otherwise; taken only where it is faster.
+    virtual void accept_otherwise(const GemmCandidate&, const Footprint&) {}
     /// Whether no candidate of this tile can be among the best, with any residency and any parts of K, before any
     /// constraint is checked. `least` has its tiles, the k-steps of K in one piece, and no more cycles of one than
     /// any cluster takes.
@@ -255,7 +282,6 @@ struct InnerSpace {
     int stages_low = min_stages, stages_high = max_stages;
     std::array<OrderChoice, searched_orders.size()> orders{};
     int order_count = 0;
-    bool exhaustive = false;  ///< every order is simulated
     std::int64_t size() const { return std::int64_t{stages_high - stages_low + 1} * order_count; }
 };
 InnerSpace inner_space(const GemmRequest& request);
@@ -273,14 +299,17 @@ std::string copy_problem(const GemmProblem& problem);
 /// may be among the best, and keeps these.
 class GemmSearch final : public GemmVisitor {
   public:
-    /// The machine's numbers and the problem outlive it.
-    GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request);
+    /// The machine's numbers and the problem outlive it. What takes `bound` seconds or more is not the fastest.
+    GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
+               double bound = std::numeric_limits<double>::infinity());
 
     void reject(const Constraint& constraint, const GemmCandidate& candidate,
                 std::int64_t candidates) override {
         result_.reject(constraint, candidate, candidates * inner_.size());
     }
     void accept(const GemmCandidate& candidate, const Footprint& footprint) override;
+    bool may_store_otherwise(const GemmCandidate& candidate, const Footprint& footprint) override;
+    void accept_otherwise(const GemmCandidate& candidate, const Footprint& footprint) override;
     bool beyond(const GemmTile& tile, const Footprint& least) override;
     void rule_out(const GemmTile& tile, const Footprint& least, int stages,
                   std::vector<PartsOfK>& parts) override;
@@ -291,20 +320,27 @@ class GemmSearch final : public GemmVisitor {
 
     /// Candidates that were timed under power, of all that were accepted: the others were out of reach without it.
     std::int64_t timed() const { return timed_; }
-    /// The best; where the request allows it, simulated in L2 and timed once more.
     SearchResult finish();
 
   private:
-    static constexpr int simulated = 16;
+    /// So that the first plans do not depend on how many are asked for.
+    static constexpr int ranked = 16;
     /// What is as good as the last kept may be ahead of it by something else, and clocks under power are close,
     /// not exact.
     static constexpr double as_good = 1 + 1e-5;
+    /// Of a time: what no model tells apart. So close the closed form's choice stays.
+    static constexpr double near_tie = 1e-3;
 
-    void simulate(BestList& best) const;
-
-    void time(const GemmCandidate& candidate, const Footprint& footprint, int stages, std::int64_t choices);
+    /// A candidate whose C leaves otherwise is not counted: it is, as the one that was accepted before it.
+    void consider(const GemmCandidate& candidate, const Footprint& footprint, bool counted);
+    void time(const GemmCandidate& candidate, const Footprint& footprint, int stages, bool counted);
+    const OrderFront& orders(const GemmTile& tile, Effort effort);
+    /// Of those that may be the fastest; where it takes longer than `reach`, any that does.
+    void take_fastest_order(Kept& kept, GemmTimer& timer, GemmEnergy energy, double reach);
+    void simulate(Kept& kept, Effort effort, double reach);
+    /// The fastest of all that take less than `sooner` seconds; every order is simulated of those that may.
+    std::optional<Kept> fastest(double sooner);
     double reach(const GemmTile& tile, const TileGrid& tiles);
-    const ScoredOrder* known_order(const GemmTile& tile) const;
     void count_dominated(std::int64_t choices) {
         result_.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
     }
@@ -319,12 +355,19 @@ class GemmSearch final : public GemmVisitor {
         GemmEnergy energy{};          // with every operand moved once
         double reach = 0, clock = 0;  // under power
     } tile_;                          // that was asked for last: candidates come tile by tile
-    std::vector<std::pair<GemmTile, ScoredOrder>> orders_;  // of it: schedule and warpgroups change none
+    std::map<std::array<int, 8>, OrderFront> orders_[3];  // by Effort, and by what a tile schedule depends on
     InnerSpace inner_;
     bool simulates_;
+    double bound_;
     std::size_t top_;
     bool times_known_;  // of candidates that exchange nothing
+    struct Open {
+        double least;  // seconds, whatever the order
+        Kept kept;     // by formula
+    };
+    std::vector<Open> open_;
     BestList best_;
+    double accepted_ = 0;  // score of the candidate that was accepted last
     SearchResult result_{};
     std::int64_t timed_ = 0;
 };
@@ -335,11 +378,12 @@ Constraint residency_constraint(const GemmHardware& hw, int threads, int ctas_pe
 /// Shared memory one of `ctas_per_sm` CTAs may use, in B [M3]; NaN unknown.
 double shared_limit(const GemmHardware& hw, int ctas_per_sm);
 
-/// Enumerates `Family`'s candidates. A family gives `enumerate(hw, problem, request, visitor)`.
+/// Enumerates `Family`'s candidates; what takes `bound` seconds or more is not the fastest. A family gives
+/// `enumerate(hw, problem, request, visitor)`.
 template <class Family>
 SearchResult search(const Family& family, const GemmHardware& hw, const GemmProblem& problem,
-                    const GemmRequest& request) {
-    GemmSearch search(hw, problem, request);
+                    const GemmRequest& request, double bound = std::numeric_limits<double>::infinity()) {
+    GemmSearch search(hw, problem, request, bound);
     family.enumerate(hw, problem, request, search);
     return search.finish();
 }

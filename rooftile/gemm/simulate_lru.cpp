@@ -112,13 +112,14 @@ class LruReplay {
         }
         return traffic_;
     }
-    /// The DRAM bytes alone; where they come to more than `most`, some part of them that does.
+    /// The DRAM bytes alone; where they come to more than `most`, some part of them that does: what nobody has read yet is still to come.
     Int dram_bytes(Int most) {
         const Int c = g_.m * g_.n * g_.result_bytes();
-        Int all = c;
+        unread_ = (g_.m * g_.a_bytes + g_.n * g_.b_bytes) * g_.k;
+        Int all = unread_ + c;
         for (int round = 0; round < rounds() && all <= most; ++round) {
             pass(round);
-            all = traffic_.dram_a_bytes + traffic_.dram_b_bytes + c;
+            all = traffic_.dram_a_bytes + traffic_.dram_b_bytes + unread_ + c;
         }
         return all;
     }
@@ -235,6 +236,7 @@ class LruReplay {
         (index < rows_ ? traffic_.dram_a_bytes : traffic_.dram_b_bytes) +=
             line.bytes * (k_.k - k_.covered(hits));
         hits_[std::size_t(index)] = hits;
+        if (past < 0) unread_ -= line.bytes * k_.k;
         if (past >= 0) held_[std::size_t(past)] -= line.bytes;
         held_[std::size_t(round)] += line.bytes;
         line.round = round;
@@ -312,6 +314,7 @@ class LruReplay {
     std::vector<Int> gone_;            // by round: of those, what the present round uses; 0 between rounds
     std::vector<Int> written_;         // C, and what is read with it, before each round
     std::vector<Int> older_, newer_;   // by rounds back from the present one
+    Int unread_ = 0;                   // bytes of lines that no round has used
     Int using_bytes_ = 0, used_ = 0;   // bytes a k of this round's lines: all, up to the present one
     Int late_a_ = 0, late_b_ = 0;      // of those, what late clusters share with others
     Hits late_hits_;                   // positions of this round at which they find it

@@ -67,6 +67,17 @@ class ConstraintChecker {
         return false;
     }
 
+    /// Columns of C that one store may take, of the parts of K that the second row saw last; those of swapped operands are one number.
+    std::vector<int> store_widths() const {
+        if (!config_.tma_store || config_.swap_ab) return {0};
+        const int share = config_.stored_n(), odd = config_.sector_columns();
+        std::vector<int> widths{config_.swizzled_columns(share)};
+        if (config_.adds_up() || config_.result_bytes() != 2) return widths;
+        for (int columns = odd; columns <= share; columns += 2 * odd)
+            if (share % columns == 0 && columns != widths.front()) widths.push_back(columns);
+        return widths;
+    }
+
     bool third_row_stops(const Cluster& cluster) {
         GemmTile& t = c_.tile;
         t.cluster_m = cluster.m;

@@ -80,17 +80,48 @@ Constraint instruction_constraint(const GemmCandidate& c, const GemmProblem& pro
 
 namespace {
 
+// The ways in which C may leave that the request left open, beside the one that was seen: products and copies are the same.
+void check_stores(ConstraintChecker& checker, GemmCandidate& c, const PartsOfK& parts, const Cluster& cluster,
+                  GemmVisitor& visitor) {
+    const GemmCandidate seen = c;
+    const bool overlapped = checker.footprint().overlapped_epilogue;
+    const std::vector<int> columns =
+        c.epilogue_tile_n == 0 ? checker.store_widths() : std::vector<int>{c.epilogue_tile_n};
+    c.seldom = true;
+    for (const bool apart : {false, true}) {
+        if (apart && (!overlapped || seen.overlapped_epilogue)) break;
+        if (apart) c.overlapped_epilogue = false;
+        for (const int width : columns) {
+            c.epilogue_tile_n = width;
+            if (!checker.second_row_stops(parts.split_k, parts.grid_split_k)
+                && !checker.third_row_stops(cluster))
+                visitor.accept_otherwise(c, checker.footprint());
+        }
+    }
+    c = seen;
+    checker.second_row_stops(parts.split_k, parts.grid_split_k);
+}
+
 // Takes all candidates of one tile, schedule and residency past the rows, each row once for all it speaks of.
-void check_all(ConstraintChecker& checker, const GemmCandidate& c, std::span<const PartsOfK> parts,
-               std::span<const Cluster> clusters, GemmVisitor& visitor) {
+void check_all(ConstraintChecker& checker, GemmCandidate& c, std::span<const PartsOfK> parts,
+               std::span<const Cluster> clusters, const GemmRequest& request, GemmVisitor& visitor) {
+    const bool rare = (!request.consumer_warpgroups && c.warpgroups > usual_warpgroups)
+                      || (!request.ctas_per_sm && c.tile.ctas_per_sm > usual_ctas_per_sm);
     for (const PartsOfK& p : parts) {
+        c.seldom = rare || (!request.split_k && !usual_split(p.split_k));
         if (checker.second_row_stops(p.split_k, p.grid_split_k)) {
             visitor.reject(checker.constraint(), c, std::int64_t(clusters.size()));
             continue;
         }
-        for (const Cluster& cluster : clusters)
-            if (checker.third_row_stops(cluster)) visitor.reject(checker.constraint(), c, 1);
-            else visitor.accept(c, checker.footprint());
+        for (const Cluster& cluster : clusters) {
+            if (checker.third_row_stops(cluster)) {
+                visitor.reject(checker.constraint(), c, 1);
+                continue;
+            }
+            visitor.accept(c, checker.footprint());
+            if (visitor.may_store_otherwise(c, checker.footprint()))
+                check_stores(checker, c, p, cluster, visitor);
+        }
     }
 }
 
@@ -150,7 +181,7 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
             return visitor.reject(constraint, c, std::int64_t(of_k.size() * space.clusters.size()));
         ConstraintChecker checker(hw, problem, figures, residency_of(hw, c.warpgroups, t.ctas_per_sm, other),
                                   c);
-        check_all(checker, c, of_k, space.clusters, visitor);
+        check_all(checker, c, of_k, space.clusters, request, visitor);
     };
     for (const TileFigures& figures : tiles_of(hw, problem, request)) {
         if (figures.left_out) {

@@ -32,8 +32,11 @@ struct Residency {
     Residency(const GemmHardware& hw, int warpgroups, int ctas_per_sm);
 };
 
-/// Parts of K tried: what divides the larger tiles, up to the portable cluster.
-inline constexpr std::array<int, 6> searched_splits{1, 2, 3, 4, 6, 8};
+/// Parts of K tried: all up to the portable cluster.
+inline constexpr std::array<int, 8> searched_splits{1, 2, 3, 4, 5, 6, 7, 8};
+/// The others are taken seldom: those into which few tiles divide, and residencies that hardly any problem gains by.
+constexpr bool usual_split(int parts) { return parts != 5 && parts != 7; }
+inline constexpr int usual_warpgroups = 3, usual_ctas_per_sm = 2;
 
 class Sm90GemmFamily {
   public:
@@ -48,7 +51,7 @@ class Sm90GemmFamily {
                        Footprint& footprint) const;
 
   private:
-    static constexpr int max_warpgroups = 3, max_ctas = 2;
+    static constexpr int max_warpgroups = 4, max_ctas = 4;
     Residency residencies_[max_warpgroups][max_ctas];
 
     /// `other` where the table has none.

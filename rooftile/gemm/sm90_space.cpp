@@ -15,9 +15,10 @@ constexpr auto swapped_tile_ms = [] {
     return sizes;
 }();
 
-/// gemm_rules::tight_swapped_tiles. Parts of K, clusters and an m-major A ask for the larger steps.
+/// gemm_rules::tight_swapped_tiles. Each of two to eight parts of K stores whole steps of 8; clusters and an m-major A
+/// ask for the larger steps.
 bool tight(int tile_m, const GemmProblem& p) {
-    constexpr int steps[] = {8, 16, 32, 64};
+    constexpr int steps[] = {8, 16, 24, 32, 40, 48, 56, 64};
     const auto rows = [&p](int height) { return cluster_grid(p, height, 1, 1, 1).rows; };
     return std::any_of(std::begin(steps), std::end(steps), [&](int step) {
         return tile_m % step == 0 && (tile_m == step || rows(tile_m) < rows(tile_m - step));

@@ -161,7 +161,7 @@ class Space {
     }
 
   private:
-    static constexpr int searched_warpgroups[] = {1, 2, 3}, searched_ctas[] = {1, 2};
+    static constexpr int searched_warpgroups[] = {1, 2, 3, 4}, searched_ctas[] = {1, 2, 3, 4};
 
     // Those that K has steps for, and always the first; what changes with the tile is left out.
     void list_all_parts(std::int64_t k_blocks) {

@@ -148,8 +148,11 @@ double GemmTimer::beside(double sharing) const {
     // Two warpgroups in turn: each multiplies while the other stores, and waits where that takes longer.
     const double wait = (taken_turns_ - steps_ * out_.step) / 2;
     if (waves_.waves > 1 && wait > apart_) return max_known(out_.exchange, 0) + wait;
-    const double idle = sharing == 1 ? 1 : 1 - min_known(1, max_known(out_.step / alone_, 0));
-    return max_known(out_.exchange, 0) + apart_ * idle;
+    if (sharing == 1) return max_known(out_.exchange, 0) + apart_;
+    const double part = 1 / sharing, idle = 1 - min_known(1, max_known(out_.step / alone_, 0));
+    // However long a step waits, a CTA changes its own tiles no faster than where none does.
+    const double own_pace = steps_ * max_known(alone_ * part - out_.step, -out_.step) + apart_ * (1 - part);
+    return max_known(out_.exchange, 0) + std::max(apart_ * idle, own_pace);
 }
 
 // The steady k-step of one of `ctas` with `sharing` of them on its SM.

@@ -393,12 +393,14 @@ TEST(Derive, EpilogueTilesAreWideWhereTheyTakeNoStage) {
     request.epilogue_tile_n.reset();
     request.tile_m = 128, request.schedule = Schedule::pingpong;
     const GemmPlan deep = plans(h100, problem, request).plans.front();
-    EXPECT_EQ(deep.config.stages, 5);
-    EXPECT_EQ(deep.config.epilogue_tile_n, 16);
-    EXPECT_NE(step(deep, "epilogue_tile_n").limit.find("would cost a stage"), std::string::npos);
-    // Nobody waits for an overlapped epilogue; what cannot leave by TMA has no epilogue tiles.
+    // Fewer stores of one tile, or one stage more: whichever is predicted faster.
+    for (const int columns : {16, 208}) {
+        GemmRequest fixed = request;
+        fixed.epilogue_tile_n = columns;
+        EXPECT_GE(*plans(h100, problem, fixed).plans.front().prediction.time_us, *deep.prediction.time_us);
+    }
+    // What cannot leave by TMA has no epilogue tiles.
     request.schedule = Schedule::cooperative, request.consumer_warpgroups = 2;
-    EXPECT_EQ(plans(h100, problem, request).plans.front().config.epilogue_tile_n, 16);
     EXPECT_EQ(plans(h100, gemm_problem(512, 511, 512)).plans.front().config.epilogue_tile_n, 0);
     GemmRequest wide_only;
     wide_only.epilogue_tile_n = 64;
@@ -591,7 +593,8 @@ TEST(Derive, KIsPartedWhereTilesLeaveSmsIdle) {  // M29
         whole.split_k = 1;
         EXPECT_GT(*plans(h200, few, whole).plans.front().prediction.time_us, *plan.prediction.time_us);
         EXPECT_EQ(*step(plan, "split_k").value, plan.config.split_k);
-        EXPECT_NE(step(plan, "split_k").limit.find("K in one piece would take"), std::string::npos);
+        EXPECT_NE(step(plan, "split_k").limit.find("the best plan with split_k = 1 takes"),
+                  std::string::npos);
         EXPECT_GT(*step(plan, "exchange_cycles").value, 0);
     }
     for (const GemmPlan& plan : plans(h200, gemm_problem(8192, 8192, 8192)).plans)
@@ -612,7 +615,8 @@ TEST(Derive, KIsCutInPiecesWhereAClusterIsNotEnough) {
     one_piece.grid_split_k = 1;
     EXPECT_GT(*plans(h200, narrow, one_piece).plans.front().prediction.time_us, 1.2 * *plan.prediction.time_us);
     EXPECT_EQ(*step(plan, "grid_split_k").value, plan.config.grid_split_k);
-    EXPECT_NE(step(plan, "grid_split_k").limit.find("K in one piece would take"), std::string::npos);
+    EXPECT_NE(step(plan, "grid_split_k").limit.find("the best plan with grid_split_k = 1 takes"),
+              std::string::npos);
     // Counters and sums of whole cluster tiles, which the launch finds and leaves zeroed.
     const GemmConfig& c = plan.config;
     const std::int64_t rows = ceil_div(narrow.m, std::int64_t{c.tile_m} * c.cluster_m) * c.cluster_m,

@@ -72,7 +72,11 @@ Figures figures(const Machine& machine, const std::vector<Row>& rows, std::int64
     std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Best> problems;
     for (const Row& row : rows) {
         if (row.problem.m < least || row.problem.m >= most) continue;
-        const auto plans = derive(machine, row.problem, row.request);
+        GemmRequest request = row.request;
+        request.overlapped_epilogue = true;  // all of them that could
+        auto plans = derive(machine, row.problem, request);
+        if (std::holds_alternative<Infeasible>(plans))
+            request.overlapped_epilogue = false, plans = derive(machine, row.problem, request);
         const auto* found = std::get_if<Plans>(&plans);
         if (!found) {
             ADD_FAILURE() << std::get<Infeasible>(plans).message;

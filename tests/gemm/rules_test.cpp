@@ -33,31 +33,33 @@ std::int64_t count(const SearchResult& result, const Rule& rule) {
     return 0;
 }
 
-// Of a tile and residency K in two parts or more are, of five numbers of parts, three of warpgroups and three clusters,
-// 45 candidates, each with 31 numbers of stages and 10 orders. They are left out where 4096 x 4096 has four waves of such
-// tiles on 132 SMs, of one CTA each or of two.
+// Of a tile and residency K in two parts or more are, of seven numbers of parts, four of warpgroups and three clusters,
+// 84 candidates, each with 31 numbers of stages and 10 orders. They are left out where 4096 x 4096 has four waves of such
+// tiles on 132 SMs, of one CTA each or of two, three or four.
 TEST(GemmRules, PartsOfFewWavesAreCounted) {
     const GemmProblem problem = gemm_problem(4096, 4096, 4096);
     std::int64_t pairs = 0;
     for (int tile_m : searched_tile_ms)
         for (int tile_n : searched_tile_ns)
-            for (int ctas : {1, 2}) {
+            for (int ctas : {1, 2, 3, 4}) {
                 const auto tiles =
                     ceil_div(std::int64_t(4096), tile_m) * ceil_div(std::int64_t(4096), tile_n);
                 pairs += tiles >= 4 * 132 * ctas;
             }
     const SearchResult result = searched("h200-sxm", problem, false, false);
-    EXPECT_EQ(count(result, gemm_rules::parts_of_few_waves), pairs * 45 * 31 * 10);
+    EXPECT_EQ(count(result, gemm_rules::parts_of_few_waves), pairs * 84 * 31 * 10);
 }
 
 // 257 rows in tiles of 8 x 1 ... 8 x 32. The least multiple of 8 that makes 33, 17, 11, 9, 7, 6, 5, 4, 3 or 2 rows of tiles is 8, 16, 24,
-// 32, 40, 48, 56, 72, 88 or 136; of 16 it is besides 64, 80, 96, 144; of 32 160; of 64 128 and 192. The other 15 hold no more.
+// 32, 40, 48, 56, 72, 88 or 136; of 16 it is besides 64, 80, 96, 144; of 24 120 and 168; of 32 160; of 56 112;
+// of 64 128 and 192. The other 12 hold no more.
 TEST(GemmRules, SwappedTilesThatHoldNoMoreAreCounted) {
     const SearchResult result = searched("h200-sxm", gemm_problem(257, 3840, 7424), false, {}, 1);
-    const int kept[] = {136, 88, 72, 56, 48, 40, 32, 24, 16, 8, 144, 96, 80, 64, 160, 192, 128};
+    const int kept[] = {136, 88, 72, 56, 48,  40,  32,  24,  16,  8,
+                        144, 96, 80, 64, 120, 168, 160, 112, 192, 128};
     const std::int64_t left_out = 32 - std::int64_t(std::size(kept));
-    // Of a tile and residency: three warpgroups cooperative with K in 1, 2, 3, 4, 6 and 8 parts of one piece, pingpong on two; three clusters.
-    EXPECT_EQ(count(result, gemm_rules::tight_swapped_tiles), left_out * 4 * 2 * (3 * 6 + 1) * 3 * 31 * 10);
+    // Of a tile and residency: four warpgroups cooperative with K in 1 to 8 parts of one piece, pingpong on two; three clusters.
+    EXPECT_EQ(count(result, gemm_rules::tight_swapped_tiles), left_out * 4 * 4 * (4 * 8 + 1) * 3 * 31 * 10);
 }
 
 TEST(GemmRules, TheSpaceDoesNotDependOnThem) {

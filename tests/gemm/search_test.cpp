@@ -51,42 +51,57 @@ Rank rank_of(const Kept& k) {
             k.candidate.tile.tile_n};
 }
 
-// Every candidate timed in full, under power.
+// Every candidate timed in full, under power, in the order that is the fastest for it; the usual ones apart from those taken seldom.
 template <class Family>
-std::vector<Rank> best_of_all(const Family& family, const GemmHardware& hw, const GemmProblem& p, int top) {
+std::vector<Rank> best_of_all(const Family& family, const GemmHardware& hw, const GemmProblem& p,
+                              bool seldom) {
     Standing standing;
     family.enumerate(hw, p, {}, standing);
     const InnerSpace inner = inner_space({});
-    std::vector<Kept> kept;
+    std::vector<Rank> ranks;
     for (const auto& [candidate, f] : standing.all) {
+        if (candidate.seldom != seldom) continue;
         const GemmTile& t = candidate.tile;
         Kept k{.candidate = candidate, .footprint = f, .waves = waves(hw, t, p)};
         k.stages = std::min(max_stages, f.stages_max(max_stages));
         if (k.stages < std::max(f.stages_min, f.stages_against_latency(hw.dram_latency, t.ctas_per_sm)))
             continue;
-        k.dram = std::numeric_limits<double>::infinity();
+        std::optional<Rank> best;
         for (int i = 0; i < inner.order_count; ++i) {
-            const double dram = ScheduleTraffic(hw, t, p).dram(inner.orders[i].order, inner.orders[i].group);
-            if (dram < k.dram) k.dram = dram, k.order = inner.orders[i];
+            k.order = inner.orders[std::size_t(i)];
+            k.dram = ScheduleTraffic(hw, t, p).dram(k.order.order, k.order.group);
+            k.footprint.take_order(k.order, hw, t, p);
+            k.time = gemm_time_under_power(hw, t, p, k.footprint.step, k.waves, k.dram, k.stages);
+            k.score = k.time.least;
+            if (const Rank rank = rank_of(k); !best || rank < *best) best = rank;
         }
-        if (std::isinf(k.dram)) k.dram = unknown_number, k.order = inner.orders[0];
-        k.footprint.take_order(k.order, hw, t, p);
-        k.time = gemm_time_under_power(hw, t, p, k.footprint.step, k.waves, k.dram, k.stages);
-        k.score = k.time.least;
-        kept.push_back(k);
+        ranks.push_back(*best);
     }
-    std::sort(kept.begin(), kept.end(), [](const Kept& x, const Kept& y) { return rank_of(x) < rank_of(y); });
-    std::vector<Rank> ranks;
-    for (std::size_t i = 0; i < std::min<std::size_t>(kept.size(), std::size_t(top)); ++i)
-        ranks.push_back(rank_of(kept[i]));
+    std::sort(ranks.begin(), ranks.end());
     return ranks;
 }
 
+/// The usual ones in their order; plan 1 is one that is taken seldom, or C leaves otherwise, only where that is faster than them all.
 template <class Family>
-std::vector<Rank> found(const Family& family, const GemmHardware& hw, const GemmProblem& p) {
-    std::vector<Rank> ranks;
-    for (const Kept& k : search(family, hw, p, unsimulated()).best) ranks.push_back(rank_of(k));
-    return ranks;
+void expect_best(const Family& family, const GemmHardware& hw, const GemmProblem& p) {
+    const std::vector<Kept> best = search(family, hw, p, unsimulated()).best;
+    const std::vector<Rank> usual = best_of_all(family, hw, p, false),
+                            seldom = best_of_all(family, hw, p, true);
+    ASSERT_FALSE(best.empty() || usual.empty());
+    const double least =
+        seldom.empty() ? std::get<1>(usual[0]) : std::min(std::get<1>(usual[0]), std::get<1>(seldom[0]));
+    EXPECT_LE(best[0].score, least * (1 + 1.001e-3)) << p.m << "x" << p.n << "x" << p.k;
+    EXPECT_TRUE(!best[0].candidate.seldom || best[0].score < std::get<1>(usual[0]))
+        << p.m << "x" << p.n << "x" << p.k;
+    std::size_t at = 0;
+    for (const Kept& k : best) {
+        if (k.candidate.seldom) continue;
+        // Of those that plan 1 is but for the way in which C leaves nothing is kept.
+        for (int passed = 0; best[0].candidate.seldom && passed < 1 && rank_of(k) != usual.at(at); ++passed)
+            ++at;
+        EXPECT_EQ(rank_of(k), usual.at(at)) << p.m << "x" << p.n << "x" << p.k << " plan " << at;
+        ++at;
+    }
 }
 
 RC_GTEST_PROP(Search, FindsTheBestOfAllCandidates, ()) {
@@ -102,7 +117,8 @@ RC_GTEST_PROP(Search, FindsTheBestOfAllCandidates, ()) {
     hw.sustained_watts = hw.static_watts + room * (hw.sustained_watts - hw.static_watts);
     if (*rc::gen::inRange(0, 4) == 0) hw.l2_bytes = unknown_number;
     const Sm90GemmFamily family(hw, p);
-    RC_ASSERT(found(family, hw, p) == best_of_all(family, hw, p, GemmRequest{}.top));
+    expect_best(family, hw, p);
+    RC_ASSERT(!testing::Test::HasFailure());
 }
 
 // Two CTAs an SM and one k-step: the order's traffic makes the first time longer and the second part of it shorter.
@@ -111,7 +127,7 @@ TEST(Search, FindsTheBestWhereAnOrderAsksMoreOfL2) {
     GemmHardware hw = hardware("h200-sxm");
     hw.l2_bytes = unknown_number;
     const Sm90GemmFamily family(hw, p);
-    EXPECT_EQ(found(family, hw, p), best_of_all(family, hw, p, GemmRequest{}.top));
+    expect_best(family, hw, p);
 }
 
 Kept kept(double seconds, double score) {
@@ -138,7 +154,7 @@ TEST(Search, AnUnknownTimeRanksBehindEveryKnownOne) {
 TEST(Search, FindsTheBestOfAnotherFamily) {
     const GemmHardware hw = hardware("a100-80-sxm", "mma_sync");
     for (const auto& p : {gemm_problem(4096, 4096, 4096), gemm_problem(16, 4096, 4096)})
-        EXPECT_EQ(found(Sm80GemmFamily{}, hw, p), best_of_all(Sm80GemmFamily{}, hw, p, GemmRequest{}.top));
+        expect_best(Sm80GemmFamily{}, hw, p);
 }
 
 // What `derive` pays for: few of the candidates are timed, none twice.
