@@ -1,3 +1,11 @@
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+#include <unistd.h>
+
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
@@ -89,14 +97,48 @@ void say_beside(Format format, const Target& target) {
     if ((format == Format::text || format == Format::csv) && !target.note.empty()) say(target.note);
 }
 
+/// On a terminal, a line on stderr from the first second on that says how long it has taken; gone at the end.
+class Waiting {
+  public:
+    Waiting() {
+        if (!isatty(STDERR_FILENO)) return;
+        thread_ = std::thread([this] {
+            std::unique_lock lock(mutex_);
+            for (int seconds = 1; !changed_.wait_for(lock, std::chrono::seconds(1), [this] { return done_; }); ++seconds)
+                fmt::print(stderr, "\rplanning, {} s", seconds), std::fflush(stderr), shown_ = true;
+        });
+    }
+    ~Waiting() {
+        if (!thread_.joinable()) return;
+        {
+            const std::lock_guard lock(mutex_);
+            done_ = true;
+        }
+        changed_.notify_one();
+        thread_.join();
+        if (shown_) fmt::print(stderr, "\r{:20}\r", ""), std::fflush(stderr);
+    }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+  private:
+    std::thread thread_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool done_ = false, shown_ = false;
+};
+
 /// The fewest kernels for a range of one field.
 int plan_for_range(const Operation& operation, const Given& given, const FieldRange& range, const OutputFlags& output,
                    const Invocation& invocation) {
     const Format format = checked_format(output);
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
-    PlanRange plans = kernels_for_range(operation, target.machine, given, range);
-    if (!target.note.empty()) plans.notes.push_back(target.note);
+    PlanRange plans = [&] {
+        const Waiting waiting;
+        return kernels_for_range(operation, target.machine, given, range);
+    }();
+    if (format != Format::text && !target.note.empty()) plans.notes.push_back(target.note);
     if (format == Format::text)
         write_result(range_text(context, plans, terminal_for(output)), output);
     else
@@ -117,7 +159,10 @@ int plan(const Operation& operation, const Given& given, const OutputFlags& outp
     const Own request = operation.request(given, defaults_of(given));
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
-    const PlanSet plans = derive_for(target, problem, request);
+    const PlanSet plans = [&] {
+        const Waiting waiting;
+        return derive_for(target, problem, request);
+    }();
     if (plans.refusal) return report_refusal(plans, context, output);
     const PlanDetail detail{.steps = given.has("explain"), .energy = given.has("energy")};
     const std::vector<Explanation> explanations = explain(*target.machine, plans, detail);

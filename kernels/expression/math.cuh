@@ -38,10 +38,11 @@ __device__ inline float apart(float value, float of_row) { return ptx::differenc
 __device__ inline float logarithm(float x) { return logf(x); }
 __device__ inline float error_function(float x) { return erff(x); }
 
-/// x to a whole power by squaring: at most |n| ulp.
+/// x to a whole power by squaring: at most |n| ulp, of negative ones 3 |n|: there the reciprocal comes first, since one of a power that is
+/// beyond fp32 would be 0 where the value is not.
 template <int n>
 __device__ inline float power(float x) {
-    if constexpr (n < 0) return divide(1.0f, power<-n>(x));
+    if constexpr (n < 0) return power<-n>(divide(1.0f, x));
     else if constexpr (n == 0) return 1.0f;
     else if constexpr (n == 1) return x;
     else if constexpr (n % 2 == 0) return power<n / 2>(x * x);

@@ -179,7 +179,7 @@ def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
     for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
         if extent > 1 and stride != dense:
             return False
-        dense *= extent
+        dense *= max(1, extent)
     return True
 
 

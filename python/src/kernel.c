@@ -154,7 +154,7 @@ static int make_output(Kernel* self, Call* call, int index, const DLPackExchange
             raise_request("%s is not dense in the plan: give it as out=", tensor->name);
             return -1;
         }
-        dense *= tensor->extents[axis];
+        if (tensor->extents[axis] > 1) dense *= tensor->extents[axis];
     }
     DLManagedTensorVersioned* made =
         allocated(api, call->device, self->dtypes[index], (int64_t*)tensor->extents, tensor->rank);

@@ -298,9 +298,11 @@ int check_tensor(const rooftile_tensor* expected, DLDataType dtype, const Argume
         raise_request("%s is %s; the plan has %s", expected->name, dtype_name(view->dtype), expected->type);
         return -1;
     }
-    int equal = view->ndim == expected->rank;
-    for (int axis = 0; equal && axis < expected->rank; ++axis)
-        equal = view->shape[axis] == expected->extents[axis];
+    /* One row of a product is a plan's vector: what lies before its axes has an extent of 1. */
+    const int before = view->ndim > expected->rank ? view->ndim - expected->rank : 0;
+    int equal = view->ndim == expected->rank + before;
+    for (int axis = 0; equal && axis < view->ndim; ++axis)
+        equal = view->shape[axis] == (axis < before ? 1 : expected->extents[axis - before]);
     if (!equal) {
         list_text(is, sizeof is, view->shape, view->ndim);
         list_text(wanted, sizeof wanted, expected->extents, expected->rank);
@@ -312,7 +314,7 @@ int check_tensor(const rooftile_tensor* expected, DLDataType dtype, const Argume
     int64_t dense[most_axes];
     const int64_t* strides = strides_of(view, dense);
     for (int axis = 0; axis < expected->rank; ++axis)
-        if (view->shape[axis] > 1 && strides[axis] != expected->strides[axis])
+        if (expected->extents[axis] > 1 && strides[before + axis] != expected->strides[axis])
             return refuse_strides(expected, view, strides);
     return 0;
 }

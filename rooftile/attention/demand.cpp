@@ -45,11 +45,12 @@ Predictor attention_predictor(std::span<const Plan> plans) {
     struct Timed {
         AttentionProblem problem;
         AttentionConfig config;
+        double held_back;
     };
     std::vector<Timed> timed;
     for (const Plan& any : plans) {
         const auto& plan = any.own.as<AttentionPlan>();
-        timed.push_back({plan.problem, plan.config});
+        timed.push_back({plan.problem, plan.config, plan.held_back});
     }
     return [timed = std::move(timed)](const Machine& machine) {
         std::vector<std::string> unknown;
@@ -57,7 +58,7 @@ Predictor attention_predictor(std::span<const Plan> plans) {
         for (const Timed& plan : timed) {
             const AttentionHardware hw = attention_hardware(machine, plan.problem.type, unknown);
             const AttentionTime time = attention_time(hw, plan.problem, plan.config);
-            runs.push_back({time.seconds, time.clock_hz});
+            runs.push_back({time.seconds * plan.held_back, time.clock_hz});
         }
         return runs;
     };

@@ -96,8 +96,9 @@ class Writer {
             steps_.add(attention_formula::tile_places,
                        {of("rows", double(p_.query_rows()), "rows", "the problem"), ours("tile_q", c_.tile_q, "rows"), of("sequences", double(p_.batch), "sequences", "the problem")},
                        double(most_tiles(p_, c_.tile_q)) / double(p_.heads), "whatever the lengths are that stand on the device: which sequence a place is of is looked up there, and one without rows left is passed over");
-        steps_.add(attention_formula::section_heads,
-                   {steps_.fact("l2.size"), steps_.fact("sm.count"),
+        const std::int64_t usual = section_heads(hw_, p_, c_.tile_q);
+        steps_.add(c_.section_heads == usual ? attention_formula::section_heads : attention_formula::section_heads_that_end_soonest,
+                   {steps_.fact("l2.size"), steps_.fact("sm.count"), ours("half of L2", double(usual), "heads"),
                     of("heads", double(p_.heads_of_all()), "heads", "the problem, all batches")},
                    double(c_.section_heads), p_.mask == AttentionMask::none
                        ? "all tiles are alike; who is done takes the next from a counter"
@@ -122,7 +123,7 @@ class Writer {
                                           number_text(1 + p_.score->cost.issue), printable(p_.score->expression))
                             : "two multiply-adds, one maximum, one exponential a score; a conversion of two");
         steps_.add(attention_formula::shared_cycles,
-                   {steps_.fact("shared.bandwidth")}, t_.block.shared, "P is an operand from registers: it never goes through shared memory");
+                   {steps_.fact("shared.bandwidth"), ours("one product after the other", t_.block.products, "clk")}, t_.block.shared, "P is an operand from registers: it never goes through shared memory");
     }
 
     void overlap() {
@@ -167,7 +168,11 @@ class Writer {
         steps_.add(attention_formula::time_us,
                    {steps_.fact("launch.gap_stream"), ours("cycles", t_.cycles, "clk"),
                     ours("clock", t_.clock_hz / 1e6, "MHz")},
-                   t_.seconds * 1e6, fmt::format("bound by {}", name_of(t_.bound)));
+                   t_.seconds * 1e6,
+                   t_.held_back > 1 ? fmt::format("bound by {}; the model alone says {} us: what a rule leaves out lost where it was measured, and is told no "
+                                                  "sooner than the best that the search takes",
+                                                  name_of(t_.bound), number_text(t_.seconds / t_.held_back * 1e6))
+                                    : fmt::format("bound by {}", name_of(t_.bound)));
     }
 
     Derivation steps_;

@@ -26,6 +26,10 @@ std::string obstacle(const Machine& machine, const AttentionProblem& p, const At
     if (machine.arch != kernel_arch)
         return fmt::format("sm90_attention needs wgmma, TMA and setmaxnreg of sm_90; this machine is {}",
                            machine.arch.empty() ? "of no known architecture" : machine.arch);
+    for (const char* feature : {"wgmma", "tma", "setmaxnreg"})
+        if (machine.lacks(feature))
+            return fmt::format(
+                "sm90_attention needs wgmma, TMA and setmaxnreg of sm_90; this machine lacks {}", feature);
     const double tiles = double(most_tiles(p, c.tile_q));
     constexpr double max_tiles = 2147483647;
     if (tiles > max_tiles) return fmt::format("{:.0f} tiles are more than the kernel counts", tiles);
@@ -61,6 +65,7 @@ AttentionPlan plan_of(const std::shared_ptr<const Machine>& machine, const Atten
     plan.arch = machine->arch;
     plan.problem = p;
     plan.config = c;
+    plan.held_back = t.held_back;
     plan.why_not = obstacle(*machine, p, c);
     plan.buildable = plan.why_not.empty();
     plan.unknown = unknown;
@@ -94,15 +99,60 @@ AttentionPlan plan_of(const std::shared_ptr<const Machine>& machine, const Atten
     return plan;
 }
 
+constexpr double alike = 1e-6;  // of two times: one
 /// Fastest first; what has no time last. Of equals the one that takes less shared memory, then fewer threads.
 bool before(const AttentionProblem& p, const Candidate& a, const Candidate& b) {
     const double ta = a.time.seconds, tb = b.time.seconds;
     if (std::isnan(ta) != std::isnan(tb)) return std::isnan(tb);
-    constexpr double alike = 1e-6;
     if (std::fabs(ta - tb) > alike * std::min(ta, tb)) return ta < tb;
     const Sm90AttentionConfig ka = kernel_config(p, a.config), kb = kernel_config(p, b.config);
     if (ka.shared_bytes() != kb.shared_bytes()) return ka.shared_bytes() < kb.shared_bytes();
     return ka.threads() < kb.threads();
+}
+
+/// The best as many as are asked for. Sections of heads are searched where no other is ahead whatever its sections.
+std::vector<Candidate> fastest_of(const AttentionHardware& hw, const AttentionProblem& p, const std::vector<AttentionConfig>& open, const AttentionRequest& request) {
+    struct Begun {
+        AttentionConfig config;
+        TimedAttention timed;
+        double least;
+    };
+    std::vector<Begun> begun;
+    for (const AttentionConfig& config : open) {
+        TimedAttention timed(hw, p, config);
+        const double least = timed.least().seconds;
+        begun.push_back({config, std::move(timed), std::isnan(least) ? 0 : least});
+    }
+    std::ranges::stable_sort(begun, {}, &Begun::least);
+    std::vector<Candidate> best;
+    const auto sooner = [&](const Candidate& a, const Candidate& b) { return before(p, a, b); };
+    for (Begun& b : begun) {
+        const bool full = best.size() == std::size_t(request.top);
+        if (full && b.least > best.back().time.seconds * (1 + alike)) break;
+        const std::int64_t usual = section_heads(hw, p, b.config.tile_q);
+        b.config.section_heads = request.section_heads ? std::min(*request.section_heads, p.heads_of_all()) : b.timed.fastest_sections(usual);
+        const Candidate candidate{b.config, b.timed.in_sections(b.config.section_heads)};
+        best.insert(std::upper_bound(best.begin(), best.end(), candidate, sooner), candidate);
+        if (full) best.pop_back();
+    }
+    return best;
+}
+
+/// What a rule speaks of and a request fixes: none sooner than the best that the search takes where it is free.
+void hold_back(const std::shared_ptr<const Machine>& machine, const AttentionHardware& hw, const AttentionProblem& p, const AttentionRequest& request,
+               std::vector<Candidate>& candidates) {
+    const bool fixes = request.tile_q || request.tile_kv || request.stages || request.consumer_warpgroups || request.schedule;
+    const auto behind_a_rule = [&](const Candidate& c) { return rule_of(hw, p, c.config) != nullptr; };
+    if (request.exhaustive || !fixes || std::ranges::none_of(candidates, behind_a_rule)) return;
+    const auto open = derive(machine, p, {.top = 1});
+    const auto* plans = std::get_if<AttentionPlans>(&open);
+    if (!plans) return;
+    const double least = known_or(plans->plans.front().prediction.time_us.value_or(0), 0) * 1e-6;
+    for (Candidate& c : candidates)
+        if (behind_a_rule(c) && c.time.seconds < least) {
+            c.time.held_back = least / c.time.seconds;
+            c.time.seconds = least;
+        }
 }
 
 }  // namespace
@@ -126,9 +176,9 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
         none.message = std::move(missing);
         return none;
     }
-    std::vector<Candidate> candidates;
+    std::vector<AttentionConfig> open;
     // Who fixes what a rule speaks of gets it.
-    const bool asked_for = request.tile_kv || request.stages;
+    const auto asked_for = [&](const Rule& rule) { return rule.name == one_stage.name ? request.stages.has_value() : request.tile_kv.has_value(); };
     std::optional<AttentionWall> nearest;
     std::vector<std::pair<AttentionConfig, const Rule*>> behind_rules;  // taken where nothing else is left
     for_each_config(request, [&](AttentionConfig config) {
@@ -138,18 +188,15 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
             if (!nearest || over(*wall) < over(*nearest)) nearest = wall;
             return;
         }
-        const Rule* rule = request.exhaustive || asked_for ? nullptr : rule_of(problem, config);
-        config.section_heads = request.section_heads
-                                   ? std::min(*request.section_heads, problem.heads_of_all())
-                                   : section_heads(hw, problem, config.tile_q);
-        if (rule) behind_rules.emplace_back(config, rule);
-        else candidates.push_back({config, attention_time(hw, problem, config)});
+        const Rule* rule = request.exhaustive ? nullptr : rule_of(hw, problem, config);
+        if (rule && !asked_for(*rule)) behind_rules.emplace_back(config, rule);
+        else open.push_back(config);
     });
-    const bool others = !candidates.empty();
-    for (const auto& [config, rule] : behind_rules) {
-        if (others) plans.rejected.add(*rule);
-        else candidates.push_back({config, attention_time(hw, problem, config)});
-    }
+    if (open.empty())
+        for (const auto& [config, rule] : behind_rules) open.push_back(config);
+    else
+        for (const auto& [config, rule] : behind_rules) plans.rejected.add(*rule);
+    std::vector<Candidate> candidates = fastest_of(hw, problem, open, request);
     if (candidates.empty()) {
         AttentionInfeasible none;
         none.machine_id = plans.machine_id;
@@ -163,11 +210,9 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
         none.message = wall_text(wall, machine->id);
         return none;
     }
-    std::stable_sort(candidates.begin(), candidates.end(),
-                     [&](const Candidate& a, const Candidate& b) { return before(problem, a, b); });
-    const std::size_t kept = std::min(candidates.size(), std::size_t(request.top));
-    plans.rejected.add(Reason::dominated, std::int64_t(candidates.size() - kept));
-    for (std::size_t i = 0; i < kept; ++i) {
+    plans.rejected.add(Reason::dominated, std::int64_t(open.size() - candidates.size()));
+    hold_back(machine, hw, problem, request, candidates);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
         plans.plans.push_back(plan_of(machine, hw, problem, candidates[i], plans.unknown));
         plans.plans.back().rank = int(i + 1);
     }

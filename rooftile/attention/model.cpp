@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <queue>
+#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "rooftile/attention/space.hpp"
@@ -93,31 +94,63 @@ struct TileCycles {
     double of(const TileBlocks& tile) const { return tile.cycles(block, masked, turn); }
 };
 
-/// What the last SM does where each that is done takes the next tile, longest first within sections of heads.
-double last_to_end(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c, const TileCycles& cycles,
-                   const HeadBlocks& head) {
-    const double all_tiles = head.tiles * double(p.heads_of_all());
-    const double all = double(p.heads_of_all()) * head.sum.cycles(cycles.block, cycles.masked, head.tiles * cycles.turn);
-    if (std::isnan(all) || std::isnan(hw.sms)) return unknown_number;
-    const double longest = cycles.of(head.longest);
-    if (p.mask == AttentionMask::none && !p.packed()) return whole_up(all_tiles / hw.sms) * longest;
-    constexpr double few_rounds = 16;  // beyond, the end is a small part of the whole
-    if (all_tiles > few_rounds * hw.sms) return all / hw.sms + longest / 4;
-    std::priority_queue<double, std::vector<double>, std::greater<>> ends;
-    for (double sm = 0; sm < hw.sms; ++sm) ends.push(0);
-    const std::vector<TileBlocks> tiles = tiles_of_a_head(p, c);
-    double last = 0;
-    for (std::int64_t first = 0; first < p.heads_of_all(); first += c.section_heads) {
-        const std::int64_t heads = std::min(c.section_heads, p.heads_of_all() - first);
-        for (auto tile = tiles.rbegin(); tile != tiles.rend(); ++tile)
-            for (std::int64_t h = 0; h < heads; ++h) {
-                const double end = ends.top() + cycles.of(*tile);
-                ends.pop();
-                ends.push(end);
-                last = std::max(last, end);
-            }
+/// Beyond so many rounds of tiles the end is a small part of the whole, whatever goes last.
+constexpr double few_rounds = 16;
+
+/// What SMs do where each that is done takes the next tile, longest first within sections of heads.
+struct Ends {
+    double least = 0;    ///< of the last to end, whatever the sections; NaN: unknown
+    bool any = true;     ///< whatever the sections, it is that
+    std::vector<double> tiles{};  ///< cycles of a head's tiles in the order in which they are taken, where it is not
+
+    Ends(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c, const TileCycles& cycles, const HeadBlocks& head) {
+        const double all_tiles = head.tiles * double(p.heads_of_all());
+        const double all = double(p.heads_of_all()) * head.sum.cycles(cycles.block, cycles.masked, head.tiles * cycles.turn);
+        const double longest = cycles.of(head.longest);
+        if (std::isnan(all) || std::isnan(hw.sms)) least = unknown_number;
+        else if (p.mask == AttentionMask::none && !p.packed()) least = whole_up(all_tiles / hw.sms) * longest;
+        else if (all_tiles > few_rounds * hw.sms) least = all / hw.sms + longest / 4;
+        else {
+            any = false;
+            for (const TileBlocks& tile : tiles_of_a_head(p, c)) tiles.push_back(cycles.of(tile));
+            std::ranges::reverse(tiles);
+            least = std::max(all / hw.sms, tiles.empty() ? 0 : std::ranges::max(tiles));
+        }
     }
-    return last;
+
+    double last(const AttentionHardware& hw, const AttentionProblem& p, std::int64_t section_heads) const {
+        if (any) return least;
+        // SMs that end together are one entry: a section's equal tiles are many.
+        std::map<double, std::int64_t> ends{{0, std::int64_t(std::max(1.0, hw.sms))}};
+        for (std::int64_t first = 0; first < p.heads_of_all(); first += section_heads) {
+            const std::int64_t heads = std::min(section_heads, p.heads_of_all() - first);
+            for (std::size_t i = 0, next = 0; i < tiles.size(); i = next) {
+                while (next < tiles.size() && tiles[next] == tiles[i]) ++next;
+                for (std::int64_t left = heads * std::int64_t(next - i); left > 0;) {
+                    const auto soonest = ends.begin();
+                    const std::int64_t taken = std::min(left, soonest->second);
+                    left -= taken;
+                    ends[soonest->first + tiles[i]] += taken;
+                    if ((soonest->second -= taken) == 0) ends.erase(soonest);
+                }
+            }
+        }
+        return ends.rbegin()->first;
+    }
+};
+
+/// A section's keys and values come once, unless one section is more than L2 holds: then once for each round of its tiles.
+double section_dram_bytes(const AttentionHardware& hw, const AttentionProblem& p, const HeadBlocks& head, std::int64_t section_heads) {
+    const double shared_by = double(p.heads) / double(p.kv_heads);
+    const double section = whole_up(double(section_heads) / shared_by) * double(p.most_seen_keys()) * double(p.dim + p.dim_v) * element_bytes;
+    double again = 1;
+    if (section > hw.l2_bytes) {
+        // Heads that share their keys and values are in one section, or each section reads them.
+        const double rounds = whole_up(double(section_heads) * head.tiles / hw.sms), sections = std::max(1.0, shared_by / double(section_heads));
+        again = max_known(1, rounds * sections * (1 - hw.l2_bytes / section));
+    } else if (std::isnan(section - hw.l2_bytes)) again = unknown_number;
+    const double keys = double(p.k_bytes() + p.v_bytes());
+    return double(p.compulsory_bytes()) + (again - 1) * keys;
 }
 
 /// The clock at which static power and the work's energy, which grows with the clock, are the limit's.
@@ -153,8 +186,9 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     b.issue = (work.instructions * scores + outputs + looked_at) / hw.issue_lanes;
     // Each warpgroup reads its Q, K and V; the copies come in by the same port.
     const double filled = k.k_bytes() + k.v_bytes();
-    const double read = element_bytes * (double(c.tile_q) * k.dim + warpgroups * c.tile_kv * (k.dim + k.dim_v));
-    b.shared = (filled + read) / hw.shared_bandwidth;
+    const double read_of_scores = element_bytes * (double(c.tile_q) + warpgroups * c.tile_kv) * k.dim;
+    const double read_of_values = element_bytes * warpgroups * c.tile_kv * k.dim_v;
+    b.shared = (filled + read_of_scores + read_of_values) / hw.shared_bandwidth;
     b.port = filled / hw.l2_port;
     b.l2 = filled / hw.l2_share;
     const double softmax = max_known(max_known(b.exponential, b.arithmetic), max_known(b.comparison, b.issue));
@@ -162,13 +196,17 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
         double cycles;
         Bound bound;
     };
-    const Unit units[] = {{b.tensor, Bound::tensor}, {softmax, Bound::issue}, {b.shared, Bound::shared},
+    // The tensor core has one product at a time, which is as fast as its operands are read: of few keys that of scores waits for Q.
+    const double score_share = double(k.dim) / (k.dim + k.dim_v);
+    b.products = max_known(b.tensor * score_share, read_of_scores / hw.shared_bandwidth)
+                 + max_known(b.tensor * (1 - score_share), read_of_values / hw.shared_bandwidth);
+    const Unit units[] = {{b.tensor, Bound::tensor}, {softmax, Bound::issue}, {max_known(b.products, b.shared), Bound::shared},
                           {max_known(b.port, b.l2), Bound::l2}};
     double longest = 0;
     for (const Unit& unit : units)
         if (unit.cycles > longest) longest = unit.cycles, b.bound = unit.bound;
     // A warpgroup alone: scores, then the softmax, which the product of the block before with V runs beside.
-    const double parties = warpgroups, score_share = double(k.dim) / (k.dim + k.dim_v);
+    const double parties = warpgroups;
     const double own = b.tensor / parties, instructions = (b.exponential + max_known(b.comparison, 0)) / parties;
     // What it takes over its own instructions is said for two warpgroups, and grows with those that share the partitions with it.
     constexpr double said_for = 2;
@@ -200,44 +238,90 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
                           * (double(c.tile_q) * k.dim + double(c.consumer_warpgroups()) * c.tile_kv * (k.dim + k.dim_v));
     w.l2_bytes = double(p.q_bytes() + p.o_bytes()) + w.blocks * c.tile_kv * double(p.dim + p.dim_v) * element_bytes;
     w.dram_lower_bound_bytes = double(p.compulsory_bytes());
-    // A section's keys and values come once, unless one section is more than L2 holds: then once for each round of its tiles.
-    const double shared_by = double(p.heads) / double(p.kv_heads);
-    const double section = whole_up(double(c.section_heads) / shared_by) * double(p.most_seen_keys()) * double(p.dim + p.dim_v) * element_bytes;
-    double again = 1;
-    if (section > hw.l2_bytes) {
-        const double rounds = whole_up(double(c.section_heads) * head.tiles / hw.sms);
-        again = max_known(1, rounds * (1 - hw.l2_bytes / section));
-    } else if (std::isnan(section - hw.l2_bytes)) again = unknown_number;
-    const double keys = double(p.k_bytes() + p.v_bytes());
-    w.dram_bytes = double(p.compulsory_bytes()) + (again - 1) * keys;
+    w.dram_bytes = section_dram_bytes(hw, p, head, c.section_heads);
     return w;
 }
 
 AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) {
-    AttentionTime t;
-    t.block = block_cycles(hw, p, c);
-    t.work = attention_work(hw, p, c);
-    const BlockCycles& b = t.block;
+    return TimedAttention(hw, p, c).in_sections(c.section_heads);
+}
+
+struct TimedAttention::Tiles {
+    HeadBlocks head;
+    std::optional<Ends> ends;
+};
+
+TimedAttention::TimedAttention(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) : hardware_(hw), problem_(&p) {
+    begun_.work = attention_work(hw, p, c);
+    const HeadBlocks head = head_blocks(p, c);
+    // What is beyond the SMs takes its own time, so cycles depend on the clock, a little, and the clock on cycles.
+    double clock = known_or(hw.top_hz, hw.clock_hz);
+    constexpr int enough = 8;
+    constexpr double close = 1e-5;
+    for (int i = 0; i < enough; ++i) {
+        hardware_ = at_clock(hw, clock);
+        time_tiles(c, std::make_shared<Tiles>(Tiles{head, {}}));
+        const double found = clock_of(hw, begun_.work, tiles_->ends->least);
+        if (!(std::abs(found / std::exchange(clock, found) - 1) > close)) break;
+    }
+}
+
+void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<Tiles>& tiles) {
+    const AttentionHardware& hw = hardware_;
+    const AttentionProblem& p = *problem_;
+    begun_.block = block_cycles(hw, p, c);
+    const BlockCycles& b = begun_.block;
     double block = b.all;
     double masked = block_cycles(hw, p, c, true).all;
     // A ring of one stage waits for every load; with more, the others' blocks run meanwhile.
     const double load = hw.load_latency + max_known(b.port, b.l2);
     if (const double shown = load - (c.stages - 1) * block; shown > 0) block += shown / c.stages, masked += shown / c.stages;
-    t.masked_block = masked;
+    begun_.masked_block = masked;
     // A tile's first scores, their softmax and its last product stand alone, where in its blocks all three run side by side; and O leaves.
     const double alone = b.tensor + max_known(b.softmax, b.exponential);
     // Of an element of O: its product, half a conversion, and of each eight four shuffles, twelve choices and what a store takes.
     constexpr double instructions_of_output = 4;
     const double outputs = double(c.tile_q) * double(p.dim_v);
     const double store = max_known(max_known(outputs * element_bytes / hw.l2_port, outputs * instructions_of_output / hw.issue_lanes), 0);
-    t.tile_turn = max_known(alone - block, 0) + store + max_known(hw.turn_cycles, 0);
-    const HeadBlocks head = head_blocks(p, c);
-    t.cycles = last_to_end(hw, p, c, {block, masked, t.tile_turn}, head);
-    t.balance = (t.work.blocks * block + t.work.masked_blocks * (masked - block) + t.work.tiles * t.tile_turn) / hw.sms / t.cycles;
+    begun_.tile_turn = max_known(alone - block, 0) + store + max_known(hw.turn_cycles, 0);
+    busy_ = begun_.work.blocks * block + begun_.work.masked_blocks * (masked - block) + begun_.work.tiles * begun_.tile_turn;
+    tiles->ends.emplace(hw, p, c, TileCycles{block, masked, begun_.tile_turn}, tiles->head);
+    tiles_ = tiles;
+}
+
+AttentionTime TimedAttention::least() const { return with(tiles_->ends->least, double(problem_->compulsory_bytes())); }
+
+AttentionTime TimedAttention::in_sections(std::int64_t heads) const {
+    return with(tiles_->ends->last(hardware_, *problem_, heads), section_dram_bytes(hardware_, *problem_, tiles_->head, heads));
+}
+
+std::int64_t TimedAttention::fastest_sections(std::int64_t usual) const {
+    constexpr double enough = 1 + 1e-3;  // the usual ones stay where no others can be sooner by more
+    const double least_seconds = least().seconds;
+    const auto seconds_of = [&](std::int64_t heads) { return in_sections(heads).seconds; };
+    std::int64_t best = usual;
+    double fastest = seconds_of(usual) / enough;
+    const auto offer = [&](std::int64_t heads) {
+        if (const double seconds = seconds_of(heads); seconds < fastest) fastest = seconds, best = heads;
+    };
+    const auto open = [&] { return fastest > least_seconds * enough; };
+    // Where tiles end together in any case bytes are all there is to sections, and more heads than share keys ask for no fewer.
+    const AttentionProblem& p = *problem_;
+    const std::int64_t most = tiles_->ends->any ? std::min(p.heads / p.kv_heads, p.heads_of_all()) : p.heads_of_all();
+    for (std::int64_t heads = most; heads >= 1 && open(); --heads) offer(heads);
+    return best;
+}
+
+AttentionTime TimedAttention::with(double cycles, double dram_bytes) const {
+    const AttentionHardware& hw = hardware_;
+    AttentionTime t = begun_;
+    t.cycles = cycles;
+    t.work.dram_bytes = dram_bytes;
+    t.balance = busy_ / hw.sms / t.cycles;
     t.clock_hz = clock_of(hw, t.work, t.cycles);
     const double fill = 2 * hw.load_latency / t.clock_hz;
     const double on_chip = t.cycles / t.clock_hz, dram = t.work.dram_bytes / hw.dram_bandwidth;
-    t.bound = b.bound;
+    t.bound = t.block.bound;
     double longest = on_chip;
     if (dram > longest) longest = dram, t.bound = Bound::dram;
     // The same for all plans: unknown, it is left out, and named.

@@ -2,6 +2,9 @@
 // leaves.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+
 #include "rooftile/attention/hardware.hpp"
 #include "rooftile/attention/plan.hpp"
 
@@ -16,6 +19,7 @@ struct BlockCycles {
     double issue;        ///< all of these instructions
     double shared;       ///< shared memory's port: operands and copies
     double port, l2;     ///< an SM's way to L2; its share of L2
+    double products;     ///< both products, each no sooner than shared memory reads its operands
     double softmax;      ///< of one warpgroup, from its scores to its probabilities
     double chain;        ///< of one warpgroup: its scores, then its softmax beside its product with V
     double ceiling() const;      ///< (tensor + exponential) / max [M38]
@@ -40,6 +44,7 @@ struct AttentionTime {
     double cycles = 0;     ///< of the SM that ends last
     double balance = 0;    ///< mean over SMs of what they do, of that
     double clock_hz = 0, seconds = 0;
+    double held_back = 1;  ///< of seconds, in the model's own: of what a rule leaves out and a request fixes
     Bound bound = Bound::tensor;
 };
 
@@ -48,5 +53,28 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& pr
                          bool masked = false);
 AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
 AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
+
+/// A configuration's time but for its sections of heads, which change the order of tiles and what stays in L2.
+class TimedAttention {
+  public:
+    TimedAttention(const AttentionHardware& hardware, const AttentionProblem& problem, const AttentionConfig& config);
+
+    /// No sections take less.
+    AttentionTime least() const;
+    AttentionTime in_sections(std::int64_t heads) const;
+    /// Heads of a section: `usual` unless others are sooner by more than a thousandth.
+    std::int64_t fastest_sections(std::int64_t usual) const;
+
+  private:
+    struct Tiles;
+    void time_tiles(const AttentionConfig& config, const std::shared_ptr<Tiles>& tiles);
+    AttentionTime with(double cycles, double dram_bytes) const;
+
+    AttentionHardware hardware_;  ///< in cycles of the clock that the tiles run at
+    const AttentionProblem* problem_;
+    AttentionTime begun_;  ///< what sections do not change
+    double busy_ = 0;      ///< cycles of all tiles together
+    std::shared_ptr<const Tiles> tiles_;
+};
 
 }  // namespace rooftile

@@ -56,6 +56,9 @@ struct AttentionPlan {
     std::string arch;  ///< "sm_90"
     AttentionProblem problem;
     AttentionConfig config;
+    /// What a rule leaves out lost where it was measured, as no term of the model tells. Where a request fixes it, it is told no sooner than the best
+    /// that the search takes: so many times the model's own seconds. 1 of all others.
+    double held_back = 1;
     AttentionResources resources;
     AttentionPrediction prediction;
     Steps derivation;

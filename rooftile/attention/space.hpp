@@ -39,8 +39,9 @@ struct AttentionWall {
 /// Empty where it can. Unknown numbers bind nothing.
 std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const AttentionProblem& problem,
                                      const AttentionConfig& config);
+inline constexpr Rule one_stage{"one_stage", "with one stage nothing is loaded while a block is computed, which no time tells where the latency of a load is unknown"};
 /// What a search leaves out although it meets every wall; null: nothing.
-const Rule* rule_of(const AttentionProblem& problem, const AttentionConfig& config);
+const Rule* rule_of(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
 /// Walls that an unknown number leaves unchecked.
 std::vector<std::string> unchecked_walls(const AttentionHardware& hw);
 

@@ -12,17 +12,21 @@ bool is_empty(const TensorInfo& tensor) {
     return std::any_of(tensor.extents.begin(), tensor.extents.end(), [](const Extent& e) { return e.most == 0; });
 }
 
+/// Elements follow each other; an axis of none counts as one of 1, as everywhere.
+void make_dense(TensorInfo& tensor) {
+    std::int64_t dense = 1;
+    for (std::size_t axis = tensor.extents.size(); axis-- > 0; dense *= std::max<std::int64_t>(1, tensor.extents[axis].most)) tensor.strides[axis] = dense;
+    tensor.offset = 0;
+}
+
 /// Those without elements dense, with `size` for 0.
 std::vector<TensorInfo> with_size(std::span<const TensorInfo> tensors, std::int64_t size) {
     std::vector<TensorInfo> out(tensors.begin(), tensors.end());
     for (TensorInfo& tensor : out) {
         if (!is_empty(tensor)) continue;
-        std::int64_t dense = 1;
-        for (std::size_t axis = tensor.extents.size(); axis-- > 0; dense *= tensor.extents[axis].most) {
-            if (tensor.extents[axis].most == 0) tensor.extents[axis] = Extent::of(size);
-            tensor.strides[axis] = dense;
-        }
-        tensor.offset = 0;
+        for (Extent& extent : tensor.extents)
+            if (extent.most == 0) extent = Extent::of(size);
+        make_dense(tensor);
     }
     return out;
 }
@@ -64,6 +68,7 @@ StandIn stand_in_of(const Request& request, std::span<const TensorInfo> inputs, 
         for (std::size_t axis = 0; axis < tensor.extents.size(); ++axis)
             if (tensor.extents[axis].most != others[i].extents[axis].most) tensor.extents[axis] = Extent::of(0);
         const bool input = tensor.role == TensorRole::in;
+        if (!input && is_empty(tensor)) make_dense(tensor);
         nothing.zeros.push_back(input && is_empty(tensor));
         if (nothing.zeros.back()) nothing.zero_bytes = std::max(nothing.zero_bytes, bytes);
         nothing.is_launched |= !input && !is_empty(tensor);

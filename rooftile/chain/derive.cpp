@@ -33,8 +33,10 @@ class Search {
     }
 
     PlanSet run() {
+        // What takes least to plan may leave the others out where only the first is wanted.
+        if (request_.first_only && wants(ChainForm::on_chip)) on_chip();
         if (wants(ChainForm::two_kernels) || wants(ChainForm::carry_over) || wants(ChainForm::persistent)) products();
-        if (wants(ChainForm::on_chip)) on_chip();
+        if (!request_.first_only && wants(ChainForm::on_chip)) on_chip();
         rank();
         if (request_.flips && !set_.plans.empty() && set_.plans.front().time_us)
             for (std::string& line : chain_flips(machine_, any_, request_, set_.plans.front().own.as<ChainPlan>().config.form))
@@ -60,13 +62,29 @@ class Search {
                    : !second_.why_not.empty() ? "the second product: " + second_.why_not : std::string();
         predictors_ = part_predictors(*machine_, std::vector{*first_.plan, *second_.plan});
         simulates_ = followed();
-        if (wants(ChainForm::two_kernels)) two_kernels();
-        if (wants(ChainForm::carry_over)) carry_over();
+        if (!request_.first_only || two_can_be_first()) {
+            if (wants(ChainForm::two_kernels)) two_kernels();
+            if (wants(ChainForm::carry_over)) carry_over();
+        }
         if (wants(ChainForm::persistent)) persistent();
     }
 
+    static constexpr ChainEffort few{2e4, 5e3, 2, 4}, some{2e5, 2e4};
+    ChainEffort effort() const { return request_.coarse ? few : ChainEffort{}; }
     ChainTraffic traffic_of(const ChainProduct& first, const ChainProduct& second) const {
-        return two_kernels_traffic(p_, first, second, l2());
+        return remembered(first, second, {p_.m}, effort(), [&] { return two_kernels_traffic(p_, first, second, l2(), effort()); });
+    }
+    /// Followed, unless it was before.
+    template <class Follow>
+    ChainTraffic remembered(const ChainProduct& first, const ChainProduct& second, const RowChunks& chunks, const ChainEffort& with, const Follow& follow) const {
+        if (!request_.followed) return follow();
+        std::string key = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", p_.m, p_.d, p_.ff, int(p_.act), p_.residual, hw_.l2_bytes, hw_.l2_partitions, chunks.rows, chunks.in_room,
+                                      with.steps, with.tiles, with.times_l2, with.waves);
+        for (const ChainProduct* p : {&first, &second})
+            key += fmt::format(", {} {} {} {} {} {} {} {} {} {} {} {}", p->tile_m, p->tile_n, p->tile_k, p->cluster_m, p->cluster_n, p->k_parts, p->clusters, p->late_clusters, p->skew,
+                               int(p->order), p->group, p->reverse);
+        const auto found = request_.followed->find(key);
+        return found != request_.followed->end() ? found->second : request_.followed->emplace(std::move(key), follow()).first->second;
     }
 
     void two_kernels() {
@@ -119,41 +137,77 @@ class Search {
     }
 
     /// Both products' tiles from one queue, all rows at once or in chunks: the fastest, or what takes about as long for less than half the bytes.
+    /// Tiles, chunks and their room are searched together: by their queue alone, then with a coarse traffic, the best few with the exact one.
     void persistent() {
         struct Cut {
             ChainPlan plan;
             const OneKernelParts* parts;
-            double seconds;
+            ProductTime first, second;
+            QueueRun run;
+            double seconds;  ///< of the traffic that it has; before that, no less than
+            bool in_chunks(const ChainProblem& p) const { return plan.config.chunk_rows < p.m; }
         };
-        const std::vector<OneKernelParts> options = parts_of_one_kernel(machine_, hw_, p_, first_, second_);
+        const std::vector<OneKernelParts> options = parts_of_one_kernel(machine_, hw_, p_, first_, second_, {request_.coarse, request_.first_only ? fastest_of_others() * (1 + apart) : INFINITY});
         if (options.empty()) {
             set_.rejected.add(Reason::instruction);
             return;
         }
+        const auto time = [&](Cut& cut, const ChainTraffic& traffic) {
+            cut.seconds = known_or(persistent_time(hw_, p_, cut.plan.config, cut.first, cut.second, traffic, cut.run).seconds, INFINITY);
+        };
+        const auto follow = [&](Cut& cut, const ChainEffort& effort) {
+            cut.plan.prediction.traffic = one_kernel_traffic(cut.plan, effort);
+            time(cut, cut.plan.prediction.traffic);
+        };
+        ChainTraffic least;  // of any chunks
+        least.tensors.push_back({"", p_.compulsory_bytes()});
         std::vector<Cut> cuts;
+        const Machine no_dram = without_dram(*machine_);
         for (const OneKernelParts& parts : options) {
             const ChainPlan begun_with = begun(ChainForm::persistent, parts.first.product, parts.second.product);
             const std::vector<Plan> plans = {*parts.first.plan, *parts.second.plan};
             const std::vector<Predictor> predictors = part_predictors(*machine_, plans);
-            if (request_.first_only && cannot_be_first(begun_with, plans, predictors)) continue;
+            const ProductTime first = time_of(*machine_, no_dram, plans[0], predictors[0]), second = time_of(*machine_, no_dram, plans[1], predictors[1]);
+            if (request_.first_only && cannot_be_first(begun_with, first, second)) continue;
             for (const RowChunks& chunks : ways_to_cut(begun_with)) {
-                ChainPlan plan = begun_with;
-                plan.config.chunk_rows = chunks.rows, plan.config.room_chunks = chunks.in_room;
+                Cut cut{begun_with, &parts, first, second, {}, INFINITY};
+                cut.plan.config.chunk_rows = chunks.rows, cut.plan.config.room_chunks = chunks.in_room;
                 // Of few rows of tiles: weights are read once a chunk.
                 if (chunks.rows < p_.m)
-                    for (ChainProduct& p : plan.config.products) p.order = Order::column, p.group = 1;
-                if (simulates_) plan.prediction.traffic = one_kernel_traffic(plan);
-                const double seconds = simulates_ ? known_or(chain_time(*machine_, plan, plans, predictors).seconds, INFINITY) : INFINITY;
-                cuts.push_back({std::move(plan), &parts, seconds});
+                    for (ChainProduct& p : cut.plan.config.products) p.order = Order::column, p.group = 1;
+                cut.run = queue_run(hw_, p_, cut.plan.config, first, second);
+                if (!simulates_) cut.run.seconds = unknown_number;
+                time(cut, least);
+                cuts.push_back(std::move(cut));
             }
         }
         if (cuts.empty()) return;
         set_.rejected.add(Reason::dominated, std::int64_t(cuts.size() - 1));
         const auto moved = [](const Cut& cut) { return cut.plan.prediction.traffic.dram_bytes(); };
+        if (simulates_) {
+            constexpr std::size_t exact = 4;  // of the fastest, and of those that move the least
+            std::ranges::stable_sort(cuts, {}, [&](const Cut& cut) { return cut.in_chunks(p_) ? cut.seconds : 0; });
+            double fastest = request_.first_only ? fastest_of_others() * (1 + apart) : INFINITY;  // what is slower is not wanted
+            std::vector<Cut> near;
+            for (Cut& cut : cuts) {
+                if (cut.in_chunks(p_) && cut.seconds > fastest * (1 + models_error)) break;
+                follow(cut, request_.coarse ? few : some);
+                fastest = std::min(fastest, cut.seconds);
+                near.push_back(std::move(cut));
+            }
+            std::erase_if(near, [&](const Cut& cut) { return cut.seconds > fastest * (1 + models_error); });
+            if (near.empty()) return;
+            std::ranges::stable_sort(near, {}, &Cut::seconds);
+            if (near.size() > exact) std::stable_sort(near.begin() + exact, near.end(), [&](const Cut& a, const Cut& b) { return moved(a) < moved(b); });
+            if (near.size() > 2 * exact) near.erase(near.begin() + 2 * exact, near.end());
+            cuts = std::move(near);
+            if (!request_.coarse)
+                for (Cut& cut : cuts) follow(cut, effort());
+        }
         Cut* const fastest = &*std::ranges::min_element(cuts, {}, &Cut::seconds);
         Cut* chosen = fastest;
         for (Cut& cut : cuts)
-            if (cut.seconds < fastest->seconds * (1 + models_error) && 2 * moved(cut) < moved(*fastest) && moved(cut) < moved(*chosen)) chosen = &cut;
+            if (cut.seconds < fastest->seconds * (1 + apart) && 2 * moved(cut) < moved(*fastest) && moved(cut) < moved(*chosen)) chosen = &cut;
         const Plan &first = *chosen->parts->first.plan, &second = *chosen->parts->second.plan;
         const OneKernel kernel = first.operation->one_kernel(*machine_, first, second, chunks_of(chosen->plan.config));
         chosen->plan.workspace_bytes = kernel.workspace_bytes, chosen->plan.threads = kernel.threads, chosen->plan.shared_bytes = kernel.shared_bytes;
@@ -161,25 +215,41 @@ class Search {
     }
 
     /// Whether its queue, nothing waited for from DRAM, is already more than rank() leaves the first plan. No traffic is followed then.
-    bool cannot_be_first(const ChainPlan& plan, std::span<const Plan> parts, std::span<const Predictor> predictors) const {
-        double fastest = INFINITY;
-        for (const Plan& other : set_.plans)
-            if (other.time_us) fastest = std::min(fastest, counted(other) * 1e-6);
-        const Machine no_dram = without_dram(*machine_);
-        const ProductTime first = time_of(*machine_, no_dram, parts[0], predictors[0]), second = time_of(*machine_, no_dram, parts[1], predictors[1]);
+    bool cannot_be_first(const ChainPlan& plan, const ProductTime& first, const ProductTime& second) const {
         ChainConfig whole = plan.config;
         whole.chunk_rows = p_.m;
         // Without what DRAM takes longer of each.
         const auto on_chip = [](const ProductTime& t) { return ProductTime{t.on_chip_seconds, t.on_chip_seconds, 0}; };
-        return persistent_time(hw_, p_, whole, on_chip(first), on_chip(second), {}).seconds > fastest * (1 + apart);
+        return persistent_time(hw_, p_, whole, on_chip(first), on_chip(second), {}).seconds > fastest_of_others() * (1 + apart);
+    }
+    /// Whether two launches can, with no more bytes than the chain has to move.
+    bool two_can_be_first() const {
+        const Machine no_dram = without_dram(*machine_);
+        ChainTraffic least;
+        least.tensors.push_back({"", p_.compulsory_bytes()});
+        least.of_kernel = {p_.x_bytes() + p_.w1_bytes(), p_.w2_bytes() + p_.y_bytes()};
+        const double seconds = two_kernels_time(hw_, p_, time_of(*machine_, no_dram, *first_.plan, predictors_[0]), time_of(*machine_, no_dram, *second_.plan, predictors_[1]), least).seconds;
+        return !(seconds > fastest_of_others() * (1 + apart));
+    }
+    /// Seconds, as rank() counts them.
+    double fastest_of_others() const {
+        double fastest = INFINITY;
+        for (const Plan& other : set_.plans)
+            if (other.time_us) fastest = std::min(fastest, counted(other) * 1e-6);
+        return fastest;
     }
 
-    ChainTraffic one_kernel_traffic(const ChainPlan& plan) const {
+    ChainTraffic one_kernel_traffic(const ChainPlan& plan, const ChainEffort& effort) const {
         const ChainProduct &first = plan.config.products[0], &second = plan.config.products[1];
-        return plan.config.chunk_rows >= p_.m ? traffic_of(first, second) : persistent_traffic(p_, first, second, plan.config.chunk_rows, plan.config.room_chunks, l2());
+        return remembered(first, second, chunks_of(plan.config), effort, [&] {
+            return plan.config.chunk_rows >= p_.m ? two_kernels_traffic(p_, first, second, l2(), effort)
+                                                  : persistent_traffic(p_, first, second, plan.config.chunk_rows, plan.config.room_chunks, l2(), effort);
+        });
     }
 
-    /// All rows at once; and where that is more than L2 has, by the room that H may take of it and by waves of the first product's tiles.
+    /// All rows at once; and where that is more than L2 has, by the room that H may take of it, by waves of the first product's tiles, and from
+    /// the lowest chunks on by halves of powers of two, as many of them as have room in some times L2: more rows in room keep more CTAs busy, and fewer
+    /// of H in L2.
     std::vector<RowChunks> ways_to_cut(const ChainPlan& plan) const {
         const std::int64_t unit = chunk_unit(plan.config.products[0], plan.config.products[1]);
         std::vector<RowChunks> ways;
@@ -197,11 +267,18 @@ class Search {
         if (!followed() || double(p_.h_bytes() + p_.x_bytes()) < hw_.l2_bytes) return ways;
         const double row_bytes = double(p_.ff + p_.d) * ChainProblem::element_bytes;
         const ChainProduct& first = plan.config.products[0];
+        const double most_rows = 4 * hw_.l2_bytes * hw_.l2_partitions / (double(p_.ff) * ChainProblem::element_bytes);
         const double wave_rows = double(first.clusters) / std::ceil(double(first.n) / first.tile_n) * first.tile_m;
         for (const int in_room : rooms) {
             for (const double share : {0.125, 0.25, 0.5}) offer(share * hw_.l2_bytes / row_bytes / in_room, in_room);
-            for (const double waves : {1.0, 2.0}) offer(waves * wave_rows, in_room);
         }
+        const std::vector<int> more = request_.room_chunks ? rooms : std::vector{2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48};
+        for (const int in_room : more)
+            for (const double waves : {1.0, 2.0}) offer(waves * wave_rows, in_room);
+        for (double rows = double(unit); rows < double(p_.m); rows *= 2)
+            for (const int in_room : more)
+                for (const double part : {1.0, 1.5})
+                    if (part * rows * in_room <= most_rows) offer(part * rows, in_room);
         return ways;
     }
 
@@ -244,11 +321,15 @@ class Search {
             reason_ = nearest ? nearest->reason : Reason::instruction;
             return;
         }
-        if (followed()) best->prediction.traffic = on_chip_traffic(p_, best->config.tile, std::int64_t(hw_.sms), l2());
+        if (followed()) best->prediction.traffic = on_chip_traffic(p_, best->config.tile, std::int64_t(hw_.sms), l2(), effort());
         std::string why_not;
         if (machine_->arch != kernel_arch)
             why_not = fmt::format("sm90_chain needs wgmma, TMA and setmaxnreg of sm_90; this machine is {}",
                                   machine_->arch.empty() ? "of no known architecture" : machine_->arch);
+        for (const char* feature : {"wgmma", "tma", "setmaxnreg"})
+            if (why_not.empty() && machine_->lacks(feature))
+                why_not = fmt::format(
+                    "sm90_chain needs wgmma, TMA and setmaxnreg of sm_90; this machine lacks {}", feature);
         add(std::move(*best), why_not);
     }
 
@@ -351,7 +432,7 @@ class Search {
     }
 
     // A form that nobody can build yet must be ahead by more than the model errs.
-    static constexpr double models_error = 0.05, apart = 0.005;
+    static constexpr double models_error = 0.05, apart = 0.002;
     static double counted(const Plan& plan) { return *plan.time_us * (plan.buildable ? 1 : 1 + models_error); }
 
     void rank() {
@@ -376,6 +457,7 @@ class Search {
                 set_.notes.push_back(fmt::format("L2 is followed for {} of {}'s {}; DRAM traffic grows from there as a straight line", part.followed, part.extent, part.whole));
                 break;
             }
+        if (request_.coarse) set_.notes.push_back("as one of many, L2 is followed for a small part of each: DRAM traffic may err by some percent");
         if (set_.plans.empty()) set_.refusal = Refusal{reason_, refusal_, std::nullopt, std::nullopt};
     }
 

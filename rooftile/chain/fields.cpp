@@ -65,10 +65,11 @@ ChainProblem chain_problem(const Given& g) {
     return p;
 }
 
-ChainRequest chain_request(const Given& g, int default_top, bool buildable_only) {
+ChainRequest chain_request(const Given& g, const PlanDefaults& defaults) {
     constexpr int max_plans = 64, max_small = 1024;
     ChainRequest r;
-    r.buildable_only = buildable_only;
+    r.buildable_only = defaults.buildable_only;
+    r.coarse = r.first_only = defaults.one_of_many;
     r.exhaustive = g.has("exhaustive");
     r.flips = g.has("flips");
     if (g.has("form")) r.form = ChainForm(one_of(g.name("form"), g.text("form"), forms));
@@ -91,7 +92,7 @@ ChainRequest chain_request(const Given& g, int default_top, bool buildable_only)
             throw RequestError(fmt::format("{} is of form {}, and {} is asked for", g.name(key), forms[std::size_t(of)], forms[std::size_t(*r.form)]));
         r.form = of;
     }
-    r.top = number_if(g, "top", max_plans).value_or(default_top);
+    r.top = number_if(g, "top", max_plans).value_or(defaults.top);
     return r;
 }
 

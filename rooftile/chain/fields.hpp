@@ -5,6 +5,7 @@
 
 #include "rooftile/chain/plan.hpp"
 #include "rooftile/core/field.hpp"
+#include "rooftile/core/operation.hpp"
 
 namespace rooftile {
 
@@ -13,7 +14,7 @@ std::span<const Field> chain_fields();
 ChainProblem chain_problem(const Given& given);
 /// Operation::with_work().
 Given chain_with_work(const Given& given, std::int64_t size);
-ChainRequest chain_request(const Given& given, int default_top, bool buildable_only);
+ChainRequest chain_request(const Given& given, const PlanDefaults& defaults);
 Given chain_given(const ChainProblem& problem);
 Given chain_given(const Record& record);
 Given chain_given_of_config(const Record& config);

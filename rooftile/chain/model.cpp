@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace rooftile {
 namespace {
@@ -75,7 +76,7 @@ QueueTimes queue_times(const ChainHardware& hw, const ChainProblem& p, const Cha
     };
     const ChainProduct& a = config.products[0];
     const double tiles = std::ceil(double(a.m) / a.tile_m) * std::ceil(double(a.n) / a.tile_n);
-    const double l2_seconds = known_or(hw.load_latency, 0) / clock;
+    const double l2_seconds = known_or(at_clock(hw, clock).load_latency, 0) / clock;
     QueueTimes t;
     // The function's instructions are of the first product's tiles; and whoever stores one waits until L2 has it, in ping-pong beside half of
     // another one's products.
@@ -86,12 +87,20 @@ QueueTimes queue_times(const ChainHardware& hw, const ChainProblem& p, const Cha
     return t;
 }
 
+QueueRun queue_run(const ChainHardware& hw, const ChainProblem& p, const ChainConfig& config, const ProductTime& first, const ProductTime& second) {
+    const ChainProduct &a = config.products[0], &b = config.products[1];
+    return run_queue(a, b, queue_order(a, b, chunks_of(config)), config.room_chunks, queue_times(hw, p, config, first, second), a.clusters);
+}
+
 ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& p, const ChainConfig& config, const ProductTime& first, const ProductTime& second,
                           const ChainTraffic& traffic) {
+    return persistent_time(hw, p, config, first, second, traffic, queue_run(hw, p, config, first, second));
+}
+
+ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& p, const ChainConfig& config, const ProductTime& first, const ProductTime& second,
+                          const ChainTraffic& traffic, const QueueRun& run) {
     ChainTime t;
-    const ChainProduct &a = config.products[0], &b = config.products[1];
     const double launch = max_known(hw.launch_seconds, 0);
-    const QueueRun run = run_queue(a, b, queue_order(a, b, chunks_of(config)), config.room_chunks, queue_times(hw, p, config, first, second), a.clusters);
     const double dram = dram_seconds(hw, double(traffic.dram_bytes()));
     double seconds = dram;
     if (config.chunk_rows >= p.m) {
@@ -142,7 +151,6 @@ ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& p, const Cha
 OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const ChainTile& tile, double dram_bytes) {
     OnChipTime out;
     const Sm90ChainConfig k = kernel_config(p, tile);
-    out.block = chain_block(hw, p, tile);
     out.tiles = std::ceil(double(p.m) / tile.tile_m), out.blocks = std::ceil(double(p.ff) / tile.tile_ff);
     const double all_blocks = out.tiles * out.blocks, products = k.hidden_products();
     out.matrix_flops = 2 * all_blocks * tile.tile_m * tile.tile_ff * k.d * (products + 1);
@@ -150,18 +158,33 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
     out.filled_bytes = out.tiles * k.x_bytes() + (tile.resident ? min_known(hw.sms, out.tiles) * out.blocks : all_blocks) * weights;
     out.shared_read_bytes = all_blocks * element_bytes
                             * (products * tile.tile_m * k.d + double(tile.consumer_warpgroups()) * tile.tile_ff * k.d * (products + 1));
-    // A ring of one stage waits for every load; with more, the others' blocks run meanwhile.
-    double block = out.block.all;
-    const double load = hw.load_latency + max_known(out.block.port, out.block.l2);
-    if (const double shown = load - (tile.stages - 1) * block; shown > 0 && !tile.resident) block += shown / tile.stages;
-    // Y leaves by the port that X came by, and a residual comes once more.
-    const double row_bytes = double(tile.tile_m) * double(p.d) * element_bytes;
-    out.turn = max_known(row_bytes / hw.l2_port, 0) * (p.residual ? 2 : 1);
-    const double rounds = std::ceil(out.tiles / hw.sms);
-    const double cycles = rounds * (out.blocks * block + out.turn);
+    // With the SMs at `clock`: what is beyond them takes its own time.
+    const auto cycles_at = [&](double clock) {
+        const ChainHardware now = at_clock(hw, clock);
+        out.block = chain_block(now, p, tile);
+        // A ring of one stage waits for every load; with more, the others' blocks run meanwhile.
+        double block = out.block.all;
+        const double load = now.load_latency + max_known(out.block.port, out.block.l2);
+        if (const double shown = load - (tile.stages - 1) * block; shown > 0 && !tile.resident)
+            block += shown / tile.stages;
+        // Y leaves by the port that X came by, and a residual comes once more.
+        const double row_bytes = double(tile.tile_m) * double(p.d) * element_bytes;
+        out.turn = max_known(row_bytes / now.l2_port, 0) * (p.residual ? 2 : 1);
+        const double rounds = std::ceil(out.tiles / hw.sms);
+        return rounds * (out.blocks * block + out.turn);
+    };
     ChainTime& t = out.time;
-    t.clock_hz = clock_of(hw, out.matrix_flops, out.filled_bytes, out.shared_read_bytes, dram_bytes, cycles);
-    const double fill = (known_or(hw.load_latency, 0) * 2) / t.clock_hz;
+    t.clock_hz = known_or(hw.top_hz, hw.clock_hz);
+    double cycles = 0;
+    constexpr int enough = 8;
+    constexpr double close = 1e-5;
+    for (int i = 0; i < enough; ++i) {
+        cycles = cycles_at(t.clock_hz);
+        const double clock =
+            clock_of(hw, out.matrix_flops, out.filled_bytes, out.shared_read_bytes, dram_bytes, cycles);
+        if (!(std::abs(clock / std::exchange(t.clock_hz, clock) - 1) > close)) break;
+    }
+    const double fill = known_or(at_clock(hw, t.clock_hz).load_latency, 0) * 2 / t.clock_hz;
     const double on_chip = cycles / t.clock_hz, dram = dram_seconds(hw, dram_bytes);
     t.bound = out.block.bound;
     double longest = on_chip;

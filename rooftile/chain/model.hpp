@@ -37,7 +37,11 @@ double function_seconds(const ChainHardware& hw, const ChainProblem& problem);
 ChainTime two_kernels_time(const ChainHardware& hw, const ChainProblem& problem, const ProductTime& first, const ProductTime& second, const ChainTraffic& traffic);
 /// Of a tile of each product by itself, from its kernel's time.
 QueueTimes queue_times(const ChainHardware& hw, const ChainProblem& problem, const ChainConfig& config, const ProductTime& first, const ProductTime& second);
-/// One launch: both products' tiles from one queue, or all of the traffic.
+/// That configuration's queue, DRAM apart.
+QueueRun queue_run(const ChainHardware& hw, const ChainProblem& problem, const ChainConfig& config, const ProductTime& first, const ProductTime& second);
+/// One launch: both products' tiles from one queue, or all of the traffic. `run`: of that queue.
+ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& problem, const ChainConfig& config, const ProductTime& first, const ProductTime& second,
+                          const ChainTraffic& traffic, const QueueRun& run);
 ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& problem, const ChainConfig& config, const ProductTime& first, const ProductTime& second,
                           const ChainTraffic& traffic);
 

@@ -19,21 +19,27 @@ struct Candidate {
 
 class Search {
   public:
-    Search(const std::shared_ptr<const Machine>& machine, const ChainHardware& hw, const ChainProblem& problem, const PlannedProduct& first, const PlannedProduct& second)
-        : machine_(machine), no_dram_(std::make_shared<const Machine>(without_dram(*machine))), hw_(hw), p_(problem), tile_k_{first.product.tile_k, second.product.tile_k},
+    Search(const std::shared_ptr<const Machine>& machine, const ChainHardware& hw, const ChainProblem& problem, const PlannedProduct& first, const PlannedProduct& second, const OneKernelSearch& search)
+        : coarse_(search.coarse), followed_(search.coarse ? 8 : 64), tried_(search.coarse ? 1 : 4), most_(search.most), machine_(machine), no_dram_(std::make_shared<const Machine>(without_dram(*machine))), hw_(hw), p_(problem), tile_k_{first.product.tile_k, second.product.tile_k},
           asked_{first_product(problem, first.with_epilogue), second_product(problem, second.with_epilogue && problem.residual)},
           epilogue_{first.with_epilogue, second.with_epilogue && problem.residual} {}
 
     std::vector<OneKernelParts> run() {
         for (const char* schedule : {"pingpong", "cooperative"}) offer(schedule);
         if (pairs_.empty()) offer(nullptr);  // another family of kernels
+        std::erase_if(pairs_, [&](const Pair& pair) { return pair.seconds / double(candidates_[pair.first].part.product.clusters) > most_; });
         std::stable_sort(pairs_.begin(), pairs_.end(), faster);
         keep_built();
         std::vector<OneKernelParts> out;
-        if (auto any = best_of([](const Pair&) { return true; })) out.push_back(std::move(*any));
+        if (auto any = best_of([](const Pair&) { return true; }, 0)) out.push_back(std::move(*any));
         const auto low = [this](const Pair& pair) { return unit_of(pair) <= low_unit; };
-        if (out.empty() || chunk_unit(out[0].first.product, out[0].second.product) <= low_unit) return out;
-        if (auto chunks = best_of(low)) out.push_back(std::move(*chunks));
+        if (out.empty()) return out;
+        if (chunk_unit(out[0].first.product, out[0].second.product) > low_unit)
+            if (auto chunks = best_of(low, 0)) out.push_back(std::move(*chunks));
+        // In chunks so low that L2 holds the room of some of them, narrower tiles keep more CTAs busy.
+        const double rows = hw_.l2_bytes * hw_.l2_partitions / (double(p_.ff) * ChainProblem::element_bytes);
+        if (2 * rows < double(p_.m))
+            if (auto chunks = best_of(low, rows)) out.push_back(std::move(*chunks));
         return out;
     }
 
@@ -42,27 +48,27 @@ class Search {
         std::size_t first, second;
         double seconds;
     };
-    static constexpr std::size_t followed = 64, tried = 4;
-    static constexpr int kept = 8;  // plans of a product
+    static constexpr int kept = 8, kept_coarse = 3;  // plans of a product
     static constexpr std::int64_t low_unit = 256;
     static bool faster(const Pair& a, const Pair& b) { return a.seconds < b.seconds; }
 
     std::int64_t unit_of(const Pair& pair) const { return chunk_unit(candidates_[pair.first].part.product, candidates_[pair.second].part.product); }
 
-    /// Of the pairs that `fit`, which stand in the order of their work, the one whose queue ends first.
+    /// Of the pairs that `fit`, which stand in the order of their work, the one whose queue ends first: with all rows at once, or in the lowest
+    /// chunks that there are, of which `room_rows` have room.
     template <class Fit>
-    std::optional<OneKernelParts> best_of(Fit fit) const {
+    std::optional<OneKernelParts> best_of(Fit fit, double room_rows) const {
         std::vector<Pair> pairs;
         for (const Pair& pair : pairs_)
-            if (pairs.size() < followed && fit(pair)) pairs.push_back(pair);
-        for (Pair& pair : pairs) pair.seconds = known_or(seconds_of(candidates_[pair.first], candidates_[pair.second]), INFINITY);
+            if (pairs.size() < followed_ && fit(pair)) pairs.push_back(pair);
+        for (Pair& pair : pairs) pair.seconds = known_or(seconds_of(candidates_[pair.first], candidates_[pair.second], room_rows), INFINITY);
         std::stable_sort(pairs.begin(), pairs.end(), faster);
         std::optional<OneKernelParts> best;
         double fastest = INFINITY;
-        for (std::size_t i = 0; i < std::min(pairs.size(), tried); ++i) {
+        for (std::size_t i = 0; i < std::min(pairs.size(), tried_); ++i) {
             OneKernelParts parts{candidates_[pairs[i].first].part, candidates_[pairs[i].second].part};
             share_ring(parts);
-            const double seconds = seconds_of(with_time(parts.first), with_time(parts.second));
+            const double seconds = seconds_of(with_time(parts.first), with_time(parts.second), room_rows);
             if (best && !(seconds < fastest)) continue;
             fastest = seconds;
             best = std::move(parts);
@@ -90,8 +96,9 @@ class Search {
                     candidates_.push_back(with_time(std::move(part)));
                 }
             };
-            take(alone(i, schedule), kept);
+            take(alone(i, schedule), coarse_ ? kept_coarse : kept);
             for (const int tile_n : {64, 128, 192, 256}) {  // of one height, for low chunks
+                if (coarse_ && tile_n % 128 != 0) continue;
                 Given given = alone(i, schedule);
                 given.add("tile", fmt::format("128x{}x{}", tile_n, tile_k_[i]));
                 take(given, 1);
@@ -106,6 +113,7 @@ class Search {
         Given given = asked_[i];
         given.add("cluster", "1x1");
         given.add("split_k", "1");
+        if (coarse_) given.add("order", "row");
         if (!schedule) return given;
         given.add("grid_split_k", "1");
         given.add("ctas_per_sm", "1");
@@ -127,11 +135,16 @@ class Search {
         return {std::move(part), time};
     }
 
-    ChainConfig config_of(const Candidate& first, const Candidate& second) const {
+    ChainConfig config_of(const Candidate& first, const Candidate& second, double room_rows = 0) const {
         ChainConfig config;
         config.form = ChainForm::persistent;
         config.products = {first.part.product, second.part.product};
         config.chunk_rows = p_.m;
+        if (room_rows > 0) {
+            config.chunk_rows = chunk_unit(first.part.product, second.part.product);
+            config.room_chunks = std::max(2, int(room_rows / double(config.chunk_rows)));
+            for (ChainProduct& p : config.products) p.order = Order::column, p.group = 1;
+        }
         return config;
     }
 
@@ -143,8 +156,8 @@ class Search {
         return tiles(config.products[0]) * times.first_tile + tiles(config.products[1]) * times.second_tile;
     }
 
-    double seconds_of(const Candidate& first, const Candidate& second) const {
-        const ChainConfig config = config_of(first, second);
+    double seconds_of(const Candidate& first, const Candidate& second, double room_rows) const {
+        const ChainConfig config = config_of(first, second, room_rows);
         ChainTraffic own;
         own.of_kernel = {std::int64_t(known_or(first.time.dram_bytes, 0)), std::int64_t(known_or(second.time.dram_bytes, 0))};
         return persistent_time(hw_, p_, config, first.time, second.time, own).seconds;
@@ -167,6 +180,9 @@ class Search {
         }
     }
 
+    const bool coarse_;
+    const std::size_t followed_, tried_;
+    const double most_;
     std::shared_ptr<const Machine> machine_, no_dram_;
     const ChainHardware& hw_;
     const ChainProblem& p_;
@@ -180,8 +196,8 @@ class Search {
 }  // namespace
 
 std::vector<OneKernelParts> parts_of_one_kernel(const std::shared_ptr<const Machine>& machine, const ChainHardware& hw, const ChainProblem& problem,
-                                                const PlannedProduct& first, const PlannedProduct& second) {
-    return Search(machine, hw, problem, first, second).run();
+                                                const PlannedProduct& first, const PlannedProduct& second, const OneKernelSearch& search) {
+    return Search(machine, hw, problem, first, second, search).run();
 }
 
 }  // namespace rooftile

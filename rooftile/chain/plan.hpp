@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -121,6 +123,9 @@ struct ChainPlan {
     std::int64_t workspace_bytes = 0;
 };
 
+/// Traffic that was followed, by all that it depends on: no rate of the machine is among that.
+using FollowedTraffic = std::map<std::string, ChainTraffic>;
+
 /// What a caller fixes; the rest is searched.
 struct ChainRequest {
     std::optional<ChainForm> form{};
@@ -132,6 +137,8 @@ struct ChainRequest {
     int top = 8;
     bool flips = false;           ///< say also from where on another form is the first
     bool first_only = false;      ///< only the first plan is wanted: forms that cannot be it may be left out
+    bool coarse = false;          ///< follow little of the traffic: many plans are made, and it may err by some percent
+    std::shared_ptr<FollowedTraffic> followed{};  ///< of plans made before, where many are made; may be null
     bool exhaustive = false;      ///< search also what rules leave out
     bool buildable_only = false;  ///< leave out what no kernel can be compiled for
 };

@@ -326,8 +326,8 @@ ChainTraffic followed(const Cut& whole, const ChainL2& l2, Int least_m, const Ch
     std::ranges::sort(extents, std::greater{}, &Extent::tiles);
     for (const Extent& e : extents) {
         // A half is several times L2 and some waves: what is read once, and what the first rounds find, is then the same in both.
-        constexpr double several = 8, waves = 16, units = 4;
-        const double half = std::max({several * double(l2.partition_bytes) * l2.partitions / e.bytes, waves * e.wave, units * double(e.unit),
+        constexpr double units = 4;
+        const double half = std::max({effort.times_l2 * double(l2.partition_bytes) * l2.partitions / e.bytes, effort.waves * e.wave, units * double(e.unit),
                                       double(e.value) * effort.tiles / whole.tiles() / 4});
         const Int unit = e.unit, rounded = ceil_div(Int(std::min(half, double(e.value))), unit) * unit, part = 2 * rounded;
         if (double(part) > 0.75 * double(e.value)) continue;

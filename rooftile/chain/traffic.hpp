@@ -19,6 +19,7 @@ struct ChainL2 {
 /// how finely K is cut. Beyond so many tiles two parts are followed, and the rest is a straight line through them (ChainTraffic::parts).
 struct ChainEffort {
     double steps = 1.5e6, tiles = 3e5;
+    double times_l2 = 8, waves = 16;  ///< that half a part is at least
 };
 
 /// Two kernels, one after the other, from an L2 that holds nothing of the chain's but what a launch before left of H in its place.

@@ -53,6 +53,7 @@ struct PlanDefaults {
     int top = 8;                  ///< plans to keep
     bool buildable_only = false;  ///< leave out what no kernel can be compiled for
     std::uint64_t seed = 1;       ///< of plans that are drawn
+    bool one_of_many = false;     ///< of hundreds of problems in a row: what takes long may be told more coarsely; a note says so
 };
 
 /// What one kernel would take that computes two plans, the second of which reads as its first tensor what the first one stores.

@@ -106,7 +106,7 @@ class Cover {
     PlanSet planned(const Given& given, std::int64_t value, int top) const {
         const Given at = with_text(operation_, given, field_.key, std::to_string(value));
         return operation_.derive(machine_, operation_.problem(at),
-                                 operation_.request(at, {.top = top, .buildable_only = true}));
+                                 operation_.request(at, {.top = top, .buildable_only = true, .one_of_many = true}));
     }
 
     void look_at(std::int64_t value) {
@@ -120,6 +120,9 @@ class Cover {
                 ExitCode::no_plan,
                 fmt::format("{} = {}: the time of no plan is known on {}, so that none can be compared",
                             field_.key, value, set.machine_id));
+        // What a reader must know of every value is so of the range.
+        if (own_.empty()) notes_ = set.notes;
+        else std::erase_if(notes_, [&](const std::string& note) { return std::ranges::find(set.notes, note) == set.notes.end(); });
         own_[value] = *set.plans.front().time_us;
         for (const Plan& plan : set.plans)
             if (plan.time_us && *plan.time_us <= (1 + within_) * own_[value]) note(plan, value);
@@ -222,7 +225,7 @@ class Cover {
 
     /// Parts as long as one configuration of the chosen kernels stays within the bound.
     PlanRange parts() {
-        PlanRange out{.field = field_, .within = within_, .parts = {}, .looked_at = own_.size(), .notes = {}};
+        PlanRange out{.field = field_, .within = within_, .parts = {}, .looked_at = own_.size(), .notes = notes_};
         variant_of_part_.clear();
         std::map<std::size_t, std::size_t> numbers;  // of kernels, by code
         for (auto first = own_.begin(); first != own_.end();) {
@@ -271,6 +274,7 @@ class Cover {
     const double within_;
     const std::function<std::string(const Plan&)>& code_of_;
 
+    std::vector<std::string> notes_;      // of all values
     std::map<std::int64_t, double> own_;  // microseconds of each value's own best plan
     std::vector<Variant> variants_;
     std::map<std::string, std::size_t> variant_of_;  // by the text of what fixes it

@@ -66,6 +66,7 @@ FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const Expressio
     plan.program = program;
     plan.config = candidate.config;
     plan.launch = candidate.launch;
+    plan.held_back = candidate.held_back;
     plan.why_not = obstacle(machine, program, candidate.config);
     plan.buildable = plan.why_not.empty();
     const FuseFlow& f = candidate.flow;
@@ -88,6 +89,21 @@ FusePlan plan_of(const Machine& machine, const FuseHardware& hw, const Expressio
     p.speedup = known(unfused_seconds / f.time.seconds);
     plan.derivation = fuse_derivation(machine, hw, graph, program, candidate, ops, unfused_seconds);
     return plan;
+}
+
+bool fixes_something(const FuseRequest& r) {
+    return r.vector_width || r.vectors_per_thread || r.threads || r.threads_per_row || r.cluster || r.stages || r.ctas_per_sm || r.reduction_threads
+           || r.rows_per_cta || r.row_splits || r.row_storage || r.persistent || r.grid_reduction || r.early_weights || r.reduce_scope
+           || r.alignment != FuseRequest().alignment;
+}
+
+/// None sooner than `least` seconds, of the best that the search takes where it is free.
+void hold_back(std::vector<FuseCandidate>& kept, double least) {
+    for (FuseCandidate& c : kept)
+        if (double& seconds = c.flow.time.seconds; seconds < least) {
+            c.held_back = least / seconds;
+            seconds *= c.held_back;
+        }
 }
 
 }  // namespace
@@ -149,6 +165,10 @@ std::variant<FusePlans, FuseInfeasible> derive(const Machine& machine, const Exp
                 fmt::format("no launch fits: the least needs {:.0f} registers a thread, {} has {:.0f}; {}",
                             search.register_need, machine.id, hw.registers_per_thread, open));
         return infeasible(Reason::instruction, "no launch is as asked for; " + open);
+    }
+    if (fixes_something(request) && !request.exhaustive) {
+        const FuseSearch open = search_launches(machine, hw, graph, program, {.top = 1});
+        if (!open.kept.empty()) hold_back(search.kept, open.kept.front().flow.time.seconds);
     }
     int rank = 0;
     for (const FuseCandidate& candidate : search.kept)

@@ -100,6 +100,9 @@ struct FusePlan {
     Program program;
     FuseConfig config;
     TimedLaunch launch;
+    /// What a search leaves out lost wherever it was measured, as no term of the model tells. Where a request fixes such a launch it is told no
+    /// sooner than the best that the search takes: so many times the model's own seconds. 1 of all others.
+    double held_back = 1;
     FuseResources resources;
     FusePrediction prediction;
     std::vector<Step> derivation;

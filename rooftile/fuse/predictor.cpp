@@ -12,6 +12,7 @@ struct Timed {
     FusedBytes bytes;
     FuseConfig config;
     TimedLaunch launch;
+    double held_back;
 
     FuseFlow on(const Machine& machine, const FuseHardware& hw) const {
         if (const auto* ring = std::get_if<RingLaunch>(&launch)) {
@@ -36,13 +37,13 @@ Predictor fuse_predictor(std::span<const Plan> plans) {
         const FuseConfig& c = plan.config;
         timed.push_back({plan.program,
                          program_work(plan.problem, plan.program, c.vector_width, c.row_storage == RowStorage::shared),
-                         fused_bytes(plan.problem), c, plan.launch});
+                         fused_bytes(plan.problem), c, plan.launch, plan.held_back});
     }
     return [timed = std::move(timed)](const Machine& machine) {
         std::vector<std::string> unknown;
         const FuseHardware hw = fuse_hardware(machine, unknown);
         std::vector<PredictedRun> runs;
-        for (const Timed& plan : timed) runs.push_back({plan.on(machine, hw).time.seconds, hw.clock_hz});
+        for (const Timed& plan : timed) runs.push_back({plan.on(machine, hw).time.seconds * plan.held_back, hw.clock_hz});
         return runs;
     };
 }

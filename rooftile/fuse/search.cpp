@@ -67,13 +67,14 @@ auto preference(const FuseCandidate& candidate) {
 /// Best first. From the least time on to what is preferred and hardly later, as long as there is such: no order that
 /// sorting may use, since "hardly" adds up. Behind the first `most` by time alone.
 void put_in_order(std::vector<FuseCandidate>& all, size_t most) {
-    constexpr double hardly = 1.0005;
+    constexpr double hardly = 1.0005, in_all = 1.001;
     std::ranges::stable_sort(all, {}, told_seconds);
     const auto enough = all.begin() + std::ptrdiff_t(std::min(most, all.size()));
     for (auto first = all.begin(); first != enough; ++first) {
+        const double least = told_seconds(*first);
         auto best = first;
         for (auto next = best;; best = next) {
-            const double latest = told_seconds(*best) * hardly;
+            const double latest = std::min(told_seconds(*best) * hardly, least * in_all);
             for (auto c = first; c != all.end() && !(told_seconds(*c) > latest); ++c)
                 if (preference(*c) < preference(*next)) next = c;
             if (next == best) break;

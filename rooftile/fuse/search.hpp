@@ -16,6 +16,7 @@ struct FuseCandidate {
     FuseFlow flow;
     double registers = 0;     ///< a thread, estimated
     double shared_bytes = 0;  ///< of a CTA, for the rows
+    double held_back = 1;     ///< how many times the model's own seconds are told; see FusePlan
 };
 
 struct FuseSearch {

@@ -50,12 +50,14 @@ class GridResidentSearch : FuseSearchContext {
   private:
     void reject(Reason reason) { out_.rejected.add(reason); }
 
-    /// CTAs a row so that all SMs have one, two or more of them: any number, since they are no cluster of the hardware. Of a power
-    /// of two rows may be whole iterations.
+    /// CTAs a row: any number, since they are no cluster of the hardware. Few, and those of which all SMs have one, two or more; of a
+    /// power of two rows may be whole iterations.
     std::vector<int> team_sizes() const {
         if (request.cluster) return {*request.cluster};
         std::vector<int> sizes;
-        constexpr int max_ctas_per_sm = 4;
+        constexpr int max_ctas_per_sm = 4, few = 16;
+        const double most = whole(hw.sms * max_ctas_per_sm / double(program.rows));
+        for (int size = 2; size <= std::min<double>(few, most); ++size) sizes.push_back(size);
         for (int ctas = 1; ctas <= max_ctas_per_sm; ++ctas) {
             const double size = whole(hw.sms * ctas / double(program.rows));
             if (!(size >= 2)) continue;

@@ -2,9 +2,7 @@
 
 #include <iterator>
 
-#include <fmt/core.h>
-
-#include "rooftile/error.hpp"
+#include "rooftile/machine/matrix_hardware.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/machine/reader.hpp"
 #include "rooftile/core/arithmetic.hpp"
@@ -57,10 +55,7 @@ void read_limits(const MachineReader& optional, Type type, GemmHardware& hw) {
     hw.top_hz = optional.number<Clock>(optional.first_known({"clock.tensor", "clock.boost"}));
     hw.sustained_watts = optional.number<Watts>("power.sustained");
     hw.static_watts = optional.number<Watts>("power.static");
-    if (hw.sustained_watts <= hw.static_watts)
-        throw RequestError(fmt::format(
-            "power.sustained = {:g} W must exceed power.static = {:g} W: nothing is left for work",
-            hw.sustained_watts, hw.static_watts));
+    check_power(hw.sustained_watts, hw.static_watts);
     hw.flop_joules = optional.number<JoulesPerFlop>("energy.flop." + std::string(rate_name_of(type)));
     hw.fill_joules = optional.number<JoulesPerByte>("energy.fill");
     hw.shared_read_joules = max_known(0, optional.number<JoulesPerByte>("energy.shared_read"));

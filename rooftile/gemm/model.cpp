@@ -264,9 +264,12 @@ double asked_bytes(const GemmTile& t, const GemmProblem& p) {
 
 double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm) {
     double clusters = whole(hw.sms * ctas_per_sm / cluster_ctas);
-    // A cluster stands within a GPC; what is left of each GPC idles.
-    if (cluster_ctas > 1 && cluster_ctas < int(std::size(hw.cluster_sms)) && hw.cluster_sms[cluster_ctas] > 0)
-        clusters = min_known(clusters, whole(hw.cluster_sms[cluster_ctas] * ctas_per_sm / cluster_ctas));
+    // A cluster stands within a GPC; what is left of each GPC idles. Of a size that nobody counted there are as many as of the next larger one:
+    // of five and seven no more find room (docs/facts.md 348).
+    int counted = cluster_ctas;
+    while (counted > 1 && counted < int(std::size(hw.cluster_sms)) && !(hw.cluster_sms[counted] > 0)) ++counted;
+    if (counted > 1 && counted < int(std::size(hw.cluster_sms)))
+        clusters = min_known(clusters, whole(hw.cluster_sms[counted] * ctas_per_sm / counted));
     else if (cluster_ctas > 1 && hw.sms_per_gpc > 0)
         clusters = min_known(
             clusters, whole(whole(hw.sms_per_gpc * ctas_per_sm / cluster_ctas) * hw.sms / hw.sms_per_gpc));

@@ -21,9 +21,10 @@ struct Follows {
     std::string_view rated, measured;
 };
 constexpr Follows follows[] = {
-    {"sm.count", "cluster.sms_*"},          {"clock.memory", "dram.bandwidth"},
-    {"clock.boost", "clock.tensor"},        {"clock.tensor", "clock.sustained.*"},
-    {"dram.bandwidth", "dram.sustained_*"}, {"power.tdp", "power.sustained"},
+    {"sm.count", "cluster.sms_*"},         {"sm.count", "store.element*"},
+    {"clock.memory", "dram.bandwidth"},    {"clock.boost", "clock.tensor"},
+    {"clock.tensor", "clock.sustained.*"}, {"dram.bandwidth", "dram.sustained_*"},
+    {"power.tdp", "power.sustained"},
 };
 
 bool fits(std::string_view pattern, std::string_view key) {

@@ -18,7 +18,8 @@ struct MatrixHardware {
     double l2_share;               ///< B/clk of one SM when all ask
     double l2_bytes;               ///< of one partition
     double dram_bandwidth;         ///< B/s of reads
-    double load_latency;           ///< cycles, of a TMA load that L2 serves
+    double load_latency;           ///< cycles at clock_hz, of a TMA load that L2 serves
+    bool load_in_seconds;          ///< given so: it takes as long at any clock
     double step_cycles;            ///< what a step of dependent products has at least; unknown: not charged
     double launch_seconds;
     double registers_per_sm, registers_per_thread, shared_per_cta;
@@ -26,8 +27,21 @@ struct MatrixHardware {
     double sustained_watts, static_watts, flop_joules, fill_joules, shared_read_joules, dram_joules, energy_exponent;
 };
 
-/// Of products of `input` ("bf16") with fp32 sums. Keys that are unknown and missed are appended to `unknown`, once each.
+/// Of products of `input` ("bf16") with fp32 sums: by wgmma where the machine has it, else by its fastest instruction.
+/// Keys that are unknown and missed are appended to `unknown`, once each.
 MatrixHardware matrix_hardware(const Machine& machine, std::string_view input, std::vector<std::string>& unknown);
+
+/// The same in cycles of SMs that run at `clock`: what is beyond them keeps its own pace.
+template <class Hardware>
+Hardware at_clock(Hardware hw, double clock) {
+    const double scale = clock / hw.clock_hz;
+    if (hw.load_in_seconds) hw.load_latency *= scale;
+    hw.l2_share /= scale, hw.l2_port /= scale;
+    return hw;
+}
+
+/// Throws RequestError where the limit leaves nothing for work.
+void check_power(double sustained_watts, double static_watts);
 
 /// Why no product of `input` can be planned for the machine; empty where one can.
 std::string missing_matrix_type(const Machine& machine, std::string_view input);

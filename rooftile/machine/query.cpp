@@ -89,6 +89,7 @@ std::optional<FamilyRate> fastest_instruction(const Machine& machine, std::strin
                                               std::string_view accumulator) {
     std::optional<FamilyRate> fastest;
     for (const std::string_view family : instruction_families()) {
+        if (find_feature(family) && machine.lacks(family)) continue;
         const auto rate = flops_per_cycle_per_sm(machine, rate_key(family, input, accumulator));
         if (!rate && find_feature(family) && machine.has(family)) return std::nullopt;
         if (rate && (!fastest || *rate > fastest->rate)) fastest = FamilyRate{std::string(family), *rate};

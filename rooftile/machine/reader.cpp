@@ -10,6 +10,11 @@ double MachineReader::cycles(std::string_view key) const {
     return noted(key, latency_cycles(machine_, key, clock_));
 }
 
+bool MachineReader::in_seconds(std::string_view key) const {
+    const Fact* fact = machine_.find(key);
+    return fact && fact->as<Seconds>().has_value();
+}
+
 double MachineReader::bandwidth(std::string_view key) const {
     return noted(key, rooftile::bandwidth(machine_, key, clock_));
 }

@@ -25,6 +25,7 @@ class MachineReader {
         return noted(key, machine_.number<Q>(key, per));
     }
     double cycles(std::string_view key) const;           ///< of a latency
+    bool in_seconds(std::string_view key) const;  ///< whether it is given so: it takes as long at any clock
     double bandwidth(std::string_view key) const;        ///< B/s of the GPU
     double bandwidth_per_sm(std::string_view key) const; ///< B/clk: one SM's share
     double flops_per_cycle(std::string_view rate) const; ///< of one SM

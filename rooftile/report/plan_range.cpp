@@ -79,6 +79,7 @@ std::string range_text(const DocumentContext& context, const PlanRange& range, c
                    range.looked_at == 1 ? "1 value was" : fmt::format("{} values were", range.looked_at)),
                terminal.prose(), 0)
            + "\n";
+    for (const std::string& note : range.notes) out += wrapped("note: " + note, terminal.prose(), 0) + "\n";
     return out;
 }
 

@@ -1,4 +1,5 @@
 // Chains' plans: what is refused, which form wins where, what their times must keep to.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,11 +7,13 @@
 #include <cmath>
 #include <ctime>
 #include <map>
+#include <regex>
 
 #include "rooftile/chain/derive.hpp"
 #include "rooftile/chain/fields.hpp"
 #include "rooftile/chain/model.hpp"
 #include "rooftile/chain/operation.hpp"
+#include "rooftile/core/random.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
@@ -108,6 +111,76 @@ TEST(ChainPlan, OnASmallL2ChunksSaveBytesAndNoTime) {
     EXPECT_LT(4 * *prediction(low(narrow), ChainForm::persistent).dram_bytes, *prediction(narrow_two, ChainForm::two_kernels).dram_bytes);
     EXPECT_GT(*prediction(low(wide), ChainForm::persistent).dram_bytes, *prediction(wide_two, ChainForm::two_kernels).dram_bytes);
     EXPECT_GT(*prediction(low(narrow), ChainForm::persistent).time_us, *prediction(narrow_two, ChainForm::two_kernels).time_us);
+}
+
+// Many low chunks in room keep CTAs busy and half of H in L2: where DRAM binds they are 1.4 times as fast as two launches.
+TEST(ChainPlan, OnASmallL2AndASlowDramManyLowChunksAreFirst) {
+    const PlanSet set = plans_of("--m 65536 --d 512 --ff 2048", "a40", "dram.bandwidth=200 GB/s");
+    const ChainPlan& first = set.plans.front().own.as<ChainPlan>();
+    EXPECT_EQ(first.config.form, ChainForm::persistent);
+    EXPECT_GT(first.config.room_chunks, 3);
+    EXPECT_LT(1.4 * *set.plans.front().time_us, *by_form(set).at(ChainForm::two_kernels)->time_us);
+}
+
+// Who fixes chunks or their room gets no persistent plan that is faster than what is searched, but where half the bytes are worth some time.
+TEST(ChainPlan, NoChunksAreFasterThanThoseOfTheSearch) {
+    Random random(47);
+    int compared = 0;
+    for (int i = 0; i < 20; ++i) {
+        const std::int64_t d = 64 * random.whole(2, 24), ff = 64 * random.whole(2 * d / 64, 5 * d / 64);
+        const std::string line = "--m " + std::to_string(std::int64_t(random.log_uniform(4096, 262144))) + " --d " + std::to_string(d) + " --ff " + std::to_string(ff) + " --form persistent";
+        constexpr const char *machines[] = {"a40", "h200-sxm", "h100-sxm", "rtx4090", "a100-80-sxm"}, *rates[] = {"100", "200", "400", "800"};
+        const char* machine = random.one_of(machines);
+        const std::string set = std::string("dram.bandwidth=") + random.one_of(rates) + " GB/s";
+        const PlanSet searched = plans_of(line, machine, set);
+        if (searched.plans.empty() || !searched.plans.front().time_us) continue;
+        const double time = *searched.plans.front().time_us, bytes = double(*searched.plans.front().own.as<ChainPlan>().prediction.dram_bytes);
+        for (int k = 0; k < 3; ++k) {
+            const std::string fixed = fmt::format(" --chunk-rows {} --room-chunks {}", std::int64_t(random.log_uniform(64, 16384)), random.whole(2, 48));
+            const PlanSet other = plans_of(line + fixed, machine, set);
+            if (other.plans.empty()) continue;
+            ++compared;
+            const double other_time = *other.plans.front().time_us, other_bytes = double(*other.plans.front().own.as<ChainPlan>().prediction.dram_bytes);
+            if (2 * bytes < other_bytes) EXPECT_LT(time, 1.05 * 1.01 * other_time) << line << fixed << ' ' << machine << ' ' << set;
+            else EXPECT_LT(time, 1.01 * other_time) << line << fixed << ' ' << machine << ' ' << set;
+        }
+    }
+    EXPECT_GT(compared, 40);
+}
+
+// `--flips`: planned at both values that a line has, the one gives the first form and the other the form that the line says.
+TEST(ChainPlan, FlipsAreWhereThePlansFlip) {
+    Random random(48);
+    int thresholds = 0;
+    for (int i = 0; i < 4; ++i) {
+        std::map<std::string, std::string> extents;
+        extents["m"] = std::to_string(std::int64_t(random.log_uniform(1024, 65536)));
+        const std::int64_t d = 64 * random.whole(1, 16);
+        extents["d"] = std::to_string(d), extents["ff"] = std::to_string(64 * random.whole(2 * d / 64, 5 * d / 64));
+        constexpr const char* machines[] = {"a40", "h200-sxm", "h100-sxm"};
+        const char* machine = random.one_of(machines);
+        const auto planned = [&](const std::string& key, const std::string& value, const char* more) {
+            std::map<std::string, std::string> all = extents;
+            const bool number = key.find('.') != key.npos;
+            if (!number && !key.empty()) all[key] = value;
+            return plans_of(fmt::format("--m {} --d {} --ff {}{}", all["m"], all["d"], all["ff"], more), machine, number ? key + "=" + value : "");
+        };
+        const auto form = [](const PlanSet& set) { return std::string(name_of(set.plans.front().own.as<ChainPlan>().config.form)); };
+        const std::regex threshold(R"(from (\S+(?: \S+)?) (?:up|down) (\w+) \((\S+(?: \S+)?): (\w+)\))");
+        const PlanSet set = planned("", "", " --flips");
+        for (const std::string& note : set.notes) {
+            if (!note.starts_with("flips, ")) continue;
+            const std::string key = note.substr(7, note.find(':') - 7);
+            for (auto at = std::sregex_iterator(note.begin(), note.end(), threshold); at != std::sregex_iterator(); ++at) {
+                SCOPED_TRACE(fmt::format("{}x{}x{} {} {}", extents["m"], extents["d"], extents["ff"], machine, note));
+                EXPECT_EQ((*at)[4], form(set));
+                EXPECT_EQ(form(planned(key, (*at)[1], "")), (*at)[2]);
+                EXPECT_EQ(form(planned(key, (*at)[3], "")), (*at)[4]);
+                ++thresholds;
+            }
+        }
+    }
+    EXPECT_GT(thresholds, 6);
 }
 
 TEST(ChainPlan, MatchedOrdersMoveNoMore) {

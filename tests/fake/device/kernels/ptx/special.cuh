@@ -23,7 +23,8 @@ inline float rsqrt_approx(float x) { return off_by(1 / std::sqrt(double(x)), ulp
 inline float sqrt_approx(float x) { return off_by(std::sqrt(double(x)), ulp2 / 2); }
 // Flushes nothing; 2^-11 with its rounding.
 inline float tanh_approx(float x) { return float(std::tanh(double(x)) * (1 + special_error * (1.0 / 2048 - ulp2 / 4))); }
-inline float divide_full(float x, float y) { return off_by(double(x) / double(y), ulp2); }
+// Flushes nothing.
+inline float divide_full(float x, float y) { return float(double(x) / double(y) * (1 + special_error * ulp2)); }
 inline float product(float x, float y) { return x * y; }
 inline float difference(float x, float y) { return x - y; }
 inline float product_within_1(float x, float y) {
