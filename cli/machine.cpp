@@ -10,6 +10,7 @@
 #include "rooftile/machine/set.hpp"
 #include "rooftile/report/context.hpp"
 #include "rooftile/report/machine_report.hpp"
+#include "rooftile/report/terminal.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -20,7 +21,10 @@ int list(const Given&, const OutputFlags& output, const Invocation& invocation) 
     for (const std::string& id : machine_ids()) machines.push_back(machine_by_id(id));
     if (format == Format::json)
         write_result(json_text(machines_document(context_of(invocation.command), machines)), output);
-    else write_result(machines_text(machines, terminal_for(output)), output);
+    else {
+        const Terminal terminal = terminal_for(output);
+        write_result(machines_text(machines, terminal) + "\n" + entry("invented, by id", joined(invented_ids()), terminal), output);
+    }
     return int(ExitCode::done);
 }
 

@@ -9,15 +9,19 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/plan_range.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/machine/keys.hpp"
 #include "rooftile/measure/plan_range.hpp"
 #include "rooftile/physics/explanation.hpp"
+#include "rooftile/probe/probe.hpp"
 #include "rooftile/report/explanation_record.hpp"
+#include "rooftile/report/formulas.hpp"
 #include "rooftile/report/plan_range.hpp"
 
 namespace rooftile::cli {
@@ -32,7 +36,50 @@ std::vector<Field> plan_fields(const Operation& operation) {
         {"seed", "N", "Of plans that are drawn; default 1", "Other plans beside the best"},
         within_field(),
     };
-    return joined_fields({operation.fields(), target_fields(), own});
+    const char* group = "Without numbers";
+    std::vector<Field> formulas;
+    if (!operation.symbols().empty())
+        formulas.push_back({"symbols", "", "Print the derivation without a machine: every formula, to be filled in", group, FieldKind::on});
+    if (!operation.forms().empty()) {
+        formulas.push_back({"form", "", "Print forms for kernels of one's own: capacity, intensity and latency by hand", group, FieldKind::on});
+        formulas.push_back({"markdown", "", "Formulas and forms as Markdown", group, FieldKind::on});
+    }
+    return joined_fields({operation.fields(), target_fields(), own, formulas});
+}
+
+/// "dram": the probes that measure a machine's number, "wgmma, mma_sync" of those of a family.
+std::string probes_of(std::string_view key) {
+    std::string names;
+    for (const Probe& probe : probes()) {
+        std::istringstream keys{std::string(probe.keys)};
+        for (std::string measured; keys >> measured;)
+            if (const Key* of = match_key(measured).key; of && of->name == key) {
+                names += (names.empty() ? "" : ", ") + std::string(probe.name);
+                break;
+            }
+    }
+    return names;
+}
+
+/// The forms of all operations: whoever writes a kernel of their own asks for its kind.
+std::vector<FormulaPage> all_forms() {
+    std::vector<FormulaPage> pages;
+    for (const Operation* operation : operations())
+        for (FormulaPage& page : operation->forms()) pages.push_back(std::move(page));
+    return pages;
+}
+
+/// Formulas instead of plans: they have neither a problem nor a machine.
+int print_formulas(const Operation& operation, const Given& given, const OutputFlags& output) {
+    const std::string name = given.name(given.has("form") ? "form" : "symbols");
+    if (checked_format(output) != Format::text) throw RequestError(name + " is text, or with --markdown Markdown: no document");
+    for (const Field& field : plan_fields(operation))
+        if (given.has(field.key) && field.key != "symbols" && field.key != "form" && field.key != "markdown")
+            throw RequestError(fmt::format("{} has neither problem nor machine; leave {} out", name, given.name(field.key)));
+    if (given.has("form") && given.has("symbols")) throw RequestError("--symbols and --form exclude each other; give one");
+    const std::vector<FormulaPage> pages = given.has("form") ? all_forms() : operation.symbols();
+    write_result(given.has("markdown") ? formulas_markdown(pages, probes_of) : formulas_text(pages, probes_of, terminal_for(output)), output);
+    return int(ExitCode::done);
 }
 
 PlanDefaults defaults_of(const Given& given) {
@@ -101,6 +148,8 @@ int plan_for_range(const Operation& operation, const Given& given, const FieldRa
 }
 
 int plan(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
+    if (given.has("symbols") || given.has("form")) return print_formulas(operation, given, output);
+    if (given.has("markdown")) throw RequestError("--markdown is of --symbols and --form; give one of them");
     const Format format = checked_format(output);
     if (const auto range = range_in(operation, given)) return plan_for_range(operation, given, *range, output, invocation);
     if (given.has("within"))

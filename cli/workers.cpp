@@ -95,7 +95,7 @@ void add_workers(std::vector<Verb>& verbs) {
     verb.fields = joined_fields({own, target_fields()});
     verb.documents = Documents::json_only;
     verb.examples = "Examples:\n  rooftile simulate workers --machine a100-80-sxm\n"
-                    "  rooftile simulate workers --work silu --machine machines/invented/async-units.toml\n";
+                    "  rooftile simulate workers --work silu --machine async-units\n";
     verb.run = simulate;
     verbs.push_back(std::move(verb));
 }

@@ -6,6 +6,7 @@
 #include "rooftile/attention/demand.hpp"
 #include "rooftile/attention/draw.hpp"
 #include "rooftile/attention/fields.hpp"
+#include "rooftile/attention/formulas.hpp"
 #include "rooftile/attention/plan_text.hpp"
 #include "rooftile/attention/records.hpp"
 #include "rooftile/attention/suite_report.hpp"
@@ -67,6 +68,13 @@ class AttentionOperation final : public Operation {
         return attention_heading_text(typed(problem), machine_id, machine_name, terminal);
     }
 
+    std::vector<FormulaPage> symbols() const override {
+        const auto sections = attention_formulas();
+        return {{"Attention O = softmax(Q K^T) V: the derivation in symbols",
+                 "Every step of `rooftile plan attention --explain`, in its order, without numbers. Brackets name the method's rules.",
+                 {sections.begin(), sections.end()}}};
+    }
+    std::vector<FormulaPage> forms() const override { return attention_forms(); }
     DrawLaw law(const DrawRequest& request) const override { return attention_law(request); }
     Problem draw(Random& random, const DrawRequest& request) const override {
         return {this, Own::of(drawn_attention(random, request))};

@@ -27,6 +27,15 @@ void Derivation::add(std::string quantity, std::string formula, std::vector<Inpu
                       std::move(unit), std::move(limit)});
 }
 
+void Derivation::add(const Formula& formula, std::vector<Input> inputs, double value, std::string limit) {
+    add_chosen(false, formula, std::move(inputs), value, std::move(limit));
+}
+
+void Derivation::add_chosen(bool fixed, const Formula& formula, std::vector<Input> inputs, double value, std::string limit) {
+    add(std::string(formula.quantity), std::string(fixed ? fixed_by_request : formula.text), std::move(inputs), value,
+        std::string(formula.unit), std::move(limit));
+}
+
 List input_list(const std::vector<Input>& inputs) {
     List out;
     for (const Input& input : inputs)

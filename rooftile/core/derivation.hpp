@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/core/formula.hpp"
 #include "rooftile/core/step.hpp"
 #include "rooftile/machine/machine.hpp"
 
@@ -24,6 +25,10 @@ class Derivation {
     /// NaN as `value` stands for unknown.
     void add(std::string quantity, std::string formula, std::vector<Input> inputs, double value,
              std::string unit, std::string limit);
+    /// The same of a formula that is also listed without numbers.
+    void add(const Formula& formula, std::vector<Input> inputs, double value, std::string limit);
+    /// The same where the value may be `fixed` by the request.
+    void add_chosen(bool fixed, const Formula& formula, std::vector<Input> inputs, double value, std::string limit);
     std::vector<Step> take() { return std::move(steps_); }
 
   private:

@@ -13,6 +13,7 @@
 #include "rooftile/core/demand.hpp"
 #include "rooftile/core/draw.hpp"
 #include "rooftile/core/field.hpp"
+#include "rooftile/core/formula.hpp"
 #include "rooftile/core/plan.hpp"
 #include "rooftile/core/row_chunks.hpp"
 #include "rooftile/core/suite.hpp"
@@ -129,6 +130,11 @@ class Operation {
                                 const Terminal& terminal) const = 0;
     /// What a terminal shows of a measured row beyond what every operation has; may be empty.
     virtual std::string measured_text(const Measurement&, const Terminal&) const { return {}; }
+
+    /// Its derivation without numbers: every formula that a step may have, in order. No page: its steps are not listed.
+    virtual std::vector<FormulaPage> symbols() const { return {}; }
+    /// The three inequalities as forms for kernels of this kind that somebody else writes.
+    virtual std::vector<FormulaPage> forms() const { return {}; }
 
     /// What draw() draws by. Throws RequestError, one line, where the operation cannot draw what is asked for.
     virtual DrawLaw law(const DrawRequest& request) const = 0;

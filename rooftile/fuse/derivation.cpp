@@ -9,6 +9,7 @@
 
 #include "rooftile/core/warp.hpp"
 #include "rooftile/fuse/column_tiles.hpp"
+#include "rooftile/fuse/formulas.hpp"
 #include "rooftile/fuse/row_vectors.hpp"
 #include "rooftile/fuse/staging.hpp"
 #include "rooftile/report/number.hpp"
@@ -63,10 +64,10 @@ class Story {
     void traffic(const std::vector<UnfusedOp>& ops) {
         double unfused = 0;
         for (const UnfusedOp& op : ops) unfused += double(op.bytes());
-        d_.add("moved_bytes", "every input read once + every output written once   [M25]",
+        d_.add(fuse_formula::moved_bytes,
                {given("inputs", double(bytes_.read_bytes), "B", "problem"),
                 given("outputs", double(bytes_.written_bytes), "B", "problem")},
-               double(bytes_.sum()), "B",
+               double(bytes_.sum()),
                fmt::format("{} that store{} every intermediate move{} {:.0f} B{}   [M24]",
                            ops.size() == 1 ? "1 kernel" : fmt::format("{} kernels", ops.size()),
                            ops.size() == 1 ? "s" : "", ops.size() == 1 ? "s" : "", unfused,
@@ -81,10 +82,10 @@ class Story {
             : rows_off_vectors(p_, c_.vector_width)
                 ? fmt::format("a row has {} elements, begins and ends within vectors", p_.columns)
                 : fmt::format("a row has {} elements", p_.columns);
-        d_.add("vector_width", "elements of 16 B, halved until addresses are aligned",
+        d_.add(fuse_formula::vector_width,
                {given("element_bytes", work_.narrow_bytes, "B", "problem"),
                 given("columns", double(p_.columns), "", "problem")},
-               c_.vector_width, "elements",
+               c_.vector_width,
                fmt::format("{}; {} B an access of the narrowest tensor", rows,
                            c_.vector_width * work_.narrow_bytes));
     }
@@ -117,22 +118,21 @@ class Story {
         if (reduces_across_grid(c_)) where += fmt::format("; {} CTAs of the grid share the row", c_.cluster);
         else if (c_.cluster > 1) where += fmt::format("; {} CTAs of a cluster share the row", c_.cluster);
         if (c_.row_storage == RowStorage::registers)
-            d_.add("elements_per_thread", "columns / (threads_per_row x cluster), in whole vectors   [M21]",
+            d_.add(fuse_formula::elements_in_registers,
                    {given("columns", double(p_.columns), "", "problem"),
                     given("threads_per_row", c_.threads_per_row, "", "this plan"),
                     given("cluster", c_.cluster, "", "this plan"), d_.fact("sm.max_registers_per_thread")},
-                   elements, "elements", where);
+                   elements, where);
         else
-            d_.add("elements_per_thread",
-                   "vectors_per_thread x vector_width: its columns come in rounds of that many   [M21]",
+            d_.add(fuse_formula::elements_in_rounds,
                    {given("vectors_per_thread", c_.vectors_per_thread, "", "this plan"),
                     given("vector_width", c_.vector_width, "elements", "this plan"),
                     d_.fact("sm.max_registers_per_thread")},
-                   elements, "elements", where);
+                   elements, where);
         const bool ring = c_.row_storage == RowStorage::pipelined;
         d_.add("rows_per_cta",
                c_.rows_per_thread > 1 ? fmt::format("threads x {} rows   [M22]", c_.rows_per_thread)
-                                      : std::string("threads / threads_per_row   [M22]"),
+                                      : std::string(fuse_formula::rows_per_cta.text),
                {given("threads", ring ? c_.threads_per_row : c_.threads, "",
                       ring ? "this plan, without those that load or reduce ahead" : "this plan"),
                 given("threads_per_row", c_.threads_per_row, "", "this plan")},
@@ -185,8 +185,7 @@ class Story {
 
     void flight() {
         d_.add(
-            "bytes_in_flight_needed",
-            "round x rate: cycles from a CTA's loads to its end x bytes that come into an SM a cycle   [M20]",
+            fuse_formula::bytes_in_flight_needed,
             {given("round", f_.round_cycles, "cycles",
                    "this plan: DRAM's and L2's latency, and what else it waits for"),
              given(
@@ -194,7 +193,7 @@ class Story {
                  grid_resident_rows(c_) ? "what DRAM reads, of an SM" : "bytes read / DRAM's time, of an SM"),
              d_.fact("dram.latency"), d_.fact("l2.latency"), d_.fact("clock.boost"),
              d_.fact("dram.sustained_copy"), d_.fact(hw_.read_key), d_.fact("sm.count")},
-            f_.bytes_in_flight_needed, "B",
+            f_.bytes_in_flight_needed,
             "by Little's law: what a CTA takes besides DRAM's queue, its share of the issue slots among it");
     }
 
@@ -228,12 +227,9 @@ class Story {
             inputs.push_back(given("unrolled_iterations", unrolled_iterations(c_), "", "this plan"));
         d_.add("bytes_in_flight",
                grid_resident
-                   ? "CTAs an SM x threads x vectors_per_thread x vector_width x unrolled iterations x "
-                     "bytes of the tensors that "
-                     "every pass reads   [M20]"
-                   : "CTAs an SM x threads x vectors_per_thread x vector_width x bytes of the full "
-                     "tensors; of a row what it "
-                     "has   [M20]",
+                   ? std::string("CTAs an SM x threads x vectors_per_thread x vector_width x unrolled iterations x bytes of the tensors that every pass "
+                                 "reads   [M20]")
+                   : std::string(fuse_formula::bytes_in_flight.text),
                std::move(inputs), f_.bytes_in_flight, "B", enough_in_flight());
     }
 
@@ -357,14 +353,12 @@ class Story {
             inputs.push_back(d_.fact("shared.per_sm"));
         }
         d_.add("ctas_per_sm",
-               c_.row_storage == RowStorage::pipelined
-                   ? "as many as are meant to compute in turn; registers, threads and shared "
-                     "memory of an SM hold them   [M6]"
-               : grid_resident_rows(c_)
-                   ? "CTAs of all rows / SMs, rounded up; registers, threads and shared memory "
-                     "of an SM hold them   [M6]"
-               : shared_ > 0 ? "least of registers, threads, CTAs and shared memory that an SM holds   [M6]"
-                             : "least of registers, threads and CTAs that an SM holds   [M6]",
+               std::string(c_.row_storage == RowStorage::pipelined
+                               ? "as many as are meant to compute in turn; registers, threads and shared memory of an SM hold them   [M6]"
+                           : grid_resident_rows(c_)
+                               ? "CTAs of all rows / SMs, rounded up; registers, threads and shared memory of an SM hold them   [M6]"
+                           : shared_ > 0 ? fuse_formula::ctas_per_sm_shared.text
+                                         : fuse_formula::ctas_per_sm.text),
                std::move(inputs), c_.ctas_per_sm, "CTAs",
                fmt::format("{} of {} threads; the compiler likely leaves room for {:.3g}", c_.ctas_per_sm,
                            c_.threads, std::max(f_.resident, double(c_.ctas_per_sm))));
@@ -400,10 +394,9 @@ class Story {
 
     void grid() {
         d_.add(
-            "grid",
-            c_.persistent ? "SMs x CTAs an SM, or as many as there is work" : "one CTA a piece of the work",
+            c_.persistent ? fuse_formula::persistent_grid : fuse_formula::grid,
             {d_.fact("sm.count"), given("ctas_per_sm", c_.ctas_per_sm, "", "this plan")},
-            c_.grid > 0 ? double(c_.grid) : std::nan(""), "CTAs",
+            c_.grid > 0 ? double(c_.grid) : std::nan(""),
             fmt::format("{:.3g} waves of resident CTAs hold the work   [M29]", f_.waves));
     }
 
@@ -413,8 +406,7 @@ class Story {
         const OpCost& counted = rounds ? work_.online : work_.first;
         const double elements = double(p_.rows) * double(p_.columns);
         const double all = f_.time.issue * hw_.clock_hz * hw_.sms * hw_.issue_lanes / elements;
-        d_.add("issue_time",
-               "(instructions + beside) of an element x elements / (issue lanes x SMs x clock)   [M43]",
+        d_.add(fuse_formula::issue_time,
                {given("instructions", counted.issue, "", "counted in our device functions"),
                 given("beside", all - counted.issue, "",
                       "a thread's start and addresses, shared by its elements; what integers and logic wait "
@@ -424,14 +416,14 @@ class Story {
                 d_.fact("sm.count"), d_.fact("clock.boost"),
                 given("special_functions", counted.mufu, "", "counted in our device functions"),
                 d_.fact("rate.mufu")},
-               f_.time.issue * microseconds, "us",
+               f_.time.issue * microseconds,
                share < 1 ? fmt::format("{:.0f} % of DRAM's time", 100 * share)
                          : "more than DRAM takes: instructions are the roof");
     }
 
     void time() {
         const double working = f_.time.seconds - f_.time.launch - f_.ends;
-        d_.add("time_us", "working + launch + ends",
+        d_.add(fuse_formula::time_us,
                {given("working", working * microseconds, "us",
                       "DRAM's time and the SMs' own, which overlap in part, in whole waves"),
                 given("ends", f_.ends * microseconds, "us",
@@ -441,7 +433,7 @@ class Story {
                 given("issue", f_.time.issue * microseconds, "us", "above"),
                 given("mufu", f_.time.mufu * microseconds, "us", "special functions / rate.mufu"),
                 given("launch", f_.time.launch * microseconds, "us", "launch.gap_stream + dram.latency")},
-               f_.time.seconds * microseconds, "us",
+               f_.time.seconds * microseconds,
                fmt::format("bound by {}", name_of(f_.time.bound))
                    + (held_back_ > 1 ? fmt::format("; the model alone says {} us: what a search leaves out lost where it was measured, and is told no sooner "
                                                    "than the best that it takes",
@@ -450,11 +442,11 @@ class Story {
     }
 
     void speedup(const std::vector<UnfusedOp>& ops, double unfused_seconds) {
-        d_.add("speedup", "time of the operators one by one / time of this kernel   [M24]",
+        d_.add(fuse_formula::speedup,
                {given("unfused", unfused_seconds * microseconds, "us",
                       fmt::format("{} kernels, each max(bytes, instructions) + launch", ops.size())),
                 given("fused", f_.time.seconds * microseconds, "us", "above")},
-               unfused_seconds / f_.time.seconds, "", "");
+               unfused_seconds / f_.time.seconds, "");
     }
 
     Derivation d_;

@@ -9,6 +9,7 @@
 #include "rooftile/fuse/demand.hpp"
 #include "rooftile/fuse/draw.hpp"
 #include "rooftile/fuse/fields.hpp"
+#include "rooftile/fuse/forms.hpp"
 #include "rooftile/fuse/plan_text.hpp"
 #include "rooftile/fuse/predictor.hpp"
 #include "rooftile/fuse/records.hpp"
@@ -121,6 +122,7 @@ class FuseOperation final : public Operation {
                         const Terminal& terminal) const override {
         return fuse_heading_text(problem.own.as<ExpressionGraph>(), machine_id, machine_name, terminal);
     }
+    std::vector<FormulaPage> forms() const override { return fuse_forms(); }
     DrawLaw law(const DrawRequest& request) const override { return fuse_law(request); }
     Problem draw(Random& random, const DrawRequest& request) const override {
         return {this, Own::of(request.law == "columns" ? drawn_columns(random) : drawn_expression(random))};

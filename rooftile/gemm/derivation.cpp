@@ -81,8 +81,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
         r.consumer_registers = f.consumer_registers;
     }
     r.stage_bytes = f.stage_bytes;
-    r.stages_max =
-        std::isnan(f.shared_limit) ? std::nullopt : std::optional<std::int64_t>(f.stages_max(1 << 20));
+    r.stages_max = f.known_stages_max();
     r.shared_bytes = f.shared_bytes(kept.stages);
     r.ctas_per_sm = c.tile.ctas_per_sm;
     r.workspace_bytes = packed_bytes(context.problem, packed_operands(plan.config))

@@ -4,6 +4,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/apart.hpp"
+#include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/operation.hpp"
 
@@ -39,56 +40,45 @@ void tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
             fmt::format("; the best plan in tiles of {}x{}x{} takes {}", t.tile_m, t.tile_n, t.tile_k,
                         std::isnan(other) ? score_text(*runner_up) : fmt::format("{:.4g} us", other * 1e6));
     }
-    const std::string_view rule =
-        "the tile_m x tile_n of least predicted time among those that pass every constraint   [M8]";
     const std::vector<Input> inputs{given("m", double(context.problem.m), "", "problem"),
                                     given("n", double(context.problem.n), "", "problem"),
                                     given("wave efficiency", kept.waves.efficiency, "", "waves, above")};
-    steps.add("tile_m", chosen(context.request.tile_m, rule), inputs, c.tile.tile_m, "rows", limit);
-    steps.add("tile_n", chosen(context.request.tile_n, rule), inputs, c.tile.tile_n, "columns",
-              std::move(limit));
+    steps.add_chosen(context.request.tile_m.has_value(), gemm_formula::tile_m, inputs, c.tile.tile_m, limit);
+    steps.add_chosen(context.request.tile_n.has_value(), gemm_formula::tile_n, inputs, c.tile.tile_n, std::move(limit));
     const GemmWords words = context.kernel->words(c, kept.footprint);
-    steps.add(
-        "tile_k", words.tile_k_rule,
-        {given("b", bytes_of(context.problem.a_type), "B", std::string(name_of(context.problem.a_type)))},
-        c.tile.tile_k, "elements", words.tile_k_limit);
+    steps.add(*words.tile_k, {given("b", bytes_of(context.problem.a_type), "B", std::string(name_of(context.problem.a_type)))},
+              c.tile.tile_k, words.tile_k_limit);
 }
 
 void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
     const Footprint& f = kept.footprint;
     const bool pingpong = c.schedule == Schedule::pingpong;
-    steps.add(
-        "consumer_warpgroups",
-        chosen(context.request.consumer_warpgroups, "as many as hold the accumulators in registers   [M12]"),
+    steps.add_chosen(
+        context.request.consumer_warpgroups.has_value(), gemm_formula::consumer_warpgroups,
         {given("registers_per_thread", f.registers, "registers", "an earlier step"),
-         given("registers a thread can have", f.registers_limit, "registers", "an earlier step")},
-        c.warpgroups, "warpgroups", fmt::format("{} threads a CTA", f.threads));
-    steps.add(
-        "schedule",
-        chosen(context.request.schedule,
-               "consumer warpgroups on one tile: all of them (cooperative), or one each in turns (pingpong)"),
+         given("registers_limit", f.registers_limit, "registers", "an earlier step")},
+        c.warpgroups, fmt::format("{} threads a CTA", f.threads));
+    steps.add_chosen(
+        context.request.schedule.has_value(), gemm_formula::schedule,
         {given("turn and epilogue that show",
                kept.time.tile_cycles - double(k_steps(kept.candidate.tile, context.problem)) * kept.time.step
                    - max_known(kept.time.exchange, 0),
                "cycles", "tile_cycles, below")},
-        pingpong ? 1 : c.warpgroups, "warpgroups",
+        pingpong ? 1 : c.warpgroups,
         pingpong ? "pingpong: the epilogue runs beside the other warpgroup's products"
                  : "cooperative: the larger tile asks less of L2, and the epilogue shows");
     if (f.consumer_registers > 0) {
         const std::vector<Input> inputs{steps.fact("sm.registers"),
                                         given("threads", f.threads, "", "an earlier step"),
                                         given("ctas_per_sm", c.tile.ctas_per_sm, "", "this plan")};
-        steps.add("setmaxnreg_consumer",
-                  "floor((pool - producer) / consumers, to 8); pool = launch registers x warpgroups", inputs,
-                  f.consumer_registers, "registers", fmt::format("{} are needed", f.registers));
-        steps.add("setmaxnreg_producer", "what is left of the pool, 24 at least   [PTX ISA, setmaxnreg]",
-                  inputs, f.producer_registers, "registers", "one thread that issues copies needs few");
+        steps.add(gemm_formula::setmaxnreg_consumer, inputs, f.consumer_registers, fmt::format("{} are needed", f.registers));
+        steps.add(gemm_formula::setmaxnreg_producer, inputs, f.producer_registers, "one thread that issues copies needs few");
     }
-    steps.add("ctas_per_sm", chosen(context.request.ctas_per_sm, "1 to 4, by predicted time   [M3, M6]"),
+    steps.add_chosen(context.request.ctas_per_sm.has_value(), gemm_formula::ctas_per_sm,
               {given("shared memory of a CTA", f.shared_bytes(kept.stages), "B", "an earlier step"),
                steps.fact("shared.per_sm")},
-              c.tile.ctas_per_sm, "CTAs",
+              c.tile.ctas_per_sm,
               c.tile.ctas_per_sm > 1 ? "one stores while another multiplies, as fast as its own ring feeds it"
                                      : "the ring takes the SM's shared memory");
 }
@@ -115,26 +105,16 @@ void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
                                         context.hw.l2_share);
     const std::vector<Input> inputs{given("l2_bytes_per_cycle", shared, "B/clk", "an earlier step"),
                                     steps.fact("l2.bandwidth")};
-    steps.add("cluster_m",
-              chosen(context.request.cluster_m,
-                     "CTAs of a column of tiles that share B by multicast, by predicted time   [M17, M39]"),
-              inputs, c.tile.cluster_m, "CTAs", limit);
-    steps.add("cluster_n",
-              chosen(context.request.cluster_n,
-                     "CTAs of a row of tiles that share A by multicast, by predicted time   [M17, M39]"),
-              inputs, c.tile.cluster_n, "CTAs", std::move(limit));
-    steps.add("order",
-              chosen(context.request.order,
-                     "the order of C's tiles with the least DRAM traffic of those tried   [M32]"),
+    steps.add_chosen(context.request.cluster_m.has_value(), gemm_formula::cluster_m, inputs, c.tile.cluster_m, limit);
+    steps.add_chosen(context.request.cluster_n.has_value(), gemm_formula::cluster_n, inputs, c.tile.cluster_n, std::move(limit));
+    steps.add_chosen(context.request.order.has_value(), gemm_formula::order,
               {steps.fact("l2.size"), steps.fact("l2.partitions"),
                given("slots", kept.waves.slots, "", "waves, above")},
-              kept.dram, "B", std::string(name_of(kept.order.order)));
-    steps.add("group",
-              chosen(context.request.group,
-                     "rows of cluster tiles taken together: least DRAM traffic of the orders tried   [M32]"),
+              kept.dram, std::string(name_of(kept.order.order)));
+    steps.add_chosen(context.request.group.has_value(), gemm_formula::group,
               {given("dram_bytes", kept.dram, "B", "an earlier step"), steps.fact("l2.size"),
                steps.fact("l2.partitions")},
-              kept.order.group, "rows", fmt::format("order {}", name_of(kept.order.order)));
+              kept.order.group, fmt::format("order {}", name_of(kept.order.order)));
 }
 
 }  // namespace
@@ -151,10 +131,11 @@ double seconds_with(const GemmContext& context, const std::function<void(GemmReq
 }
 
 GemmWords plain_words(const Footprint& f) {
-    return {.tile_k_rule = "16, 32 or 64: whole k16 instructions   [M8]",
+    return {.tile_k = &gemm_formula::tile_k,
             .tile_k_limit = "the rank above decides",
-            .accumulators_rule = "tile_m * tile_n / threads   [M4]",
-            .accumulator_sharers = f.threads,
+            .accumulators = &gemm_formula::accumulators,
+            .sharers_name = "threads",
+            .sharers = f.threads,
             .registers_source = "fragments, and 40 as the method has it",
             .reserved_source = "C epilogue tiles and other barriers of this kernel"};
 }
@@ -163,12 +144,11 @@ std::vector<Input> split_inputs(const GemmContext& context, const Kept& kept) {
     const double k_blocks = double(ceil_div(context.problem.k, kept.candidate.tile.tile_k));
     return {given("tiles", double(kept.waves.tiles), "", "waves, above"),
             given("slots", kept.waves.slots, "", "waves, above"),
-            given("k-steps", k_blocks, "", "ceil(k / tile_k)")};
+            given("k_steps", k_blocks, "", "ceil(k / tile_k)")};
 }
 
 void write_whole_k(const GemmContext& context, const Kept& kept, Derivation& steps) {
-    steps.add("split_k", "1: parts of K add up within a cluster   [M29, M39]", split_inputs(context, kept), 1,
-              "parts", "this kernel has no clusters");
+    steps.add(gemm_formula::whole_k, split_inputs(context, kept), 1, "this kernel has no clusters");
 }
 
 void write_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,

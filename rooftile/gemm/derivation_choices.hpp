@@ -20,12 +20,6 @@ void write_choices(const GemmContext& context, const Kept& kept, const GemmConfi
 inline Input given(std::string name, double value, std::string unit, std::string source) {
     return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
 }
-/// How a parameter came about: `rule`, unless the request left nothing to choose.
-template <class T>
-std::string chosen(const std::optional<T>& fixed, std::string_view rule) {
-    return fixed ? "fixed by the request" : std::string(rule);
-}
-
 /// What plan 1 takes where the request says something else, all other values as requested; NaN where none fits, or its time is unknown.
 double seconds_with(const GemmContext& context, const std::function<void(GemmRequest&)>& change);
 

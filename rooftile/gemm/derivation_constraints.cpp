@@ -10,17 +10,17 @@ namespace {
 void intensity(DerivationWriter& w) {
     const GemmTile& t = w.tile();
     const double flops = w.tile_flops(), bytes = w.tile_bytes();
-    w.steps.add("tile_flops", "F = 2 * tile_m * tile_n * tile_k   [M1]",
+    w.steps.add(gemm_formula::tile_flops,
                 {w.config("tile_m", t.tile_m), w.config("tile_n", t.tile_n), w.config("tile_k", t.tile_k)},
-                flops, "FLOP", "the work of one k-step of one tile");
-    w.steps.add("stage_bytes", "D = (tile_m + tile_n) * tile_k * b   [M1, M13]",
+                flops, "the work of one k-step of one tile");
+    w.steps.add(gemm_formula::stage_bytes,
                 {w.config("tile_m", t.tile_m), w.config("tile_n", t.tile_n), w.config("tile_k", t.tile_k),
-                 Derivation::given("b", w.element(), "B", std::string(name_of(w.problem().a_type)))},
-                bytes, "B",
+                 w.element_input()},
+                bytes,
                 fmt::format("A {} B and B {} B a stage", t.tile_m * t.tile_k * w.element(),
                             t.tile_n * t.tile_k * w.element()));
-    w.steps.add("arithmetic_intensity", "I = F / D   [M1]",
-                {w.step("F", flops, "FLOP"), w.step("D", bytes, "B")}, flops / bytes, "FLOP/B",
+    w.steps.add(gemm_formula::arithmetic_intensity,
+                {w.step("F", flops, "FLOP"), w.step("D", bytes, "B")}, flops / bytes,
                 "tile_k cancels: only a larger tile raises it");
     const double critical = w.hw().peak_flops / w.hw().dram_bandwidth;
     const std::string peak = peak_key(w.context.family, rate_name_of(w.problem().a_type), "fp32");
@@ -28,8 +28,7 @@ void intensity(DerivationWriter& w) {
         Derivation::given("peak", w.hw().peak_flops, "FLOP/s",
                           w.machine().find(peak) ? w.machine().find(peak)->source : "SMs x rate x clock"),
         w.steps.fact(w.dram())};
-    w.steps.add("intensity_critical", "I_crit = peak / bandwidth   [M2]", std::move(inputs), critical,
-                "FLOP/B",
+    w.steps.add(gemm_formula::intensity_critical, std::move(inputs), critical,
                 unless_unknown(critical, "a tile alone against DRAM is {}: I = {:.4g} {} {:.4g}",
                                flops / bytes >= critical ? "compute-bound" : "memory-bound", flops / bytes,
                                flops / bytes >= critical ? ">=" : "<", critical)
@@ -45,10 +44,10 @@ int epilogue_registers(DerivationWriter& w) {
     const bool turned = w.kept.candidate.swap_ab;
     const bool staged = operand_staged(w.context.problem, w.kept.candidate.tile.k_parts());
     const int all = e->registers(turned, staged), pairs = e->pairs_in_flight(turned, staged), words = e->pair_registers(turned, staged);
-    w.steps.add("epilogue_registers", "pairs in flight * registers of a pair's operands + the expression's values and addresses   [M4]",
-                {w.config("pairs in flight", pairs), Derivation::given("of a pair", words, "registers", "the epilogue's operands"),
+    w.steps.add(gemm_formula::epilogue_registers,
+                {w.config("pairs_in_flight", pairs), Derivation::given("pair_registers", words, "registers", "the epilogue's operands"),
                  Derivation::given("values", all - pairs * words, "registers", "held at once by two neighbours, and 8 for a function's steps: bisected with ptxas")},
-                all, "registers", fmt::format("{}; {:.3g} issue slots an element, {:.4g} B read", e->graph.text, e->issue, e->bytes));
+                all, fmt::format("{}; {:.3g} issue slots an element, {:.4g} B read", e->graph.text, e->issue, e->bytes));
     return all;
 }
 
@@ -56,10 +55,9 @@ void register_constraint(DerivationWriter& w) {
     const Footprint& f = w.footprint();
     const GemmCandidate& c = w.kept.candidate;
     const GemmWords words = w.context.kernel->words(c, f);
-    w.steps.add("accumulator_registers", words.accumulators_rule,
-                {w.config("tile_m", c.tile.tile_m), w.config("tile_n", c.tile.tile_n),
-                 w.config("threads that share it", words.accumulator_sharers)},
-                f.accumulators, "registers", "32-bit sums held by each multiplying thread");
+    std::vector<Input> shared{w.config("tile_m", c.tile.tile_m), w.config("tile_n", c.tile.tile_n)};
+    if (words.sharers > 0) shared.push_back(w.config(words.sharers_name, words.sharers));
+    w.steps.add(*words.accumulators, std::move(shared), f.accumulators, "32-bit sums held by each multiplying thread");
     const std::string limit =
         f.consumer_registers > 0
             ? fmt::format("setmaxnreg gives consumers {} and leaves the producer {}", f.consumer_registers,
@@ -67,14 +65,17 @@ void register_constraint(DerivationWriter& w) {
             : std::string("registers an SM / threads on it, at most what an instruction can name");
     const int epilogue = epilogue_registers(w);
     std::vector<Input> inputs = {w.step("accumulator_registers", f.accumulators, "registers"),
-                                 Derivation::given("the rest", f.registers - f.accumulators - epilogue, "registers",
+                                 Derivation::given("rest", f.registers - f.accumulators - epilogue, "registers",
                                                    words.registers_source),
-                                 w.steps.fact("sm.registers"), w.steps.fact("sm.max_registers_per_thread"),
                                  w.config("threads", f.threads), w.config("ctas_per_sm", c.tile.ctas_per_sm)};
     if (epilogue > 0) inputs.push_back(w.step("epilogue_registers", epilogue, "registers"));
-    w.steps.add("registers_per_thread", "accumulators + fragments, addresses, loop state   [M4, M12]", std::move(inputs),
-                f.registers, "registers",
+    w.steps.add(epilogue > 0 ? gemm_formula::registers_with_epilogue : gemm_formula::registers_per_thread, std::move(inputs), f.registers,
                 unless_unknown(f.registers_limit, "{} <= {}: {}", f.registers, f.registers_limit, limit));
+    const bool moved = f.consumer_registers > 0;  // between warpgroups
+    std::vector<Input> has{w.steps.fact("sm.registers"), w.config("threads", f.threads), w.config("ctas_per_sm", c.tile.ctas_per_sm),
+                           w.steps.fact("sm.max_registers_per_thread")};
+    if (!moved) has.push_back(w.steps.fact("sm.register_allocation_unit"));
+    w.steps.add(moved ? gemm_formula::setmaxnreg_limit : gemm_formula::registers_limit, std::move(has), f.registers_limit, limit);
 }
 
 void capacity_constraint(DerivationWriter& w) {
@@ -82,19 +83,30 @@ void capacity_constraint(DerivationWriter& w) {
     const GemmWords words = w.context.kernel->words(w.kept.candidate, f);
     const double per_stage = f.stage_bytes + f.stage_overhead;
     const double most = std::floor((f.shared_limit - f.reserved_bytes) / per_stage);
-    const int fit = f.stages_max(1 << 20);
+    const int ctas = w.kept.candidate.tile.ctas_per_sm;
+    std::vector<Input> asked{w.steps.fact("shared.per_cta")};
+    if (ctas > 1) {
+        asked.push_back(w.steps.fact("shared.per_sm"));
+        asked.push_back(w.config("ctas_per_sm", ctas));
+        asked.push_back(w.steps.fact("shared.allocation_unit"));
+        asked.push_back(w.steps.fact("shared.reserved_per_cta"));
+    }
+    w.steps.add(ctas > 1 ? gemm_formula::shared_limit_of_several : gemm_formula::shared_limit, std::move(asked), f.shared_limit,
+                unless_unknown(f.shared_limit, "what one CTA may use"));
     std::string limit = "not checked: shared.per_cta is unknown";
-    if (!std::isnan(f.shared_limit))
+    if (const int fit = int(known_or(most, 0)); !std::isnan(most))
         limit = fmt::format("{} stages fit; {} x {} = {} B + {} B > {:.0f} B{}", fit, fit + 1, f.stage_bytes,
                             std::int64_t{fit + 1} * f.stage_bytes,
                             f.reserved_bytes + (fit + 1) * f.stage_overhead, f.shared_limit, w.on());
     w.steps.add(
-        "stages_max", "floor((shared memory of a CTA - reserved) / (stage_bytes + barriers))   [M3, M13]",
-        {w.steps.fact("shared.per_cta"), w.config("ctas_per_sm", w.kept.candidate.tile.ctas_per_sm),
+        gemm_formula::stages_max,
+        {w.step("shared_limit", f.shared_limit, "B"),
          Derivation::given("reserved", f.reserved_bytes, "B", words.reserved_source),
          w.step("stage_bytes", f.stage_bytes, "B"),
          Derivation::given("barriers", f.stage_overhead, "B", "full and empty mbarrier")},
-        std::fmin(most, f.stages_limit), "stages", std::move(limit));
+        most, std::move(limit));
+    if (f.has_stages_limit())
+        w.steps.add(gemm_formula::stages_limit, {w.step("stages_max", most, "stages")}, f.stages_limit, "of this kernel");
     w.context.kernel->explain_capacity(w);
 }
 
@@ -102,25 +114,32 @@ void capacity_constraint(DerivationWriter& w) {
 void latency_constraint(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
     const double compute = std::ceil(w.kept.footprint.step.tensor);
-    w.steps.add("tile_compute_cycles", "T = F / (FLOP per cycle of an SM)   [M5]",
-                {w.step("F", w.tile_flops(), "FLOP"), w.steps.fact(w.rate())}, compute, "cycles",
+    std::vector<Input> asked{w.step("F", w.tile_flops(), "FLOP"), w.steps.fact(w.rate())};
+    if (w.promotes()) asked.push_back(w.step("promoting_step_cycles", promoting_step_cycles(hw, w.tile()), "cycles"));
+    if (w.warps_share_a_port()) {
+        asked.push_back(w.step("D", w.footprint().stage_bytes, "B"));
+        asked.push_back(w.read_input());
+        asked.push_back(w.steps.fact("shared.bandwidth"));
+        asked.push_back(w.steps.fact("mma_sync.overlap_exponent"));
+    }
+    w.steps.add(w.promotes()               ? gemm_formula::tile_compute_cycles_promoted
+                : w.warps_share_a_port() ? gemm_formula::tile_compute_cycles_shared
+                                           : gemm_formula::tile_compute_cycles,
+                std::move(asked), compute,
                 "the matrix units' time for one k-step; a load must be hidden behind (stages - 1) of these");
     const double stages_min = min_stages_for_latency(w);
-    w.steps.add("stages_min", "ceil(L / T) + 1   [M5]",
-                {w.steps.fact("dram.latency"), w.step("T", compute, "cycles")}, stages_min, "stages",
+    w.steps.add(gemm_formula::stages_min,
+                {w.steps.fact("dram.latency"), w.step("T", compute, "cycles")}, stages_min,
                 "with the machine's stated latency taken as the whole time from issue to use");
 
     const GemmTile& t = w.tile();
-    const double pace = w.kept.time.step;
     const bool short_k = double(ceil_div(w.problem().k, t.tile_k)) < stages_min;
     w.steps.add(
-        "stages_needed",
-        "min(ceil(L / (slowest resource's step * ctas_per_sm)) + 1, k-steps, at least 2)   [M5]",
-        {w.steps.fact("dram.latency"), w.step("step_cycles", pace, "cycles"),
-         w.config("ctas_per_sm", t.ctas_per_sm)},
+        gemm_formula::stages_needed,
+        {w.steps.fact("dram.latency"), w.step("pace", w.footprint().pace(), "cycles"), w.config("ctas_per_sm", t.ctas_per_sm),
+         w.config("k_steps", double(w.footprint().k_steps))},
         std::isnan(hw.dram_latency) ? std::nan("")
                                     : w.footprint().stages_against_latency(hw.dram_latency, t.ctas_per_sm),
-        "stages",
         short_k ? "the constraint: K has fewer steps than the ring would need"
                 : "the constraint: at the pace of the slowest resource, not of the matrix units alone");
 }
@@ -130,14 +149,12 @@ void loads(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
     const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.footprint.step.tensor);
     const double l2 = bytes / l2_rate(w), dram = bytes / hw.dram_share;
-    w.steps.add("load_l2_isolated", "L_l2 + D / (an SM's share of L2)   [M36]",
-                {w.steps.fact("l2.latency"), w.step("D", bytes, "B"),
-                 Derivation::given("share", l2_rate(w), "B/clk/SM", "l2.bandwidth and l2.port")},
-                std::round(hw.l2_latency + l2), "cycles", "one load alone that hits L2");
-    w.steps.add("load_dram_isolated", "L_dram + D / (an SM's share of DRAM)   [M36]",
-                {w.steps.fact("dram.latency"), w.step("D", bytes, "B"),
-                 Derivation::given("share", hw.dram_share, "B/clk/SM", w.dram())},
-                std::round(hw.dram_latency + dram), "cycles",
+    const Input of_l2 = Derivation::given("share_l2", l2_rate(w), "B/clk/SM", "l2.bandwidth and l2.port"),
+                of_dram = Derivation::given("share_dram", hw.dram_share, "B/clk/SM", w.dram());
+    w.steps.add(gemm_formula::load_l2_isolated, {w.steps.fact("l2.latency"), w.step("D", bytes, "B"), of_l2},
+                std::round(hw.l2_latency + l2), "one load alone that hits L2");
+    w.steps.add(gemm_formula::load_dram_isolated, {w.steps.fact("dram.latency"), w.step("D", bytes, "B"), of_dram},
+                std::round(hw.dram_latency + dram),
                 "one load alone that misses L2. The trip through L2 is inside it: adding the L2 time on top "
                 "would count it twice, "
                 "since the legs are pipelined");
@@ -154,10 +171,11 @@ void loads(DerivationWriter& w) {
             steady == dram ? "DRAM-bound unless enough of the bytes hit L2"
             : steady == l2 ? "L2-bound"
                            : "compute-bound");
-    w.steps.add("steady_step_all_miss", "max(T, D / L2 share, D / DRAM share)   [M36]",
-                {w.step("T", compute, "cycles"), w.step("L2 transfer", std::round(l2), "cycles"),
-                 w.step("DRAM transfer", std::round(dram), "cycles")},
-                std::round(steady), "cycles", std::move(binding));
+    const std::vector<Input> transfers{w.step("T", compute, "cycles"), w.step("D", bytes, "B"), of_l2, of_dram};
+    w.steps.add(gemm_formula::steady_step_all_miss, transfers, std::round(steady), std::move(binding));
+    const double needed = all_known ? std::max(0.0, 1 - std::max(w.kept.footprint.step.tensor, l2) / dram) : unknown_number;
+    w.steps.add(gemm_formula::hit_share_needed, transfers, needed,
+                unless_unknown(needed, "{:.0f} % of the bytes must hit L2, so that DRAM does not bind", 100 * needed));
 }
 
 // The ring's depth: what full rate would want, and what is taken [M5, M14].
@@ -184,16 +202,12 @@ void depth(DerivationWriter& w) {
     if (by_tma) waits.push_back(w.steps.fact("tma.latency_extra"));
     waits.push_back(w.step("T_load", l2, "cycles"));
     waits.push_back(w.step("T", compute, "cycles"));
-    w.steps.add("stages_for_full_rate",
-                by_tma ? "ceil((L + TMA + T_load) / T) + 1   [M5, M14]" : "ceil((L + T_load) / T) + 1   [M5, M14]",
-                std::move(waits), full_rate, "stages", std::move(limit));
-    w.steps.add("stages",
-                w.context.request.stages
-                    ? "fixed by the request"
-                    : "all that fit: above the least they are slack for refresh and congestion   [M14]",
+    w.steps.add(by_tma ? gemm_formula::full_rate_by_tma : gemm_formula::full_rate, std::move(waits), full_rate, std::move(limit));
+    const std::optional<std::int64_t> most = w.footprint().known_stages_max();
+    w.steps.add_chosen(w.context.request.stages.has_value(), gemm_formula::stages,
                 {w.step("stages_min", min_stages_for_latency(w), "stages"),
-                 w.step("stages_max", w.footprint().stages_max(1 << 20), "stages")},
-                w.kept.stages, "stages",
+                 w.step("stages_max", most ? double(*most) : unknown_number, "stages")},
+                w.kept.stages,
                 fmt::format("{} B of shared memory", w.footprint().shared_bytes(w.kept.stages)));
 }
 

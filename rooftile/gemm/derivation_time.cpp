@@ -19,12 +19,15 @@ void write_line_cost(DerivationWriter& w, double a_rows, double b_rows) {
                            line_step(leading * bytes_of(type)));
     };
     const double a_readers = double(clusters.columns), b_readers = double(clusters.rows);
-    std::vector<Input> inputs{Derivation::given("rows of A", a_rows, "", "that reach L2"),
-                              Derivation::given("columns of B", b_rows, "", "that reach L2")};
-    if (!hw.a_lines.on_line()) inputs.push_back(w.steps.fact(key(a_readers, p.lda, p.a_type)));
-    if (!hw.b_lines.on_line()) inputs.push_back(w.steps.fact(key(b_readers, p.ldb, p.b_type)));
-    w.steps.add("l2_line_cost", "(rows of A * times + columns of B * times) / (rows + columns)", std::move(inputs),
-                (a_rows * hw.a_lines.of(a_readers) + b_rows * hw.b_lines.of(b_readers)) / (a_rows + b_rows), "",
+    std::vector<Input> inputs{Derivation::given("rows_a", a_rows, "", "that reach L2"),
+                              Derivation::given("columns_b", b_rows, "", "that reach L2")};
+    const auto times = [&](const char* name, const LineCost& lines, double readers, std::int64_t leading, Type type) {
+        inputs.push_back(Derivation::given(name, lines.of(readers), "", lines.on_line() ? "its lines begin on those of L2" : key(readers, leading, type)));
+    };
+    times("times_a", hw.a_lines, a_readers, p.lda, p.a_type);
+    times("times_b", hw.b_lines, b_readers, p.ldb, p.b_type);
+    w.steps.add(gemm_formula::l2_line_cost, std::move(inputs),
+                (a_rows * hw.a_lines.of(a_readers) + b_rows * hw.b_lines.of(b_readers)) / (a_rows + b_rows),
                 "times that L2 takes for the bytes above: lines of an operand do not begin on its lines of 128 B");
 }
 
@@ -40,49 +43,42 @@ void levels(DerivationWriter& w) {
                                ? "the level keeps up"
                                : fmt::format("this level takes {:.2f} x the products' time", asked / given));
     };
+    std::vector<Input> moved{w.step("D", w.footprint().stage_bytes, "B"), w.read_input(), w.steps.fact("shared.bandwidth")};
+    if (w.warps_share_a_port()) moved.push_back(w.steps.fact("mma_sync.overlap_exponent"));
     w.steps.add(
-        "shared_step_cycles", "max(bytes written, bytes read by the instructions) / shared bandwidth   [M11]",
-        {w.step("D", w.footprint().stage_bytes, "B"),
-         Derivation::given(
-             "read",
-             (double(t.tile_m) * t.tile_n / t.warp_n + double(t.tile_m) * t.tile_n / t.warp_m) * k_bytes, "B",
-             "A once a column, B once a row of instruction tiles"),
-         w.steps.fact("shared.bandwidth")},
-        w.kept.footprint.step.shared, "cycles",
+        w.warps_share_a_port() ? gemm_formula::shared_step_cycles_shared : gemm_formula::shared_step_cycles, std::move(moved),
+        w.kept.footprint.step.shared,
         "instruction against shared memory: "
             + verdict(w.kept.footprint.step.shared * hw.shared_bandwidth / T, hw.shared_bandwidth));
     const auto [own_a, own_b] = own_rows(t, w.problem());
     const double own = (own_a + own_b) * k_bytes;
-    w.steps.add("port_bytes_per_cycle",
-                "(rows of A / cluster_n + columns of B / cluster_m) * tile_k * b / T   [M1, M17, section 9]",
-                {w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n),
-                 w.step("T", T, "cycles"), w.steps.fact("l2.port")},
-                own / T, "B/clk",
+    w.steps.add(gemm_formula::port_bytes_per_cycle,
+                {w.config("tile_m", t.tile_m), Derivation::given("m", double(w.problem().m), "", "problem"), w.config("cluster_n", t.cluster_n),
+                 w.config("tile_n", t.tile_n), Derivation::given("n", double(w.problem().n), "", "problem"), w.config("cluster_m", t.cluster_m),
+                 w.config("tile_k", t.tile_k), w.element_input(), w.step("T", T, "cycles"), w.steps.fact("l2.port")},
+                own / T,
                 "what a CTA asks for itself against the SM's port: " + verdict(own / T, hw.l2_port));
     const OrderChoice& order = w.kept.order;
     const auto [a_rows, b_rows] =
         l2_rows(hw, t, w.problem(), neighbours(w.problem(), t, order.order, order.group));
     const double from_l2 = (a_rows + b_rows) * k_bytes;
-    std::vector<Input> asked{w.config("cluster_m", t.cluster_m), w.config("cluster_n", t.cluster_n),
-                             w.step("T", T, "cycles"), w.steps.fact("l2.bandwidth")};
+    std::vector<Input> asked{Derivation::given("rows_a", a_rows, "", "that reach L2"), Derivation::given("columns_b", b_rows, "", "that reach L2"),
+                             w.config("tile_k", t.tile_k), w.element_input(), w.config("cluster_m", t.cluster_m),
+                             w.config("cluster_n", t.cluster_n), w.step("T", T, "cycles"), w.steps.fact("l2.bandwidth")};
     if (hw.l2_coalesced > 1) asked.push_back(w.steps.fact("l2.coalesced"));
     if (hw.l2_multicast > 1) asked.push_back(w.steps.fact("l2.multicast"));
     w.steps.add(
-        "l2_bytes_per_cycle",
-        "(rows of A + columns of B) * tile_k * b / T, each divided by the CTAs that share it: by "
-        "multicast, or because it stands next to them in the tile schedule and loads it with them   [M17, "
-        "section 9]",
-        std::move(asked), from_l2 / T, "B/clk",
+        gemm_formula::l2_bytes_per_cycle, std::move(asked), from_l2 / T,
         "what reaches L2 against its bandwidth, all SMs pulling: " + verdict(from_l2 / T, hw.l2_share));
     write_line_cost(w, a_rows, b_rows);
     // Of what the tiles ask for, the share that DRAM does not have to deliver. C is written either way.
     const double written = double(w.problem().m) * double(w.problem().result_n()) * bytes_of(w.problem().c_type);
     const double hit = 1 - (w.kept.dram - written) / (asked_bytes(t, w.problem()) - written);
-    w.steps.add("dram_bytes_per_cycle", "D * (1 - share of bytes that hit L2) / T   [M29, M32, section 9]",
+    w.steps.add(gemm_formula::dram_bytes_per_cycle,
                 {w.step("D", w.footprint().stage_bytes, "B"),
-                 Derivation::given("hit share", hit, "", "traffic of the tile schedule, below"),
+                 Derivation::given("hit_share", hit, "", "traffic of the tile schedule, below"), w.step("T", T, "cycles"),
                  w.steps.fact(w.dram())},
-                w.footprint().stage_bytes * (1 - hit) / T, "B/clk",
+                w.footprint().stage_bytes * (1 - hit) / T,
                 "wave against DRAM: " + verdict(w.footprint().stage_bytes * (1 - hit) / T, hw.dram_share));
 }
 
@@ -91,25 +87,24 @@ void schedule_traffic(DerivationWriter& w) {
     const GemmProblem& p = w.problem();
     const Waves& waves = w.kept.waves;
     w.steps.add(
-        "waves", std::string("ceil(tiles * split_k") + (w.tile().grid_split_k > 1 ? " * grid_split_k" : "")
-            + " / slots), slots = SMs * ctas_per_sm in whole clusters   [M29]",
+        gemm_formula::waves,
         {Derivation::given("tiles", double(waves.tiles), "",
                            fmt::format("{} x ceil({} / {}), whole clusters",
                                        p.groups ? fmt::format("{} rows of tiles of all groups", p.groups->tiles(std::int64_t{w.tile().tile_m} * w.tile().cluster_m) * w.tile().cluster_m)
                                                 : fmt::format("ceil({} / {})", p.m, w.tile().tile_m),
                                        p.n, w.tile().tile_n)),
-         w.config("split_k", w.tile().split_k),
+         w.config("split_k", w.tile().split_k), w.config("grid_split_k", w.tile().grid_split_k),
          Derivation::given("slots", waves.slots, "", "whole clusters within GPCs"), w.steps.fact("sm.count"),
          w.steps.fact("sm.per_gpc"), w.config("ctas_per_sm", w.tile().ctas_per_sm)},
-        waves.waves, "waves",
+        waves.waves,
         unless_unknown(waves.waves,
                        "{:.1f} % of the last wave's and all other slots hold a tile or a part of one",
                        100 * waves.efficiency));
-    w.steps.add("dram_bytes", "operands once for every time they leave L2, C once   [M32]",
+    w.steps.add(gemm_formula::dram_bytes,
                 {Derivation::given("group", w.kept.order.group, "",
                                    std::string("order ") + std::string(name_of(w.kept.order.order))),
                  w.steps.fact("l2.size")},
-                std::round(w.kept.dram), "B",
+                std::round(w.kept.dram),
                 unless_unknown(w.kept.dram,
                                "least of the orders tried; no schedule can move less than {:.4g} B [M33]",
                                dram_lower_bound_bytes(hw, p)));
@@ -121,28 +116,22 @@ void clock_under_power(DerivationWriter& w) {
     const GemmTime& t = w.kept.time;
     const GemmEnergy joules = gemm_energy(hw, w.tile(), w.problem(), w.kept.dram);
     if (std::isnan(t.watts)) {
-        w.steps.add("sm_clock_mhz", "the clock of sustained matrix work: energies of operations are unknown",
-                    {w.steps.fact(w.clock())}, t.clock_hz / 1e6, "MHz", "no power model");
+        w.steps.add(gemm_formula::stated_clock, {w.steps.fact(w.clock())}, t.clock_hz / 1e6, "no power model");
         return;
     }
     std::vector<Input> energies{w.steps.fact("energy.flop." + std::string(rate_name_of(w.problem().a_type))),
                                 w.steps.fact("energy.fill"), w.steps.fact("energy.dram")};
     if (hw.shared_read_joules > 0) energies.push_back(w.steps.fact("energy.shared_read"));
     w.steps.add(
-        "joules",
-        "E_flop * FLOP + E_read * bytes read by the instructions + E_fill * bytes into shared memory + "
-        "E_dram * bytes   [M46]",
-        std::move(energies), joules.sum(), "J",
+        gemm_formula::joules, std::move(energies), joules.sum(),
         fmt::format("at {:.0f} MHz: {:.0f} % products, {:.0f} % shared memory, {:.0f} % DRAM",
                     hw.clock_hz / 1e6, 100 * joules.matrix / joules.sum(),
                     100 * (joules.fill + joules.shared_read) / joules.sum(),
                     100 * joules.dram / joules.sum()));
-    w.steps.add("sm_clock_mhz",
-                "P_static + joules * (clock / clock.sustained)^exponent / time = P_sustained, or the top "
-                "clock   [M46]",
+    w.steps.add(gemm_formula::clock_under_power,
                 {w.step("joules", joules.sum(), "J"), w.steps.fact("power.static"),
                  w.steps.fact("power.sustained"), w.steps.fact("energy.exponent"), w.steps.fact(w.clock())},
-                t.clock_hz / 1e6, "MHz",
+                t.clock_hz / 1e6,
                 t.clock_hz < hw.top_hz ? "power holds the clock: fewer bytes for each FLOP would raise it"
                                        : fmt::format("about {:.0f} W: power does not bind", t.watts));
 }
@@ -169,34 +158,28 @@ void time(DerivationWriter& w) {
                                  Derivation::given("elements", double(tile.warp_m) * tile.warp_n, "", "of one wgmma")};
         chain.push_back(w.steps.fact("sm.partitions"));
         if (!std::isnan(w.hw().wgmma_latency)) chain.push_back(w.steps.fact("wgmma.latency"));
-        w.steps.add("promoting_step_cycles", "wgmmas * (products of one + latency + elements / lanes of the schedulers)", std::move(chain),
-                    promoting_step_cycles(w.hw(), tile), "cycles",
+        w.steps.add(gemm_formula::promoting_step_cycles, std::move(chain), promoting_step_cycles(w.hw(), tile),
                     "one warpgroup alone; products of others run beside its additions, and bound the step where they take longer");
     }
     if (w.hw().l2_loaded_latency < w.hw().loaded_latency)
         for (const char* key : {"tma.latency_loaded", "tma.latency_loaded_l2"})
             resources.push_back(w.steps.fact(key));
-    w.steps.add("step_cycles",
-                "max(products, shared memory, L2's bandwidth and port, (latency + port) / stages in flight, "
-                "what one SM streams from DRAM, the least step); L2 and latency are times, whatever the SMs' clock   [M36]",
-                std::move(resources), t.step, "cycles", fmt::format("bound by {}", name_of(t.bound)));
+    w.steps.add(gemm_formula::step_cycles, std::move(resources), t.step, fmt::format("bound by {}", name_of(t.bound)));
     const double sums = 4.0 * tile.tile_m * tile.tile_n;
     if (tile.grid_split_k > 1)
-        w.steps.add("pieces_cycles", "S / split_k / port + S / split_k * grid_split_k / min(port, 32 KiB in flight / L2's latency under load) + 3 * latency of L2",
+        w.steps.add(gemm_formula::pieces_cycles,
                     {Derivation::given("S", sums, "B", "tile_m * tile_n * 4"), w.config("split_k", tile.split_k),
                      w.config("grid_split_k", tile.grid_split_k),
                      w.steps.fact("l2.port"), w.steps.fact("shared.bandwidth"), w.steps.fact("l2.latency")},
-                    pieces_cycles(w.hw(), tile), "cycles",
+                    pieces_cycles(w.hw(), tile),
                     "each piece leaves its share in L2 and counts itself there; the last one reads that of all");
     if (tile.split_k > 1)
         w.steps.add(
-            "exchange_cycles",
-            std::string("(S + S / split_k) / shared memory + (S - S / split_k) / DSMEM + latency + barrier")
-                + (tile.grid_split_k > 1 ? " + pieces_cycles" : "") + "   [M22, M39]",
+            gemm_formula::exchange_cycles,
             {Derivation::given("S", sums, "B", "exchange_bytes, above"), w.config("split_k", tile.split_k),
              w.steps.fact("shared.bandwidth"), w.steps.fact("dsmem.bandwidth"), w.steps.fact("dsmem.latency"),
              w.steps.fact("barrier.cluster")},
-            t.exchange, "cycles",
+            t.exchange,
             "each part writes its sums, the cluster synchronises, each part reads its share from all and "
             "stores it");
     std::vector<Input> store{
@@ -208,37 +191,32 @@ void time(DerivationWriter& w) {
         store.push_back(w.config("in flight", tile.store_depth));
         store.push_back(w.steps.fact("tma.store_latency"));
     }
-    std::string leaves = tile.store_boxes > 0 ? "boxes * store latency / in flight + C / port" : "C / port";
+    const bool told = !std::isnan(epilogue_issue_cycles(w.hw(), tile, w.problem()));
     if (const SharedEpilogue& e = w.problem().epilogue) {
-        leaves += " + the expression: elements * issue slots / lanes of the schedulers + operands / port + waits for them";
-        store.push_back(Derivation::given("issue slots", e->issue, "an element", "the operators of the epilogue"));
-        store.push_back(w.steps.fact("sm.partitions"));
+        std::vector<Input> takes{Derivation::given("issue slots", e->issue, "an element", "the operators of the epilogue"), w.steps.fact("sm.partitions")};
+        const bool staged = tile.operand_staged;
         if (const double waits = operand_wait_cycles(w.hw(), tile); waits > 0) {
-            const bool staged = tile.operand_staged;
-            store.push_back(Derivation::given("waits for operands", waits, "cycles",
+            takes.push_back(Derivation::given("waits for operands", waits, "cycles",
                                               staged ? "boxes behind those that are asked for beside the first products, two in flight"
                                                      : "loads when the sums are there, as many pairs at once as registers hold"));
-            store.push_back(w.steps.fact(staged ? "tma.latency_loaded" : "tma.latency_loaded_l2"));
+            takes.push_back(w.steps.fact(staged ? "tma.latency_loaded" : "tma.latency_loaded_l2"));
         }
-        store.push_back(Derivation::given("the expression", epilogue_cycles(w.hw(), tile, w.problem()), "cycles", "computed"));
+        const double cycles = epilogue_cycles(w.hw(), tile, w.problem());
+        w.steps.add(gemm_formula::expression_cycles, std::move(takes), cycles, "of each element of a tile");
+        store.push_back(w.step("expression_cycles", cycles, "cycles"));
     }
-    const bool told = !std::isnan(epilogue_issue_cycles(w.hw(), tile, w.problem()));
     w.steps.add(
-        "epilogue_cycles", std::move(leaves), std::move(store), told ? t.epilogue : unknown_number, "cycles",
+        tile.store_boxes > 0 ? gemm_formula::epilogue_cycles_by_tma : gemm_formula::epilogue_cycles, std::move(store),
+        told ? t.epilogue : unknown_number,
         tile.epilogue_overlapped ? "beside the next tile's products; after the last tile it shows once"
         : tile.ctas_per_sm > 1   ? "shows where the other CTA's ring does not keep the matrix units busy"
                                  : "shows: nobody multiplies meanwhile");
-    std::vector<Input> parts{Derivation::given("k-steps", double(k_steps(tile, w.problem())), "",
+    std::vector<Input> parts{Derivation::given("k_steps", double(k_steps(tile, w.problem())), "",
                                                tile.grid_split_k > 1 ? "ceil(ceil(k / tile_k) / (split_k * grid_split_k))"
                                                                      : "ceil(ceil(k / tile_k) / split_k)"),
                              w.step("step_cycles", t.step, "cycles")};
-    const bool beside =
-        tile.turn_overlapped && w.kept.waves.waves > 1;  // the other warpgroup multiplies
     if (!std::isnan(w.hw().tile_turn)) parts.push_back(w.steps.fact("wgmma.turn"));
-    w.steps.add("tile_cycles",
-                std::string("k-steps * step_cycles + ") + (beside ? "half of the turn" : "turn") + " + the exchange + the epilogue where it shows"
-                    + (w.problem().epilogue && tile.epilogue_overlapped ? ", its expression's issue slots in any case" : ""),
-                std::move(parts), t.tile_cycles, "cycles", "one CTA's tile, all SMs at work");
+    w.steps.add(gemm_formula::tile_cycles, std::move(parts), t.tile_cycles, "one CTA's tile, all SMs at work");
     clock_under_power(w);
     std::vector<Input> terms{w.step("waves", w.kept.waves.waves, ""), w.step("tile_cycles", t.tile_cycles, "cycles"),
                              w.step("sm_clock_mhz", t.clock_hz / 1e6, "MHz"), w.steps.fact(w.dram()),
@@ -246,14 +224,9 @@ void time(DerivationWriter& w) {
     const bool plain = w.context.request.programmatic_launch == false && !std::isnan(w.hw().programmatic_saving);
     if (plain) terms.push_back(w.steps.fact("launch.programmatic_saving"));
     if (w.hw().packing_seconds > 0) terms.push_back(w.step("packing", w.hw().packing_seconds * 1e6, "us"));
-    std::string rule = "(waves - 1) * full wave + the last wave by its own load + fill + launch; a wave is the slowest "
-                       "of its tiles' cycles, its DRAM bytes and its L2 bytes, of which DRAM's count twice where they cross";
-    if (!std::isnan(w.hw().dram_overlap_exponent)) {
-        rule += "; DRAM's time and that of all else overlap: t^n is the sum of their t^n";
-        terms.push_back(w.steps.fact("wgmma.overlap_exponent"));
-    }
+    if (!std::isnan(w.hw().dram_overlap_exponent)) terms.push_back(w.steps.fact("wgmma.overlap_exponent"));
     w.steps.add(
-        "time_us", std::move(rule), std::move(terms), t.seconds * 1e6, "us",
+        gemm_formula::time_us, std::move(terms), t.seconds * 1e6,
         unless_unknown(t.seconds, "{:.1f} TFLOP/s", w.problem().flops().value / t.seconds / 1e12));
 }
 

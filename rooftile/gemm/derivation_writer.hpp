@@ -7,6 +7,7 @@
 
 #include "rooftile/machine/query.hpp"
 #include "rooftile/gemm/derivation.hpp"
+#include "rooftile/gemm/formulas.hpp"
 #include "rooftile/core/derivation.hpp"
 
 namespace rooftile {
@@ -35,6 +36,16 @@ struct DerivationWriter {
     }
     Input config(std::string name, double value) const {
         return Derivation::given(std::move(name), value, "", "this plan");
+    }
+    Input element_input() const {
+        return Derivation::given("b", element(), "B", std::string(name_of(problem().a_type)));
+    }
+    /// Warpgroups add up their products in registers of their own.
+    bool promotes() const { return tile().promoting_warpgroups > 0; }
+    /// Copies and fragments go through one port, in every warp.
+    bool warps_share_a_port() const { return !std::isnan(hw().mma_overlap_exponent); }
+    Input read_input() const {
+        return Derivation::given("read", shared_step_bytes(tile(), element()).read, "B", "A once a column, B once a row of instruction tiles");
     }
     Input step(std::string name, double value, std::string unit) const {
         return Derivation::given(std::move(name), value, std::move(unit), "an earlier step");

@@ -47,11 +47,14 @@ class GenericGemm final : public GemmKernel {
                      two = std::floor(w.hw().shared_per_cta / (2.0 * f.stage_bytes));
         const double by_registers = std::floor(w.hw().registers_per_sm / (double(f.registers) * f.threads));
         w.steps.add(
-            "ctas_by_shared", "floor(shared memory / (stages * stage_bytes))   [M3, M6]",
-            {w.steps.fact("shared.per_cta"), w.step("stage_bytes", f.stage_bytes, "B")}, two, "CTAs",
+            gemm_formula::ctas_by_shared,
+            {w.steps.fact("shared.per_cta"), w.config("stages", min_stages), w.step("stage_bytes", f.stage_bytes, "B")}, two,
             fmt::format(
                 "{:.0f} blocks an SM at one stage, {:.0f} at two; registers allow {}", one, two,
                 std::isnan(by_registers) ? "an unknown number" : fmt::format("{:.0f}", by_registers)));
+        w.steps.add(gemm_formula::ctas_by_registers,
+                    {w.steps.fact("sm.registers"), w.step("registers_per_thread", f.registers, "registers"), w.config("threads", f.threads)},
+                    by_registers, unless_unknown(by_registers, "blocks an SM, as far as registers go"));
     }
     void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig&,
                          Derivation& steps) const override {

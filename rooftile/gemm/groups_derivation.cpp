@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "rooftile/gemm/formulas.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -36,18 +38,18 @@ void explain_groups(const GemmContext& context, const Kept& kept, Derivation& st
     const GemmTile& tile = kept.candidate.tile;
     const std::int64_t height = std::int64_t{tile.tile_m} * tile.cluster_m, tiles = groups.tiles(height);
     const double rows = double(tiles * height);
-    steps.add("rows_of_group_tiles", "sum over the groups of ceil(rows / (tile_m * cluster_m))",
+    steps.add(gemm_formula::rows_of_group_tiles,
               {given("groups", double(groups.count()), "groups", "problem"), given("with rows", double(groups.with_rows()), "groups", "problem"),
                given("rows", double(p.m), "rows", "problem"), given("the longest has", double(groups.longest()), "rows", "problem"),
                given("tile_m", tile.tile_m, "rows", "this plan"), given("cluster_m", tile.cluster_m, "", "this plan")},
-              double(tiles), "rows of tiles",
+              double(tiles),
               fmt::format("{:.3g} % of what their tiles multiply lies behind a group's end; the kernel reads where groups begin and end from device "
                           "memory, one load of L2 before its first tile", 100 * (1 - double(p.m) / rows)));
     const double seconds = seconds_of_worst_counts(context, kept);
-    steps.add("worst_counts_time", "the same launch where all groups but one have one row: a tile of its own each, and every B is read",
+    steps.add(gemm_formula::worst_counts_time,
               {given("rows of tiles, at most", double(groups.max_tiles(height)), "rows of tiles", "problem"),
                given("time", kept.time.seconds * 1e6, "us", "this plan")},
-              seconds * 1e6, "us", fmt::format("{:.3g} x this plan's time, with as many rows in all", seconds / kept.time.seconds));
+              seconds * 1e6, fmt::format("{:.3g} x this plan's time, with as many rows in all", seconds / kept.time.seconds));
 }
 
 }  // namespace rooftile

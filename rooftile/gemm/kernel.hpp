@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/core/formula.hpp"
 #include "rooftile/core/plan.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/search.hpp"
@@ -20,9 +21,11 @@ class Derivation;
 
 /// What the steps that every kernel has say of one of them.
 struct GemmWords {
-    const char *tile_k_rule, *tile_k_limit;
-    const char* accumulators_rule;
-    int accumulator_sharers;      ///< threads that hold one tile's sums
+    const Formula* tile_k;
+    const char* tile_k_limit;
+    const Formula* accumulators;
+    const char* sharers_name;  ///< what counts those that hold one tile's sums, in that formula
+    int sharers;               ///< 0: the formula names none
     const char* registers_source; ///< of those beside the accumulators
     const char* reserved_source;  ///< of the shared memory beside the stages
 };

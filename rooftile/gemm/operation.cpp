@@ -14,6 +14,7 @@
 #include "rooftile/gemm/draw.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/fields.hpp"
+#include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/measurement_text.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/plan_text.hpp"
@@ -380,6 +381,14 @@ class GemmOperation final : public Operation {
     std::string measured_text(const Measurement& row, const Terminal& terminal) const override {
         return gemm_measured_text(row, terminal);
     }
+    std::vector<FormulaPage> symbols() const override {
+        const auto sections = gemm_formulas();
+        return {{"A matrix product C[M,N] = A[M,K] B[K,N]: the derivation in symbols",
+                 "Every step of `rooftile plan gemm --explain`, in its order, without numbers. Choose a tile, then fill in from the top: a line takes what "
+                 "is above it, the tile, the problem and the machine's numbers, which the last table lists. Brackets name the method's rules.",
+                 {sections.begin(), sections.end()}}};
+    }
+    std::vector<FormulaPage> forms() const override { return gemm_forms(); }
     DrawLaw law(const DrawRequest& request) const override { return gemm_law(request); }
     Problem draw(Random& random, const DrawRequest& request) const override {
         return {this, Own::of(drawn_gemm(random, request))};

@@ -79,6 +79,7 @@ struct OrderChoice {
 
 /// What a family says a candidate uses.
 struct Footprint {
+    static constexpr double no_stages_limit = 1e9;
     TileGrid tiles{};          ///< CTA tiles of the problem
     std::int64_t k_steps = 0;  ///< of one CTA for one tile
     StepCycles step{};         ///< while candidates are enumerated, in the order that asks least of L2
@@ -93,7 +94,7 @@ struct Footprint {
     int stage_overhead = 0;     ///< barriers that come with each stage
     int reserved_bytes = 0;     ///< epilogue and alignment, whatever the stages
     double shared_limit = 0;    ///< B one CTA may use; NaN unknown
-    double stages_limit = 1e9;  ///< of the instruction set: 2 where nothing is asynchronous
+    double stages_limit = no_stages_limit;  ///< of the instruction set: 2 where nothing is asynchronous
     int stages_min = 2;         ///< that the ring needs for its other uses
     bool overlapped_epilogue = false;
     int epilogue_tile_n = 0;  ///< columns of C a TMA store takes; 0: none does
@@ -104,14 +105,20 @@ struct Footprint {
     void take_order(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
                     const GemmProblem& problem);
     int shared_bytes(int stages) const { return stages * (stage_bytes + stage_overhead) + reserved_bytes; }
+    /// Cycles of a k-step of the slowest resource.
+    double pace() const { return max_known(step.tensor, max_known(step.shared, max_known(step.l2, step.port))); }
     /// Stages that (stages - 1) steps of the slowest resource need to cover the latency [M5]. A ring deeper
     /// than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
     int stages_against_latency(double dram_latency, int ctas_per_sm) const {
-        const double l2 = max_known(step.l2, step.port);
-        const double pace = max_known(step.tensor, max_known(step.shared, l2)) * ctas_per_sm;
-        const double need = whole_up(dram_latency / pace) + 1;
+        const double need = whole_up(dram_latency / (pace() * ctas_per_sm)) + 1;
         if (std::isnan(need)) return min_stages;
         return static_cast<int>(min_known(need, max_known(double(k_steps), min_stages)));
+    }
+    bool has_stages_limit() const { return stages_limit < no_stages_limit; }
+    /// Most stages that fit; empty where shared memory is unknown.
+    std::optional<std::int64_t> known_stages_max() const {
+        if (std::isnan(shared_limit)) return std::nullopt;
+        return stages_max(1 << 20);
     }
     /// Most stages that fit [M13]; `limit` where shared memory is unknown.
     int stages_max(int limit) const {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/gemm/derivation_choices.hpp"
+#include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/plain_space.hpp"
 #include "rooftile/gemm/sm80_space.hpp"
@@ -58,7 +59,7 @@ class Sm80Gemm final : public GemmKernel {
     GemmWords words(const GemmCandidate& c, const Footprint& f) const override {
         GemmWords words = plain_words(f);
         if (f.stages_limit == min_stages || c.tile.tile_k % (2 * Sm80GemmConfig::mma_k) != 0) return words;
-        words.tile_k_rule = "32 or 64: an even number of k16 steps, whose fragments take turns   [M8]";
+        words.tile_k = &gemm_formula::tile_k_sm80;
         words.registers_source = "two k-steps of fragments; addresses, bounds and loop state, bisected with ptxas";
         words.reserved_source = "none: C leaves from registers";
         return words;
@@ -71,15 +72,13 @@ class Sm80Gemm final : public GemmKernel {
 
   private:
     static void explain_kernel(const Sm80GemmConfig& c, Derivation& steps) {
-        steps.add("warps_m", "of the grids of warps over the tile the one that reads least from shared memory   [M4]",
-                  {given("warps", c.warps(), "", "4 * consumer_warpgroups")}, c.warps_m, "warps",
+        steps.add(gemm_formula::warps_m, {given("warps", c.warps(), "", "4 * consumer_warpgroups")}, c.warps_m,
                   fmt::format("{} x {} warps of {}x{}", c.warps_m, c.warps_n, c.warp_m(), c.warp_n()));
-        steps.add("copy_bytes", "the widest copy that divides lda and ldb, of 16, 8, 4 and 2 B   [PTX ISA, cp.async]",
+        steps.add(gemm_formula::copy_bytes,
                   {given("A", c.a_copy_bytes, "B", "lda"), given("B", c.b_copy_bytes, "B", "ldb")},
-                  std::min(c.a_copy_bytes, c.b_copy_bytes), "B",
+                  std::min(c.a_copy_bytes, c.b_copy_bytes),
                   c.partial_copies ? "some reach past the end of a row" : "none reaches past the end of a row");
-        steps.add("persistent", "1 where one CTA has the SM: its ring runs on from tile to tile   [M32]",
-                  {given("ctas_per_sm", c.ctas_per_sm, "", "this plan")}, c.persistent, "",
+        steps.add(gemm_formula::persistent, {given("ctas_per_sm", c.ctas_per_sm, "", "this plan")}, c.persistent,
                   c.persistent ? "the next tile's loads begin while this one is stored"
                                : "another CTA computes while this one fills its ring or stores");
     }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rooftile/gemm/derivation_choices.hpp"
+#include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/groups_derivation.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
@@ -69,28 +70,21 @@ void pieces(const GemmContext& context, const Kept& kept, Derivation& steps) {
                         : std::isnan(whole)
                             ? "no plan has K in one piece, or its time is unknown"
                             : fmt::format("the best plan with grid_split_k = 1 takes {:.4g} us", whole * 1e6);
-    steps.add("grid_split_k",
-              chosen(context.request.grid_split_k,
-                     "pieces of K, each in split_k parts, that clusters sum and the last one adds up: the least predicted time of "
-                     "as many as fill one wave, of half of them, and so on   [M29]"),
-              std::move(inputs), t.grid_split_k, "pieces", std::move(limit));
+    steps.add_chosen(context.request.grid_split_k.has_value(), gemm_formula::grid_split_k,
+              std::move(inputs), t.grid_split_k, std::move(limit));
 }
 
 void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
-    steps.add(
-        "split_k",
-        chosen(context.request.split_k,
-               "CTAs of a cluster that sum parts of K of one tile: the least predicted time of 1 to 8   "
-               "[M29, M39]"),
-        split_inputs(context, kept), kept.candidate.tile.split_k, "parts", other_parts(context, kept));
+    steps.add_chosen(context.request.split_k.has_value(), gemm_formula::split_k,
+        split_inputs(context, kept), kept.candidate.tile.split_k, other_parts(context, kept));
     pieces(context, kept, steps);
     if (kept.candidate.tile.split_k == 1) return;
     const Footprint& f = kept.footprint;
-    steps.add("exchange_bytes", "tile_m * tile_n * 4 B of fp32 sums, left in the ring",
+    steps.add(gemm_formula::exchange_bytes,
               {given("tile_m", kept.candidate.tile.tile_m, "", "this plan"),
                given("tile_n", kept.candidate.tile.tile_n, "", "this plan"),
                given("stage_bytes", f.stage_bytes, "B", "an earlier step")},
-              4.0 * kept.candidate.tile.tile_m * kept.candidate.tile.tile_n, "B",
+              4.0 * kept.candidate.tile.tile_m * kept.candidate.tile.tile_n,
               fmt::format("at least {} stages hold them; {} are taken", f.stages_min, kept.stages));
 }
 
@@ -103,14 +97,10 @@ void swap(const GemmContext& context, const Kept& kept, Derivation& steps) {
         fmt::format("{} row{} of tiles, {} rows more than C has", rows, rows == 1 ? "" : "s", more);
     limit += std::isnan(other) ? "; the other way no plan fits what is asked for, or its time is unknown"
                                : fmt::format("; the other way the best plan takes {:.4g} us", other * 1e6);
-    steps.add("swap_ab",
-              chosen(context.request.swap_ab,
-                     "1 where C^T = B^T A^T takes less predicted time: rows of C stand on the instruction's "
-                     "n, in steps "
-                     "of 8, and columns on its m, in steps of 64   [M8, PTX ISA, wgmma]"),
+    steps.add_chosen(context.request.swap_ab.has_value(), gemm_formula::swap_ab,
               {given("m", double(context.problem.m), "rows", "problem"),
                given("tile_m", t.tile_m, "rows", "this plan")},
-              c.swap_ab, "", std::move(limit));
+              c.swap_ab, std::move(limit));
 }
 
 void overlapped_epilogue(const GemmContext& context, const Kept& kept, Derivation& steps) {
@@ -127,14 +117,10 @@ void overlapped_epilogue(const GemmContext& context, const Kept& kept, Derivatio
     if (!bar && fits)
         limit += f.overlapped_epilogue ? ": the matrix units do not wait for C"
                                        : ": it would fit, and is no faster";
-    steps.add(
-        "overlapped_epilogue",
-        chosen(context.request.overlapped_epilogue,
-               "1 where the sums, the last tile in C's type and the working registers fit a thread: C leaves "
-               "between the next tile's first products, and is not predicted slower   [M12]"),
+    steps.add_chosen(context.request.overlapped_epilogue.has_value(), gemm_formula::overlapped_epilogue,
         {given("needed", need, "registers", "accumulators + tile in C's type + the rest"),
          given("setmaxnreg_consumer", f.consumer_registers, "registers", "an earlier step")},
-        f.overlapped_epilogue, "", std::move(limit));
+        f.overlapped_epilogue, std::move(limit));
 }
 
 // How wide an epilogue tile of C is; wide ones are fewer to wait for.
@@ -143,11 +129,10 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
     if (f.epilogue_tile_n == 0) return;
     const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages, {});
     if (kept.candidate.swap_ab) {
-        steps.add("epilogue_tile_n",
-                  config.pairs ? "with A and B swapped the 32 columns that one wgmma's pairs come to" : "with A and B swapped a whole swizzle span of the 64 columns of one wgmma",
+        steps.add(config.pairs ? gemm_formula::epilogue_tile_n_swapped_pairs : gemm_formula::epilogue_tile_n_swapped,
                   {given("tile_m", kept.candidate.tile.tile_m, "rows", "this plan"),
                    given("split_k", kept.candidate.tile.split_k, "", "this plan")},
-                  f.epilogue_tile_n, "columns",
+                  f.epilogue_tile_n,
                   fmt::format("{} rows a store, {} stores a warpgroup", config.epilogue_rows(),
                               config.epilogue_tiles()));
         return;
@@ -162,13 +147,10 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
                              : context.request.epilogue_tile_n ? ""
                              : config.result_bytes() > 2       ? ": not of fp32"
                                                                : ": would cost a stage, or is no faster");
-    steps.add("epilogue_tile_n",
-              chosen(context.request.epilogue_tile_n,
-                     "columns of C a TMA store takes: the widest of whole sectors that costs no stage of the "
-                     "ring, unless another is predicted faster   [M13]"),
+    steps.add_chosen(context.request.epilogue_tile_n.has_value(), gemm_formula::epilogue_tile_n,
               {given("share_n", share, "columns", config.pairs ? "tile_n / 2 / split_k" : "tile_n / split_k"),
                given("stages", kept.stages, "", "an earlier step")},
-              f.epilogue_tile_n, "columns", std::move(limit));
+              f.epilogue_tile_n, std::move(limit));
 }
 
 // Whether an epilogue's operand comes while a CTA multiplies, or is loaded when the sums are there.
@@ -179,12 +161,11 @@ void staged_operand(const GemmContext& context, const Kept& kept, Derivation& st
     const auto operand = std::ranges::find_if(p.epilogue->operands, of_each);
     if (operand == p.epilogue->operands.end()) return;
     const Sm90GemmConfig config = kernel_config(p, kept.candidate, kept.stages, {});
-    steps.add("operand_staged",
-              "1 where an operand of 16 bits has an element for each of C, its rows are whole 16 bytes, C leaves by TMA in 16 bits, and K is in one piece",
+    steps.add(gemm_formula::operand_staged,
               {given("split_k", kept.candidate.tile.split_k, "", "this plan"),
                given("n", double(p.n), "columns", "problem"),
                given("element", bytes_of(operand->element), "B", operand->name)},
-              config.operand_staged, "",
+              config.operand_staged,
               config.operand_staged
                   ? fmt::format("{} comes by TMA into the epilogue tiles beside a tile's products, and the result takes its place",
                                 p.epilogue->operands[*p.epilogue->staged_operand()].name)
@@ -196,11 +177,9 @@ void pairs(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmProblem& p = context.problem;
     if (p.pairs() == Pairs::none) return;
     const bool interleaved = p.pairs() == Pairs::interleaved;
-    steps.add("pairs",
-              "columns of B from a gate to its up; a box of TMA has four axes, K, 8 gates or ups, the two kinds, such steps: a thread has both, and "
-              "D has half as many columns   [M24]",
+    steps.add(gemm_formula::pairs,
               {given("n", double(p.n), "columns", "problem"), given("tile_n", kept.candidate.tile.tile_n, "columns of B", "this plan")},
-              interleaved ? 1 : double(p.n / 2), "columns",
+              interleaved ? 1 : double(p.n / 2),
               fmt::format("{:.4g} B are stored, a product alone would store {:.4g} B, and a kernel behind it would read these again", p.c_bytes(), 2 * p.c_bytes()));
 }
 
@@ -215,14 +194,11 @@ void caching(const GemmContext& context, const Kept& kept, const GemmConfig& con
     const std::string room = std::isnan(l2) ? "may or may not fit L2"
                                             : fmt::format("{} the {:.4g} B that one partition of L2 holds",
                                                           bytes > l2 ? "exceed" : "fit", l2);
-    steps.add(
-        "evict_first",
-        chosen(context.request.evict_first,
-               "none: streams that are read once were slower with it, C was no faster   [docs/facts.md 23]"),
+    steps.add_chosen(context.request.evict_first.has_value(), gemm_formula::evict_first,
         {given("A + B + C", bytes, "B", "problem"), steps.fact("l2.size"), steps.fact("l2.partitions"),
          given("reads of A", double(columns), "", "columns of cluster tiles"),
          given("reads of B", double(rows), "", "rows of cluster tiles")},
-        double(evict_first_letters(config).size()), "operands",
+        double(evict_first_letters(config).size()),
         fmt::format("A {}; B {}; C {}, and all three {}", use(config.a_policy, columns),
                     use(config.b_policy, rows),
                     config.c_policy == CachePolicy::evict_first ? "evict_first: written once"
@@ -234,12 +210,8 @@ void caching(const GemmContext& context, const Kept& kept, const GemmConfig& con
 void launching(const GemmContext& context, const GemmConfig& config, Derivation& steps) {
     std::vector<Input> inputs{steps.fact("launch.gap_stream")};
     if (!std::isnan(context.hw.programmatic_saving)) inputs.push_back(steps.fact("launch.programmatic_saving"));
-    steps.add(
-        "programmatic_launch",
-        chosen(
-            context.request.programmatic_launch,
-            "1: the start of the kernel overlaps the end of the one before it   [PTX ISA, griddepcontrol]"),
-        std::move(inputs), config.programmatic_launch, "",
+    steps.add_chosen(context.request.programmatic_launch.has_value(), gemm_formula::programmatic_launch,
+        std::move(inputs), config.programmatic_launch,
         config.programmatic_launch
             ? "barriers are made meanwhile; nothing is read or written before the other has ended"
             : "the kernel starts when the one before it has ended");
@@ -249,7 +221,8 @@ void launching(const GemmContext& context, const GemmConfig& config, Derivation&
 void packing(const GemmContext& context, const GemmConfig& config, Derivation& steps) {
     const GemmProblem& p = context.problem;
     struct Operand {
-        const char *quantity, *leading_name, *offset_name, *stride_name;
+        const Formula *rule, *for_tma, *of_bytes;
+        const char *leading_name, *offset_name, *stride_name;
         Major major;
         std::int64_t leading, offset, stride;
         bool packed;
@@ -258,8 +231,8 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
         PackedOperands alone;
     };
     for (const Operand& o :
-         {Operand{"pack_a", "lda", "a_offset", "stride_a", p.a_major, p.lda, p.a_offset, p.a_stride, config.pack_a, context.request.pack_a, packed_copy(p.a_type, p.a_major, p.m, p.k, p.a_matrices()), {.a = true}},
-          Operand{"pack_b", "ldb", "b_offset", "stride_b", p.b_major, p.ldb, p.b_offset, p.b_stride, config.pack_b, context.request.pack_b, packed_copy(p.b_type, p.b_major, p.n, p.k, p.b_matrices()),
+         {Operand{&gemm_formula::pack_a, &gemm_formula::pack_a_for_tma, &gemm_formula::pack_a_of_bytes, "lda", "a_offset", "stride_a", p.a_major, p.lda, p.a_offset, p.a_stride, config.pack_a, context.request.pack_a, packed_copy(p.a_type, p.a_major, p.m, p.k, p.a_matrices()), {.a = true}},
+          Operand{&gemm_formula::pack_b, &gemm_formula::pack_b_for_tma, &gemm_formula::pack_b_of_bytes, "ldb", "b_offset", "stride_b", p.b_major, p.ldb, p.b_offset, p.b_stride, config.pack_b, context.request.pack_b, packed_copy(p.b_type, p.b_major, p.n, p.k, p.b_matrices()),
                   {.b = true}}}) {
         std::vector<Input> inputs{given(o.leading_name, double(o.leading), "elements", "problem")};
         if (o.offset != 0) inputs.push_back(given(o.offset_name, double(o.offset), "elements", "problem"));
@@ -272,12 +245,7 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
             inputs.push_back(steps.fact("launch.gap_stream"));
         }
         const bool of_k = !is_fp8(p.a_type) || o.major == Major::k, taken = of_k && taken_by_tma(o.leading, o.offset, o.stride, p.a_type);
-        steps.add(o.quantity,
-                  chosen(o.asked, taken ? "1 where a copy, whose lines begin on those of L2, is predicted to save more than it takes"
-                            : !of_k ? "1: of 8 bits wgmma takes rows of K alone   [PTX ISA, wgmma]"
-                                        : "1 where the operand's lines do not begin at whole 16 bytes   [CUDA driver API, "
-                                          "cuTensorMapEncodeTiled]"),
-                  std::move(inputs), o.packed, "",
+        steps.add_chosen(o.asked.has_value(), taken ? *o.rule : !of_k ? *o.of_bytes : *o.for_tma, std::move(inputs), o.packed,
                   o.packed ? fmt::format("{}: {:.4g} us for all that is packed",
                                          taken ? "TMA would take it as it lies" : "TMA cannot take it as it lies",
                                          context.hw.packing_seconds * 1e6)
@@ -307,11 +275,8 @@ void scheduler(const GemmContext& context, const Kept& kept, const GemmConfig& c
     if (p.groups)
         inputs.push_back(given("the longest group", double(p.groups->longest()) * double(p.groups->with_rows()) / double(p.groups->total()),
                                "", "rows over the mean of those that have any"));
-    steps.add("dynamic_scheduler",
-              chosen(context.request.dynamic_scheduler,
-                     "1 where DRAM binds or groups are of unlike counts (the longest over twice the mean), tiles are eight waves or more, and a wave takes "
-                     "longer than L2's answer: else CTAs that do the same stay in step in fixed turns   [docs/facts.md 320]"),
-              std::move(inputs), config.dynamic_scheduler, "",
+    steps.add_chosen(context.request.dynamic_scheduler.has_value(), gemm_formula::dynamic_scheduler,
+              std::move(inputs), config.dynamic_scheduler,
               config.dynamic_scheduler ? fmt::format("the next tile comes from a counter in the workspace, asked for {} k-steps before the last one's end", kept.stages)
                                        : std::string("turns are fixed"));
 }

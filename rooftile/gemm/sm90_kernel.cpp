@@ -6,6 +6,7 @@
 
 #include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/gemm/derivation_choices.hpp"
+#include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/sm90_derivation.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
@@ -222,11 +223,11 @@ class Sm90Gemm final : public GemmKernel {
 
     GemmWords words(const GemmCandidate& c, const Footprint&) const override {
         const bool own_tile = c.schedule == Schedule::pingpong;
-        return {.tile_k_rule = "one 128-byte swizzle span / b   [M13, M17]",
+        return {.tile_k = &gemm_formula::tile_k_sm90,
                 .tile_k_limit = "a row of a tile is what TMA swizzles and wgmma reads at once",
-                .accumulators_rule = own_tile ? "tile_m * tile_n / 128, each warpgroup owns a tile   [M12]"
-                                              : "tile_m * tile_n / (128 * consumer_warpgroups)   [M12]",
-                .accumulator_sharers = Sm90GemmConfig::warpgroup_threads * (own_tile ? 1 : c.warpgroups),
+                .accumulators = own_tile ? &gemm_formula::accumulators_pingpong : &gemm_formula::accumulators_cooperative,
+                .sharers_name = "consumer_warpgroups",
+                .sharers = own_tile ? 0 : c.warpgroups,
                 .registers_source = "least clean value found by bisection with ptxas",
                 .reserved_source = "C epilogue tiles and other barriers of this kernel"};
     }

@@ -114,14 +114,15 @@ std::optional<NamedClock> matrix_clock(const Machine& machine, std::string_view 
 }
 
 std::string calibration_note(const Machine& machine, std::string_view another_models) {
-    std::string of;
+    std::string of, borrowed;
     for (const auto& [key, fact] : machine.facts) {
         if (!another_models.empty() && key.starts_with(another_models)) continue;
         if (fact.calibration == machine.id && !machine.id.empty()) return {};
         if (!fact.calibration.empty()) of = fact.calibration;
+        if (is_borrowed(fact)) borrowed += (borrowed.empty() ? "; borrowed, not measured on this GPU: " : ", ") + key;
     }
-    if (of.empty()) return "uncalibrated: no number of this machine was fitted to runs";
-    return "uncalibrated: what is fitted to runs was fitted on " + of;
+    if (of.empty()) return "uncalibrated: no number of this machine was fitted to runs" + borrowed;
+    return "uncalibrated: what is fitted to runs was fitted on " + of + borrowed;
 }
 
 }  // namespace rooftile

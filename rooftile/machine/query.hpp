@@ -57,7 +57,10 @@ struct NamedClock {
 /// clock.boost.
 std::optional<NamedClock> matrix_clock(const Machine& machine, std::string_view input);
 
-/// Whose fitted numbers a prediction takes, for a plan's notes; empty where the machine has a calibration of its own.
+/// Another GPU's number, or made from one: nobody measured it on this one. Its source says so first.
+inline bool is_borrowed(const Fact& fact) { return fact.source.starts_with("borrowed"); }
+
+/// Whose fitted numbers a prediction takes, and which are borrowed, for a plan's notes; empty where the machine has a calibration of its own.
 /// Keys that begin with `another_models` do not count, if that says anything.
 std::string calibration_note(const Machine& machine, std::string_view another_models = {});
 

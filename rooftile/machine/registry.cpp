@@ -16,7 +16,7 @@ namespace rooftile {
 namespace {
 
 constexpr std::string_view machine_folder = "machines/", arch_folder = "machines/arch/",
-                           calibration_folder = "machines/calibration/";
+                           calibration_folder = "machines/calibration/", invented_folder = "machines/invented/";
 constexpr std::string_view suffix = ".toml";
 
 // "h100-sxm" of "machines/h100-sxm.toml"; empty where the path is not directly in `folder`.
@@ -40,6 +40,18 @@ const EmbeddedFile* embedded(std::string_view folder, std::string_view stem) {
     return nullptr;
 }
 
+/// Of a GPU that there is, or of one that there is not.
+const EmbeddedFile* embedded_machine(std::string_view id) {
+    const EmbeddedFile* file = embedded(machine_folder, id);
+    return file ? file : embedded(invented_folder, id);
+}
+
+std::string listed(const std::vector<std::string>& ids) {
+    std::string list;
+    for (const auto& id : ids) list += (list.empty() ? "" : " ") + id;
+    return list;
+}
+
 bool is_path(std::string_view text) {
     std::error_code ignored;
     return text.find('/') != text.npos || text.ends_with(suffix)
@@ -54,6 +66,7 @@ std::string_view without_vendor(std::string_view name) {
 }  // namespace
 
 std::vector<std::string> machine_ids() { return stems_in(machine_folder); }
+std::vector<std::string> invented_ids() { return stems_in(invented_folder); }
 std::vector<std::string> arch_ids() { return stems_in(arch_folder); }
 
 std::string_view arch_text(std::string_view arch) {
@@ -68,20 +81,19 @@ std::string_view calibration_text(std::string_view id) {
 std::vector<std::string> calibrated_ids() { return stems_in(calibration_folder); }
 
 Machine machine_by_id(std::string_view id_or_path) {
-    if (!embedded(machine_folder, id_or_path) && is_path(id_or_path))
+    if (!embedded_machine(id_or_path) && is_path(id_or_path))
         return read_machine(std::filesystem::path(id_or_path));
     return shipped_machine(id_or_path);
 }
 
 Machine shipped_machine(std::string_view id) {
-    if (const EmbeddedFile* file = embedded(machine_folder, id)) return parse_machine(file->text, file->path);
-    const auto ids = machine_ids();
-    std::string list;
-    for (const auto& known : ids) list += (list.empty() ? "" : " ") + known;
-    const std::string nearest = nearest_name(id, ids);
-    throw RequestError(
-        fmt::format("unknown machine \"{}\"{}; there are: {}; or name a .toml file", printable(id),
-                    nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest), list));
+    if (const EmbeddedFile* file = embedded_machine(id)) return parse_machine(file->text, file->path);
+    const auto ids = machine_ids(), invented = invented_ids();
+    std::vector<std::string> all = ids;
+    all.insert(all.end(), invented.begin(), invented.end());
+    const std::string nearest = nearest_name(id, all);
+    throw RequestError(fmt::format("unknown machine \"{}\"{}; there are: {}; invented: {}; or name a .toml file", printable(id),
+                                   nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest), listed(ids), listed(invented)));
 }
 
 std::optional<Machine> match_device(std::string_view device_name, std::int64_t sm_count) {

@@ -14,10 +14,13 @@ namespace rooftile {
 /// Ids of the shipped machines, sorted.
 std::vector<std::string> machine_ids();
 
-/// The shipped machine with that id, or the machine file at that path. Throws RequestError: an unknown id
+/// Ids of machines that do not exist, sorted: of worked examples, and of questions that no GPU answers. Every number's source says so.
+std::vector<std::string> invented_ids();
+
+/// The shipped or invented machine with that id, or the machine file at that path. Throws RequestError: an unknown id
 /// is answered with the ids there are and the nearest one.
 Machine machine_by_id(std::string_view id_or_path);
-/// The shipped machine that a document names: never a file. Throws RequestError with the names there are.
+/// The shipped or invented machine that a document names: never a file. Throws RequestError with the names there are.
 Machine shipped_machine(std::string_view id);
 
 /// The shipped machine that the driver's device name and SM count stand for; empty where none does. A

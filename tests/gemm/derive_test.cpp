@@ -8,7 +8,6 @@
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/gemm/variants.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/machine/read.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
@@ -17,7 +16,6 @@
 namespace rooftile {
 namespace {
 
-Machine data(const char* name) { return read_machine(std::string(ROOFTILE_TEST_DATA) + "/machines/" + name); }
 
 Plans plans(const Machine& machine, const GemmProblem& problem, const GemmRequest& request = {}) {
     auto result = derive(machine, problem, request);
@@ -47,7 +45,7 @@ GemmRequest tile(int m, int n, int k) {
 
 TEST(Derive, TheWorkedExample) {  // M7
     const Plans result =
-        plans(data("worked-example.toml"), gemm_problem(4096, 4096, 4096), tile(128, 128, 32));
+        plans(machine_by_id("worked-example"), gemm_problem(4096, 4096, 4096), tile(128, 128, 32));
     const GemmPlan& plan = result.plans.front();
     EXPECT_EQ(*step(plan, "tile_flops").value, 1048576);
     EXPECT_EQ(*step(plan, "stage_bytes").value, 16384);
@@ -71,7 +69,7 @@ TEST(Derive, TheWorkedExample) {  // M7
 
 TEST(Derive, TheA100Exercise) {  // M36
     const Plans result =
-        plans(data("a100-exercise.toml"), gemm_problem(4096, 4096, 4096, Type::fp16), tile(256, 128, 16));
+        plans(machine_by_id("a100-exercise"), gemm_problem(4096, 4096, 4096, Type::fp16), tile(256, 128, 16));
     const GemmPlan& plan = result.plans.front();
     EXPECT_EQ(*plan.prediction.tile_compute_cycles, 512);      // 2 * 256 * 128 * 16 / 2048
     EXPECT_EQ(*step(plan, "load_l2_isolated").value, 459);     // 200 + 12288 / 47.41 = 459.2

@@ -24,6 +24,32 @@ TEST(Registry, TheTwelve) {
     EXPECT_THAT(arch_ids(), ElementsAre("sm_100", "sm_70", "sm_80", "sm_86", "sm_89", "sm_90"));
 }
 
+TEST(Registry, BorrowedNumbersSaySoFirst) {
+    for (const auto& id : machine_ids())
+        for (const auto& [key, fact] : machine_by_id(id).facts)
+            EXPECT_TRUE(is_borrowed(fact) || fact.source.find("not measured on this") == fact.source.npos) << id << " " << key << ": " << fact.source;
+    EXPECT_THAT(calibration_note(machine_by_id("h20")), testing::AllOf(HasSubstr("borrowed, not measured on this GPU"), HasSubstr("l2.bandwidth"), HasSubstr("l2.port")));
+    EXPECT_EQ(calibration_note(machine_by_id("worked-example")).find("borrowed"), std::string::npos);
+}
+
+TEST(Registry, InventedMachinesAreFoundByIdAndSaySo) {
+    EXPECT_THAT(invented_ids(), ElementsAre("a100-exercise", "async-units", "h100-exercise", "v100-exercise", "worked-example"));
+    for (const auto& id : invented_ids()) {
+        const Machine machine = machine_by_id(id);
+        EXPECT_EQ(machine.id, id);
+        EXPECT_THAT(machine.name, HasSubstr("invented"));
+        EXPECT_TRUE(machine.device_names.empty()) << id << ": no driver reports it";
+        for (const EmbeddedFile& file : embedded_machines()) {
+            if (file.path != "machines/invented/" + id + ".toml") continue;
+            for (const auto& [key, fact] : machine.facts) {
+                const bool own = file.text.find("\n" + key + " = ") != file.text.npos;
+                EXPECT_TRUE(!own || fact.source.starts_with("invented")) << id << " " << key;
+            }
+        }
+        EXPECT_THAT(machine_ids(), testing::Not(testing::Contains(id)));
+    }
+}
+
 TEST(Registry, EveryMachineLoadsWithUnitAndSource) {
     for (const auto& id : machine_ids()) {
         const Machine machine = machine_by_id(id);
@@ -157,7 +183,8 @@ TEST(MachineById, IdsAndPaths) {
     EXPECT_EQ(refusal([] { machine_by_id("h100sxm"); }),
               "unknown machine \"h100sxm\"; did you mean \"h100-sxm\"?; there are: a100-40-sxm a100-80-sxm "
               "a40 b200 "
-              "h100-pcie h100-sxm h20 h200-sxm h800-sxm l40s rtx4090 v100-sxm2; or name a .toml file");
+              "h100-pcie h100-sxm h20 h200-sxm h800-sxm l40s rtx4090 v100-sxm2; invented: a100-exercise async-units h100-exercise "
+              "v100-exercise worked-example; or name a .toml file");
     EXPECT_THAT(refusal([] { machine_by_id(""); }), HasSubstr("unknown machine \"\"; there are"));
     EXPECT_THAT(refusal([] { machine_by_id("no/such.toml"); }), HasSubstr("no/such.toml: no such file"));
     EXPECT_THAT(refusal([] { machine_by_id("arch/sm_90"); }), HasSubstr("no such file"));

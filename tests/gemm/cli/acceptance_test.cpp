@@ -10,7 +10,6 @@ namespace {
 
 using Value = nlohmann::json;
 
-std::string test_machine(const char* name) { return std::string(ROOFTILE_TEST_DATA) + "/machines/" + name; }
 
 Value plan_json(std::vector<std::string> arguments, int code = 0) {
     arguments.insert(arguments.begin(), {"plan", "gemm"});
@@ -37,7 +36,7 @@ bool names(const Value& list, const std::string& name) {
 // S_min = ceil(500 / 2097.152) + 1 = 2.
 TEST(Acceptance, WorkedExample) {
     const Value document = plan_json({"--shape", "4096x4096x4096", "--tile", "128x128x32", "--type", "fp16",
-                                      "--machine", test_machine("worked-example.toml")});
+                                      "--machine", "worked-example"});
     EXPECT_EQ(step(document, "tile_flops"), 1048576);
     EXPECT_EQ(step(document, "stage_bytes"), 16384);
     EXPECT_EQ(step(document, "arithmetic_intensity"), 64);
@@ -63,7 +62,7 @@ TEST(Acceptance, WorkedExample) {
 TEST(Acceptance, WorkedExampleShowsBothReadings) {
     const Outcome outcome =
         run({"plan", "gemm", "--shape", "4096x4096x4096", "--tile", "128x128x32", "--type", "fp16",
-             "--machine", test_machine("worked-example.toml"), "--explain"});
+             "--machine", "worked-example", "--explain"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("stages_min = 2"), std::string::npos);
     EXPECT_NE(outcome.out.find("1638"), std::string::npos);
@@ -75,7 +74,7 @@ TEST(Acceptance, WorkedExampleShowsBothReadings) {
 TEST(Acceptance, OverlapExercise) {
     const std::vector<std::string> words = {
         "--shape", "4096x4096x4096", "--tile",    "256x128x16",
-        "--type",  "fp16",           "--machine", test_machine("a100-exercise.toml")};
+        "--type",  "fp16",           "--machine", "a100-exercise"};
     const Value document = plan_json(words);
     EXPECT_EQ(step(document, "tile_compute_cycles"), 512);
     EXPECT_EQ(step(document, "load_l2_isolated"), 459);
