@@ -46,7 +46,9 @@ void MmaOnlyFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem
 }
 void GenericGemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem,
                                   const GemmRequest& request, GemmVisitor& visitor) const {
-    enumerate_both(*this, hw, problem, request, visitor);
+    static constexpr int tile_ms[] = {16, 32, 64, 128, 256}, tile_ns[] = {16, 32, 64, 96, 128, 160, 192, 224, 256}, tile_ks[] = {16, 32, 64, 128},
+                         warpgroups[] = {1, 2, 4, 8}, ctas[] = {1, 2, 4, 8};
+    enumerate_plain_tiles(*this, {tile_ms, tile_ns, tile_ks, warpgroups, ctas}, hw, problem, request, visitor);
 }
 
 Constraint MmaOnlyFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
@@ -96,12 +98,19 @@ Constraint GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem&
     t.warp_n = t.tile_n;
     f.set_work(hw, t, problem);
     f.threads = warpgroup_threads * c.warpgroups;
-    f.accumulators = t.tile_m * t.tile_n / f.threads;
+    f.accumulators = int(ceil_div(std::int64_t{t.tile_m} * t.tile_n, f.threads));
     f.registers = f.accumulators + MmaOnlyFamily::working_registers;
     f.registers_limit = launch_registers(hw, f.threads, c.tile.ctas_per_sm);
-    f.stage_bytes = (t.tile_m + t.tile_n) * t.tile_k * element_bytes;
+    f.stage_bytes = (t.tile_m * bytes_of(problem.a_type) + t.tile_n * bytes_of(problem.b_type)) * t.tile_k;
     f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
-    return plain_constraints(hw, c, f);
+    // Nobody knows what stages above the least would hide here.
+    f.stages_limit = std::max(min_stages, f.stages_against_latency(hw.dram_latency, t.ctas_per_sm));
+    if (const Constraint constraint = plain_constraints(hw, c, f)) return constraint;
+    // What its instructions are is unknown: half of a thread's registers is kept for what they read, arriving and in use.
+    if (2 * f.accumulators > hw.registers_per_thread + 1)
+        return Constraint::at(Reason::registers, 2 * f.accumulators, hw.registers_per_thread + 1,
+                              "sums and as many registers for what is multiplied are {needed} a thread > {available}; take a smaller tile or more warpgroups");
+    return Constraint::none();
 }
 
 }  // namespace rooftile

@@ -124,7 +124,9 @@ bool BestList::better(const Kept& x, const Kept& y) {
     // What is known of an unknown time is less than the time: it says nothing against one that is known.
     const bool unknown = std::isnan(x.time.seconds);
     if (unknown != std::isnan(y.time.seconds)) return !unknown;
-    if (x.score != y.score) return x.score < y.score;
+    if (std::isnan(x.score) != std::isnan(y.score)) return std::isnan(y.score);
+    if (std::isnan(x.score) && x.by_method != y.by_method) return x.by_method < y.by_method;
+    if (!std::isnan(x.score) && x.score != y.score) return x.score < y.score;
     if (x.candidate.swap_ab != y.candidate.swap_ab) return y.candidate.swap_ab;
     const auto traffic = [](const Kept& k) {
         return k.dram + max_known(k.footprint.step.l2, k.footprint.step.port);
@@ -151,11 +153,6 @@ bool scheduled_alike(const GemmTile& x, const GemmTile& y) {
            && x.cluster_m == y.cluster_m && x.cluster_n == y.cluster_n && x.ctas_per_sm == y.ctas_per_sm;
 }
 
-double score(const GemmTile& t, const GemmTime& time) {
-    if (!std::isnan(time.least)) return time.least;
-    if (!std::isnan(time.step)) return time.step / (double(t.tile_m) * t.tile_n * t.tile_k);
-    return -double(t.tile_m) * t.tile_n / (t.tile_m + t.tile_n);
-}
 
 }  // namespace
 
@@ -279,14 +276,16 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
     timer.set_l2(footprint.step.l2);
     const GemmTime time = power_.time(timer, joules, dram, reach);
     if (time.least * rounding > reach) return count_dominated(choices);
-    const bool dropped = best_.offer({.candidate = candidate,
-                                      .footprint = footprint,
-                                      .time = time,
-                                      .waves = wave_count,
-                                      .order = order,
-                                      .stages = stages,
-                                      .dram = dram,
-                                      .score = score(tile, time)});
+    Kept kept{.candidate = candidate,
+              .footprint = footprint,
+              .time = time,
+              .waves = wave_count,
+              .order = order,
+              .stages = stages,
+              .dram = dram,
+              .score = time.least};
+    if (std::isnan(kept.score)) kept.by_method = rank_by_method(hw_, problem_, kept);
+    const bool dropped = best_.offer(kept);
     count_dominated(choices - 1 + (dropped ? 1 : 0));
 }
 
@@ -319,7 +318,7 @@ SearchResult GemmSearch::finish() {
     for (Kept kept : best_.sorted()) {
         kept.time = gemm_time_under_power(hw_, kept.candidate.tile, problem_, kept.footprint.step, kept.waves,
                                           kept.dram, kept.stages, best.reach() * as_good);
-        kept.score = score(kept.candidate.tile, kept.time);
+        kept.score = kept.time.least;
         if (best.offer(kept)) count_dominated(1);
     }
     result_.best = best.sorted();
