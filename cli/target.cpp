@@ -13,6 +13,8 @@ std::span<const Field> target_fields() {
     static const Field fields[] = {
         {"machine", "ID|FILE",
          "One of `rooftile machine list`, or a machine file; default: the GPU here, else h100-sxm", "Machine"},
+        {"numbers", "NAME=VALUE,...",
+         "A machine of a few numbers: smem=256KiB,regs=65536,bw=1TB/s,peak=50TFLOP/s,latency=500clk, and any key of a machine file", "Machine"},
         {"set", "KEY=VALUE", "Replace one number, as in --set \"dram.bandwidth=4 TB/s\"; repeatable", "Machine",
          FieldKind::list},
     };

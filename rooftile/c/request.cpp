@@ -103,6 +103,7 @@ std::span<const Field> planning_fields() {
     static const Field fields[] = {
         {"machine", "ID|FILE", "A machine's id, or a machine file; default: the GPU here, else h100-sxm",
          "Machine"},
+        {"numbers", "NAME=VALUE,...", "A machine of a few numbers: smem, regs, bw, peak, latency, and any key of a machine file", "Machine"},
         {"set", "KEY=VALUE", "Replaces one number of the machine, as in \"dram.bandwidth=4 TB/s\"", "Machine",
          FieldKind::list},
         {"buildable_only", "", "Leave out plans that no kernel exists for yet", "Output", FieldKind::on},

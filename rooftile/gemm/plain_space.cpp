@@ -1,5 +1,7 @@
 #include "rooftile/gemm/plain_space.hpp"
 
+#include <cmath>
+
 #include "rooftile/core/warp.hpp"
 
 namespace rooftile {
@@ -46,7 +48,11 @@ void MmaOnlyFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem
 }
 void GenericGemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem,
                                   const GemmRequest& request, GemmVisitor& visitor) const {
-    enumerate_both(*this, hw, problem, request, visitor);
+    // Doubled and halved [M8]; widths between fill waves better, where the number of SMs says what a wave is.
+    static constexpr int doubled[] = {16, 32, 64, 128, 256}, between[] = {16, 32, 64, 96, 128, 160, 192, 224, 256}, tile_ks[] = {16, 32, 64, 128},
+                         warpgroups[] = {1, 2, 4, 8}, ctas[] = {1, 2, 4, 8};
+    const std::span<const int> tile_ns = std::isnan(hw.sms) ? std::span<const int>(doubled) : between;
+    enumerate_plain_tiles(*this, {doubled, tile_ns, tile_ks, warpgroups, ctas}, hw, problem, request, visitor);
 }
 
 Constraint MmaOnlyFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
@@ -96,12 +102,23 @@ Constraint GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem&
     t.warp_n = t.tile_n;
     f.set_work(hw, t, problem);
     f.threads = warpgroup_threads * c.warpgroups;
-    f.accumulators = t.tile_m * t.tile_n / f.threads;
+    f.accumulators = int(ceil_div(std::int64_t{t.tile_m} * t.tile_n, f.threads));
     f.registers = f.accumulators + MmaOnlyFamily::working_registers;
     f.registers_limit = launch_registers(hw, f.threads, c.tile.ctas_per_sm);
-    f.stage_bytes = (t.tile_m + t.tile_n) * t.tile_k * element_bytes;
+    f.stage_bytes = (t.tile_m * bytes_of(problem.a_type) + t.tile_n * bytes_of(problem.b_type)) * t.tile_k;
     f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
-    return plain_constraints(hw, c, f);
+    // Nobody knows what stages above the least would hide here.
+    f.stages_limit = std::max(min_stages, f.stages_against_latency(hw.dram_latency, t.ctas_per_sm));
+    if (const Constraint constraint = plain_constraints(hw, c, f)) return constraint;
+    constexpr int line = 128;  // B: what a row of A or B is loaded by
+    if (t.tile_k * std::max(bytes_of(problem.a_type), bytes_of(problem.b_type)) > line)
+        return Constraint::at(Reason::instruction, t.tile_k, line / std::max(bytes_of(problem.a_type), bytes_of(problem.b_type)),
+                              "tile_k = {needed} > {available}, a line of 128 B of each row");
+    // What its instructions are is unknown: half of the registers are kept for what they read, arriving and in use.
+    if (2 * f.accumulators > f.registers_limit + 1)
+        return Constraint::at(Reason::registers, 2 * f.accumulators, f.registers_limit,
+                              "sums and as many registers for what is multiplied are {needed} a thread > {available}; take a smaller tile or fewer CTAs");
+    return Constraint::none();
 }
 
 }  // namespace rooftile

@@ -123,7 +123,9 @@ bool BestList::better(const Kept& x, const Kept& y) {
     // What is known of an unknown time is less than the time: it says nothing against one that is known.
     const bool unknown = std::isnan(x.time.seconds);
     if (unknown != std::isnan(y.time.seconds)) return !unknown;
-    if (x.score != y.score) return x.score < y.score;
+    if (std::isnan(x.score) != std::isnan(y.score)) return std::isnan(y.score);
+    if (std::isnan(x.score) && x.by_method != y.by_method) return x.by_method < y.by_method;
+    if (!std::isnan(x.score) && x.score != y.score) return x.score < y.score;
     if (x.candidate.swap_ab != y.candidate.swap_ab) return y.candidate.swap_ab;
     const auto traffic = [](const Kept& k) {
         return k.dram + max_known(k.footprint.step.l2, k.footprint.step.port);
@@ -153,12 +155,6 @@ std::array<int, 8> schedule_key(const GemmTile& t) {
 bool stored_otherwise(const GemmCandidate& x, GemmCandidate y) {
     y.overlapped_epilogue = x.overlapped_epilogue, y.epilogue_tile_n = x.epilogue_tile_n, y.seldom = x.seldom;
     return x == y;
-}
-
-double score(const GemmTile& t, const GemmTime& time) {
-    if (!std::isnan(time.least)) return time.least;
-    if (!std::isnan(time.step)) return time.step / (double(t.tile_m) * t.tile_n * t.tile_k);
-    return -double(t.tile_m) * t.tile_n / (t.tile_m + t.tile_n);
 }
 
 }  // namespace
@@ -291,7 +287,7 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
     if (kept.score * rounding > reach) return;
     if (counted) accepted_ = kept.score;
     else if (!(kept.score < accepted_ * (1 - near_tie / 2))) return;
-    open_.push_back({least, kept});
+    if (times_known_) open_.push_back({least, kept});
     if (counted && !candidate.seldom && !best_.offer(kept)) count_dominated(-1);
 }
 
@@ -301,12 +297,14 @@ void GemmSearch::take_fastest_order(Kept& kept, GemmTimer& timer, GemmEnergy ene
         energy.dram = hw_.dram_joules * dram;
         timer.set_l2(l2);
         const GemmTime time = power_.time(timer, energy.sum(), dram, reach);
-        const double score = rooftile::score(kept.candidate.tile, time);
-        if (!first && !(score < kept.score || (score == kept.score && dram < kept.dram))) continue;
+        const double score = std::isnan(time.seconds) ? time.seconds : time.least;  // of what is unknown the least says little
+        const bool alike = score == kept.score || std::isnan(score);
+        if (!first && !(score < kept.score || (alike && dram < kept.dram))) continue;
         first = false;
         kept.time = time, kept.order = order, kept.dram = dram, kept.score = score;
         kept.footprint.step.l2 = l2;
     }
+    if (std::isnan(kept.score)) kept.by_method = rank_by_method(hw_, problem_, kept);
 }
 
 void GemmSearch::simulate(Kept& kept, Effort effort, double reach) {
@@ -347,7 +345,9 @@ SearchResult GemmSearch::finish() {
     if (const auto best = std::min_element(by_formula.begin(), end, BestList::better); best != end)
         first = *best;
     if (first && simulates_) simulate(*first, Effort::all, any);
-    if (const auto sooner = fastest(first ? std::min(bound_, first->score * (1 - near_tie)) : any))
+    // Of unknown times none is sooner than what the method ranks first.
+    const bool told = !first || !std::isnan(first->score);
+    if (const auto sooner = !told ? std::nullopt : fastest(first ? std::min(bound_, first->score * (1 - near_tie)) : any))
         first = sooner;
     if (!first) return std::move(result_);
     BestList best(top_, times_known_);

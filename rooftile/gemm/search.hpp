@@ -175,9 +175,17 @@ struct Kept {
     OrderChoice order{};
     int stages = 0;
     double dram = 0;
-    double score = 0;  ///< seconds; cycles per product where seconds are unknown
+    double score = 0;  ///< seconds; NaN where they are unknown, and rank_by_method() decides
+    std::array<double, 5> by_method{};
     Effort effort = Effort::formula;  ///< that the order was chosen with
 };
+
+/// What ranks a plan where its time cannot be told, the lesser the better, figure by figure [M8]. Of an unknown number of SMs: whether the FLOP a
+/// loaded byte reach peak / bandwidth; then the fewest stages that cover the latency; the most FLOP a byte; the most threads an SM; the longest
+/// k-step. Else first the time that an SM takes for its tiles when what they load comes from DRAM, nothing of it shared and nothing overlapped.
+std::array<double, 5> rank_by_method(const GemmHardware& hw, const GemmProblem& problem, const Kept& kept);
+/// FLOP of the problem a byte that its tiles load, each for itself: F / D of whole tiles, less where they stand out of C [M1].
+double flops_a_loaded_byte(const GemmProblem& problem, const GemmTile& tile);
 
 /// The best few, those of unknown time behind all others. Ties fall to what is not swapped, less traffic, fewer registers, less shared memory, the lower tile, the
 /// narrower, the first found.
@@ -194,7 +202,7 @@ class BestList {
     double reach() const {
         const bool open =
             rank_.size() < size_ || (times_known_ && std::isnan(kept_[rank_.back()].time.seconds));
-        return open ? std::numeric_limits<double>::infinity() : kept_[rank_.back()].score;
+        return open ? std::numeric_limits<double>::infinity() : known_or(kept_[rank_.back()].score, std::numeric_limits<double>::infinity());
     }
     /// Best first.
     std::vector<Kept> sorted() const;

@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/error.hpp"
+#include "rooftile/machine/numbers.hpp"
 #include "rooftile/machine/read.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
@@ -94,7 +96,10 @@ std::optional<LiveMachine> find_live_machine(int device) {
 Target target_of(const Given& given) {
     Machine machine;
     std::string note;
-    if (given.has("machine")) {
+    if (given.has("numbers")) {
+        if (given.has("machine")) throw RequestError(fmt::format("{} and {} both name a machine; leave one out", given.name("numbers"), given.name("machine")));
+        machine = machine_of_numbers(given.text("numbers"));
+    } else if (given.has("machine")) {
         machine = machine_by_id(given.text("machine"));
     } else if (auto live = find_live_machine()) {
         machine = std::move(live->machine);

@@ -11,6 +11,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/keys.hpp"
+#include "rooftile/machine/numbers.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/units_text.hpp"
 
@@ -56,6 +57,7 @@ class Reader {
         if (root.contains("calibration"))
             refuse(*root.get("calibration"), "calibration", "stands in architecture files only");
         if (root.contains("arch")) read_arch(root);
+        else machine_.facts = inherited_machine("", machine_.id).facts;
         if (root.contains("device_names")) read_device_names(root);
         read_table(root, {});
     }
@@ -346,10 +348,12 @@ Machine inherited_machine(std::string_view arch, std::string_view id) {
     Machine machine;
     const std::string_view text = arch_text(arch);
     if (text.empty()) return machine;
-    const std::string name = fmt::format("machines/arch/{}.toml", arch);
+    const bool any = arch.empty();
+    const std::string name = any ? "machines/common/nvidia.toml" : fmt::format("machines/arch/{}.toml", arch);
     const std::string nearest = Reader(name, machine).read_arch_table(toml::parse(text, name));
+    if (any) machine.arch.clear();
     if (nearest != id) read_calibration(nearest, false, machine);
-    read_calibration(id, true, machine);
+    if (!any) read_calibration(id, true, machine);
     return machine;
 }
 
@@ -363,6 +367,7 @@ Machine parse_machine(std::string_view text, std::string_view file_name) {
         throw RequestError(fmt::format("{}:{}:{}: not valid TOML: {}", printable(file_name, 200), at.line,
                                        at.column, printable(error.description(), 200)));
     }
+    take_what_follows(machine);
     return machine;
 }
 

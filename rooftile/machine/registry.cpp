@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view machine_folder = "machines/", arch_folder = "machines/arch/",
                            calibration_folder = "machines/calibration/", invented_folder = "machines/invented/";
+constexpr std::string_view common_folder = "machines/common/", common_stem = "nvidia";
 constexpr std::string_view suffix = ".toml";
 
 // "h100-sxm" of "machines/h100-sxm.toml"; empty where the path is not directly in `folder`.
@@ -70,7 +71,7 @@ std::vector<std::string> invented_ids() { return stems_in(invented_folder); }
 std::vector<std::string> arch_ids() { return stems_in(arch_folder); }
 
 std::string_view arch_text(std::string_view arch) {
-    const EmbeddedFile* file = embedded(arch_folder, arch);
+    const EmbeddedFile* file = arch.empty() ? embedded(common_folder, common_stem) : embedded(arch_folder, arch);
     return file ? file->text : std::string_view{};
 }
 

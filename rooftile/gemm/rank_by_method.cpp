@@ -1,0 +1,32 @@
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/gemm/search.hpp"
+
+namespace rooftile {
+
+double flops_a_loaded_byte(const GemmProblem& p, const GemmTile& t) {
+    const TileGrid tiles = cluster_grid(p, t.tile_m, t.tile_n, 1, 1);
+    const double a = double(p.m) * double(tiles.columns) * bytes_of(p.a_type), b = double(p.n) * rows_a_matrix(p, tiles) * bytes_of(p.b_type);
+    return 2.0 * double(p.m) * double(p.n) / (a + b);
+}
+
+std::array<double, 5> rank_by_method(const GemmHardware& hw, const GemmProblem& problem, const Kept& kept) {
+    const GemmTile& t = kept.candidate.tile;
+    const Footprint& f = kept.footprint;
+    const double intensity = flops_a_loaded_byte(problem, t), critical = hw.peak_flops / hw.dram_bandwidth;
+    const double step = max_known(max_known(f.step.tensor, f.step.shared), max_known(f.step.l2, f.step.port));
+    std::array<double, 5> rank{0, 0, -intensity, -double(f.threads) * t.ctas_per_sm, -double(t.tile_k)};
+    if (!std::isnan(kept.waves.waves)) {
+        // Without a rate all tiles run at the same.
+        const double a_tile = double(f.k_steps) * known_or(step, double(t.tile_m) * t.tile_n * t.tile_k);
+        rank[0] = kept.waves.waves * t.ctas_per_sm * a_tile * (1 + known_or(critical, 0) / intensity);
+    } else if (intensity < critical) {
+        rank[0] = 1;
+    } else {
+        rank[1] = f.stages_against_latency(hw.dram_latency, t.ctas_per_sm);
+    }
+    return rank;
+}
+
+}  // namespace rooftile

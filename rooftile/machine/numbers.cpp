@@ -1,0 +1,123 @@
+#include "rooftile/machine/numbers.hpp"
+
+#include <array>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/keys.hpp"
+#include "rooftile/machine/query.hpp"
+#include "rooftile/machine/read.hpp"
+#include "rooftile/machine/set.hpp"
+#include "rooftile/machine/units_text.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view peak_begins = "peak.generic.", rate_begins = "rate.generic.";
+constexpr std::string_view short_names[] = {"smem", "regs", "bw", "peak", "latency"};
+
+/// The keys that a short name sets; of `peak` those of every type, as its user has one in mind. Empty: no short name.
+std::vector<std::string> keys_of(std::string_view name) {
+    if (name == "smem") return {"shared.per_sm", "shared.per_cta"};
+    if (name == "regs") return {"sm.registers"};
+    if (name == "bw") return {"dram.bandwidth"};
+    if (name == "latency") return {"dram.latency"};
+    if (name != "peak") return {};
+    std::vector<std::string> keys;
+    for (const std::string_view type : {"bf16", "fp16", "fp8", "tf32", "fp32"}) keys.push_back(peak_key("generic", type, "fp32"));
+    return keys;
+}
+
+std::string_view trimmed(std::string_view text) {
+    const std::size_t begin = text.find_first_not_of(' ');
+    return begin == text.npos ? std::string_view() : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+[[noreturn]] void refuse(const std::string& problem) { throw RequestError("--numbers " + problem); }
+
+/// What no key of a machine has: the nearest name, short ones too.
+[[noreturn]] void refuse_name(std::string_view name) {
+    std::vector<std::string> names(std::begin(short_names), std::end(short_names));
+    for (const Key& key : machine_keys()) names.emplace_back(key.name);
+    for (const Feature& feature : machine_features()) names.emplace_back(feature.name);
+    const std::string near = nearest_name(name, names);
+    refuse(fmt::format("{}: no such number; {}accepted: smem, regs, bw, peak, latency, and the keys of a machine file", printable(name, 60),
+                       near.empty() ? "" : fmt::format("did you mean {}? ", near)));
+}
+
+/// A peak, an SM's rate, the SMs and their clock are one number too many.
+void check_agreement(const Machine& machine) {
+    const auto sms = machine.count("sm.count");
+    const auto clock = machine.number<Clock>("clock.boost");
+    if (!sms || !clock) return;
+    for (const auto& [key, fact] : machine.facts) {
+        if (!key.starts_with(peak_begins)) continue;
+        const std::string rate = std::string(rate_begins) + key.substr(peak_begins.size());
+        const auto of_sm = machine.number<FlopsPerCycle>(rate, Per::sm);
+        if (!of_sm) continue;
+        constexpr double rounding = 0.02;  // of what datasheets print
+        const double product = of_sm->value * *sms * clock->value;
+        if (std::fabs(product / fact.value - 1) > rounding)
+            refuse(fmt::format("peak = {}, but {} ({}) x sm.count ({:g}) x clock.boost ({}) is {:.3g} TFLOP/s: leave one of them out", fact.text, rate,
+                               machine.find(rate)->text, *sms, machine.find("clock.boost")->text, product * 1e-12));
+    }
+}
+
+}  // namespace
+
+void take_what_follows(Machine& machine) {
+    if (!machine.arch.empty()) return;
+    if (const Fact* shared = machine.find("shared.per_sm"); shared && !machine.find("shared.per_cta")) {
+        Fact whole = *shared;
+        whole.source = "assumed: one CTA may take all of an SM's (" + shared->source + ")";
+        machine.facts.emplace("shared.per_cta", std::move(whole));
+    }
+    std::map<std::string, Fact> rates;
+    for (const auto& [key, peak] : machine.facts)
+        if (key.starts_with("peak.")) rates.emplace("rate." + key.substr(5), peak);
+    for (auto& [key, rate] : rates) machine.facts.emplace(key, std::move(rate));  // unless it is there
+}
+
+Machine machine_of_numbers(std::string_view text) {
+    Machine machine = inherited_machine("", "");
+    machine.id = "numbers";
+    machine.name = "a GPU of the numbers given";
+    std::map<std::string, std::string> given;  // key: the name that set it
+    if (trimmed(text).empty()) refuse("is empty; accepted: NAME=VALUE,..., as in smem=256KiB,regs=65536,bw=1TB/s,peak=50TFLOP/s,latency=500clk");
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string_view one = trimmed(text.substr(begin, end - begin));
+        begin = end + 1;
+        const std::size_t equals = one.find('=');
+        if (equals == one.npos) refuse(fmt::format("\"{}\": accepted is NAME=VALUE, as in latency=500clk", printable(one, 60)));
+        const std::string name(trimmed(one.substr(0, equals)));
+        const std::string_view value = trimmed(one.substr(equals + 1));
+        std::vector<std::string> keys = keys_of(name);
+        if (keys.empty()) {
+            const std::string_view feature = std::string_view(name).starts_with("features.") ? std::string_view(name).substr(9) : std::string_view(name);
+            if (!find_feature(feature) && !match_key(name).key) refuse_name(name);
+            keys.push_back(name);
+        }
+        for (const std::string& key : keys) {
+            const auto [other, first] = given.emplace(key, name);
+            if (!first) refuse(fmt::format("{} is given twice{}: leave one out", key, other->second == name ? "" : fmt::format(", as {} and as {}", other->second, name)));
+            try {
+                set_fact(machine, key, value, "--numbers");
+            } catch (const RequestError& error) {
+                // Under the name that was written.
+                const std::string said = error.what();
+                refuse(name + said.substr(said.starts_with(key) ? key.size() : 0));
+            }
+        }
+    }
+    check_agreement(machine);
+    take_what_follows(machine);
+    return machine;
+}
+
+}  // namespace rooftile
