@@ -18,8 +18,8 @@ std::array<double, 5> rank_by_method(const GemmHardware& hw, const GemmProblem& 
     const double step = max_known(max_known(f.step.tensor, f.step.shared), max_known(f.step.l2, f.step.port));
     std::array<double, 5> rank{0, 0, -intensity, -double(f.threads) * t.ctas_per_sm, -double(t.tile_k)};
     if (!std::isnan(kept.waves.waves)) {
-        // Without a rate all tiles run at the same.
-        const double a_tile = double(f.k_steps) * known_or(step, double(t.tile_m) * t.tile_n * t.tile_k);
+        // Without a rate all tiles run at the same. Of K as it is: the last k-step's rest says nothing for short ones.
+        const double a_tile = double(problem.k) / t.k_parts() * known_or(step / t.tile_k, double(t.tile_m) * t.tile_n);
         rank[0] = kept.waves.waves * t.ctas_per_sm * a_tile * (1 + known_or(critical, 0) / intensity);
     } else if (intensity < critical) {
         rank[0] = 1;
