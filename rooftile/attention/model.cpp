@@ -261,7 +261,7 @@ TimedAttention::TimedAttention(const AttentionHardware& hw, const AttentionProbl
     for (int i = 0; i < enough; ++i) {
         hardware_ = at_clock(hw, clock);
         time_tiles(c, std::make_shared<Tiles>(Tiles{head, {}}));
-        const double found = clock_of(hw, begun_.work, tiles_->ends->least);
+        const double found = clock_hz_ = clock_of(hw, begun_.work, tiles_->ends->least);
         if (!(std::abs(found / std::exchange(clock, found) - 1) > close)) break;
     }
 }
@@ -318,12 +318,14 @@ AttentionTime TimedAttention::with(double cycles, double dram_bytes) const {
     t.cycles = cycles;
     t.work.dram_bytes = dram_bytes;
     t.balance = busy_ / hw.sms / t.cycles;
-    t.clock_hz = clock_of(hw, t.work, t.cycles);
+    t.clock_hz = clock_hz_;
     const double fill = 2 * hw.load_latency / t.clock_hz;
     const double on_chip = t.cycles / t.clock_hz, dram = t.work.dram_bytes / hw.dram_bandwidth;
     t.bound = t.block.bound;
     double longest = on_chip;
     if (dram > longest) longest = dram, t.bound = Bound::dram;
+    // Q and O cross L2 too.
+    if (const double l2 = t.work.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz); l2 > longest) longest = l2, t.bound = Bound::l2;
     // The same for all plans: unknown, it is left out, and named.
     if (hw.launch_seconds > longest) t.bound = Bound::launch;
     t.seconds = longest + fill + known_or(hw.launch_seconds, 0);

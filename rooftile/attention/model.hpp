@@ -70,6 +70,7 @@ class TimedAttention {
     void time_tiles(const AttentionConfig& config, const std::shared_ptr<Tiles>& tiles);
     AttentionTime with(double cycles, double dram_bytes) const;
 
+    double clock_hz_ = 0;         ///< that the tiles run at, whatever the sections
     AttentionHardware hardware_;  ///< in cycles of the clock that the tiles run at
     const AttentionProblem* problem_;
     AttentionTime begun_;  ///< what sections do not change

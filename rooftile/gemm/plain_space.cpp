@@ -102,7 +102,9 @@ Constraint GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem&
     t.warp_n = t.tile_n;
     f.set_work(hw, t, problem);
     f.threads = warpgroup_threads * c.warpgroups;
-    f.accumulators = int(ceil_div(std::int64_t{t.tile_m} * t.tile_n, f.threads));
+    if (t.tile_m * t.tile_n % f.threads != 0)
+        return Constraint::at(Reason::threads, f.threads, t.tile_m * t.tile_n, "{needed} threads do not share {available} sums evenly; take fewer warpgroups");
+    f.accumulators = t.tile_m * t.tile_n / f.threads;
     f.registers = f.accumulators + MmaOnlyFamily::working_registers;
     f.registers_limit = launch_registers(hw, f.threads, c.tile.ctas_per_sm);
     f.stage_bytes = (t.tile_m * bytes_of(problem.a_type) + t.tile_n * bytes_of(problem.b_type)) * t.tile_k;
@@ -110,10 +112,6 @@ Constraint GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem&
     // Nobody knows what stages above the least would hide here.
     f.stages_limit = std::max(min_stages, f.stages_against_latency(hw.dram_latency, t.ctas_per_sm));
     if (const Constraint constraint = plain_constraints(hw, c, f)) return constraint;
-    constexpr int line = 128;  // B: what a row of A or B is loaded by
-    if (t.tile_k * std::max(bytes_of(problem.a_type), bytes_of(problem.b_type)) > line)
-        return Constraint::at(Reason::instruction, t.tile_k, line / std::max(bytes_of(problem.a_type), bytes_of(problem.b_type)),
-                              "tile_k = {needed} > {available}, a line of 128 B of each row");
     // What its instructions are is unknown: half of the registers are kept for what they read, arriving and in use.
     if (2 * f.accumulators > f.registers_limit + 1)
         return Constraint::at(Reason::registers, 2 * f.accumulators, f.registers_limit,

@@ -16,7 +16,9 @@ std::array<double, 5> rank_by_method(const GemmHardware& hw, const GemmProblem& 
     const Footprint& f = kept.footprint;
     const double intensity = flops_a_loaded_byte(problem, t), critical = hw.peak_flops / hw.dram_bandwidth;
     const double step = max_known(max_known(f.step.tensor, f.step.shared), max_known(f.step.l2, f.step.port));
-    std::array<double, 5> rank{0, 0, -intensity, -double(f.threads) * t.ctas_per_sm, -double(t.tile_k)};
+    constexpr double most_threads = 4096;  // more than a CTA has
+    const int line = 128 / std::max(bytes_of(problem.a_type), bytes_of(problem.b_type));  // elements of a row that are loaded together
+    std::array<double, 5> rank{0, 0, -intensity, -(double(t.ctas_per_sm) * most_threads + f.threads), -double(std::min(t.tile_k, line))};
     if (!std::isnan(kept.waves.waves)) {
         // Without a rate all tiles run at the same. Of K as it is: the last k-step's rest says nothing for short ones.
         const double a_tile = double(problem.k) / t.k_parts() * known_or(step / t.tile_k, double(t.tile_m) * t.tile_n);

@@ -172,6 +172,7 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
       top_(static_cast<std::size_t>(request.top)),
       times_known_(!std::isnan(hw.flops_per_cycle + hw.shared_bandwidth + hw.l2_share + hw.dram_latency
                                + hw.dram_bandwidth + hw.l2_bytes + hw.sms + hw.clock_hz)),
+      by_method_(std::isnan(hw.flops_per_cycle + hw.shared_bandwidth + hw.l2_share + hw.sms + hw.clock_hz)),
       best_(std::max(top_, std::size_t{ranked}), times_known_) {
     // Tiles of groups that share weights follow each other where formulas cannot tell orders apart: CTAs do not stay in step, and what
     // is read many tiles later has left L2 (docs/facts.md 262).
@@ -287,7 +288,7 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
     if (kept.score * rounding > reach) return;
     if (counted) accepted_ = kept.score;
     else if (!(kept.score < accepted_ * (1 - near_tie / 2))) return;
-    if (times_known_) open_.push_back({least, kept});
+    if (!by_method_) open_.push_back({least, kept});
     if (counted && !candidate.seldom && !best_.offer(kept)) count_dominated(-1);
 }
 
@@ -297,14 +298,14 @@ void GemmSearch::take_fastest_order(Kept& kept, GemmTimer& timer, GemmEnergy ene
         energy.dram = hw_.dram_joules * dram;
         timer.set_l2(l2);
         const GemmTime time = power_.time(timer, energy.sum(), dram, reach);
-        const double score = std::isnan(time.seconds) ? time.seconds : time.least;  // of what is unknown the least says little
+        const double score = by_method_ ? unknown_number : time.least;
         const bool alike = score == kept.score || std::isnan(score);
         if (!first && !(score < kept.score || (alike && dram < kept.dram))) continue;
         first = false;
         kept.time = time, kept.order = order, kept.dram = dram, kept.score = score;
         kept.footprint.step.l2 = l2;
     }
-    if (std::isnan(kept.score)) kept.by_method = rank_by_method(hw_, problem_, kept);
+    if (by_method_) kept.by_method = rank_by_method(hw_, problem_, kept);
 }
 
 void GemmSearch::simulate(Kept& kept, Effort effort, double reach) {
@@ -345,9 +346,7 @@ SearchResult GemmSearch::finish() {
     if (const auto best = std::min_element(by_formula.begin(), end, BestList::better); best != end)
         first = *best;
     if (first && simulates_) simulate(*first, Effort::all, any);
-    // Of unknown times none is sooner than what the method ranks first.
-    const bool told = !first || !std::isnan(first->score);
-    if (const auto sooner = !told ? std::nullopt : fastest(first ? std::min(bound_, first->score * (1 - near_tie)) : any))
+    if (const auto sooner = by_method_ ? std::nullopt : fastest(first ? std::min(bound_, first->score * (1 - near_tie)) : any))
         first = sooner;
     if (!first) return std::move(result_);
     BestList best(top_, times_known_);

@@ -181,8 +181,8 @@ struct Kept {
 };
 
 /// What ranks a plan where its time cannot be told, the lesser the better, figure by figure [M8]. Of an unknown number of SMs: whether the FLOP a
-/// loaded byte reach peak / bandwidth; then the fewest stages that cover the latency; the most FLOP a byte; the most threads an SM; the longest
-/// k-step. Else first the time that an SM takes for its tiles when what they load comes from DRAM, nothing of it shared and nothing overlapped.
+/// loaded byte reach peak / bandwidth; then the fewest stages that cover the latency; the most FLOP a byte; the most CTAs an SM, then threads; the
+/// longest k-step up to 128 B of a row. Else first the time that an SM takes for its tiles when what they load comes from DRAM, nothing of it shared and nothing overlapped.
 std::array<double, 5> rank_by_method(const GemmHardware& hw, const GemmProblem& problem, const Kept& kept);
 /// FLOP of the problem a byte that its tiles load, each for itself: F / D of whole tiles, less where they stand out of C [M1].
 double flops_a_loaded_byte(const GemmProblem& problem, const GemmTile& tile);
@@ -369,6 +369,7 @@ class GemmSearch final : public GemmVisitor {
     double bound_;
     std::size_t top_;
     bool times_known_;  // of candidates that exchange nothing
+    bool by_method_;    // what is known of times is too little to rank by
     struct Open {
         double least;  // seconds, whatever the order
         Kept kept;     // by formula
