@@ -148,7 +148,9 @@ int plan_for_range(const Operation& operation, const Given& given, const FieldRa
 }
 
 int plan(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
-    if (given.has("symbols") || given.has("form")) return print_formulas(operation, given, output);
+    // Where an operation has no forms of this kind, the name may be one of its own fields.
+    const bool asks_for_forms = !operation.forms().empty() && given.has("form");
+    if (given.has("symbols") || asks_for_forms) return print_formulas(operation, given, output);
     if (given.has("markdown")) throw RequestError("--markdown is of --symbols and --form; give one of them");
     const Format format = checked_format(output);
     if (const auto range = range_in(operation, given)) return plan_for_range(operation, given, *range, output, invocation);
