@@ -147,7 +147,7 @@ void hold_back(const std::shared_ptr<const Machine>& machine, const AttentionHar
     const auto open = derive(machine, p, {.top = 1});
     const auto* plans = std::get_if<AttentionPlans>(&open);
     if (!plans) return;
-    const double least = known_or(plans->plans.front().prediction.time_us.value_or(0), 0) * 1e-6;
+    const double least = plans->plans.front().prediction.time_us.value_or(0) * 1e-6;
     for (Candidate& c : candidates)
         if (behind_a_rule(c) && c.time.seconds < least) {
             c.time.held_back = least / c.time.seconds;

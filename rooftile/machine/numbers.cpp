@@ -33,11 +33,6 @@ std::vector<std::string> keys_of(std::string_view name) {
     return keys;
 }
 
-std::string_view trimmed(std::string_view text) {
-    const std::size_t begin = text.find_first_not_of(' ');
-    return begin == text.npos ? std::string_view() : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
-
 [[noreturn]] void refuse(const std::string& problem) { throw RequestError("--numbers " + problem); }
 
 /// What no key of a machine has: the nearest name, short ones too.
@@ -88,15 +83,15 @@ Machine machine_of_numbers(std::string_view text) {
     machine.id = "numbers";
     machine.name = "a GPU of the numbers given";
     std::map<std::string, std::string> given;  // key: the name that set it
-    if (trimmed(text).empty()) refuse("is empty; accepted: NAME=VALUE,..., as in smem=256KiB,regs=65536,bw=1TB/s,peak=50TFLOP/s,latency=500clk");
+    if (text.find_first_not_of(' ') == text.npos) refuse("is empty; accepted: NAME=VALUE,..., as in smem=256KiB,regs=65536,bw=1TB/s,peak=50TFLOP/s,latency=500clk");
     for (std::size_t begin = 0; begin <= text.size();) {
         const std::size_t end = std::min(text.find(',', begin), text.size());
-        const std::string_view one = trimmed(text.substr(begin, end - begin));
+        const std::string_view one = text.substr(begin, end - begin);
         begin = end + 1;
-        const std::size_t equals = one.find('=');
-        if (equals == one.npos) refuse(fmt::format("\"{}\": accepted is NAME=VALUE, as in latency=500clk", printable(one, 60)));
-        const std::string name(trimmed(one.substr(0, equals)));
-        const std::string_view value = trimmed(one.substr(equals + 1));
+        const auto both = assignment_of(one);
+        if (!both) refuse(fmt::format("\"{}\": accepted is NAME=VALUE, as in latency=500clk", printable(one, 60)));
+        const std::string name(both->key);
+        const std::string_view value = both->text;
         std::vector<std::string> keys = keys_of(name);
         if (keys.empty()) {
             const std::string_view feature = std::string_view(name).starts_with("features.") ? std::string_view(name).substr(9) : std::string_view(name);

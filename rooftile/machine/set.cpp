@@ -26,10 +26,6 @@ void set_feature(Machine& machine, std::string_view name, std::string_view text)
     else refuse(name, text, "accepted: true, false or unknown");
 }
 
-struct Assignment {
-    std::string_view key, text;
-};
-
 std::string_view trimmed(std::string_view text) {
     const std::size_t begin = text.find_first_not_of(' ');
     if (begin == text.npos) return {};
@@ -37,14 +33,17 @@ std::string_view trimmed(std::string_view text) {
 }
 
 Assignment split(std::string_view assignment) {
-    const std::size_t equals = assignment.find('=');
-    if (equals == assignment.npos)
-        throw RequestError(fmt::format("--set \"{}\": accepted is KEY=VALUE, as in --set l2.latency=200clk",
-                                       printable(assignment)));
-    return {trimmed(assignment.substr(0, equals)), trimmed(assignment.substr(equals + 1))};
+    if (const auto both = assignment_of(assignment)) return *both;
+    throw RequestError(fmt::format("--set \"{}\": accepted is KEY=VALUE, as in --set l2.latency=200clk", printable(assignment)));
 }
 
 }  // namespace
+
+std::optional<Assignment> assignment_of(std::string_view text) {
+    const std::size_t equals = text.find('=');
+    if (equals == text.npos) return std::nullopt;
+    return Assignment{trimmed(text.substr(0, equals)), trimmed(text.substr(equals + 1))};
+}
 
 void set_fact(Machine& machine, std::string_view key, std::string_view text, std::string_view source) {
     const std::string_view feature = key.starts_with("features.") ? key.substr(9) : key;

@@ -1,6 +1,7 @@
 // Changing one number of a machine: --set on the command line, what a driver or a probe reports.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,6 +9,13 @@
 #include "rooftile/machine/machine.hpp"
 
 namespace rooftile {
+
+/// "KEY=VALUE" in its two parts, without the spaces around them.
+struct Assignment {
+    std::string_view key, text;
+};
+/// Empty where there is no "=".
+std::optional<Assignment> assignment_of(std::string_view text);
 
 /// Sets the fact under `key` from a text such as "3.35 TB/s"; "unknown" removes it. `key` may also be a
 /// feature, `text` then "true" or "false". Throws RequestError, one line "KEY = "TEXT": what is accepted".
