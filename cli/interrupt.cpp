@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "rooftile/error.hpp"
@@ -23,6 +24,13 @@ void on_interrupt(int) {
 }
 
 }  // namespace
+
+void open_standard_streams() {
+    // What open() gives is the lowest number that is free: once it is above stderr's, all three are taken.
+    int file = 0;
+    while (file >= 0 && file <= STDERR_FILENO) file = ::open("/dev/null", O_RDWR);
+    if (file >= 0) ::close(file);
+}
 
 void handle_signals() {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where it is written to

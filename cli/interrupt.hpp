@@ -3,6 +3,8 @@
 
 namespace rooftile::cli {
 
+/// A standard stream that the caller closed is /dev/null from now on: else the next file opened took its number, and messages went into it.
+void open_standard_streams();
 /// From now on SIGINT ends the program with exit code 130, and neither SIGPIPE nor SIGXFSZ ends it.
 void handle_signals();
 

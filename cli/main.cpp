@@ -51,6 +51,7 @@ int guarded(int argc, char** argv) {
 }  // namespace rooftile::cli
 
 int main(int argc, char** argv) {
+    rooftile::cli::open_standard_streams();
     rooftile::cli::handle_signals();
     return rooftile::cli::guarded(argc, argv);
 }
