@@ -33,7 +33,9 @@ __device__ void load_operand(const TensorMap& map, unsigned shared, unsigned bar
     if constexpr (major == Major::k) {
         load(shared + slice * slice_extent * Sm90GemmConfig::swizzle_bytes, k, mn);  // [slice_extent][tile_k]
     } else {
-#pragma unroll
+        // Unrolled, a box's places in shared memory and in the operand are held for all of them: more than so few registers take.
+        constexpr int unrolled = C.producer_registers < 40 ? 1 : 4;
+#pragma unroll unrolled
         for (int i = 0; i < slice_extent / 64; ++i)
             load(shared + (slice * slice_extent / 64 + i) * C.mn_box_bytes(), mn + 64 * i,
                  k);  // [64 k][64 mn]
