@@ -13,7 +13,8 @@ class GenericGemm final : public GemmKernel {
   public:
     std::string_view name() const override { return "generic"; }
     std::string instruction(const Machine& machine, Type type) const override {
-        for (const char* family : {"wgmma", "mma_sync"})
+        // Who states the GPU's peak and no instruction's means the fastest's: that of a slower one says nothing then.
+        for (const char* family : {"generic", "wgmma", "mma_sync"})
             if (machine.find(rate_key(family, rate_name_of(type), "fp32"))) return family;
         return "generic";
     }

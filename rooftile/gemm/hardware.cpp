@@ -79,7 +79,9 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.clock_hz = read.clock();
     hw.flops_per_cycle = read.flops_per_cycle(rate);
     if (family == "fma") hw.issue_slots = read.count("sm.partitions");
-    const auto peak = peak_flops(machine, family, input, "fp32", clock);
+    auto peak = peak_flops(machine, family, input, "fp32", clock);
+    // Of who states the GPU's peak and no instruction's.
+    if (!peak) peak = peak_flops(machine, "generic", input, "fp32", clock);
     hw.peak_flops = peak ? peak->value : unknown_number;
     hw.shared_bandwidth = read.number<BytesPerCycle>("shared.bandwidth", Per::sm);
     hw.l2_port = read.bandwidth_per_sm("l2.port");

@@ -1,6 +1,10 @@
 #include "rooftile/gemm/plain_space.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <iterator>
+#include <vector>
 
 #include "rooftile/core/warp.hpp"
 
@@ -48,11 +52,23 @@ void MmaOnlyFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem
 }
 void GenericGemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem,
                                   const GemmRequest& request, GemmVisitor& visitor) const {
-    // Doubled and halved [M8]; widths between fill waves better, where the number of SMs says what a wave is.
-    static constexpr int doubled[] = {16, 32, 64, 128, 256}, between[] = {16, 32, 64, 96, 128, 160, 192, 224, 256}, tile_ks[] = {16, 32, 64, 128},
-                         warpgroups[] = {1, 2, 4, 8}, ctas[] = {1, 2, 4, 8};
-    const std::span<const int> tile_ns = std::isnan(hw.sms) ? std::span<const int>(doubled) : between;
-    enumerate_plain_tiles(*this, {doubled, tile_ns, tile_ks, warpgroups, ctas}, hw, problem, request, visitor);
+    // Doubled and halved [M8]; where the number of SMs says what a wave is, one side three quarters of it, which fills waves better. Several warps
+    // share a tile whatever the instruction is, so that a side is below 64 only where it takes the whole of the problem's.
+    static constexpr int tile_ks[] = {32, 64, 128}, warpgroups[] = {1, 2, 4, 8}, ctas[] = {1, 2, 4, 8};
+    const auto sides = [](std::int64_t extent, std::initializer_list<int> of) {
+        std::vector<int> out;
+        std::ranges::copy_if(of, std::back_inserter(out), [&](int side) { return side >= std::min<std::int64_t>(extent, 64); });
+        return out;
+    };
+    const std::initializer_list<int> doubled{16, 32, 64, 128, 256}, between{96, 160, 192, 224};
+    const auto enumerate_sides = [&](const std::vector<int>& tile_ms, const std::vector<int>& tile_ns) {
+        enumerate_plain_tiles(*this, {tile_ms, tile_ns, tile_ks, warpgroups, ctas}, hw, problem, request, visitor);
+    };
+    enumerate_sides(sides(problem.m, doubled), sides(problem.n, doubled));
+    if (std::isnan(hw.sms)) return;
+    const std::initializer_list<int> beside{64, 128, 256};
+    if (!request.tile_n) enumerate_sides(beside, sides(problem.n, between));
+    if (!request.tile_m) enumerate_sides(sides(problem.m, between), beside);
 }
 
 Constraint MmaOnlyFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
