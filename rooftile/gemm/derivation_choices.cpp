@@ -6,6 +6,7 @@
 #include "rooftile/gemm/apart.hpp"
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/larger_tile.hpp"
 #include "rooftile/gemm/operation.hpp"
 
 namespace rooftile {
@@ -48,6 +49,7 @@ void tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmWords words = context.kernel->words(c, kept.footprint);
     steps.add(*words.tile_k, {given("b", bytes_of(context.problem.a_type), "B", std::string(name_of(context.problem.a_type)))},
               c.tile.tile_k, words.tile_k_limit);
+    write_larger_tile(context, kept, steps);
 }
 
 void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps) {

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <limits>
 #include <span>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -172,6 +173,25 @@ std::optional<double> tensor_peak(const Request& r) {
     return peak ? std::optional(peak->value) : std::nullopt;
 }
 
+/// The number to look up next where no time is known: those that the method's steps need, in their order.
+std::string most_wanted(const GemmHardware& hw) {
+    const std::tuple<bool, const char*, const char*> wanted[] = {
+        {std::isnan(hw.registers_per_sm), "sm.registers", "it bounds the tile"},
+        {std::isnan(hw.shared_per_cta), "shared.per_cta", "it bounds the stages"},
+        {std::isnan(hw.peak_flops), "the peak", "with dram.bandwidth it says which intensity is enough"},
+        {std::isnan(hw.dram_bandwidth), "dram.bandwidth", "with the peak it says which intensity is enough"},
+        {std::isnan(hw.dram_latency), "dram.latency", "it says how many stages are the least"},
+        {std::isnan(hw.sms), "sm.count", "it says what a wave of tiles is, and with the clock what an SM computes a cycle: the least stages follow"},
+        {std::isnan(hw.flops_per_cycle) && std::isnan(hw.clock_hz), "clock.boost", "with the peak and sm.count it says what an SM computes a cycle: the least stages follow"},
+        {std::isnan(hw.flops_per_cycle), "the rate of the matrix instruction", "the least stages follow from it"},
+        {std::isnan(hw.shared_bandwidth), "shared.bandwidth", "times need it"},
+        {std::isnan(hw.l2_port), "l2.port", "times need it"},
+        {std::isnan(hw.l2_share), "l2.bandwidth", "times need it"}};
+    for (const auto& [is, name, why] : wanted)
+        if (is) return fmt::format("no time is known: plans are ranked by the method's rule. Most wanted is {}: {}", name, why);
+    return {};
+}
+
 std::vector<std::string> notes(const Request& r) {
     std::vector<std::string> out = r.kernel.notes(r.problem, r.fixed, r.hw);
     std::string share;
@@ -275,6 +295,8 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
                 result.notes.push_back(fmt::format("the {} products share B, and their rows lie evenly: planned and computed as one product of {} rows", given.batch, problem.m));
             if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>) {
                 result.tensor_peak = tensor_peak(r);
+                if (!result.plans.front().prediction.time_us)
+                    if (std::string note = most_wanted(hw); !note.empty()) result.notes.insert(result.notes.begin(), std::move(note));
             }
         },
         out);

@@ -53,11 +53,14 @@ void MmaOnlyFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem
 void GenericGemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem,
                                   const GemmRequest& request, GemmVisitor& visitor) const {
     // Doubled and halved [M8]; where the number of SMs says what a wave is, one side three quarters of it, which fills waves better. Several warps
-    // share a tile whatever the instruction is, so that a side is below 64 only where it takes the whole of the problem's.
+    // share a tile whatever the instruction is, so that a side is below 64 only where it takes the whole of the problem's, or an SM holds no 64 x 64.
     static constexpr int tile_ks[] = {32, 64, 128}, warpgroups[] = {1, 2, 4, 8}, ctas[] = {1, 2, 4, 8};
-    const auto sides = [](std::int64_t extent, std::initializer_list<int> of) {
+    GemmCandidate least{.tile = {.tile_m = 64, .tile_n = 64, .tile_k = 32}, .warpgroups = 1};
+    Footprint f;
+    const std::int64_t shortest = examine(hw, problem, least, f) || f.stages_max(min_stages) < min_stages ? 16 : 64;
+    const auto sides = [shortest](std::int64_t extent, std::initializer_list<int> of) {
         std::vector<int> out;
-        std::ranges::copy_if(of, std::back_inserter(out), [&](int side) { return side >= std::min<std::int64_t>(extent, 64); });
+        std::ranges::copy_if(of, std::back_inserter(out), [&](int side) { return side >= std::min(extent, shortest); });
         return out;
     };
     const std::initializer_list<int> doubled{16, 32, 64, 128, 256}, between{96, 160, 192, 224};

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "rooftile/gemm/explain_text.hpp"
 #include "rooftile/gemm/simulate_orders.hpp"
@@ -89,6 +90,48 @@ std::string plan_table(const Plans& plans, const Terminal& terminal) {
     return table.text(terminal);
 }
 
+/// Of a step; NaN where there is none, or its value is unknown.
+double step_value(const GemmPlan& plan, std::string_view quantity) {
+    for (const Step& step : plan.derivation)
+        if (step.quantity == quantity) return step.value.value_or(unknown_number);
+    return unknown_number;
+}
+
+/// Where no time is known: what the method ranks by [M8].
+std::string method_table(const Plans& plans, const Terminal& terminal) {
+    Table table({{"#"}, {"tile", Align::left}, {"FLOP/B"}, {"stages"}, {"least stages"}, {"threads", Align::right, 3}, {"CTAs/SM", Align::right, 2}, {"registers a thread"},
+                 {"of"}, {"shared B"}, {"of", Align::right, 1}, {"verdict", Align::left}});
+    for (const GemmPlan& plan : plans.plans) {
+        const GemmConfig& c = plan.config;
+        const Prediction& p = plan.prediction;
+        const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
+        const double critical = step_value(plan, "intensity_critical"), own = p.arithmetic_intensity.value_or(unknown_number);
+        const auto whole = [&](double value) { return std::isnan(value) ? unknown_sign() : fmt::format("{:.0f}", value); };
+        std::string verdict = "I_crit unknown";
+        if (!std::isnan(critical))
+            verdict = own >= critical ? fmt::format("compute-bound: I_crit {:.4g}", critical) : fmt::format("{} of I_crit {:.4g}: reuse in L2 decides", percent_text(own / critical), critical);
+        table.row({{std::to_string(plan.rank), tone},
+                   {tile_text(c) + (c.swap_ab ? " swapped" : ""), tone},
+                   {number_text(own, 4)},
+                   {std::to_string(c.stages)},
+                   {p.stages_min ? std::to_string(*p.stages_min) : "2 assumed"},
+                   {number_or_unknown(plan.resources.threads)},
+                   {std::to_string(c.ctas_per_sm)},
+                   {whole(step_value(plan, "registers_per_thread"))},
+                   {whole(step_value(plan, "registers_limit"))},
+                   {number_or_unknown(plan.resources.shared_bytes)},
+                   {whole(step_value(plan, "shared_limit"))},
+                   {std::move(verdict)}});
+    }
+    std::string out = table.text(terminal) + "\n";
+    for (const Step& step : plans.plans.front().derivation) {
+        if (step.quantity == "next_larger_tile") out += entry("next larger tile", fmt::format("{} FLOP/B: {}", number_text(step.value.value_or(0), 4), step.limit), terminal);
+        if (step.quantity == "larger_by_threads") out += entry("by more threads", step.limit, terminal);
+        if (step.quantity == "larger_in_shared") out += entry("C partly in shared memory", step.limit, terminal);
+    }
+    return out;
+}
+
 std::string_view words_of(Reason reason) {
     if (reason == Reason::shared) return "shared memory";
     if (reason == Reason::rule) return "left out by rules";
@@ -161,7 +204,8 @@ std::string heading_text(const GemmProblem& p, std::string_view machine_id, std:
 std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal,
                       std::span<const Explanation> explanations) {
     std::string out = heading_text(plans.problem, plans.machine_id, plans.machine_name, terminal);
-    out += "\n" + plan_table(plans, terminal) + "\n";
+    const bool timed = plans.plans.empty() || plans.plans.front().prediction.time_us;
+    out += "\n" + (timed ? plan_table(plans, terminal) + "\n" : method_table(plans, terminal));
     if (!plans.plans.empty())
         if (const auto traffic = traffic_text(plans.plans.front().prediction, terminal); !traffic.empty())
             out += entry("traffic of plan 1", traffic, terminal);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <map>
@@ -166,6 +167,65 @@ TEST(FewNumbers, NoPlanNeedsWhatNoInstructionHas) {
             EXPECT_LE(plan.resources.threads.value_or(0), 1024) << text;
         }
     }
+}
+
+const Step* step_of(const GemmPlan& plan, std::string_view quantity) {
+    const auto found = std::ranges::find(plan.derivation, quantity, &Step::quantity);
+    return found == plan.derivation.end() ? nullptr : &*found;
+}
+
+// By hand: what a thread of any number holds, and what of C would stand in shared memory [M52].
+TEST(FewNumbers, WhereRegistersBindTheWaysRoundAreWeighed) {
+    Random random(483005);
+    int bound = 0;
+    for (int i = 0; i < 40; ++i) {
+        const int registers = 8192 * int(random.whole(1, 16)), kib = int(random.whole(32, 512));
+        const Machine few = machine_of_numbers(fmt::format("smem={}KiB,regs={},bw=1TB/s,peak={}TFLOP/s,latency=500clk", kib, registers, random.whole(10, 900)));
+        const GemmPlan plan = first_plan(few, gemm_problem(8192, 8192, 4096));
+        const Step* larger = step_of(plan, "next_larger_tile");
+        ASSERT_NE(larger, nullptr);
+        const int m = plan.config.tile_m, n = plan.config.tile_n, wide = 2 * std::min(m, n), other = std::max(m, n);
+        EXPECT_DOUBLE_EQ(*larger->value, double(wide) * other / (wide + other));
+        const Step *threads = step_of(plan, "larger_by_threads"), *shared = step_of(plan, "larger_in_shared");
+        EXPECT_EQ(threads == nullptr, shared == nullptr);
+        if (!threads) continue;
+        ++bound;
+        const double sums = double(wide) * other;
+        double least = INFINITY, held = 0;
+        for (const int count : {128, 256, 512, 1024}) {
+            const int each = std::min(registers / count, 255);
+            least = std::min(least, sums / count + 40 - each);
+            held = std::max(held, double(count) * (each - 40));
+        }
+        EXPECT_DOUBLE_EQ(*threads->value, least);
+        EXPECT_DOUBLE_EQ(*shared->value, 4 * std::max(0.0, sums - held));
+        const double needed = 4 * std::max(0.0, sums - held) + 2.0 * (wide + other) * plan.config.tile_k * 2;
+        EXPECT_EQ(shared->limit.find("they do not fit") != std::string::npos, needed > kib * 1024.0) << shared->limit;
+    }
+    EXPECT_GE(bound, 20);
+}
+
+TEST(FewNumbers, WhatIsUnknownAndMattersMostIsNamed) {
+    const auto note = [](const std::string& numbers) {
+        const auto result = derive(machine_of_numbers(numbers), gemm_problem(4096, 4096, 4096), {});
+        const std::vector<std::string>& notes = std::get<Plans>(result).notes;
+        const auto found = std::ranges::find_if(notes, [](const std::string& n) { return n.find("Most wanted is ") != n.npos; });
+        return found == notes.end() ? std::string() : found->substr(found->find("Most wanted is ") + 15);
+    };
+    // Each of the five left out, and what comes behind them.
+    const std::pair<std::string, const char*> five[] = {{"regs=65536", "sm.registers"}, {"smem=256KiB", "shared.per_cta"}, {"peak=50TFLOP/s", "the peak"},
+                                                        {"bw=1TB/s", "dram.bandwidth"}, {"latency=500clk", "dram.latency"}};
+    std::string all;
+    for (const auto& [left_out, key] : five) {
+        std::string numbers;
+        for (const auto& [number, other] : five)
+            if (number != left_out) numbers += (numbers.empty() ? "" : ",") + number;
+        EXPECT_EQ(note(numbers).rfind(key, 0), 0u) << note(numbers);
+        all += (all.empty() ? "" : ",") + left_out;
+    }
+    EXPECT_EQ(note(all).rfind("sm.count", 0), 0u) << note(all);
+    EXPECT_EQ(note(all + ",sm.count=100").rfind("clock.boost", 0), 0u) << note(all);
+    EXPECT_EQ(note(all + ",sm.count=100,clock.boost=1GHz").rfind("shared.bandwidth", 0), 0u) << note(all);
 }
 
 TEST(FewNumbers, WhatIsWrongIsSaidInOneLine) {

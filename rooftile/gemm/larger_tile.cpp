@@ -1,0 +1,110 @@
+#include "rooftile/gemm/larger_tile.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/derivation_choices.hpp"
+#include "rooftile/gemm/formulas.hpp"
+#include "rooftile/gemm/gemm.hpp"
+#include "rooftile/gemm/plain_space.hpp"
+#include "rooftile/report/number.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int fewest_threads = 128;
+constexpr double sum_bytes = 4;
+
+/// What the larger tile's sums ask of registers.
+struct Larger {
+    const GemmContext& context;
+    const Kept& kept;
+    GemmTile tile;
+    std::string size;  ///< "256x256x64"
+
+    double area() const { return double(tile.tile_m) * tile.tile_n; }
+    double rest() const { return kept.footprint.registers - kept.footprint.accumulators; }
+    int most_threads() const { return int(known_or(context.hw.threads_per_cta, fewest_threads)); }
+};
+
+/// Sums by ever more threads, which each need the rest besides.
+void more_threads(const Larger& l, Derivation& steps) {
+    const GemmHardware& hw = l.context.hw;
+    double least = INFINITY;
+    std::string tried;
+    for (int threads = fewest_threads; threads <= l.most_threads(); threads *= 2) {
+        const double needed = std::ceil(l.area() / threads) + l.rest(), limit = launch_registers(hw, threads, 1);
+        least = std::min(least, needed - limit);
+        tried += fmt::format("{}{} threads {:.0f} of {:.0f}", tried.empty() ? "" : ", ", threads, needed, limit);
+    }
+    steps.add(gemm_formula::larger_by_threads,
+              {given("tile_m", l.tile.tile_m, "", "next_larger_tile"), given("tile_n", l.tile.tile_n, "", "next_larger_tile"),
+               given("rest", l.rest(), "registers", "an earlier step"), steps.fact("sm.registers"), steps.fact("sm.max_registers_per_thread"),
+               steps.fact("sm.max_threads_per_cta")},
+              least, fmt::format("registers a thread: {}; {}", tried, least > 0 ? "no number of threads holds the sums" : "so many threads hold them"));
+}
+
+/// Sums beyond what registers hold, in shared memory: read and written in every k-step.
+void in_shared_memory(const Larger& l, Derivation& steps) {
+    const GemmHardware& hw = l.context.hw;
+    double held = 0;
+    for (int threads = fewest_threads; threads <= l.most_threads(); threads *= 2)
+        held = std::max(held, threads * (launch_registers(hw, threads, 1) - l.rest()));
+    const double bytes = sum_bytes * std::max(0.0, l.area() - held), moved = 2 * bytes;
+    const Footprint& f = l.kept.footprint;
+    const double operands = double(f.stage_bytes) * (l.tile.tile_m + l.tile.tile_n) / (l.kept.candidate.tile.tile_m + l.kept.candidate.tile.tile_n);
+    const double needed = min_stages * operands + bytes, limit = hw.shared_per_cta;
+    std::string limit_text = fmt::format("registers hold {:.0f} of {:.0f} sums; the rest and two stages are {:.0f} B", std::min(held, l.area()), l.area(), needed);
+    if (std::isnan(limit)) limit_text += ", of shared memory that is not known";
+    else limit_text += fmt::format(" {} {:.0f} B of shared memory{}", needed > limit ? ">" : "<=", limit, needed > limit ? ": they do not fit" : "");
+    if (needed <= limit) {
+        const double products = 2 * l.area() * l.tile.tile_k / hw.flops_per_cycle, shared = (moved + operands) / hw.shared_bandwidth;
+        limit_text += fmt::format("; a k-step moves {:.0f} B of sums beside {:.0f} B of operands: ", moved, operands);
+        if (std::isnan(products) || std::isnan(shared)) limit_text += "what that takes is not known without shared.bandwidth and an SM's rate";
+        else
+            limit_text += fmt::format("{:.0f} cycles of shared memory where products take {:.0f}, {}", shared, products,
+                                      shared > products ? "so that shared memory binds: not taken" : "which hide them; no kernel here does it");
+    }
+    steps.add(gemm_formula::larger_in_shared,
+              {given("tile_m", l.tile.tile_m, "", "next_larger_tile"), given("tile_n", l.tile.tile_n, "", "next_larger_tile"),
+               given("held", held, "sums", "the most of threads * (registers_limit - rest)"), steps.fact("shared.per_cta"), steps.fact("shared.bandwidth")},
+              bytes, std::move(limit_text));
+}
+
+}  // namespace
+
+void write_larger_tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    GemmTile tile = kept.candidate.tile;
+    (tile.tile_m <= tile.tile_n ? tile.tile_m : tile.tile_n) *= 2;
+    const Larger l{context, kept, tile, fmt::format("{}x{}x{}", tile.tile_m, tile.tile_n, tile.tile_k)};
+    GemmRequest request = context.request;
+    request.tile_m = tile.tile_m, request.tile_n = tile.tile_n, request.tile_k.reset();
+    // Whatever else was asked for with the smaller one.
+    request.stages.reset(), request.consumer_warpgroups.reset(), request.top = 1;
+    std::string why;
+    bool by_registers = false;
+    try {
+        const auto result = derive(context.machine, context.problem, request);
+        if (const auto* none = std::get_if<Infeasible>(&result)) {
+            by_registers = none->reason == Reason::registers;
+            why = none->message;
+        } else {
+            const std::optional<double> time = std::get<Plans>(result).plans.front().prediction.time_us;
+            why = time ? fmt::format("{} x {} can be had: {:.4g} us at best", tile.tile_m, tile.tile_n, *time)
+                       : fmt::format("{} x {} can be had, and ranks behind", tile.tile_m, tile.tile_n);
+        }
+    } catch (const RequestError& error) { why = error.what(); }
+    const double b_a = bytes_of(context.problem.a_type), b_b = bytes_of(context.problem.b_type);
+    steps.add(gemm_formula::next_larger_tile,
+              {given("tile_m", tile.tile_m, "", "the shorter side doubled"), given("tile_n", tile.tile_n, "", "the shorter side doubled"),
+               given("b", b_a, "B", std::string(name_of(context.problem.a_type)))},
+              2 * l.area() / (tile.tile_m * b_a + tile.tile_n * b_b), std::move(why));
+    if (!by_registers || std::isnan(context.hw.registers_per_sm)) return;
+    more_threads(l, steps);
+    in_shared_memory(l, steps);
+}
+
+}  // namespace rooftile

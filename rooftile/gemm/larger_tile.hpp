@@ -1,0 +1,14 @@
+// The next larger tile, and what keeps a plan from it [M8, M52].
+#pragma once
+
+#include "rooftile/core/derivation.hpp"
+#include "rooftile/gemm/derivation.hpp"
+
+namespace rooftile {
+
+/// Appends the step "next_larger_tile": the tile whose shorter side is twice as long, its FLOP a loaded byte, and what forbids it or puts it behind.
+/// Where registers forbid it, "larger_by_threads" and "larger_in_shared" weigh the ways round: more threads with fewer sums each, and part of C in
+/// shared memory.
+void write_larger_tile(const GemmContext& context, const Kept& kept, Derivation& steps);
+
+}  // namespace rooftile
