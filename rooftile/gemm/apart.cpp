@@ -150,7 +150,7 @@ struct Weighed {
 /// What the expression takes of all SMs where it is fused; NaN: unknown.
 double spent_seconds(const GemmHardware& hw, const GemmProblem& p) {
     const double elements = double(p.batch) * double(p.m) * double(p.result_n());
-    return elements * p.epilogue->issue / (hw.issue_lanes * hw.sms * hw.clock_hz) + p.epilogue->bytes / hw.dram_bandwidth;
+    return elements * p.epilogue->issue / (hw.issue_lanes * hw.sms * hw.sustained_hz) + p.epilogue->bytes / hw.dram_bandwidth;
 }
 
 double time_of(const Plan& plan) { return plan.time_us.value_or(INFINITY); }

@@ -188,7 +188,7 @@ void depth(DerivationWriter& w) {
     std::string limit = "not known: T_load needs a rate and the SM count";
     if (!std::isnan(full_rate)) limit = fmt::format("(stages - 1) * {:.0f} >= {:.0f}", compute, load);
     else if (!std::isnan(hw.peak_flops) && std::isnan(hw.sms) && !std::isnan(hw.dram_bandwidth)) {
-        const double sms = hw.peak_flops / (hw.flops_per_cycle * hw.clock_hz);
+        const double sms = hw.peak_flops / (hw.flops_per_cycle * hw.sustained_hz);
         const double transfer = bytes / (hw.dram_bandwidth / hw.clock_hz / sms);
         limit += fmt::format(
             ". Were there peak / (rate x clock) = {:.0f} SMs, {:.0f} cycles of bare latency + {:.0f} of "

@@ -125,7 +125,7 @@ void clock_under_power(DerivationWriter& w) {
     w.steps.add(
         gemm_formula::joules, std::move(energies), joules.sum(),
         fmt::format("at {:.0f} MHz: {:.0f} % products, {:.0f} % shared memory, {:.0f} % DRAM",
-                    hw.clock_hz / 1e6, 100 * joules.matrix / joules.sum(),
+                    hw.sustained_hz / 1e6, 100 * joules.matrix / joules.sum(),
                     100 * (joules.fill + joules.shared_read) / joules.sum(),
                     100 * joules.dram / joules.sum()));
     w.steps.add(gemm_formula::clock_under_power,

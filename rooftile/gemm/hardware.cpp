@@ -67,7 +67,11 @@ void read_limits(const MachineReader& optional, Type type, GemmHardware& hw) {
 
 GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type type,
                            std::vector<std::string>& unknown, std::optional<Clock> clock) {
-    if (const auto sustained = matrix_clock(machine, rate_name_of(type)); sustained && !clock) clock = sustained->clock;
+    std::optional<Clock> sustained = clock;
+    if (!clock) {
+        clock = fitted_clock(machine, rate_name_of(type));
+        if (const auto named = matrix_clock(machine, rate_name_of(type))) sustained = named->clock;
+    }
     const MachineReader read(machine, clock, &unknown), optional(machine, clock);
     const std::string_view input = family == "fma" ? "fp32" : rate_name_of(type);
     const std::string rate = rate_key(family, input, "fp32");
@@ -77,11 +81,12 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     GemmHardware hw{};
     hw.sms = read.count("sm.count");
     hw.clock_hz = read.clock();
+    hw.sustained_hz = sustained ? sustained->value : unknown_number;
     hw.flops_per_cycle = read.flops_per_cycle(rate);
     if (family == "fma") hw.issue_slots = read.count("sm.partitions");
-    auto peak = peak_flops(machine, family, input, "fp32", clock);
+    auto peak = peak_flops(machine, family, input, "fp32", sustained);
     // Of who states the GPU's peak and no instruction's.
-    if (!peak) peak = peak_flops(machine, "generic", input, "fp32", clock);
+    if (!peak) peak = peak_flops(machine, "generic", input, "fp32", sustained);
     hw.peak_flops = peak ? peak->value : unknown_number;
     hw.shared_bandwidth = read.number<BytesPerCycle>("shared.bandwidth", Per::sm);
     hw.l2_port = read.bandwidth_per_sm("l2.port");

@@ -24,7 +24,8 @@ struct LineCost {
 /// The machine's numbers a GEMM needs, each in the unit the formulas use. NaN: unknown.
 struct GemmHardware {
     double sms;                                ///< count
-    double clock_hz;                           ///< under sustained tensor load of this type where known
+    double clock_hz;                           ///< of whatever is a cycle here: fitted_clock()
+    double sustained_hz;                       ///< under sustained tensor load of this type where known; of the joules
     double flops_per_cycle;                    ///< of one SM's matrix units, for the type and its accumulator
     double issue_slots = unknown_number;       ///< warp instructions a cycle of one SM, where CUDA cores multiply
     double peak_flops;                         ///< FLOP/s of the GPU
@@ -79,7 +80,7 @@ struct GemmHardware {
     double top_hz = unknown_number;  ///< SM clock where power does not bind
     double sustained_watts = unknown_number, static_watts = unknown_number;
     double flop_joules = unknown_number, fill_joules = unknown_number,
-           dram_joules = unknown_number;  ///< at clock_hz
+           dram_joules = unknown_number;  ///< at sustained_hz
     double shared_read_joules = 0;  ///< the same of operands read from shared memory; unknown: not charged
     double energy_exponent = unknown_number;
 };

@@ -9,6 +9,7 @@
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/core/warp.hpp"
 #include "rooftile/gemm/model.hpp"
+#include "rooftile/machine/query.hpp"
 
 namespace rooftile {
 namespace {
@@ -214,7 +215,10 @@ LadderPrediction predict_rung(const Machine& machine, Rung rung, const GemmProbl
     if (out.reason = obstacle_of(rung, problem); !out.reason.empty()) return out;
 
     // Power holds wgmma to the sustained clock even where it waits half of the time (docs/facts.md 21).
-    const auto clock = by_tma(rung) ? std::nullopt : machine.number<Clock>("clock.boost");
+    const auto sustained = matrix_clock(machine, rate_name_of(problem.a_type));
+    const auto clock = !by_tma(rung) ? machine.number<Clock>("clock.boost")
+                       : sustained   ? std::optional(sustained->clock)
+                                     : std::nullopt;
     const GemmHardware hw = gemm_hardware(machine, family_of(rung), problem.a_type, out.unknown, clock);
     const LadderTime time = ladder_time(hw, rung, problem);
     if (std::isnan(time.seconds)) {

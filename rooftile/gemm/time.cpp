@@ -22,7 +22,8 @@ double l2_load_latency(const GemmHardware& hw) { return min_known(hw.l2_loaded_l
 GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
     : wave_an_sm_(rounding / hw.sms),
       second_(1 / hw.clock_hz),
-      cycle_(rounding / hw.clock_hz),
+      scale_(hw.sustained_hz / hw.clock_hz),
+      cycle_(rounding / hw.sustained_hz),
       launch_((max_known(hw.launch_seconds, 0) + max_known(hw.packing_seconds, 0)) * rounding),
       dram_(max_known(p.compulsory_bytes().value / hw.dram_bandwidth, 0) * rounding),
       latency_(load_latency(hw)),
@@ -210,16 +211,16 @@ double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
 
 GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
                    const Waves& w, double dram, int stages) {
-    return GemmTimer(hw, t, p, s, w, stages).at(hw.clock_hz, dram);
+    return GemmTimer(hw, t, p, s, w, stages).at(hw.sustained_hz, dram);
 }
 
 PowerLimit::PowerLimit(const GemmHardware& hw)
-    : clock_hz_(hw.clock_hz),
+    : clock_hz_(hw.sustained_hz),
       top_hz_(hw.top_hz),
       static_(hw.static_watts),
       room_(hw.sustained_watts - hw.static_watts),
       exponent_(hw.energy_exponent),
-      log_top_(std::log(hw.top_hz / hw.clock_hz)),
+      log_top_(std::log(hw.top_hz / hw.sustained_hz)),
       at_top_(std::exp(log_top_ * hw.energy_exponent)) {
     const double energies = hw.flop_joules + hw.fill_joules + hw.dram_joules;
     if (std::isnan(at_top_ + energies) || !(room_ > 0)) room_ = unknown_number;

@@ -198,7 +198,7 @@ class GemmTimeFloor {
 
   private:
     double wave_an_sm_;                                // 1 / SMs
-    double second_, scale_ = 1;                        // 1 / hw.clock_hz; clock / hw.clock_hz
+    double second_, scale_;                            // 1 / hw.clock_hz; clock / hw.clock_hz
     double cycle_, launch_, dram_;                     // seconds; dram_: every operand moved once
     double latency_, l2_latency_, step_floor_, turn_;  // cycles
     double m_, n_, lines_;                             // of the problem; elements of A and B, each once

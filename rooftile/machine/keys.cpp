@@ -184,6 +184,8 @@ constexpr Key keys[] = {
     physical("clock.tensor", "Hz", "SM clock rated under tensor load: the published FLOP/s use it"),
     physical("clock.memory", "Hz", "memory clock"),
     physical("clock.sustained.*", "Hz", "SM clock under sustained matrix work on random data of a type"),
+    physical("clock.fitted.*", "Hz",
+             "clock.sustained of a type that fitted numbers were fitted with, where that is another now"),
 
     physical("rate.mufu", "op/clk/SM", "special functions: exp2, reciprocal, ..."),
     physical("rate.alu", "op/clk/SM", "32-bit integers and logic: add, compare, select, shift, convert"),

@@ -113,6 +113,12 @@ std::optional<NamedClock> matrix_clock(const Machine& machine, std::string_view 
     return std::nullopt;
 }
 
+std::optional<Clock> fitted_clock(const Machine& machine, std::string_view input) {
+    if (const auto clock = machine.number<Clock>("clock.fitted." + std::string(input))) return clock;
+    const auto sustained = matrix_clock(machine, input);
+    return sustained ? std::optional(sustained->clock) : std::nullopt;
+}
+
 std::string calibration_note(const Machine& machine, std::string_view another_models) {
     std::string of, borrowed;
     for (const auto& [key, fact] : machine.facts) {

@@ -57,6 +57,10 @@ struct NamedClock {
 /// clock.boost.
 std::optional<NamedClock> matrix_clock(const Machine& machine, std::string_view input);
 
+/// The clock at which a product of `input` turns what is given in seconds into cycles: clock.fitted.<input>, else matrix_clock.
+/// Latencies were fitted so, and are spent at whatever clock the SMs have: at another clock they would not be what was fitted.
+std::optional<Clock> fitted_clock(const Machine& machine, std::string_view input);
+
 /// Another GPU's number, or made from one: nobody measured it on this one. Its source says so first.
 inline bool is_borrowed(const Fact& fact) { return fact.source.starts_with("borrowed"); }
 

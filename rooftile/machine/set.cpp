@@ -11,6 +11,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/follow.hpp"
 #include "rooftile/machine/keys.hpp"
+#include "rooftile/machine/query.hpp"
 #include "rooftile/machine/units_text.hpp"
 
 namespace rooftile {
@@ -35,6 +36,21 @@ std::string_view trimmed(std::string_view text) {
 Assignment split(std::string_view assignment) {
     if (const auto both = assignment_of(assignment)) return *both;
     throw RequestError(fmt::format("--set \"{}\": accepted is KEY=VALUE, as in --set l2.latency=200clk", printable(assignment)));
+}
+
+// A product's latencies were fitted as cycles of clock.sustained. Another clock makes them neither more nor fewer.
+void keep_fitted_clocks(Machine& machine, const Machine& before) {
+    for (const std::string_view input : input_types()) {
+        const std::string fitted = fmt::format("clock.fitted.{}", input), part = fmt::format(".{}.", input);
+        const auto was = matrix_clock(before, input), is = matrix_clock(machine, input);
+        const bool multiplied = std::ranges::any_of(before.facts, [&](const auto& fact) {
+            return fact.first.starts_with("rate.") && fact.first.find(part) != std::string::npos;
+        });
+        if (!was || !multiplied || machine.find(fitted) || (is && is->clock == was->clock)) continue;
+        Fact fact = *before.find(was->key);
+        fact.source = fmt::format("{} before --set", was->key);
+        machine.facts.emplace(fitted, std::move(fact));
+    }
 }
 
 }  // namespace
@@ -72,6 +88,7 @@ void set_numbers(Machine& machine, std::span<const std::string> assignments) {
     std::vector<Assignment> ordered;
     for (std::string_view assignment : assignments) ordered.push_back(split(assignment));
     std::ranges::stable_sort(ordered, {}, [](const Assignment& a) { return order_of_setting(a.key); });
+    const Machine stated = machine;
     std::set<std::string, std::less<>> set;
     for (const auto& [key, text] : ordered) {
         try {
@@ -81,6 +98,7 @@ void set_numbers(Machine& machine, std::span<const std::string> assignments) {
         } catch (const RequestError& error) { throw RequestError(fmt::format("--set {}", error.what())); }
         set.emplace(key);
     }
+    keep_fitted_clocks(machine, stated);
 }
 
 }  // namespace rooftile

@@ -13,7 +13,7 @@ namespace {
 GemmHardware machine() {
     GemmHardware hw{};
     hw.sms = 10;
-    hw.clock_hz = 1e9;
+    hw.clock_hz = hw.sustained_hz = 1e9;
     hw.flops_per_cycle = 4096;
     hw.issue_slots = 4;
     hw.shared_bandwidth = 128;

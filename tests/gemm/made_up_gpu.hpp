@@ -8,7 +8,7 @@ namespace rooftile {
 inline GemmHardware made_up_gpu() {
     GemmHardware hw{};
     hw.sms = 4;
-    hw.clock_hz = 1e9;
+    hw.clock_hz = hw.sustained_hz = 1e9;
     hw.flops_per_cycle = 4096;
     hw.peak_flops = 4 * 4096e9;
     hw.shared_bandwidth = 128;

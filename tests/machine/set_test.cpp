@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "rooftile/machine/query.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "tests/machine/machine_text.hpp"
 
@@ -82,6 +83,22 @@ TEST(SetNumber, ClocksFollowAndJoulesAreRestated) {
         EXPECT_EQ(value_of(half, key), value_of(h200, key)) << key;
     EXPECT_NEAR(value_of(h200_after({"power.tdp=350 W"}), "power.sustained"), 345, 1e-9);
     EXPECT_EQ(value_of(h200_after({"sm.count=66"}), "cluster.sms_3"), 57);  // 58.5, in whole clusters
+}
+
+// What is given in seconds was fitted in cycles of the file's clock: it stays known under any other.
+TEST(SetNumber, TheClockThatNumbersWereFittedWithStays) {
+    const Machine h200 = machine_by_id("h200-sxm");
+    EXPECT_EQ(fitted_clock(h200, "bf16")->value, 1.33e9);
+    EXPECT_EQ(h200_after({"clock.sustained.bf16=1330 MHz", "dram.bandwidth=4.8 TB/s"}).hash(), h200.hash());
+    Machine faster = h200_after({"clock.sustained.bf16=1.5 GHz"});
+    EXPECT_EQ(matrix_clock(faster, "bf16")->clock.value, 1.5e9);
+    EXPECT_EQ(faster.find("clock.fitted.bf16")->source, "clock.sustained.bf16 before --set");
+    EXPECT_FALSE(faster.find("clock.fitted.fp8"));
+    set_number(faster, "clock.boost=4 GHz");
+    EXPECT_EQ(fitted_clock(faster, "bf16")->value, 1.33e9);
+    EXPECT_EQ(fitted_clock(faster, "fp8")->value, 1.41e9);
+    EXPECT_EQ(fitted_clock(faster, "tf32")->value, 1.83e9);  // that of clock.tensor: it has none of its own
+    EXPECT_EQ(fitted_clock(h200_after({"clock.sustained.bf16=unknown"}), "bf16")->value, 1.33e9);
 }
 
 TEST(SetNumber, WhatIsSetItselfStaysWhateverTheOrder) {
