@@ -1,0 +1,13 @@
+#include "tests/core/plans_golden.hpp"
+
+#include "rooftile/chain/operation.hpp"
+
+namespace rooftile {
+namespace {
+
+TEST(ChainPlansGolden, AreAsBefore) {
+    expect_plans_as_before(chain_operation(), [](Random& random) { return chain_operation().draw(random, {}); }, 470101, 10);
+}
+
+}  // namespace
+}  // namespace rooftile
