@@ -70,21 +70,26 @@ inline std::string plan_text(const Operation& op, const Machine& machine, const 
     return text;
 }
 
-/// Of a drawn problem: what was rejected, the first plans by their time; what the first says of itself, or no more than its sum of digits.
+inline std::uint32_t checksum(const std::string& text) {  // FNV-1a
+    std::uint32_t sum = 2166136261;
+    for (const char c : text) sum = (sum ^ std::uint8_t(c)) * 16777619u;
+    return sum;
+}
+
+/// Of a drawn problem: what was rejected, the first plans by their time and a checksum of all that each says of itself; `whole`: what
+/// the first says in full.
 inline std::string plans_text(const Operation& op, const BestOfModel::Drawn& drawn, bool whole) {
-    const PlanSet set = op.derive(drawn.machine, drawn.problem, op.request(Given(Given::Named::by_key), {.top = 3}));
+    const PlanSet set = op.derive(drawn.machine, drawn.problem, op.request(Given(Given::Named::by_key), {.top = 4}));
     Record rejected{{"count", set.rejected.count()}};
     for (int reason = 0; reason < reason_count; ++reason)
         if (const auto count = set.rejected.reasons[std::size_t(reason)]) rejected.emplace_back(std::string(name_of(Reason(reason))), count);
     for (const LeftOutByRule& rule : set.rejected.by_rule) rejected.emplace_back(std::string(rule.rule->name), rule.count);
     std::string text = drawn.text() + "\n  rejected " + rounded(rejected) + "\n";
     if (set.refusal) return text + "  " + set.refusal->message + "\n";
-    for (const Plan& plan : set.plans) text += fmt::format("  {} {} us\n", op.label(plan), rounded(plan.time_us.value_or(NAN)));
-    const std::string first = "  problem " + rounded(set.totals) + "\n" + plan_text(op, *drawn.machine, set.plans.front());
-    if (whole) return text + first;
-    std::uint32_t sum = 2166136261;  // FNV-1a
-    for (const char c : first) sum = (sum ^ std::uint8_t(c)) * 16777619u;
-    return text + fmt::format("  and {:08x}\n", sum);
+    const std::string totals = "  problem " + rounded(set.totals) + "\n";
+    for (const Plan& plan : set.plans)
+        text += fmt::format("  {} {} us {:08x}\n", op.label(plan), rounded(plan.time_us.value_or(NAN)), checksum(totals + plan_text(op, *drawn.machine, plan)));
+    return whole ? text + totals + plan_text(op, *drawn.machine, set.plans.front()) : text;
 }
 
 inline void expect_plans_as_before(const Operation& op, const std::function<Problem(Random&)>& problem, std::uint64_t seed, int problems) {
