@@ -46,6 +46,8 @@ inline std::string plan_text(const Operation& op, const Machine& machine, const 
     const Demand demand = op.demand(machine, plan);
     for (const UnitTime& unit : roof_time(demand, machine, {.sm_share = 0.75, .sustained = true}).units)
         text += " " + unit.key + " " + rounded(unit.seconds);
+    for (const PlannedLaunch& launch : plan.launches)
+        text += fmt::format("\n  launch {}, workspace {} B, {}{}", launch.kernel, launch.workspace_bytes, int(launch.before), int(launch.after));
     text += "\n  tensors";
     for (const TensorTraffic& t : demand.tensors)
         text += fmt::format(" {} {} {}", t.tensor, rounded(t.footprint_bytes), rounded(t.dram_bytes.value_or(NAN)));
@@ -78,13 +80,19 @@ inline std::uint32_t checksum(const std::string& text) {  // FNV-1a
 
 /// Of a drawn problem: what was rejected, the first plans by their time and a checksum of all that each says of itself; `whole`: what
 /// the first says in full.
-inline std::string plans_text(const Operation& op, const BestOfModel::Drawn& drawn, bool whole) {
-    const PlanSet set = op.derive(drawn.machine, drawn.problem, op.request(Given(Given::Named::by_key), {.top = 4}));
+inline std::string plans_text(const Operation& op, const BestOfModel::Drawn& drawn, const BestOfModel::Values& fixed, bool whole) {
+    Given given(Given::Named::by_key);
+    std::string text = drawn.text();
+    for (const auto& [key, value] : fixed) given.add(key, value), text += " with " + key + " = " + value;
+    PlanSet set;
+    try {
+        set = op.derive(drawn.machine, drawn.problem, op.request(given, {.top = 4}));
+    } catch (const RequestError& error) { return text + "\n  " + error.what() + "\n"; }
     Record rejected{{"count", set.rejected.count()}};
     for (int reason = 0; reason < reason_count; ++reason)
         if (const auto count = set.rejected.reasons[std::size_t(reason)]) rejected.emplace_back(std::string(name_of(Reason(reason))), count);
     for (const LeftOutByRule& rule : set.rejected.by_rule) rejected.emplace_back(std::string(rule.rule->name), rule.count);
-    std::string text = drawn.text() + "\n  rejected " + rounded(rejected) + "\n";
+    text += "\n  rejected " + rounded(rejected) + "\n";
     if (set.refusal) return text + "  " + set.refusal->message + "\n";
     const std::string totals = "  problem " + rounded(set.totals) + "\n";
     for (const Plan& plan : set.plans)
@@ -92,12 +100,17 @@ inline std::string plans_text(const Operation& op, const BestOfModel::Drawn& dra
     return whole ? text + totals + plan_text(op, *drawn.machine, set.plans.front()) : text;
 }
 
-inline void expect_plans_as_before(const Operation& op, const std::function<Problem(Random&)>& problem, std::uint64_t seed, int problems) {
-    const BestOfModel draws{op, {}, problem};
+/// Every other problem with one of the values that a request may fix, where `draws` has any.
+inline void expect_plans_as_before(const BestOfModel& draws, std::uint64_t seed, int problems) {
     Random random(seed);
     std::string text;
-    for (int i = 0; i < problems; ++i) text += plans_text(op, draws.drawn(random), i % 10 == 0);
-    expect_golden(fmt::format("plans_{}.txt", op.name()), text);
+    for (int i = 0; i < problems; ++i) {
+        const BestOfModel::Drawn drawn = draws.drawn(random);
+        BestOfModel::Values fixed;
+        if (draws.values && i % 2) fixed = {random.one_of(draws.values(random, drawn.problem))};
+        text += plans_text(draws.op, drawn, fixed, i % 10 == 0);
+    }
+    expect_golden(fmt::format("plans_{}.txt", draws.op.name()), text);
 }
 
 }  // namespace rooftile
