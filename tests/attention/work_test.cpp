@@ -149,6 +149,22 @@ TEST(AttentionWork, IsWhatCountingGives) {
     }
 }
 
+// Shared memory of just so many stages has them, and of a byte less has one less.
+TEST(AttentionWork, AsManyStagesAsHaveRoom) {
+    Random random(471014);
+    for (int i = 0; i < 300; ++i) {
+        Drawn d = drawn(random);
+        const int bytes = kernel_config(d.problem, d.config).shared_bytes();
+        d.hw.shared_per_cta = bytes;
+        EXPECT_EQ(stages_max(d.hw, d.problem, d.config), d.config.stages);
+        d.hw.shared_per_cta = bytes - 1;
+        EXPECT_EQ(stages_max(d.hw, d.problem, d.config), d.config.stages - 1);
+        // By hand: Q, K and V in rows of whole boxes, two barriers of Q's stage and of each of K and V, and which tile Q is of.
+        const double dim = up(up(double(d.problem.dim), 16), 64) * 2, dim_v = up(up(double(d.problem.dim_v), 32), 64) * 2;
+        EXPECT_EQ(bytes, d.config.tile_q * dim + d.config.stages * (d.config.tile_kv * (dim + dim_v) + 4 * 8) + 2 * 8 + (d.problem.packed() ? 2 * 32 : 8));
+    }
+}
+
 // Tiles one by one, the longest of a section first, each to the SM that is free the soonest.
 TEST(AttentionTime, SmsEndWhereTilesAreHandedOutOneByOne) {
     Random random(471011);
