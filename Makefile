@@ -3,6 +3,7 @@
 #   make run     ... and runs the main job; ARGS="plan gemm --m 64 ..." runs that instead
 #   make test    ... and runs every test this machine can run; ARGS="-L cpu" goes to ctest,
 #                GTEST_FILTER='Units*' to GoogleTest
+#   make test-all ... and the CPU tests themselves: of 40 small mistakes in planner code, drawn by SEED=, they notice 85 %
 #   make bench   ... and runs the CPU benchmarks; ARGS go to them
 #   make results ... and writes README.md's results from bench/results/current/
 #   make all     builds everything; install (PREFIX=), format, lint, clean
@@ -22,7 +23,7 @@ JOB := gemm --m 4096 --n 14336 --k 4096 --type bf16
 PROGRAM := $(BUILD)/rooftile
 say = echo '$$ $(1)' >&2 && $(1)
 
-.PHONY: program run test bench results all install format lint clean setup configure
+.PHONY: program run test test-all bench results all install format lint clean setup configure
 
 setup:
 	@tools/setup
@@ -61,6 +62,9 @@ endif
 
 test: all
 	@tools/run-tests $(BUILD) $(ARGS)
+
+test-all: test
+	@tools/mutate $(BUILD) --count 40 --seed $(or $(SEED),1) --require 0.85
 
 bench: configure
 	@cmake --build $(BUILD) --target rooftile_benchmarks

@@ -1,4 +1,5 @@
 #include "tests/core/best_of_model.hpp"
+#include "tests/core/plans_golden.hpp"
 
 #include "rooftile/attention/operation.hpp"
 #include "rooftile/attention/problem.hpp"
@@ -25,6 +26,8 @@ const BestOfModel best{attention_operation(), drawn_values, drawn_problem};
 TEST(AttentionBestOfModel, NoFixedValueIsFaster) { best.no_fixed_value_is_faster(470020, 150, 600); }
 TEST(AttentionBestOfModel, DoesNotDependOnHowManyAreKept) { best.does_not_depend_on_how_many_are_kept(470021, 30); }
 TEST(AttentionBestOfModel, IsNoSlowerWithoutRules) { best.is_no_slower_without_rules(470022, 60); }
+
+TEST(AttentionPlansGolden, AreAsBefore) { expect_plans_as_before(best, 470100, 100); }
 
 }  // namespace
 }  // namespace rooftile

@@ -11,6 +11,7 @@
 #include "rooftile/core/random.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/report/terminal.hpp"
+#include "tests/calibrated_keys.hpp"
 
 namespace rooftile {
 namespace {
@@ -55,32 +56,20 @@ TEST(AttentionSuite, AReportSaysErrorsAndWhatIsMissing) {
     EXPECT_THAT(reporter.missed[0], HasSubstr("three: no result"));
 }
 
-std::string outcome(const Machine& machine) {
-    const auto shared = std::make_shared<const Machine>(machine);
-    Random random(20261125);
-    std::ostringstream text;
-    text.precision(17);
-    for (int i = 0; i < 40; ++i) {
-        const auto result = derive(shared, drawn_attention(random), {.top = 1000});
-        for (const AttentionPlan& plan : std::get<AttentionPlans>(result).plans) text << plan.prediction.time_us.value_or(-1) << '\n';
-    }
-    return text.str();
-}
-
 // How many numbers of the time model were settled by runs of our own kernels: at most ten.
 TEST(AttentionCalibratedNumbers, AreAtMostTen) {
+    Random random(20261125);
+    std::vector<AttentionProblem> drawn;
+    for (int i = 0; i < 40; ++i) drawn.push_back(drawn_attention(random));
     for (const char* gpu : {"h200-sxm", "h100-sxm"}) {
-        const Machine machine = machine_by_id(gpu);
-        const std::string with = outcome(machine);
-        std::set<std::string> keys;
-        for (const auto& [key, fact] : machine.facts) {
-            bool fitted = !fact.calibration.empty();
-            for (const char* word : {"fitted", "calibrated", "settled by"}) fitted |= fact.source.find(word) != std::string::npos;
-            if (!fitted) continue;
-            Machine without = machine;
-            without.facts.erase(key);
-            if (outcome(without) != with) keys.insert(key);
-        }
+        // What comes of one: of every plan its time.
+        const auto keys = calibrated_keys(machine_by_id(gpu), drawn.size(), [&](const Machine& m, std::size_t i) {
+            std::ostringstream text;
+            text.precision(17);
+            const auto result = derive(std::make_shared<const Machine>(m), drawn[i], {.top = 1000});
+            for (const AttentionPlan& plan : std::get<AttentionPlans>(result).plans) text << plan.prediction.time_us.value_or(-1) << '\n';
+            return text.str();
+        });
         EXPECT_LE(keys.size(), 10u) << testing::PrintToString(keys);
         EXPECT_TRUE(keys.contains("wgmma.step")) << "the count sees them: this is one";
     }

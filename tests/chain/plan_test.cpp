@@ -154,8 +154,8 @@ TEST(ChainPlan, FlipsAreWhereThePlansFlip) {
     int thresholds = 0;
     for (int i = 0; i < 4; ++i) {
         std::map<std::string, std::string> extents;
-        extents["m"] = std::to_string(std::int64_t(random.log_uniform(1024, 65536)));
-        const std::int64_t d = 64 * random.whole(1, 16);
+        extents["m"] = std::to_string(std::int64_t(random.log_uniform(1024, 16384)));
+        const std::int64_t d = 64 * random.whole(1, 12);
         extents["d"] = std::to_string(d), extents["ff"] = std::to_string(64 * random.whole(2 * d / 64, 5 * d / 64));
         constexpr const char* machines[] = {"a40", "h200-sxm", "h100-sxm"};
         const char* machine = random.one_of(machines);

@@ -150,25 +150,21 @@ TEST_P(Ranges, PartsFollowEachOtherFromTheFirstValueToTheLast) {
 // most 3 in 48 are outside then, with a confidence of 95 %.
 TEST_P(Ranges, ValuesThatNobodyLookedAtAreWithinTheBoundButForFew) {
     constexpr std::int64_t most = 4096;
-    constexpr int seeds = 3, values = 60;
+    constexpr int values = 96;  // one range is enough: most of the time goes into it, and each field has its own
+    const Given given = drawn(1);
+    const PlanRange plans = range(given, 1, most);
     std::vector<std::string> outside;
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-        const Given given = drawn(seed);
-        const PlanRange plans = range(given, 1, most);
-        Random random(seed + 100);
-        for (int i = 0; i < values; ++i) {
-            const auto value = std::min(most, std::int64_t(random.log_uniform(1, double(most) + 1)));
-            const auto part = std::ranges::find_if(plans.parts, [&](const auto& p) { return value <= p.to; });
-            const PlanSet own =
-                planned(operation(), with_text(operation(), given, key(), std::to_string(value)));
-            const PlanSet ours = of_part(operation(), given, *part, key(), value);
-            ASSERT_FALSE(own.refusal) << value << ": " << own.refusal->message;
-            if (ours.refusal || *ours.plans.front().time_us > *own.plans.front().time_us * (1 + within))
-                outside.push_back(fmt::format("seed {}: {} = {}: {}", seed, key(), value,
-                                              ours.refusal ? ours.refusal->message : "slower"));
-        }
+    Random random(101);
+    for (int i = 0; i < values; ++i) {
+        const auto value = std::min(most, std::int64_t(random.log_uniform(1, double(most) + 1)));
+        const auto part = std::ranges::find_if(plans.parts, [&](const auto& p) { return value <= p.to; });
+        const PlanSet own = planned(operation(), with_text(operation(), given, key(), std::to_string(value)));
+        const PlanSet ours = of_part(operation(), given, *part, key(), value);
+        ASSERT_FALSE(own.refusal) << value << ": " << own.refusal->message;
+        if (ours.refusal || *ours.plans.front().time_us > *own.plans.front().time_us * (1 + within))
+            outside.push_back(fmt::format("{} = {}: {}", key(), value, ours.refusal ? ours.refusal->message : "slower"));
     }
-    EXPECT_LE(outside.size(), std::size_t(seeds * values) * 3 / 48) << testing::PrintToString(outside);
+    EXPECT_LE(outside.size(), std::size_t(values) * 3 / 48) << testing::PrintToString(outside);
 }
 
 TEST_P(Ranges, OneValueHasItsOwnPlan) {

@@ -3,8 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
+
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/report/json.hpp"
 #include "tests/core/example.hpp"
 #include "tests/core/toy_operation.hpp"
 
@@ -31,10 +35,10 @@ TEST_P(SpaceOf, HoldsWhatIsKeptFirstAndNoConfigurationTwice) {
     ASSERT_EQ(space.kept, kept.plans.size());
     for (std::size_t i = 0; i < space.kept; ++i)
         EXPECT_EQ(operation().config_record(space.members[i]), operation().config_record(kept.plans[i]));
-    std::vector<Record> seen;
+    std::set<std::string> seen;
     for (const Plan& plan : space.members) {
-        EXPECT_THAT(seen, testing::Not(testing::Contains(operation().config_record(plan))));
-        seen.push_back(operation().config_record(plan));
+        const std::string config = json_text(to_json(operation().config_record(plan)), -1);
+        EXPECT_TRUE(seen.insert(config).second) << config;
     }
     for (const auto& pick : space.picks) EXPECT_LT(pick.member, space.members.size()) << pick.name;
 }

@@ -1,4 +1,5 @@
 #include "tests/core/best_of_model.hpp"
+#include "tests/core/plans_golden.hpp"
 
 #include "rooftile/fuse/operation.hpp"
 
@@ -46,6 +47,8 @@ const BestOfModel best{fuse_operation(), drawn_values, drawn_problem};
 TEST(FuseBestOfModel, NoFixedValueIsFaster) { best.no_fixed_value_is_faster(470030, 120, 800); }
 TEST(FuseBestOfModel, DoesNotDependOnHowManyAreKept) { best.does_not_depend_on_how_many_are_kept(470031, 40); }
 TEST(FuseBestOfModel, IsNoSlowerWithoutRules) { best.is_no_slower_without_rules(470032, 60); }
+
+TEST(FusePlansGolden, AreAsBefore) { expect_plans_as_before(best, 470102, 100); }
 
 }  // namespace
 }  // namespace rooftile

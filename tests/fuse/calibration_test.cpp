@@ -8,44 +8,28 @@
 #include "rooftile/fuse/draw.hpp"
 #include "rooftile/fuse/plan.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "tests/calibrated_keys.hpp"
 
 namespace rooftile {
 namespace {
 
 constexpr std::size_t most_calibrated = 10;
 
-/// What comes of a draw of problems: of every plan its time.
-std::string outcome(const Machine& machine) {
+std::set<std::string> calibrated_keys(const Machine& machine) {
     constexpr int problems = 60;
     Random random(20261125);
-    std::ostringstream text;
-    text.precision(17);
-    for (int i = 0; i < problems; ++i) {
-        const auto result = derive(machine, drawn_expression(random), {.top = 1000});
+    std::vector<ExpressionGraph> drawn;
+    for (int i = 0; i < problems; ++i) drawn.push_back(drawn_expression(random));
+    // What comes of one: of every plan its time.
+    return calibrated_keys(machine, drawn.size(), [&](const Machine& m, std::size_t i) {
+        std::ostringstream text;
+        text.precision(17);
+        const auto result = derive(m, drawn[i], {.top = 1000});
         if (const auto* plans = std::get_if<FusePlans>(&result))
             for (const FusePlan& plan : plans->plans) text << plan.prediction.time_us.value_or(-1) << '\n';
         else text << std::get<FuseInfeasible>(result).message << '\n';
-    }
-    return text.str();
-}
-
-/// Whether a number's source says that it was chosen so that predictions come right, in calibration or out of it.
-bool calibrated(const Fact& fact) {
-    for (const char* word : {"fitted", "calibrated", "settled by"})
-        if (fact.source.find(word) != std::string::npos) return true;
-    return !fact.calibration.empty();
-}
-
-std::set<std::string> calibrated_keys(const Machine& machine) {
-    const std::string with = outcome(machine);
-    std::set<std::string> keys;
-    for (const auto& [key, fact] : machine.facts) {
-        if (!calibrated(fact)) continue;
-        Machine without = machine;
-        without.facts.erase(key);
-        if (outcome(without) != with) keys.insert(key);
-    }
-    return keys;
+        return text.str();
+    });
 }
 
 TEST(FuseCalibratedNumbers, AreAtMostTen) {

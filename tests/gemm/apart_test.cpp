@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rooftile/core/random.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
@@ -34,6 +35,18 @@ TEST(GemmApart, FusedIsWeighedAgainstTwoKernelsAndFaster) {
         EXPECT_EQ(step->value, 0);
         // Sums of 4 B are written and read: 2 * 4 * 4096^2.
         EXPECT_EQ(step->inputs.front().value, 2.0 * 4 * 4096 * 4096);
+    }
+}
+
+// What lies between the two kernels: the product's results, up to the next multiple of 256 B.
+TEST(GemmApart, WhatLiesBetweenIsAlignedAndNoMore) {
+    Random random(471050);
+    for (int i = 0; i < 200; ++i) {
+        const GemmProblem p = gemm_problem(random.whole(1, 300), random.coin() ? 128 : random.whole(1, 300), 64);
+        const std::int64_t bytes = std::int64_t(p.c_bytes()), between = between_bytes(p);
+        EXPECT_EQ(between % 256, 0);
+        EXPECT_GE(between, bytes);
+        EXPECT_LT(between, bytes + 256);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/plan.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "tests/calibrated_keys.hpp"
 
 namespace rooftile {
 namespace {
@@ -29,37 +30,19 @@ std::vector<std::pair<GemmProblem, GemmRequest>> asked(const GemmKernel& kernel)
     return all;
 }
 
-/// What comes of them: of every plan its time and its traffic.
-std::string outcome(const Machine& machine, const GemmKernel& kernel) {
-    std::ostringstream text;
-    text.precision(17);
-    for (const auto& [problem, request] : asked(kernel)) {
-        const auto result = derive(machine, problem, request);
+std::set<std::string> calibrated_keys(const Machine& machine, const GemmKernel& kernel) {
+    const auto all = asked(kernel);
+    // What comes of one: of every plan its time and its traffic.
+    return calibrated_keys(machine, all.size(), [&](const Machine& m, std::size_t i) {
+        std::ostringstream text;
+        text.precision(17);
+        const auto result = derive(m, all[i].first, all[i].second);
         if (const auto* plans = std::get_if<Plans>(&result))
             for (const GemmPlan& plan : plans->plans)
                 text << plan.prediction.time_us.value_or(-1) << ' ' << plan.prediction.dram_bytes.value_or(-1) << '\n';
         else text << std::get<Infeasible>(result).message << '\n';
-    }
-    return text.str();
-}
-
-/// Whether a number's source says that it was chosen so that predictions come right, in calibration or out of it.
-bool calibrated(const Fact& fact) {
-    for (const char* word : {"fitted", "calibrated", "settled by"})
-        if (fact.source.find(word) != std::string::npos) return true;
-    return !fact.calibration.empty();
-}
-
-std::set<std::string> calibrated_keys(const Machine& machine, const GemmKernel& kernel) {
-    const std::string with = outcome(machine, kernel);
-    std::set<std::string> keys;
-    for (const auto& [key, fact] : machine.facts) {
-        if (!calibrated(fact)) continue;
-        Machine without = machine;
-        without.facts.erase(key);
-        if (outcome(without, kernel) != with) keys.insert(key);
-    }
-    return keys;
+        return text.str();
+    });
 }
 
 TEST(CalibratedNumbers, AreAtMostTenForEachKernel) {

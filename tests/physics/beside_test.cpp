@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <set>
+
 #include "rooftile/core/operation.hpp"
+#include "rooftile/core/random.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
 #include "tests/core/example.hpp"
@@ -36,6 +40,85 @@ TEST(Beside, PromisesNoMoreThanUnitsHave) {
             ASSERT_TRUE(turned);
             EXPECT_NEAR(turned->together, s->together, 1e-9 + 0.01 * s->together) << "which one is named first says nothing";
         }
+}
+
+/// The clock at which both plans' joules, which grow with it, are what the limit leaves of `cycles` at it: by halves.
+double clock_of(const Machine& machine, const SideBySide& s, double cycles) {
+    const auto number = [&](const char* key) {
+        const Fact* fact = machine.find(key);
+        return fact ? fact->value : NAN;
+    };
+    const double watts = number("power.sustained") - number("power.static"), exponent = number("energy.exponent");
+    double top = std::max(s.parts[0].clock_hz, s.parts[1].clock_hz);
+    for (const char* key : {"clock.tensor", "clock.boost"})
+        if (machine.find(key)) top = std::max(top, number(key));
+    if (std::isnan(watts * exponent * s.parts[0].joules * s.parts[1].joules)) return top;
+    double low = 1e6, high = top;
+    for (int i = 0; i < 100; ++i) {
+        const double middle = (low + high) / 2;
+        double joules = 0;
+        for (const UnitShares& p : s.parts) joules += p.joules * std::pow(middle / p.stated_hz, exponent);
+        (joules > watts * cycles / middle ? high : low) = middle;
+    }
+    return high;
+}
+
+// Every split of the SMs tried; machines of which one number is scarce, so that each kind of unit binds now and then.
+TEST(Beside, IsTheBestSplitOfAll) {
+    Random random(471040);
+    std::set<std::string> bounds;
+    std::set<const Operation*> of_parts;  // their plans take long
+    for (int i = 0; i < 60; ++i) {
+        Machine machine = machine_by_id(random.coin() ? "h200-sxm" : "h100-sxm");
+        static constexpr const char* scarce[] = {"l2.bandwidth", "dram.sustained_read", "power.sustained", "sm.count", "clock.boost"};
+        const std::string key = random.one_of(scarce);
+        Fact& fact = machine.facts.find(key)->second;
+        fact.value = std::ceil(fact.value * random.log_uniform(0.3, 1));
+        const auto shared = std::make_shared<const Machine>(machine);
+        std::vector<Plan> plans;
+        while (plans.size() < 2) {
+            const Operation& op = *random.one_of(operations());
+            if (of_parts.contains(&op)) continue;
+            const Problem problem = op.draw(random, {});
+            const auto found = op.derive(shared, problem, op.request(Given(Given::Named::by_key), {.top = 1, .one_of_many = true})).plans;
+            if (found.empty()) continue;
+            if (found.front().parts.empty()) plans.push_back(found.front());
+            else of_parts.insert(&op);
+        }
+        std::string why;
+        const auto s = side_by_side(machine, plans[0], plans[1], why);
+        ASSERT_TRUE(s) << why;
+        const UnitShares &a = s->parts[0], &b = s->parts[1];
+        SCOPED_TRACE(machine.id + " " + key + ": " + plans[0].operation->short_name(plans[0].problem) + " beside " + plans[1].operation->short_name(plans[1].problem));
+        const int sms = int(*machine.count("sm.count"));
+        EXPECT_EQ(s->sms[0] + s->sms[1], sms);
+        EXPECT_DOUBLE_EQ(s->in_turn, a.seconds + b.seconds);
+        const double units[] = {a.of_sms + b.of_sms, a.of_dram + b.of_dram, a.of_l2 + b.of_l2}, launch = std::max(a.launch, b.launch);
+        EXPECT_NEAR(s->ceiling, s->in_turn / std::max({units[0], units[1], units[2], a.seconds, b.seconds}), 1e-9 * s->ceiling);
+        double best = INFINITY, at_split = INFINITY;
+        for (int first = 1; first < sms; ++first) {
+            const double cycles = std::max(std::max(a.of_sms, a.dram_by_sms) * a.clock_hz * sms / first, std::max(b.of_sms, b.dram_by_sms) * b.clock_hz * sms / (sms - first));
+            const double seconds = std::max({cycles / clock_of(machine, *s, cycles), units[0], units[1], units[2], a.seconds - launch, b.seconds - launch}) + launch;
+            best = std::min(best, seconds);
+            if (first == s->sms[0]) at_split = seconds;
+        }
+        EXPECT_NEAR(s->together, best, 1e-6 * best);
+        EXPECT_NEAR(at_split, best, 1e-6 * best);
+        const double longest = s->together - launch;
+        if (s->bound == "dram") { EXPECT_NEAR(longest, units[1], 1e-6 * longest); }
+        if (s->bound == "l2") { EXPECT_NEAR(longest, units[2], 1e-6 * longest); }
+        if (s->bound == "the longer one") { EXPECT_NEAR(longest, std::max({units[0], a.seconds - launch, b.seconds - launch}), 1e-6 * longest); }
+        if (s->bound == "power") { EXPECT_LT(s->clock_hz, clock_of(machine, *s, 1e30)) << "the top"; }
+        bounds.insert(s->bound);
+        // What is asked of L2 and DRAM at their rates, all of it; a launch is a launch.
+        for (std::size_t k = 0; k < 2; ++k) {
+            const Demand demand = plans[k].operation->demand(machine, plans[k]);
+            EXPECT_DOUBLE_EQ(s->parts[k].seconds, *plans[k].time_us * 1e-6);
+            EXPECT_NEAR(s->parts[k].launch, demand.launches * machine.find("launch.gap_stream")->value, 1e-12);
+            EXPECT_GE(s->parts[k].of_dram * 1.001, demand.dram_bytes.value_or(0) / machine.find("dram.sustained_read")->value);
+        }
+    }
+    EXPECT_GE(bounds.size(), 4u) << testing::PrintToString(bounds);
 }
 
 // A limit of power that leaves each plan alone as it is: both together want more watts than either.

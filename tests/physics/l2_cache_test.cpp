@@ -79,6 +79,23 @@ struct PlainLru {
         }
         return hit;
     }
+    void discard(std::int64_t block) {
+        std::erase_if(list, [&](const Entry& e) { return e.block == block; });
+    }
+    void write_back(std::int64_t first, std::int64_t end) {
+        for (Entry& e : list)
+            if (e.block >= first && e.block < end) written += e.dirty ? e.bytes : 0, e.dirty = false;
+    }
+    std::int64_t held() const {
+        std::int64_t sum = 0;
+        for (const Entry& e : list) sum += e.bytes;
+        return sum;
+    }
+    std::int64_t dirty() const {
+        std::int64_t sum = 0;
+        for (const Entry& e : list) sum += e.dirty ? e.bytes : 0;
+        return sum;
+    }
 };
 
 TEST(L2Cache, IsAsAListSearchedFromTheFront) {
@@ -89,16 +106,31 @@ TEST(L2Cache, IsAsAListSearchedFromTheFront) {
         for (std::int64_t i = 0; i < blocks; ++i) bytes.push_back(random.whole(1, 9));
         PlainLru plain{random.whole(0, 120)};
         L2Cache cache(plain.capacity);
-        cache.add_tensor(blocks);
+        const std::int64_t of_first = random.whole(0, blocks);  // two tensors side by side
+        cache.add_tensor(of_first);
+        EXPECT_EQ(cache.add_tensor(blocks - of_first), of_first);
+        const auto sum = [&](std::int64_t CacheTraffic::* of) { return cache.traffic(0).*of + cache.traffic(1).*of; };
         for (int i = 0; i < 300; ++i) {
+            // What is in L2 or not, thrown away; what is dirty of a tensor or of both, written.
+            if (random.one_in(10)) {
+                const std::int64_t block = random.whole(0, blocks - 1);
+                cache.discard(block), plain.discard(block);
+            }
+            if (random.one_in(30)) {
+                const bool first = random.coin();
+                cache.write_back(first ? 0 : 1), plain.write_back(first ? 0 : of_first, first ? of_first : blocks);
+            }
+            if (random.one_in(60)) cache.write_back(), plain.write_back(0, blocks);
+            ASSERT_EQ(cache.held_bytes(), plain.held());
+            ASSERT_EQ(sum(&CacheTraffic::dirty), plain.dirty());
             const std::int64_t block = random.whole(0, blocks - 1), size = bytes[std::size_t(block)];
             const bool writes = random.one_in(3), hit = plain.touch(block, size, writes);
             if (writes) cache.write(block, size);
             else ASSERT_EQ(cache.read(block, size), hit);
             if (!writes && !hit) plain.read += size;
         }
-        EXPECT_EQ(cache.traffic(0).read, plain.read);
-        EXPECT_EQ(cache.traffic(0).written, plain.written);
+        EXPECT_EQ(sum(&CacheTraffic::read), plain.read);
+        EXPECT_EQ(sum(&CacheTraffic::written), plain.written);
     }
 }
 

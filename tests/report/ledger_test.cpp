@@ -23,7 +23,7 @@ const Operation& operation() {
     return **found;
 }
 
-LedgerEntry made_up() {
+LedgerEntry make_up() {
     const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
     LedgerEntry entry;
     entry.problem = operation().problem(example_of(operation()));
@@ -42,6 +42,11 @@ LedgerEntry made_up() {
     entry.duplicate_first_us = 9.0;
     entry.notes = {"nobody has no member here: it picks nothing"};
     entry.seconds = 1.5;
+    return entry;
+}
+/// Made once: a whole space is planned for it.
+const LedgerEntry& made_up() {
+    static const LedgerEntry entry = make_up();
     return entry;
 }
 
