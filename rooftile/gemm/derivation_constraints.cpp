@@ -106,7 +106,7 @@ void capacity_constraint(DerivationWriter& w) {
          Derivation::given("barriers", f.stage_overhead, "B", "full and empty mbarrier")},
         most, std::move(limit));
     if (f.has_stages_limit())
-        w.steps.add(gemm_formula::stages_limit, {w.step("stages_max", most, "stages")}, f.stages_limit, "of this kernel");
+        w.steps.add(gemm_formula::stages_limit, {w.step("stages_max", most, "stages")}, f.stages_limit, "no more are taken, however many fit");
     w.context.kernel->explain_capacity(w);
 }
 
