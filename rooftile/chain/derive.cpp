@@ -400,7 +400,7 @@ class Search {
         if (known) {
             out.dram_bytes = out.traffic.dram_bytes();
             out.l2_bytes = out.traffic.asked_bytes();
-            if (out.traffic.steps > 0) out.both_hit_share = double(out.traffic.both_hits) / double(out.traffic.steps);
+            if (out.traffic.steps > 0) out.both_hit_share = std::min(1.0, double(out.traffic.both_hits) / double(out.traffic.steps));  // grown as straight lines both may cross
         }
         plan.time_us = out.time_us;
         plan.bound = out.bound;

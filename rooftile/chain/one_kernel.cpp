@@ -105,7 +105,8 @@ class Search {
             }
         }
         for (const std::size_t first : of[0])
-            for (const std::size_t second : of[1]) pairs_.push_back({first, second, known_or(work_of(candidates_[first], candidates_[second]), INFINITY)});
+            for (const std::size_t second : of[1])
+                if (tiles_of(candidates_[first].part.product) + tiles_of(candidates_[second].part.product) <= most_tiles) pairs_.push_back({first, second, known_or(work_of(candidates_[first], candidates_[second]), INFINITY)});
     }
 
     /// One tile a CTA, one CTA an SM, one launch.
@@ -148,12 +149,14 @@ class Search {
         return config;
     }
 
+    static double tiles_of(const ChainProduct& p) { return std::ceil(double(p.m) / p.tile_m) * std::ceil(double(p.n) / p.tile_n); }
+    static constexpr double most_tiles = 2147483647;  // of a queue: ChunkedOrder counts them in an int
+
     /// All tiles' seconds: the queue takes no less of all CTAs together.
     double work_of(const Candidate& first, const Candidate& second) const {
         const ChainConfig config = config_of(first, second);
         const QueueTimes times = queue_times(hw_, p_, config, first.time, second.time);
-        const auto tiles = [](const ChainProduct& p) { return std::ceil(double(p.m) / p.tile_m) * std::ceil(double(p.n) / p.tile_n); };
-        return tiles(config.products[0]) * times.first_tile + tiles(config.products[1]) * times.second_tile;
+        return tiles_of(config.products[0]) * times.first_tile + tiles_of(config.products[1]) * times.second_tile;
     }
 
     double seconds_of(const Candidate& first, const Candidate& second, double room_rows) const {

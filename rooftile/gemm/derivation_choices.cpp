@@ -15,6 +15,7 @@ namespace {
 // Score in a reader's unit: microseconds, or cycles per product where the time is unknown.
 std::string score_text(const Kept& kept) {
     if (!std::isnan(kept.time.seconds)) return fmt::format("{:.4g} us", kept.time.seconds * 1e6);
+    if (std::isnan(kept.time.step)) return "nothing: the rank decides";
     return fmt::format(
         "{:.4g} cycles a product",
         kept.time.step
@@ -82,7 +83,7 @@ void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps)
                steps.fact("shared.per_sm")},
               c.tile.ctas_per_sm,
               c.tile.ctas_per_sm > 1 ? "one stores while another multiplies, as fast as its own ring feeds it"
-                                     : "the ring takes the SM's shared memory");
+                                     : "more would share the SM's registers and shared memory");
 }
 
 void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {

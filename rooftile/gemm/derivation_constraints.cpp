@@ -76,6 +76,9 @@ void register_constraint(DerivationWriter& w) {
                            w.steps.fact("sm.max_registers_per_thread")};
     if (!moved) has.push_back(w.steps.fact("sm.register_allocation_unit"));
     w.steps.add(moved ? gemm_formula::setmaxnreg_limit : gemm_formula::registers_limit, std::move(has), f.registers_limit, limit);
+    if (!std::isnan(f.sums_limit))
+        w.steps.add(gemm_formula::sums_limit, {w.step("registers_limit", f.registers_limit, "registers")}, f.sums_limit,
+                    fmt::format("{} <= {:.0f}: the instruction is unknown, and so is what it reads", f.accumulators, f.sums_limit));
 }
 
 void capacity_constraint(DerivationWriter& w) {
@@ -106,7 +109,7 @@ void capacity_constraint(DerivationWriter& w) {
          Derivation::given("barriers", f.stage_overhead, "B", "full and empty mbarrier")},
         most, std::move(limit));
     if (f.has_stages_limit())
-        w.steps.add(gemm_formula::stages_limit, {w.step("stages_max", most, "stages")}, f.stages_limit, "no more are taken, however many fit");
+        w.steps.add(gemm_formula::stages_limit, {w.step("stages_max", most, "stages")}, f.stages_limit, "of this kernel");
     w.context.kernel->explain_capacity(w);
 }
 
@@ -187,7 +190,7 @@ void depth(DerivationWriter& w) {
     const double full_rate = std::ceil(load / w.kept.footprint.step.tensor) + 1;
     std::string limit = "not known: T_load needs a rate and the SM count";
     if (!std::isnan(full_rate)) limit = fmt::format("(stages - 1) * {:.0f} >= {:.0f}", compute, load);
-    else if (!std::isnan(hw.peak_flops) && std::isnan(hw.sms) && !std::isnan(hw.dram_bandwidth)) {
+    else if (std::isnan(hw.sms) && !std::isnan(hw.peak_flops / hw.flops_per_cycle * hw.clock_hz * hw.dram_bandwidth * hw.dram_latency)) {
         const double sms = hw.peak_flops / (hw.flops_per_cycle * hw.sustained_hz);
         const double transfer = bytes / (hw.dram_bandwidth / hw.clock_hz / sms);
         limit += fmt::format(

@@ -61,7 +61,7 @@ std::string unless_unknown(double value, fmt::format_string<Args...> text, Args&
 }
 
 inline double min_stages_for_latency(const DerivationWriter& w) {
-    return std::ceil(w.hw().dram_latency / w.kept.footprint.step.tensor) + 1;
+    return std::ceil(w.hw().dram_latency / std::ceil(w.kept.footprint.step.tensor)) + 1;
 }
 
 /// What one SM gets from L2 with every SM pulling, in B/clk.

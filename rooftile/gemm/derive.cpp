@@ -174,15 +174,17 @@ std::optional<double> tensor_peak(const Request& r) {
 }
 
 /// The number to look up next where no time is known: those that the method's steps need, in their order.
-std::string most_wanted(const GemmHardware& hw) {
+std::string most_wanted(const Machine& machine, const GemmHardware& hw) {
+    const bool no_clock = std::isnan(hw.clock_hz);
     const std::tuple<bool, const char*, const char*> wanted[] = {
         {std::isnan(hw.registers_per_sm), "sm.registers", "it bounds the tile"},
         {std::isnan(hw.shared_per_cta), "shared.per_cta", "it bounds the stages"},
+        {no_clock && std::isnan(hw.dram_bandwidth) && machine.find("dram.bandwidth"), "clock.boost", "dram.bandwidth is given in bytes a cycle, and which intensity is enough follows from bytes a second"},
         {std::isnan(hw.peak_flops), "the peak", "with dram.bandwidth it says which intensity is enough"},
         {std::isnan(hw.dram_bandwidth), "dram.bandwidth", "with the peak it says which intensity is enough"},
         {std::isnan(hw.dram_latency), "dram.latency", "it says how many stages are the least"},
-        {std::isnan(hw.sms), "sm.count", "it says what a wave of tiles is, and with the clock what an SM computes a cycle: the least stages follow"},
-        {std::isnan(hw.flops_per_cycle) && std::isnan(hw.clock_hz), "clock.boost", "with the peak and sm.count it says what an SM computes a cycle: the least stages follow"},
+        {std::isnan(hw.sms), "sm.count", std::isnan(hw.flops_per_cycle) ? "it says what a wave of tiles is, and with the clock what an SM computes a cycle: the least stages follow" : "it says what a wave of tiles is"},
+        {std::isnan(hw.flops_per_cycle) && no_clock, "clock.boost", "with the peak and sm.count it says what an SM computes a cycle: the least stages follow"},
         {std::isnan(hw.flops_per_cycle), "the rate of the matrix instruction", "the least stages follow from it"},
         {std::isnan(hw.shared_bandwidth), "shared.bandwidth", "times need it"},
         {std::isnan(hw.l2_port), "l2.port", "times need it"},
@@ -296,7 +298,7 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
             if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>) {
                 result.tensor_peak = tensor_peak(r);
                 if (!result.plans.front().prediction.time_us)
-                    if (std::string note = most_wanted(hw); !note.empty()) result.notes.insert(result.notes.begin(), std::move(note));
+                    if (std::string note = most_wanted(machine, hw); !note.empty()) result.notes.insert(result.notes.begin(), std::move(note));
             }
         },
         out);

@@ -42,8 +42,12 @@ class GenericGemm final : public GemmKernel {
 
     GemmWords words(const GemmCandidate&, const Footprint& f) const override { return plain_words(f); }
     void explain_capacity(DerivationWriter& w) const override {
-        if (std::isnan(w.hw().shared_per_cta)) return;
         const Footprint& f = w.footprint();
+        w.steps.add(gemm_formula::stages_enough,
+                    {w.steps.fact("dram.latency"), Derivation::given("T_load", known_or(f.stage_bytes / l2_rate(w), 0), "cycles", "D / share_l2; 0 where that is unknown"),
+                     w.step("stages_max", f.stages_max(1 << 20), "stages")},
+                    f.stages_enough, "no more are taken, however many fit");
+        if (std::isnan(w.hw().shared_per_cta)) return;
         const double one = std::floor(w.hw().shared_per_cta / f.stage_bytes),
                      two = std::floor(w.hw().shared_per_cta / (2.0 * f.stage_bytes));
         const double by_registers = std::floor(w.hw().registers_per_sm / (double(f.registers) * f.threads));

@@ -26,6 +26,16 @@ struct Larger {
     std::string size;  ///< "256x256x64"
 
     double area() const { return double(tile.tile_m) * tile.tile_n; }
+    /// Registers a thread beside what it can have; above 0 it does not hold so many sums.
+    double short_of(double sums, double limit) const {
+        const bool halved = !std::isnan(kept.footprint.sums_limit);  // sums_limit
+        return std::max(sums + rest() - limit, halved ? sums - std::floor((limit + 1) / 2) : -INFINITY);
+    }
+    /// Sums that a thread holds at most.
+    double most_sums(double limit) const {
+        const bool halved = !std::isnan(kept.footprint.sums_limit);
+        return std::max(0.0, std::min(limit - rest(), halved ? std::floor((limit + 1) / 2) : INFINITY));
+    }
     double rest() const { return kept.footprint.registers - kept.footprint.accumulators; }
     int most_threads() const { return int(known_or(context.hw.threads_per_cta, fewest_threads)); }
 };
@@ -36,15 +46,15 @@ void more_threads(const Larger& l, Derivation& steps) {
     double least = INFINITY;
     std::string tried;
     for (int threads = fewest_threads; threads <= l.most_threads(); threads *= 2) {
-        const double needed = std::ceil(l.area() / threads) + l.rest(), limit = launch_registers(hw, threads, 1);
-        least = std::min(least, needed - limit);
-        tried += fmt::format("{}{} threads {:.0f} of {:.0f}", tried.empty() ? "" : ", ", threads, needed, limit);
+        const double sums = std::ceil(l.area() / threads), limit = launch_registers(hw, threads, 1);
+        least = std::min(least, l.short_of(sums, limit));
+        tried += fmt::format("{}{} threads {:.0f} of {:.0f}", tried.empty() ? "" : ", ", threads, sums, l.most_sums(limit));
     }
     steps.add(gemm_formula::larger_by_threads,
               {given("tile_m", l.tile.tile_m, "", "next_larger_tile"), given("tile_n", l.tile.tile_n, "", "next_larger_tile"),
                given("rest", l.rest(), "registers", "an earlier step"), steps.fact("sm.registers"), steps.fact("sm.max_registers_per_thread"),
                steps.fact("sm.max_threads_per_cta")},
-              least, fmt::format("registers a thread: {}; {}", tried, least > 0 ? "no number of threads holds the sums" : "so many threads hold them"));
+              least, fmt::format("sums a thread: {}; {}", tried, least > 0 ? "no number of threads holds them" : "so many threads hold them, and the tile is behind by other reasons"));
 }
 
 /// Sums beyond what registers hold, in shared memory: read and written in every k-step.
@@ -52,7 +62,7 @@ void in_shared_memory(const Larger& l, Derivation& steps) {
     const GemmHardware& hw = l.context.hw;
     double held = 0;
     for (int threads = fewest_threads; threads <= l.most_threads(); threads *= 2)
-        held = std::max(held, threads * (launch_registers(hw, threads, 1) - l.rest()));
+        held = std::max(held, threads * l.most_sums(launch_registers(hw, threads, 1)));
     const double bytes = sum_bytes * std::max(0.0, l.area() - held), moved = 2 * bytes;
     const Footprint& f = l.kept.footprint;
     const double operands = double(f.stage_bytes) * (l.tile.tile_m + l.tile.tile_n) / (l.kept.candidate.tile.tile_m + l.kept.candidate.tile.tile_n);
@@ -70,7 +80,7 @@ void in_shared_memory(const Larger& l, Derivation& steps) {
     }
     steps.add(gemm_formula::larger_in_shared,
               {given("tile_m", l.tile.tile_m, "", "next_larger_tile"), given("tile_n", l.tile.tile_n, "", "next_larger_tile"),
-               given("held", held, "sums", "the most of threads * (registers_limit - rest)"), steps.fact("shared.per_cta"), steps.fact("shared.bandwidth")},
+               given("held", held, "sums", "the most of threads * sums a thread"), steps.fact("shared.per_cta"), steps.fact("shared.bandwidth")},
               bytes, std::move(limit_text));
 }
 
@@ -81,7 +91,7 @@ void write_larger_tile(const GemmContext& context, const Kept& kept, Derivation&
     (tile.tile_m <= tile.tile_n ? tile.tile_m : tile.tile_n) *= 2;
     const Larger l{context, kept, tile, fmt::format("{}x{}x{}", tile.tile_m, tile.tile_n, tile.tile_k)};
     GemmRequest request = context.request;
-    request.tile_m = tile.tile_m, request.tile_n = tile.tile_n, request.tile_k.reset();
+    request.tile_m = tile.tile_m, request.tile_n = tile.tile_n, request.tile_k = tile.tile_k;
     // Whatever else was asked for with the smaller one.
     request.stages.reset(), request.consumer_warpgroups.reset(), request.top = 1;
     std::string why;
@@ -90,11 +100,11 @@ void write_larger_tile(const GemmContext& context, const Kept& kept, Derivation&
         const auto result = derive(context.machine, context.problem, request);
         if (const auto* none = std::get_if<Infeasible>(&result)) {
             by_registers = none->reason == Reason::registers;
-            why = none->message;
+            why = by_registers ? std::string("registers forbid it: no thread has room for its share of the sums") : none->message;
         } else {
             const std::optional<double> time = std::get<Plans>(result).plans.front().prediction.time_us;
             why = time ? fmt::format("{} x {} can be had: {:.4g} us at best", tile.tile_m, tile.tile_n, *time)
-                       : fmt::format("{} x {} can be had, and ranks behind", tile.tile_m, tile.tile_n);
+                       : fmt::format("{} x {} can be had; the rank decides", tile.tile_m, tile.tile_n);
         }
     } catch (const RequestError& error) { why = error.what(); }
     const double b_a = bytes_of(context.problem.a_type), b_b = bytes_of(context.problem.b_type);

@@ -26,7 +26,7 @@ void enumerate_both(const auto& family, const GemmHardware& hw, const GemmProble
 double launch_registers(const GemmHardware& hw, int threads, int ctas) {
     const double a_warp =
         whole(hw.registers_per_sm / (double(threads) / warp_threads * ctas) / hw.register_unit) * hw.register_unit;
-    return min_known(a_warp / warp_threads, hw.registers_per_thread);
+    return min_known(whole(a_warp / warp_threads), hw.registers_per_thread);
 }
 
 Constraint plain_constraints(const GemmHardware& hw, const GemmCandidate& c, const Footprint& f) {
@@ -122,19 +122,21 @@ Constraint GenericGemmFamily::examine(const GemmHardware& hw, const GemmProblem&
     f.set_work(hw, t, problem);
     f.threads = warpgroup_threads * c.warpgroups;
     if (t.tile_m * t.tile_n % f.threads != 0)
-        return Constraint::at(Reason::threads, f.threads, t.tile_m * t.tile_n, "{needed} threads do not share {available} sums evenly; take fewer warpgroups");
+        return Constraint::at(Reason::threads, f.threads, t.tile_m * t.tile_n, "{needed} threads do not share {available} sums evenly; take a larger tile or fewer warpgroups");
     f.accumulators = t.tile_m * t.tile_n / f.threads;
     f.registers = f.accumulators + MmaOnlyFamily::working_registers;
     f.registers_limit = launch_registers(hw, f.threads, c.tile.ctas_per_sm);
     f.stage_bytes = (t.tile_m * bytes_of(problem.a_type) + t.tile_n * bytes_of(problem.b_type)) * t.tile_k;
     f.shared_limit = shared_limit(hw, c.tile.ctas_per_sm);
-    // Nobody knows what stages above the least would hide here.
-    f.stages_limit = std::max(min_stages, f.stages_against_latency(hw.dram_latency, t.ctas_per_sm));
+    // Nobody knows what stages above the least would hide here: they cover the latency, and the transfer where a rate of L2 is known [M5].
+    const double transfer = known_or(f.stage_bytes / min_known(hw.l2_port, hw.l2_share), 0);
+    f.stages_enough = std::max(min_stages, f.stages_against_latency(hw.dram_latency + transfer, t.ctas_per_sm));
+    f.sums_limit = std::floor((f.registers_limit + 1) / 2);
     if (const Constraint constraint = plain_constraints(hw, c, f)) return constraint;
     // What its instructions are is unknown: half of the registers are kept for what they read, arriving and in use.
-    if (2 * f.accumulators > f.registers_limit + 1)
-        return Constraint::at(Reason::registers, 2 * f.accumulators, f.registers_limit,
-                              "sums and as many registers for what is multiplied are {needed} a thread > {available}; take a smaller tile or fewer CTAs");
+    if (f.accumulators > f.sums_limit)
+        return Constraint::at(Reason::registers, f.accumulators, f.sums_limit,
+                              "{needed} sums a thread > {available}, half of its registers: the others are kept for what is multiplied; take a smaller tile or fewer CTAs");
     return Constraint::none();
 }
 

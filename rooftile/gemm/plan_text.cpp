@@ -107,9 +107,11 @@ std::string method_table(const Plans& plans, const Terminal& terminal) {
         const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
         const double critical = step_value(plan, "intensity_critical"), own = p.arithmetic_intensity.value_or(unknown_number);
         const auto whole = [&](double value) { return std::isnan(value) ? unknown_sign() : fmt::format("{:.0f}", value); };
-        std::string verdict = "I_crit unknown";
-        if (!std::isnan(critical))
-            verdict = own >= critical ? fmt::format("compute-bound: I_crit {:.4g}", critical) : fmt::format("{} of I_crit {:.4g}: reuse in L2 decides", percent_text(own / critical), critical);
+        const double problem = plans.problem.flops().value / plans.problem.compulsory_bytes().value;
+        std::string verdict = fmt::format("{} of I_crit {:.4g}: reuse in L2 decides", percent_text(own / critical), critical);
+        if (std::isnan(critical)) verdict = "I_crit unknown";
+        else if (problem < critical) verdict = fmt::format("DRAM-bound: the product has {} FLOP/B, I_crit {:.4g}", number_text(problem, 3), critical);
+        else if (own >= critical) verdict = fmt::format("compute-bound: I_crit {:.4g}", critical);
         table.row({{std::to_string(plan.rank), tone},
                    {tile_text(c) + (c.swap_ab ? " swapped" : ""), tone},
                    {number_text(own, 4)},

@@ -205,7 +205,9 @@ void GemmSearch::consider(const GemmCandidate& candidate, const Footprint& f, bo
     const int fits = f.stages_max(std::max(max_stages, inner_.stages_high));
     const int high = std::min(inner_.stages_high, fits);
     const std::int64_t too_many = std::max(0, inner_.stages_high - std::max(high, inner_.stages_low - 1));
-    if (too_many > 0)
+    if (too_many > 0 && fits >= f.stages_limit)
+        reject(Constraint::at(Reason::instruction, std::max(inner_.stages_low, fits + 1), f.stages_limit, "{needed} stages or more; this kernel uses {available}"), too_many);
+    else if (too_many > 0)
         reject(Constraint::at(Reason::shared, f.shared_bytes(std::max(inner_.stages_low, fits + 1)),
                               f.shared_limit, "{needed} B of shared memory > {available} B"),
                too_many);
@@ -231,7 +233,8 @@ void GemmSearch::consider(const GemmCandidate& candidate, const Footprint& f, bo
     if (high < low) return;
     if (counted) count_dominated(std::int64_t{high - low + 1} * inner_.order_count);
     // All stages that fit: what is above the least is slack for refresh and congestion [M14].
-    time(candidate, f, high, counted);
+    const bool fixed = inner_.stages_low == inner_.stages_high;
+    time(candidate, f, fixed ? high : std::min(high, std::max(low, f.stages_enough)), counted);
 }
 
 // Seconds that the tile's candidates may take. Sets the clock of floors to the highest that power allows to them,

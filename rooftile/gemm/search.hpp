@@ -89,12 +89,14 @@ struct Footprint {
     int accumulators = 0;        ///< 32-bit registers a thread
     int registers = 0;           ///< a multiplying thread needs, accumulators included
     double registers_limit = 0;  ///< it can have; NaN unknown
+    double sums_limit = unknown_number;  ///< that accumulators may take of them, where a rule says so
     int producer_registers = 0, consumer_registers = 0;  ///< setmaxnreg; 0 unused
     int stage_bytes = 0;
     int stage_overhead = 0;     ///< barriers that come with each stage
     int reserved_bytes = 0;     ///< epilogue and alignment, whatever the stages
     double shared_limit = 0;    ///< B one CTA may use; NaN unknown
     double stages_limit = no_stages_limit;  ///< of the instruction set: 2 where nothing is asynchronous
+    int stages_enough = 1 << 20;  ///< where the request leaves them, no more are taken, though they fit
     int stages_min = 2;         ///< that the ring needs for its other uses
     bool overlapped_epilogue = false;
     int epilogue_tile_n = 0;  ///< columns of C a TMA store takes; 0: none does

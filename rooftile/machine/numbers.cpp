@@ -1,8 +1,7 @@
 #include "rooftile/machine/numbers.hpp"
 
-#include <array>
-#include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +17,12 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view peak_begins = "peak.generic.", rate_begins = "rate.generic.";
+constexpr std::string_view peak_begins = "peak.generic.";
 constexpr std::string_view short_names[] = {"smem", "regs", "bw", "peak", "latency"};
 
 /// The keys that a short name sets; of `peak` those of every type, as its user has one in mind. Empty: no short name.
 std::vector<std::string> keys_of(std::string_view name) {
-    if (name == "smem") return {"shared.per_sm", "shared.per_cta"};
+    if (name == "smem") return {"shared.per_sm"};
     if (name == "regs") return {"sm.registers"};
     if (name == "bw") return {"dram.bandwidth"};
     if (name == "latency") return {"dram.latency"};
@@ -45,28 +44,43 @@ std::vector<std::string> keys_of(std::string_view name) {
                        near.empty() ? "" : fmt::format("did you mean {}? ", near)));
 }
 
-/// A peak, an SM's rate, the SMs and their clock are one number too many.
-void check_agreement(const Machine& machine) {
+constexpr double rounding = 1.02;  // of what datasheets print
+
+/// What is stated twice and not the same, or more than there is: one number too many.
+std::optional<std::string> contradiction(const Machine& machine) {
+    const auto text = [&](std::string_view key) { return machine.find(key)->text; };
+    constexpr std::pair<std::string_view, std::string_view> within[] = {
+        {"shared.per_cta", "shared.per_sm"}, {"dram.sustained_read", "dram.bandwidth"}, {"dram.sustained_write", "dram.bandwidth"}, {"dram.sustained_copy", "dram.bandwidth"}};
+    for (const auto& [part, all] : within) {
+        const Fact *of = machine.find(part), *whole = machine.find(all);
+        if (of && whole && of->dimension == whole->dimension && of->per == whole->per && of->value > rounding * whole->value)
+            return fmt::format("{} = {} is more than {} = {}: leave one of them out", part, of->text, all, whole->text);
+    }
     const auto sms = machine.count("sm.count");
     const auto clock = machine.number<Clock>("clock.boost");
-    if (!sms || !clock) return;
+    if (!sms || !clock) return std::nullopt;
     for (const auto& [key, fact] : machine.facts) {
         if (!key.starts_with(peak_begins)) continue;
-        const std::string rate = std::string(rate_begins) + key.substr(peak_begins.size());
-        const auto of_sm = machine.number<FlopsPerCycle>(rate, Per::sm);
-        if (!of_sm) continue;
-        constexpr double rounding = 0.02;  // of what datasheets print
-        const double product = of_sm->value * *sms * clock->value;
-        if (std::fabs(product / fact.value - 1) > rounding)
-            refuse(fmt::format("peak = {}, but {} ({}) x sm.count ({:g}) x clock.boost ({}) is {:.3g} TFLOP/s: leave one of them out", fact.text, rate,
-                               machine.find(rate)->text, *sms, machine.find("clock.boost")->text, product * 1e-12));
+        const std::string_view types = std::string_view(key).substr(peak_begins.size());
+        for (const char* family : {"generic", "wgmma", "mma_sync"}) {
+            const std::string rate = fmt::format("rate.{}.{}", family, types);
+            const auto of_sm = machine.number<FlopsPerCycle>(rate, Per::sm);
+            if (!of_sm) continue;
+            // An instruction may be slower than the fastest.
+            const double product = of_sm->value * *sms * clock->value, share = product / fact.value;
+            if (share > rounding || (std::string_view(family) == "generic" && share * rounding < 1))
+                return fmt::format("peak = {}, but {} ({}) x sm.count ({:g}) x clock.boost ({}) is {:.3g} TFLOP/s: leave one of them out", fact.text, rate, text(rate), *sms,
+                                   text("clock.boost"), product * 1e-12);
+        }
     }
+    return std::nullopt;
 }
 
 }  // namespace
 
 void take_what_follows(Machine& machine) {
     if (!machine.arch.empty()) return;
+    if (const auto why = contradiction(machine)) throw RequestError(fmt::format("{}: {}", machine.id, *why));
     if (const Fact* shared = machine.find("shared.per_sm"); shared && !machine.find("shared.per_cta")) {
         Fact whole = *shared;
         whole.source = "assumed: one CTA may take all of an SM's (" + shared->source + ")";
@@ -100,7 +114,7 @@ Machine machine_of_numbers(std::string_view text) {
         }
         for (const std::string& key : keys) {
             const auto [other, first] = given.emplace(key, name);
-            if (!first) refuse(fmt::format("{} is given twice{}: leave one out", key, other->second == name ? "" : fmt::format(", as {} and as {}", other->second, name)));
+            if (!first) refuse(other->second == name ? fmt::format("{} is given twice: leave one out", name) : fmt::format("{} is given twice, as {} and as {}: leave one out", key, other->second, name));
             try {
                 set_fact(machine, key, value, "--numbers");
             } catch (const RequestError& error) {
@@ -110,7 +124,7 @@ Machine machine_of_numbers(std::string_view text) {
             }
         }
     }
-    check_agreement(machine);
+    if (const auto why = contradiction(machine)) refuse(*why);
     take_what_follows(machine);
     return machine;
 }

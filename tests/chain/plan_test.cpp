@@ -249,7 +249,7 @@ TEST(ChainPlan, OfTheLargestProblemsInSeconds) {
     };
     EXPECT_TRUE(part_is_said("--m 1048576 --d 1024 --ff 4096 --residual", "a40"));
     for (const char* machine : {"h100-sxm", "a40"})
-        for (const char* line : {"--m 1073741824 --d 512 --ff 2048", "--m 1073741824 --d 64 --ff 256", "--m 8192 --d 64 --ff 268435456", "--m 8192 --d 268435456 --ff 64",
+        for (const char* line : {"--m 1073741824 --d 512 --ff 2048", "--m 1073741824 --d 64 --ff 16384", "--m 1073741824 --d 64 --ff 256", "--m 8192 --d 64 --ff 268435456", "--m 8192 --d 268435456 --ff 64",
                                  "--m 1048576 --d 16384 --ff 16384 --act swiglu"})
             EXPECT_TRUE(part_is_said(line, machine)) << line << ' ' << machine;
     EXPECT_FALSE(part_is_said("--m 65536 --d 512 --ff 2048", "h100-sxm"));
