@@ -41,13 +41,14 @@ inline std::string rounded(const Record& record) {
 
 /// The fastest plan, and all that it says of itself.
 inline std::string plan_text(const Operation& op, const Machine& machine, const Plan& plan) {
-    std::string text = "  config " + rounded(op.config_record(plan)) + "\n  resources " + rounded(op.resources_record(plan)) + "\n  prediction "
-                       + rounded(op.prediction_record(plan)) + "\n  roofs";
+    std::string text = "  config " + rounded(op.config_record(plan)) + "\n  resources " + rounded(op.resources_record(plan))
+                       + "\n  prediction " + rounded(op.prediction_record(plan)) + "\n  roofs";
     const Demand demand = op.demand(machine, plan);
     for (const UnitTime& unit : roof_time(demand, machine, {.sm_share = 0.75, .sustained = true}).units)
         text += " " + unit.key + " " + rounded(unit.seconds);
     for (const PlannedLaunch& launch : plan.launches)
-        text += fmt::format("\n  launch {}, workspace {} B, {}{}", launch.kernel, launch.workspace_bytes, int(launch.before), int(launch.after));
+        text += fmt::format("\n  launch {}, workspace {} B, {}{}", launch.kernel, launch.workspace_bytes, int(launch.before),
+                            int(launch.after));
     text += "\n  tensors";
     for (const TensorTraffic& t : demand.tensors)
         text += fmt::format(" {} {} {}", t.tensor, rounded(t.footprint_bytes), rounded(t.dram_bytes.value_or(NAN)));
@@ -62,8 +63,9 @@ inline std::string plan_text(const Operation& op, const Machine& machine, const 
     const Explanation why = explain(machine, plan, {.steps = true, .energy = op.models_energy()});
     for (const RoofStep& step : why.attainability) text += fmt::format("  {} {} ns, {} ns\n", step.name, step.time_ns, step.cost_ns);
     if (why.energy)
-        text += fmt::format("  energy {} + {} + {} + {} J\n", rounded(why.energy->matrix.value_or(NAN)), rounded(why.energy->fill.value_or(NAN)),
-                            rounded(why.energy->dram.value_or(NAN)), rounded(why.energy->idle.value_or(NAN)));
+        text += fmt::format("  energy {} + {} + {} + {} J\n", rounded(why.energy->matrix.value_or(NAN)),
+                            rounded(why.energy->fill.value_or(NAN)), rounded(why.energy->dram.value_or(NAN)),
+                            rounded(why.energy->idle.value_or(NAN)));
     for (const Step& step : plan.derivation) {
         text += "  " + step.quantity + " " + rounded(step.value.value_or(NAN)) + " " + step.unit + " of";
         for (const Input& input : step.inputs) text += " " + rounded(input.value.value_or(NAN));
@@ -90,13 +92,15 @@ inline std::string plans_text(const Operation& op, const BestOfModel::Drawn& dra
     } catch (const RequestError& error) { return text + "\n  " + error.what() + "\n"; }
     Record rejected{{"count", set.rejected.count()}};
     for (int reason = 0; reason < reason_count; ++reason)
-        if (const auto count = set.rejected.reasons[std::size_t(reason)]) rejected.emplace_back(std::string(name_of(Reason(reason))), count);
+        if (const auto count = set.rejected.reasons[std::size_t(reason)])
+            rejected.emplace_back(std::string(name_of(Reason(reason))), count);
     for (const LeftOutByRule& rule : set.rejected.by_rule) rejected.emplace_back(std::string(rule.rule->name), rule.count);
     text += "\n  rejected " + rounded(rejected) + "\n";
     if (set.refusal) return text + "  " + set.refusal->message + "\n";
     const std::string totals = "  problem " + rounded(set.totals) + "\n";
     for (const Plan& plan : set.plans)
-        text += fmt::format("  {} {} us {:08x}\n", op.label(plan), rounded(plan.time_us.value_or(NAN)), checksum(totals + plan_text(op, *drawn.machine, plan)));
+        text += fmt::format("  {} {} us {:08x}\n", op.label(plan), rounded(plan.time_us.value_or(NAN)),
+                            checksum(totals + plan_text(op, *drawn.machine, plan)));
     return whole ? text + totals + plan_text(op, *drawn.machine, set.plans.front()) : text;
 }
 
