@@ -39,6 +39,18 @@ inline std::string rounded(const Record& record) {
     return text;
 }
 
+/// " 4 5 49152" of "4 stages fit, 5 x 49152 B do not": words may change.
+inline std::string numbers_in(const std::string& text) {
+    std::string numbers;
+    bool in_one = false;
+    for (const char c : text) {
+        const bool part = (c >= '0' && c <= '9') || (in_one && c == '.');
+        if (part) numbers += (in_one ? "" : " ") + std::string(1, c);
+        in_one = part;
+    }
+    return numbers.empty() ? numbers : ";" + numbers;
+}
+
 /// The fastest plan, and all that it says of itself.
 inline std::string plan_text(const Operation& op, const Machine& machine, const Plan& plan) {
     std::string text = "  config " + rounded(op.config_record(plan)) + "\n  resources " + rounded(op.resources_record(plan))
@@ -69,7 +81,7 @@ inline std::string plan_text(const Operation& op, const Machine& machine, const 
     for (const Step& step : plan.derivation) {
         text += "  " + step.quantity + " " + rounded(step.value.value_or(NAN)) + " " + step.unit + " of";
         for (const Input& input : step.inputs) text += " " + rounded(input.value.value_or(NAN));
-        text += "\n";
+        text += numbers_in(step.limit) + "\n";
     }
     return text;
 }
