@@ -119,7 +119,7 @@ class Inputs {
         const int cluster = g.tile.cluster_m * g.tile.cluster_n * g.tile.split_k;
         if (cluster == 1) return inputs;
         const std::string key = "cluster.sms_" + std::to_string(cluster);
-        inputs.push_back(facts_.fact(machine_.find(key) ? key : std::string("sm.per_gpc")));
+        inputs.push_back(facts_.fact(machine_.facts.contains(key) ? key : std::string("sm.per_gpc")));
         return inputs;
     }
     std::vector<Input> latency_facts() const {

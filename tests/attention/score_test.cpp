@@ -30,7 +30,8 @@ constexpr Form forms[] = {{"s * 2", [](double s, double, double, double) { retur
 TEST(AttentionScore, IsTheSameHoweverItIsWritten) {
     Random random(471030);
     for (const Form& form : forms)
-        for (const char* way : {"s = {}", "s={}", "  s  =  {}", "y = {}", "t = {}; y = t + 0", "t = 0 * s; y = {} + t", "t = {}; s = t + 0", "Z = {}"}) {
+        for (const char* way :
+             {"s = {}", "s={}", "  s  =  {}", "y = {}", "t = {}; y = t + 0", "t = 0 * s; y = {} + t", "t = {}; s = t + 0", "Z = {}"}) {
             const std::string_view body = form.text;
             const auto names = [&](char letter) { return body.find(letter) != body.npos; };
             const bool has_i = body.find("i)") != body.npos || body.find(" i") != body.npos || body.find("(i") != body.npos;
@@ -62,7 +63,8 @@ TEST(AttentionScore, IsTheSameHoweverItIsWritten) {
             const BoundedTensor result = evaluate(score->graph, inputs).at(0);
             for (std::size_t h = 0, k = 0; h < std::size_t(heads); ++h)
                 for (int i = 0; i < 2; ++i)
-                    for (int j = 0; j < 3; ++j, ++k) EXPECT_DOUBLE_EQ(result[k].value, form.value(s[k], i, j, has_a ? a[by_head ? h : 0] : 0)) << k;
+                    for (int j = 0; j < 3; ++j, ++k)
+                        EXPECT_DOUBLE_EQ(result[k].value, form.value(s[k], i, j, has_a ? a[by_head ? h : 0] : 0)) << k;
         }
 }
 

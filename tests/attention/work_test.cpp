@@ -38,12 +38,13 @@ Drawn drawn(Random& random) {
     d.config.schedule = random.coin() ? Schedule::pingpong : Schedule::cooperative;
     d.config.section_heads = random.whole(1, p.heads_of_all());
     static const AttentionHardware machines[] = {[] {
-        std::vector<std::string> unknown;
-        return attention_hardware(machine_by_id("h200-sxm"), Type::bf16, unknown);
-    }(), [] {
-        std::vector<std::string> unknown;
-        return attention_hardware(machine_by_id("h100-sxm"), Type::bf16, unknown);
-    }()};
+                                                     std::vector<std::string> unknown;
+                                                     return attention_hardware(machine_by_id("h200-sxm"), Type::bf16, unknown);
+                                                 }(),
+                                                 [] {
+                                                     std::vector<std::string> unknown;
+                                                     return attention_hardware(machine_by_id("h100-sxm"), Type::bf16, unknown);
+                                                 }()};
     d.hw = machines[random.pick(2)];
     // Few SMs, so that tiles wait for one another; an L2 that holds a few heads, or all.
     if (random.coin()) d.hw.sms = double(random.whole(1, 12));
@@ -109,10 +110,12 @@ TEST(AttentionWork, IsWhatCountingGives) {
         const Counted counted(d);
         const double heads = double(p.packed() ? p.heads : p.batch * p.heads), kv_heads = heads * double(p.kv_heads) / double(p.heads);
         double blocks = 0, masked = 0, longest = 0;
-        for (const Tile& tile : counted.tiles) blocks += tile.blocks, masked += tile.masked, longest = std::max(longest, double(tile.blocks));
+        for (const Tile& tile : counted.tiles)
+            blocks += tile.blocks, masked += tile.masked, longest = std::max(longest, double(tile.blocks));
         const double tiles = double(counted.tiles.size());
         const AttentionWork w = attention_work(d.hw, p, c);
-        SCOPED_TRACE(::testing::Message() << mask_text(p) << " " << p.queries << "x" << p.keys << " lengths " << lengths_text(p) << " tiles " << c.tile_q << "x" << c.tile_kv);
+        SCOPED_TRACE(::testing::Message() << mask_text(p) << " " << p.queries << "x" << p.keys << " lengths " << lengths_text(p)
+                                          << " tiles " << c.tile_q << "x" << c.tile_kv);
         EXPECT_EQ(w.tiles, heads * tiles);
         EXPECT_NEAR(w.blocks, heads * blocks, 1e-9 * w.blocks);
         EXPECT_NEAR(w.masked_blocks, heads * masked, 1e-9 * w.blocks);
@@ -124,14 +127,16 @@ TEST(AttentionWork, IsWhatCountingGives) {
         EXPECT_NEAR(w.exponentials, scores, 1e-9 * scores);
         // 4.5 instructions a score, with a mask 2 more, of a window 4; and one of each element of O.
         const double hides = p.mask == AttentionMask::window ? 4 : 2;
-        EXPECT_NEAR(w.instructions, heads * c.tile_q * (blocks * (4.5 * c.tile_kv + dim_v) + masked * hides * c.tile_kv), 1e-9 * w.instructions);
+        EXPECT_NEAR(w.instructions, heads * c.tile_q * (blocks * (4.5 * c.tile_kv + dim_v) + masked * hides * c.tile_kv),
+                    1e-9 * w.instructions);
         const double boxes = up(dim, 64) * 2, boxes_v = up(dim_v, 64) * 2;
         EXPECT_NEAR(w.filled_bytes, heads * (tiles * c.tile_q * boxes + blocks * c.tile_kv * (boxes + boxes_v)), 1e-9 * w.filled_bytes);
         // Of each block every warpgroup reads its 64 rows of Q, and all of K and V.
         const double warpgroups = c.tile_q / 64;
-        EXPECT_NEAR(w.shared_read_bytes, heads * blocks * warpgroups * 2 * (64 * dim + c.tile_kv * (dim + dim_v)), 1e-9 * w.shared_read_bytes);
-        const double rows = double(p.query_rows()), q = heads * double(counted.seeing) * double(p.dim) * 2, o = heads * rows * double(p.dim_v) * 2,
-                     keys = kv_heads * double(counted.seen) * double(p.dim + p.dim_v) * 2;
+        EXPECT_NEAR(w.shared_read_bytes, heads * blocks * warpgroups * 2 * (64 * dim + c.tile_kv * (dim + dim_v)),
+                    1e-9 * w.shared_read_bytes);
+        const double rows = double(p.query_rows()), q = heads * double(counted.seeing) * double(p.dim) * 2,
+                     o = heads * rows * double(p.dim_v) * 2, keys = kv_heads * double(counted.seen) * double(p.dim + p.dim_v) * 2;
         EXPECT_NEAR(w.l2_bytes, q + o + heads * blocks * c.tile_kv * double(p.dim + p.dim_v) * 2, 1e-9 * w.l2_bytes);
         const double once = q + o + keys + (p.log_sum_exp ? heads * rows * 4 : 0) + (p.packed() ? double(p.batch + 1) * 4 : 0);
         EXPECT_EQ(w.dram_lower_bound_bytes, once);
@@ -161,7 +166,8 @@ TEST(AttentionWork, AsManyStagesAsHaveRoom) {
         EXPECT_EQ(stages_max(d.hw, d.problem, d.config), d.config.stages - 1);
         // By hand: Q, K and V in rows of whole boxes, two barriers of Q's stage and of each of K and V, and which tile Q is of.
         const double dim = up(up(double(d.problem.dim), 16), 64) * 2, dim_v = up(up(double(d.problem.dim_v), 32), 64) * 2;
-        EXPECT_EQ(bytes, d.config.tile_q * dim + d.config.stages * (d.config.tile_kv * (dim + dim_v) + 4 * 8) + 2 * 8 + (d.problem.packed() ? 2 * 32 : 8));
+        EXPECT_EQ(bytes, d.config.tile_q * dim + d.config.stages * (d.config.tile_kv * (dim + dim_v) + 4 * 8) + 2 * 8
+                             + (d.problem.packed() ? 2 * 32 : 8));
     }
 }
 
@@ -178,7 +184,8 @@ TEST(AttentionTime, SmsEndWhereTilesAreHandedOutOneByOne) {
         // What waits for loads is in both kinds of block alike; of one without a mask it is what the block lacks.
         const AttentionHardware hw = at_clock(d.hw, t.clock_hz);
         const BlockCycles plain = block_cycles(hw, p, d.config), hidden = block_cycles(hw, p, d.config, true);
-        const double wait = std::max(0.0, hw.load_latency + std::max(plain.port, plain.l2) - (d.config.stages - 1) * plain.all) / d.config.stages;
+        const double wait =
+            std::max(0.0, hw.load_latency + std::max(plain.port, plain.l2) - (d.config.stages - 1) * plain.all) / d.config.stages;
         const double block = plain.all + wait, masked = hidden.all + wait;
         EXPECT_NEAR(t.masked_block, masked, 1e-4 * masked);
         EXPECT_NEAR(t.block.all, plain.all, 1e-4 * plain.all);
@@ -194,7 +201,8 @@ TEST(AttentionTime, SmsEndWhereTilesAreHandedOutOneByOne) {
                     all += one, longest = std::max(longest, one);
                 }
         const double last = std::ranges::max(ends);
-        SCOPED_TRACE(::testing::Message() << mask_text(p) << " " << p.queries << "x" << p.keys << " lengths " << lengths_text(p) << " on " << d.hw.sms << " SMs");
+        SCOPED_TRACE(::testing::Message() << mask_text(p) << " " << p.queries << "x" << p.keys << " lengths " << lengths_text(p) << " on "
+                                          << d.hw.sms << " SMs");
         const bool alike = p.mask == AttentionMask::none && !p.packed();
         if (alike || double(counted.tiles.size()) * double(heads) <= 16 * d.hw.sms) {
             ++compared;
@@ -233,10 +241,14 @@ TEST(AttentionTime, IsTheLongestOfItsPartsAtTheClockThatPowerLeaves) {
             else EXPECT_LE(watts, (d.hw.sustained_watts - d.hw.static_watts) * 1.001);
         }
         const AttentionHardware hw = at_clock(d.hw, t.clock_hz);
-        const double chip = t.cycles / t.clock_hz, dram = w.dram_bytes / hw.dram_bandwidth, l2 = w.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz);
+        const double chip = t.cycles / t.clock_hz, dram = w.dram_bytes / hw.dram_bandwidth,
+                     l2 = w.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz);
         const double fill = 2 * hw.load_latency / t.clock_hz, launch = std::isnan(hw.launch_seconds) ? 0 : hw.launch_seconds;
         EXPECT_NEAR(t.seconds, std::max({chip, dram, l2}) + fill + launch, 1e-4 * t.seconds);
-        const Bound longest = launch > std::max({chip, dram, l2}) ? Bound::launch : l2 > std::max(chip, dram) ? Bound::l2 : dram > chip ? Bound::dram : t.block.bound;
+        const Bound longest = launch > std::max({chip, dram, l2}) ? Bound::launch
+                              : l2 > std::max(chip, dram)         ? Bound::l2
+                              : dram > chip                       ? Bound::dram
+                                                                  : t.block.bound;
         EXPECT_EQ(t.bound, longest);
         bounds.insert(t.bound);
     }
@@ -258,7 +270,8 @@ TEST(AttentionTime, ABlocksUnitsAreTheirCountsOverTheirRates) {
         const AttentionHardware& hw = d.hw;
         const bool masked = random.coin();
         const BlockCycles b = block_cycles(hw, p, d.config, masked);
-        const double q = d.config.tile_q, kv = d.config.tile_kv, dim = up(double(p.dim), 16), dim_v = up(double(p.dim_v), 32), groups = q / 64;
+        const double q = d.config.tile_q, kv = d.config.tile_kv, dim = up(double(p.dim), 16), dim_v = up(double(p.dim_v), 32),
+                     groups = q / 64;
         const double hides = masked ? p.mask == AttentionMask::window ? 4 : 2 : 0, outputs = q * dim_v, checked = masked ? outputs : 0;
         const double products = 2 * q * kv * dim / hw.flops_per_cycle, values = 2 * q * kv * dim_v / hw.flops_per_cycle;
         EXPECT_NEAR(b.tensor, products + values, 1e-9 * b.tensor);
@@ -266,11 +279,13 @@ TEST(AttentionTime, ABlocksUnitsAreTheirCountsOverTheirRates) {
         EXPECT_NEAR(b.arithmetic, (2 * q * kv + outputs) / hw.arithmetic_per_cycle, 1e-9 * b.arithmetic);
         EXPECT_NEAR(b.comparison, ((1.5 + hides) * q * kv + checked) / hw.comparisons_per_cycle, 1e-9 * b.comparison);
         EXPECT_NEAR(b.issue, ((4.5 + hides) * q * kv + outputs + checked) / hw.issue_lanes, 1e-9 * b.issue);
-        const double filled = kv * 2 * (up(dim, 64) + up(dim_v, 64)), read_q = 2 * (q + groups * kv) * dim, read_v = 2 * groups * kv * dim_v;
+        const double filled = kv * 2 * (up(dim, 64) + up(dim_v, 64)), read_q = 2 * (q + groups * kv) * dim,
+                     read_v = 2 * groups * kv * dim_v;
         EXPECT_NEAR(b.shared, (filled + read_q + read_v) / hw.shared_bandwidth, 1e-9 * b.shared);
         EXPECT_NEAR(b.port, filled / hw.l2_port, 1e-9 * b.port);
         EXPECT_NEAR(b.l2, filled / hw.l2_share, 1e-9 * b.l2);
-        EXPECT_NEAR(b.products, std::max(products, read_q / hw.shared_bandwidth) + std::max(values, read_v / hw.shared_bandwidth), 1e-9 * b.products);
+        EXPECT_NEAR(b.products, std::max(products, read_q / hw.shared_bandwidth) + std::max(values, read_v / hw.shared_bandwidth),
+                    1e-9 * b.products);
         // A warpgroup's share of the softmax stretches by as much as others share its partitions, said for two.
         const double softmax = (1 + (hw.softmax_stretch - 1) * groups / 2) * (b.exponential + b.comparison) / groups + hw.softmax_latency;
         EXPECT_NEAR(b.softmax, softmax, 1e-9 * softmax);

@@ -39,15 +39,28 @@ inline std::string rounded(const Record& record) {
     return text;
 }
 
+/// " 4 5 49152" of "4 stages fit, 5 x 49152 B do not": words may change.
+inline std::string numbers_in(const std::string& text) {
+    std::string numbers;
+    bool in_one = false;
+    for (const char c : text) {
+        const bool part = (c >= '0' && c <= '9') || (in_one && c == '.');
+        if (part) numbers += (in_one ? "" : " ") + std::string(1, c);
+        in_one = part;
+    }
+    return numbers.empty() ? numbers : ";" + numbers;
+}
+
 /// The fastest plan, and all that it says of itself.
 inline std::string plan_text(const Operation& op, const Machine& machine, const Plan& plan) {
-    std::string text = "  config " + rounded(op.config_record(plan)) + "\n  resources " + rounded(op.resources_record(plan)) + "\n  prediction "
-                       + rounded(op.prediction_record(plan)) + "\n  roofs";
+    std::string text = "  config " + rounded(op.config_record(plan)) + "\n  resources " + rounded(op.resources_record(plan))
+                       + "\n  prediction " + rounded(op.prediction_record(plan)) + "\n  roofs";
     const Demand demand = op.demand(machine, plan);
     for (const UnitTime& unit : roof_time(demand, machine, {.sm_share = 0.75, .sustained = true}).units)
         text += " " + unit.key + " " + rounded(unit.seconds);
     for (const PlannedLaunch& launch : plan.launches)
-        text += fmt::format("\n  launch {}, workspace {} B, {}{}", launch.kernel, launch.workspace_bytes, int(launch.before), int(launch.after));
+        text += fmt::format("\n  launch {}, workspace {} B, {}{}", launch.kernel, launch.workspace_bytes, int(launch.before),
+                            int(launch.after));
     text += "\n  tensors";
     for (const TensorTraffic& t : demand.tensors)
         text += fmt::format(" {} {} {}", t.tensor, rounded(t.footprint_bytes), rounded(t.dram_bytes.value_or(NAN)));
@@ -62,12 +75,13 @@ inline std::string plan_text(const Operation& op, const Machine& machine, const 
     const Explanation why = explain(machine, plan, {.steps = true, .energy = op.models_energy()});
     for (const RoofStep& step : why.attainability) text += fmt::format("  {} {} ns, {} ns\n", step.name, step.time_ns, step.cost_ns);
     if (why.energy)
-        text += fmt::format("  energy {} + {} + {} + {} J\n", rounded(why.energy->matrix.value_or(NAN)), rounded(why.energy->fill.value_or(NAN)),
-                            rounded(why.energy->dram.value_or(NAN)), rounded(why.energy->idle.value_or(NAN)));
+        text += fmt::format("  energy {} + {} + {} + {} J\n", rounded(why.energy->matrix.value_or(NAN)),
+                            rounded(why.energy->fill.value_or(NAN)), rounded(why.energy->dram.value_or(NAN)),
+                            rounded(why.energy->idle.value_or(NAN)));
     for (const Step& step : plan.derivation) {
         text += "  " + step.quantity + " " + rounded(step.value.value_or(NAN)) + " " + step.unit + " of";
         for (const Input& input : step.inputs) text += " " + rounded(input.value.value_or(NAN));
-        text += "\n";
+        text += numbers_in(step.limit) + "\n";
     }
     return text;
 }
@@ -90,22 +104,33 @@ inline std::string plans_text(const Operation& op, const BestOfModel::Drawn& dra
     } catch (const RequestError& error) { return text + "\n  " + error.what() + "\n"; }
     Record rejected{{"count", set.rejected.count()}};
     for (int reason = 0; reason < reason_count; ++reason)
-        if (const auto count = set.rejected.reasons[std::size_t(reason)]) rejected.emplace_back(std::string(name_of(Reason(reason))), count);
+        if (const auto count = set.rejected.reasons[std::size_t(reason)])
+            rejected.emplace_back(std::string(name_of(Reason(reason))), count);
     for (const LeftOutByRule& rule : set.rejected.by_rule) rejected.emplace_back(std::string(rule.rule->name), rule.count);
     text += "\n  rejected " + rounded(rejected) + "\n";
     if (set.refusal) return text + "  " + set.refusal->message + "\n";
     const std::string totals = "  problem " + rounded(set.totals) + "\n";
     for (const Plan& plan : set.plans)
-        text += fmt::format("  {} {} us {:08x}\n", op.label(plan), rounded(plan.time_us.value_or(NAN)), checksum(totals + plan_text(op, *drawn.machine, plan)));
+        text += fmt::format("  {} {} us {:08x}\n", op.label(plan), rounded(plan.time_us.value_or(NAN)),
+                            checksum(totals + plan_text(op, *drawn.machine, plan)));
     return whole ? text + totals + plan_text(op, *drawn.machine, set.plans.front()) : text;
 }
 
-/// Every other problem with one of the values that a request may fix, where `draws` has any.
+inline void forget_a_number(Random& random, BestOfModel::Drawn& drawn) {
+    Machine machine = *drawn.machine;
+    const std::string key = std::next(machine.facts.begin(), std::ptrdiff_t(random.pick(machine.facts.size())))->first;
+    machine.facts.erase(key);
+    drawn.machine = std::make_shared<const Machine>(std::move(machine)), drawn.machine_text += " without " + key;
+}
+
+/// Every other problem with one of the values that a request may fix, where `draws` has any; every fifth on a machine of which one
+/// number is unknown.
 inline void expect_plans_as_before(const BestOfModel& draws, std::uint64_t seed, int problems) {
     Random random(seed);
     std::string text;
     for (int i = 0; i < problems; ++i) {
-        const BestOfModel::Drawn drawn = draws.drawn(random);
+        BestOfModel::Drawn drawn = draws.drawn(random);
+        if (i % 5 == 4) forget_a_number(random, drawn);
         BestOfModel::Values fixed;
         if (draws.values && i % 2) fixed = {random.one_of(draws.values(random, drawn.problem))};
         text += plans_text(draws.op, drawn, fixed, i % 10 == 0);

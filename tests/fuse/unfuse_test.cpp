@@ -24,7 +24,8 @@ void expect_apart_as_together(const ExpressionGraph& chain, Random& random) {
     std::vector<std::vector<double>> inputs;
     for (const int input : chain.inputs) {
         inputs.emplace_back();
-        for (std::int64_t i = elements_of(chain.nodes[std::size_t(input)].shape); i > 0; --i) inputs.back().push_back(double(random.whole(1, 64)) / 64);
+        for (std::int64_t i = elements_of(chain.nodes[std::size_t(input)].shape); i > 0; --i)
+            inputs.back().push_back(double(random.whole(1, 64)) / 64);
         known[input] = inputs.back();
     }
     const std::vector<BoundedTensor> together = evaluate(chain, inputs);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include "rooftile/gemm/operation.hpp"
+#include "rooftile/machine/registry.hpp"
 #include "tests/gemm/made_up_gpu.hpp"
 
 namespace rooftile {
@@ -155,6 +157,22 @@ TEST(Attainability, StepsRiseToTheTimeOfTheModel) {
                 << name_of(s.term);
         }
         ASSERT_EQ(sum, std::llround(timer.at(clock, dram).seconds * 1e9));
+    }
+}
+
+// Every number of parts of K: of most sizes of clusters nobody keeps how many SMs they can use.
+TEST(Attainability, IsToldOfEverySizeOfClusters) {
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    const Operation& op = gemm_operation();
+    for (int parts = 1; parts <= 8; ++parts) {
+        Given given(Given::Named::by_key);
+        for (const auto& [key, value] : {std::pair{"m", "64"}, {"n", "1024"}, {"k", "16384"}}) given.add(key, value);
+        given.add("split_k", std::to_string(parts));
+        const PlanSet set = op.derive(machine, op.problem(given), op.request(given, {.top = 1}));
+        ASSERT_FALSE(set.plans.empty()) << parts;
+        const std::vector<RoofStep> steps = op.roof_steps(*machine, set.plans.front());
+        ASSERT_FALSE(steps.empty()) << parts;
+        EXPECT_NEAR(double(steps.back().time_ns), *set.plans.front().time_us * 1e3, 1) << parts;
     }
 }
 

@@ -10,7 +10,8 @@ namespace {
 BestOfModel::Values drawn_values(Random& random, const Problem&) {
     const auto number = [&](std::int64_t least, std::int64_t most) { return std::to_string(random.whole(least, most)); };
     const auto either = [&] { return std::string(random.coin() ? "on" : "off"); };
-    static constexpr const char *kernels[] = {"sm90_gemm", "sm80_gemm", "simt_gemm"}, *orders[] = {"row", "column", "grouped", "serpentine", "morton", "hilbert"};
+    static constexpr const char *kernels[] = {"sm90_gemm", "sm80_gemm", "simt_gemm"},
+                                *orders[] = {"row", "column", "grouped", "serpentine", "morton", "hilbert"};
     return {{"kernel", random.one_of(kernels)},
             {"tile", fmt::format("{}x{}x{}", 64 * random.whole(1, 4), 32 * random.whole(1, 8), 64)},
             {"stages", number(1, 8)},

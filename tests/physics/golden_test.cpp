@@ -36,11 +36,12 @@ std::string beside(Random& random) {
     }
     const auto s = side_by_side(*machine, plans[0], plans[1], why);
     if (!s) return text + ": " + why + "\n";
-    text += fmt::format("\n  {} + {} SMs, in turn {} together {} at {}, bound {}, ceiling {}; {}\n", s->sms[0], s->sms[1], rounded(s->in_turn),
-                        rounded(s->together), rounded(s->clock_hz), s->bound, rounded(s->ceiling), s->against);
+    text += fmt::format("\n  {} + {} SMs, in turn {} together {} at {}, bound {}, ceiling {}; {}\n", s->sms[0], s->sms[1],
+                        rounded(s->in_turn), rounded(s->together), rounded(s->clock_hz), s->bound, rounded(s->ceiling), s->against);
     for (const UnitShares& p : s->parts)
-        text += fmt::format("  {} s: SMs {}, L2 {}, DRAM {}, by SMs {}, launch {}, {} Hz, {} J at {}\n", rounded(p.seconds), rounded(p.of_sms), rounded(p.of_l2),
-                            rounded(p.of_dram), rounded(p.dram_by_sms), rounded(p.launch), rounded(p.clock_hz), rounded(p.joules), rounded(p.stated_hz));
+        text += fmt::format("  {} s: SMs {}, L2 {}, DRAM {}, by SMs {}, launch {}, {} Hz, {} J at {}\n", rounded(p.seconds),
+                            rounded(p.of_sms), rounded(p.of_l2), rounded(p.of_dram), rounded(p.dram_by_sms), rounded(p.launch),
+                            rounded(p.clock_hz), rounded(p.joules), rounded(p.stated_hz));
     return text;
 }
 
@@ -54,7 +55,8 @@ std::string wins_if(Random& random, const Operation& op) {
         text += "  " + op.label(set.plans[i]) + ":";
         if (!wins[i]) text += " as it is";
         else
-            for (const Counterfactual& c : *wins[i]) text += fmt::format(" {} {} -> {} {};", c.key, rounded(c.value), rounded(c.threshold), c.unit);
+            for (const Counterfactual& c : *wins[i])
+                text += fmt::format(" {} {} -> {} {};", c.key, rounded(c.value), rounded(c.threshold), c.unit);
         text += "\n";
     }
     return text;
@@ -65,10 +67,13 @@ std::string workers(Random& random) {
     std::vector<WorkerStage> stages;
     std::string text;
     if (random.coin()) {
-        for (std::int64_t i = random.whole(1, 5); i-- > 0;) stages.push_back({"s", random.one_of(units), double(random.whole(1, 9)), random.coin()});
+        for (std::int64_t i = random.whole(1, 5); i-- > 0;)
+            stages.push_back({"s", random.one_of(units), double(random.whole(1, 9)), random.coin()});
     } else {
         const char* id = random.one_of(ids);
-        stages = stages_of(machine_by_id(id), {.work = random.coin() ? Work::softmax : Work::silu, .m = int(64 * random.whole(1, 4)), .n = int(16 * random.whole(1, 16)),
+        stages = stages_of(machine_by_id(id), {.work = random.coin() ? Work::softmax : Work::silu,
+                                               .m = int(64 * random.whole(1, 4)),
+                                               .n = int(16 * random.whole(1, 16)),
                                                .dim = 16 * random.whole(1, 100)});
         text = std::string(id) + " ";
     }
