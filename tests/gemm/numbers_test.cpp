@@ -194,8 +194,9 @@ TEST(FewNumbers, WhereRegistersBindTheWaysRoundAreWeighed) {
         double least = INFINITY, held = 0;
         for (const int count : {128, 256, 512, 1024}) {
             const int each = std::min(registers / count, 255);
-            least = std::min(least, sums / count + 40 - each);
-            held = std::max(held, double(count) * (each - 40));
+            const int half = (each + 1) / 2;  // what is multiplied takes the others
+            least = std::min(least, std::max(sums / count + 40 - each, sums / count - half));
+            held = std::max(held, double(count) * std::max(0, std::min(each - 40, half)));
         }
         EXPECT_DOUBLE_EQ(*threads->value, least);
         EXPECT_DOUBLE_EQ(*shared->value, 4 * std::max(0.0, sums - held));
@@ -203,6 +204,16 @@ TEST(FewNumbers, WhereRegistersBindTheWaysRoundAreWeighed) {
         EXPECT_EQ(shared->limit.find("they do not fit") != std::string::npos, needed > kib * 1024.0) << shared->limit;
     }
     EXPECT_GE(bound, 20);
+}
+
+TEST(FewNumbers, StagesThatAreAskedForAreTakenWhereTheyFit) {
+    const Machine machine = machine_of_numbers(of_the_method);
+    GemmRequest request;
+    request.tile_m = request.tile_n = 128, request.tile_k = 32, request.stages = 16;
+    EXPECT_EQ(first_plan(machine, gemm_problem(4096, 4096, 4096), request).config.stages, 16);
+    EXPECT_EQ(first_plan(machine, gemm_problem(4096, 4096, 4096), request).resources.stages_max, 16);
+    request.stages = 17;
+    EXPECT_TRUE(std::holds_alternative<Infeasible>(derive(machine, gemm_problem(4096, 4096, 4096), request)));
 }
 
 TEST(FewNumbers, WhatIsUnknownAndMattersMostIsNamed) {
@@ -233,6 +244,9 @@ TEST(FewNumbers, WhatIsWrongIsSaidInOneLine) {
         {"", "is empty"}, {"smem", "accepted is NAME=VALUE"}, {"smem=256", "smem = \"256\": no unit"}, {"smem=1GHz", "is not this key's unit"},
         {"smem=1KiB,smem=2KiB", "given twice"}, {"smem=1KiB,shared.per_sm=1KiB", "as smem and as shared.per_sm"}, {"sm.cuont=3", "did you mean sm.count"},
         {"regs=-3", "negative"}, {"latency=5", "no unit"},
+        {"smem=1KiB,shared.per_cta=2KiB", "is more than shared.per_sm = 1 KiB"}, {"bw=1TB/s,dram.sustained_read=2TB/s", "is more than dram.bandwidth"},
+        {"sm.max_registers_per_thread=512", "out of range"}, {"sm.max_threads_per_cta=2048", "out of range"},
+        {"peak=50TFLOP/s,rate.wgmma.bf16.fp32=4000FLOP/clk/SM,sm.count=80,clock.boost=1GHz", "is 320 TFLOP/s: leave one of them out"},
         {"peak=50TFLOP/s,rate.generic.bf16.fp32=500FLOP/clk/SM,sm.count=80,clock.boost=1GHz", "is 40 TFLOP/s: leave one of them out"}};
     for (const auto& [text, said] : wrong) {
         try {
