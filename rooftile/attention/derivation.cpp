@@ -86,7 +86,8 @@ class Writer {
         steps_.add(attention_formula::load_cycles,
                    {of("latency", hw_.load_latency, "clk", "the machine: a TMA load that L2 serves"), ours("KV", stage, "B"), steps_.fact("l2.port"),
                     steps_.fact("l2.bandwidth")},
-                   load, load <= (c_.stages - 1) * t_.block.all
+                   load, std::isnan(load + t_.block.all) ? "not known: a latency or a rate is unknown"
+                   : load <= (c_.stages - 1) * t_.block.all
                        ? fmt::format("hidden behind {} block{} of {:.0f} clk", c_.stages - 1, c_.stages == 2 ? "" : "s", t_.block.all)
                        : fmt::format("{} block{} of {:.0f} clk do not hide it", c_.stages - 1, c_.stages == 2 ? "" : "s", t_.block.all));
     }

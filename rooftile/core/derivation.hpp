@@ -1,9 +1,13 @@
 // Writing a derivation down: steps in the order a reader needs them, inputs with their sources.
 #pragma once
 
+#include <fmt/core.h>
+
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rooftile/core/formula.hpp"
@@ -35,6 +39,13 @@ class Derivation {
     const Machine& machine_;
     std::vector<Step> steps_;
 };
+
+/// A clause for a limit, or what is missing where a number is unknown.
+template <class... Args>
+std::string unless_unknown(double value, fmt::format_string<Args...> text, Args&&... args) {
+    if (std::isnan(value)) return "not checked: a number it needs is unknown";
+    return fmt::format(text, std::forward<Args>(args)...);
+}
 
 /// Empty for NaN.
 std::optional<double> known(double value);

@@ -175,12 +175,12 @@ class Story {
                 given("ctas_per_sm", c_.ctas_per_sm, "", "this plan"), d_.fact("l2.latency")},
                c_.row_splits, "CTAs",
                c_.row_splits == 1 ? "a CTA has all rows of its columns: nothing goes through the workspace"
-                                  : fmt::format("share the rows of a tile, so that {:.3g} waves keep enough in flight; each leaves its sums in the "
+                                  : unless_unknown(f_.waves, "share the rows of a tile, so that {:.3g} waves keep enough in flight; each leaves its sums in the "
                                                 "workspace, the last of them adds all, in a fixed order",
                                                 f_.waves));
         d_.add("grid", "tiles x row_splits",
                {given("tiles", double(t.tiles), "", "above"), given("row_splits", c_.row_splits, "", "above")},
-               double(c_.grid), "CTAs", fmt::format("{:.3g} waves of resident CTAs hold the work   [M29]", f_.waves));
+               double(c_.grid), "CTAs", unless_unknown(f_.waves, "{:.3g} waves of resident CTAs hold the work   [M29]", f_.waves));
     }
 
     void flight() {
@@ -397,7 +397,7 @@ class Story {
             c_.persistent ? fuse_formula::persistent_grid : fuse_formula::grid,
             {d_.fact("sm.count"), given("ctas_per_sm", c_.ctas_per_sm, "", "this plan")},
             c_.grid > 0 ? double(c_.grid) : std::nan(""),
-            fmt::format("{:.3g} waves of resident CTAs hold the work   [M29]", f_.waves));
+            unless_unknown(f_.waves, "{:.3g} waves of resident CTAs hold the work   [M29]", f_.waves));
     }
 
     void issue() {

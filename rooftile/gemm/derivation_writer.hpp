@@ -53,13 +53,6 @@ struct DerivationWriter {
     std::string on() const { return " on " + machine().id; }
 };
 
-/// A clause for a limit, or what is missing where a number is unknown.
-template <class... Args>
-std::string unless_unknown(double value, fmt::format_string<Args...> text, Args&&... args) {
-    if (std::isnan(value)) return "not checked: a number it needs is unknown";
-    return fmt::format(text, std::forward<Args>(args)...);
-}
-
 inline double min_stages_for_latency(const DerivationWriter& w) {
     return std::ceil(w.hw().dram_latency / std::ceil(w.kept.footprint.step.tensor)) + 1;
 }

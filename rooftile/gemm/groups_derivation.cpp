@@ -49,7 +49,7 @@ void explain_groups(const GemmContext& context, const Kept& kept, Derivation& st
     steps.add(gemm_formula::worst_counts_time,
               {given("rows of tiles, at most", double(groups.max_tiles(height)), "rows of tiles", "problem"),
                given("time", kept.time.seconds * 1e6, "us", "this plan")},
-              seconds * 1e6, fmt::format("{:.3g} x this plan's time, with as many rows in all", seconds / kept.time.seconds));
+              seconds * 1e6, unless_unknown(seconds / kept.time.seconds, "{:.3g} x this plan's time, with as many rows in all", seconds / kept.time.seconds));
 }
 
 }  // namespace rooftile

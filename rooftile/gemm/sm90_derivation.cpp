@@ -10,6 +10,7 @@
 #include "rooftile/gemm/groups_derivation.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/report/number.hpp"
 
 namespace rooftile {
 namespace {
@@ -246,9 +247,8 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
         }
         const bool of_k = !is_fp8(p.a_type) || o.major == Major::k, taken = of_k && taken_by_tma(o.leading, o.offset, o.stride, p.a_type);
         steps.add_chosen(o.asked.has_value(), taken ? *o.rule : !of_k ? *o.of_bytes : *o.for_tma, std::move(inputs), o.packed,
-                  o.packed ? fmt::format("{}: {:.4g} us for all that is packed",
-                                         taken ? "TMA would take it as it lies" : "TMA cannot take it as it lies",
-                                         context.hw.packing_seconds * 1e6)
+                  o.packed ? fmt::format("{}: {} for all that is packed", taken ? "TMA would take it as it lies" : "TMA cannot take it as it lies",
+                                         time_or_unknown(known(context.hw.packing_seconds * 1e6)))
                            : "TMA takes it as it lies, and reads zeros beyond its ends");
     }
 }

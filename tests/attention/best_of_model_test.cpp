@@ -24,6 +24,7 @@ Problem drawn_problem(Random& random) { return attention_operation().draw(random
 const BestOfModel best{attention_operation(), drawn_values, drawn_problem};
 
 TEST(AttentionBestOfModel, NoFixedValueIsFaster) { best.no_fixed_value_is_faster(470020, 150, 600); }
+TEST(AttentionBestOfModel, TellsNoNan) { best.tells_no_nan(480061, 40); }
 TEST(AttentionBestOfModel, DoesNotDependOnHowManyAreKept) { best.does_not_depend_on_how_many_are_kept(470021, 30); }
 TEST(AttentionBestOfModel, IsNoSlowerWithoutRules) { best.is_no_slower_without_rules(470022, 60); }
 

@@ -23,6 +23,7 @@ BestOfModel::Values drawn_values(Random& random, const Problem&) {
 const BestOfModel best{chain_operation(), drawn_values, [](Random& random) { return chain_operation().draw(random, {}); }};
 
 TEST(ChainBestOfModel, NoFixedValueIsFaster) { best.no_fixed_value_is_faster(470040, 8, 10); }
+TEST(ChainBestOfModel, TellsNoNan) { best.tells_no_nan(480062, 4); }
 TEST(ChainBestOfModel, DoesNotDependOnHowManyAreKept) { best.does_not_depend_on_how_many_are_kept(470041, 2); }
 TEST(ChainBestOfModel, IsNoSlowerWithoutRules) { best.is_no_slower_without_rules(470042, 1); }
 

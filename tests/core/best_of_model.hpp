@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,6 +113,27 @@ struct BestOfModel {
                 EXPECT_EQ(other, free) << d.text() << " --top " << top;
             }
         }
+    }
+
+    /// Of a machine of which half of the numbers are unknown no sentence has a number that is none.
+    void tells_no_nan(std::uint64_t seed, int problems) const {
+        Random random(seed);
+        static const std::vector<std::string> ids = machine_ids();
+        int steps = 0;
+        for (int i = 0; i < problems; ++i) {
+            Machine machine = machine_by_id(random.one_of(ids));
+            std::erase_if(machine.facts, [&](const auto&) { return random.coin(); });
+            try {
+                const PlanSet set = op.derive(std::make_shared<const Machine>(machine), problem(random), op.request(Given(Given::Named::by_key), {}));
+                std::vector<std::string> sentences = set.notes;
+                if (set.refusal) sentences.push_back(set.refusal->message);
+                for (const Plan& plan : set.plans)
+                    for (const Step& step : plan.derivation) sentences.push_back(step.quantity + ": " + step.limit), ++steps;
+                static const std::regex none("(^|[^a-z_])-?(nan|inf)([^a-z_]|$)");
+                for (const std::string& sentence : sentences) EXPECT_FALSE(std::regex_search(sentence, none)) << machine.id << ": " << sentence;
+            } catch (const RequestError&) {}
+        }
+        EXPECT_GT(steps, 0);
     }
 
     void is_no_slower_without_rules(std::uint64_t seed, int problems) const {

@@ -45,6 +45,7 @@ Problem drawn_problem(Random& random) {
 const BestOfModel best{fuse_operation(), drawn_values, drawn_problem};
 
 TEST(FuseBestOfModel, NoFixedValueIsFaster) { best.no_fixed_value_is_faster(470030, 120, 800); }
+TEST(FuseBestOfModel, TellsNoNan) { best.tells_no_nan(480063, 40); }
 TEST(FuseBestOfModel, DoesNotDependOnHowManyAreKept) { best.does_not_depend_on_how_many_are_kept(470031, 40); }
 TEST(FuseBestOfModel, IsNoSlowerWithoutRules) { best.is_no_slower_without_rules(470032, 60); }
 

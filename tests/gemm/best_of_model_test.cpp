@@ -59,6 +59,7 @@ Problem drawn_problem(Random& random) {
 BestOfModel best() { return {gemm_operation(), drawn_values, drawn_problem}; }
 
 TEST(BestOfItsModel, NoFixedValueIsFaster) { best().no_fixed_value_is_faster(470010, 200, 2000); }
+TEST(BestOfItsModel, TellsNoNan) { best().tells_no_nan(480064, 40); }
 TEST(BestOfItsModel, DoesNotDependOnHowManyAreKept) { best().does_not_depend_on_how_many_are_kept(470012, 200); }
 TEST(BestOfItsModel, IsNoSlowerWhereRulesLeaveOutNothing) { best().is_no_slower_without_rules(470013, 200); }
 
