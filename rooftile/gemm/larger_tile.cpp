@@ -23,7 +23,6 @@ struct Larger {
     const GemmContext& context;
     const Kept& kept;
     GemmTile tile;
-    std::string size;  ///< "256x256x64"
 
     double area() const { return double(tile.tile_m) * tile.tile_n; }
     /// Registers a thread beside what it can have; above 0 it does not hold so many sums.
@@ -89,7 +88,7 @@ void in_shared_memory(const Larger& l, Derivation& steps) {
 void write_larger_tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
     GemmTile tile = kept.candidate.tile;
     (tile.tile_m <= tile.tile_n ? tile.tile_m : tile.tile_n) *= 2;
-    const Larger l{context, kept, tile, fmt::format("{}x{}x{}", tile.tile_m, tile.tile_n, tile.tile_k)};
+    const Larger l{context, kept, tile};
     GemmRequest request = context.request;
     request.tile_m = tile.tile_m, request.tile_n = tile.tile_n, request.tile_k = tile.tile_k;
     // Whatever else was asked for with the smaller one.

@@ -52,7 +52,7 @@ void MmaOnlyFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem
 }
 void GenericGemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem,
                                   const GemmRequest& request, GemmVisitor& visitor) const {
-    // Doubled and halved [M8]; where the number of SMs says what a wave is, one side three quarters of it, which fills waves better. Several warps
+    // Doubled and halved [M8]; where the number of SMs says what a wave is, one side between two of these, which fills waves better. Several warps
     // share a tile whatever the instruction is, so that a side is below 64 only where it takes the whole of the problem's, or an SM holds no 64 x 64.
     static constexpr int tile_ks[] = {32, 64, 128}, warpgroups[] = {1, 2, 4, 8}, ctas[] = {1, 2, 4, 8};
     GemmCandidate least{.tile = {.tile_m = 64, .tile_n = 64, .tile_k = 32}, .warpgroups = 1};
