@@ -20,7 +20,7 @@ AttentionHardware attention_hardware(const Machine& machine, Type type, std::vec
     hw.issue_lanes = read.count("sm.partitions") * warp_threads;
     hw.shared_bandwidth = read.number<BytesPerCycle>("shared.bandwidth", Per::sm);
     hw.l2_port = read.bandwidth_per_sm("l2.port");
-    hw.threads_per_cta = read.count("sm.max_threads_per_cta");
+    hw.threads_per_cta = read.threads_per_cta();
     hw.moves_registers = machine.has("setmaxnreg");
     hw.softmax_stretch = known_or(optional.number<Ratio>("softmax.stretch"), 1);
     hw.softmax_latency = known_or(optional.cycles("softmax.latency"), 0);

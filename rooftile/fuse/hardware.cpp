@@ -36,8 +36,8 @@ FuseHardware fuse_hardware(const Machine& m, std::vector<std::string>& unknown) 
     hw.mufu_rate = optional.number<OpsPerCycle>("rate.mufu", Per::sm);
     hw.alu_rate = optional.number<OpsPerCycle>("rate.alu", Per::sm);
     hw.registers_per_sm = read.count("sm.registers");
-    hw.registers_per_thread = read.count("sm.max_registers_per_thread");
-    hw.threads_per_cta = read.count("sm.max_threads_per_cta");
+    hw.registers_per_thread = read.registers_per_thread();
+    hw.threads_per_cta = read.threads_per_cta();
     hw.threads_per_sm = warp_threads * read.count("sm.max_warps");
     hw.ctas_per_sm = read.count("sm.max_ctas");
     hw.shared_per_cta = read.number<Bytes>("shared.per_cta");

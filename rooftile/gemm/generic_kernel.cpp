@@ -45,7 +45,7 @@ class GenericGemm final : public GemmKernel {
         const Footprint& f = w.footprint();
         w.steps.add(gemm_formula::stages_enough,
                     {w.steps.fact("dram.latency"), Derivation::given("T_load", known_or(f.stage_bytes / l2_rate(w), 0), "cycles", "D / share_l2; 0 where that is unknown"),
-                     w.step("stages_max", f.stages_max(1 << 20), "stages")},
+                     w.step("stages_max", std::isnan(f.shared_limit) ? unknown_number : f.stages_max(1 << 20), "stages")},
                     f.stages_enough, "no more are taken, however many fit");
         if (std::isnan(w.hw().shared_per_cta)) return;
         const double one = std::floor(w.hw().shared_per_cta / f.stage_bytes),

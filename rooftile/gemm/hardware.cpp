@@ -105,7 +105,7 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.shared_reserved = known_or(read.number<Bytes>("shared.reserved_per_cta"), 0);
     hw.shared_unit = known_or(read.number<Bytes>("shared.allocation_unit"), 1);
     hw.registers_per_sm = read.count("sm.registers");
-    hw.registers_per_thread = read.count("sm.max_registers_per_thread");
+    hw.registers_per_thread = read.registers_per_thread();
     hw.register_unit = known_or(read.count("sm.register_allocation_unit"), 1);
     hw.on_chip_bytes = l2 + hw.sms * (hw.shared_per_sm + 4 * hw.registers_per_sm);
     hw.dram_latency = read.cycles("dram.latency");
@@ -114,7 +114,7 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     hw.tma_latency = by_tma ? known_or(read.cycles("tma.latency_extra"), 0) : 0;
     hw.launch_seconds = read.number<Seconds>("launch.gap_stream");
     hw.issue_lanes = warp_threads * optional.count("sm.partitions");
-    hw.threads_per_cta = read.count("sm.max_threads_per_cta");
+    hw.threads_per_cta = read.threads_per_cta();
     hw.threads_per_sm = warp_threads * read.count("sm.max_warps");
     hw.ctas_per_sm = read.count("sm.max_ctas");
     hw.async_copy = !machine.lacks("cp_async");

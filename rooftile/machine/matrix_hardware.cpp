@@ -45,7 +45,7 @@ MatrixHardware matrix_hardware(const Machine& machine, std::string_view input, s
     hw.step_cycles = optional.cycles("wgmma.step");
     hw.launch_seconds = read.number<Seconds>("launch.gap_stream");
     hw.registers_per_sm = read.count("sm.registers");
-    hw.registers_per_thread = read.count("sm.max_registers_per_thread");
+    hw.registers_per_thread = read.registers_per_thread();
     hw.shared_per_cta = read.number<Bytes>("shared.per_cta");
     hw.sustained_watts = optional.number<Watts>("power.sustained");
     hw.static_watts = optional.number<Watts>("power.static");

@@ -20,6 +20,9 @@ class MachineReader {
 
     double clock() const { return noted("clock.boost", clock_); }  ///< Hz
     double count(std::string_view key) const { return noted(key, machine_.count(key)); }
+    /// What an instruction names and a launch takes on every GPU since 2013 (CUDA Programming Guide, compute capabilities), whatever a file says.
+    double registers_per_thread() const { return at_most(255, count("sm.max_registers_per_thread")); }
+    double threads_per_cta() const { return at_most(1024, count("sm.max_threads_per_cta")); }
     template <class Q>
     double number(std::string_view key, Per per = Per::gpu) const {
         return noted(key, machine_.number<Q>(key, per));
@@ -43,6 +46,7 @@ class MachineReader {
         if constexpr (std::is_same_v<Q, double>) return *number;
         else return number->value;
     }
+    static double at_most(double most, double number) { return number > most ? most : number; }  // NaN stays unknown
     void note(std::string_view key) const;
 
     const Machine& machine_;
