@@ -25,16 +25,12 @@ struct Larger {
     GemmTile tile;
 
     double area() const { return double(tile.tile_m) * tile.tile_n; }
-    /// Registers a thread beside what it can have; above 0 it does not hold so many sums.
-    double short_of(double sums, double limit) const {
-        const bool halved = !std::isnan(kept.footprint.sums_limit);  // sums_limit
-        return std::max(sums + rest() - limit, halved ? sums - std::floor((limit + 1) / 2) : -INFINITY);
-    }
-    /// Sums that a thread holds at most.
-    double most_sums(double limit) const {
+    /// Sums that a thread has room for; below 0 it has none for the rest.
+    double room(double limit) const {
         const bool halved = !std::isnan(kept.footprint.sums_limit);
-        return std::max(0.0, std::min(limit - rest(), halved ? std::floor((limit + 1) / 2) : INFINITY));
+        return std::min(limit - rest(), halved ? std::floor((limit + 1) / 2) : INFINITY);
     }
+    double most_sums(double limit) const { return std::max(0.0, room(limit)); }
     double rest() const { return kept.footprint.registers - kept.footprint.accumulators; }
     int most_threads() const { return int(known_or(context.hw.threads_per_cta, fewest_threads)); }
 };
@@ -46,7 +42,7 @@ void more_threads(const Larger& l, Derivation& steps) {
     std::string tried;
     for (int threads = fewest_threads; threads <= l.most_threads(); threads *= 2) {
         const double sums = std::ceil(l.area() / threads), limit = launch_registers(hw, threads, 1);
-        least = std::min(least, l.short_of(sums, limit));
+        least = std::min(least, sums - l.room(limit));
         tried += fmt::format("{}{} threads {:.0f} of {:.0f}", tried.empty() ? "" : ", ", threads, sums, l.most_sums(limit));
     }
     steps.add(gemm_formula::larger_by_threads,
