@@ -247,6 +247,47 @@ struct Sm90GemmConfig {
     }
     constexpr int shared_bytes() const { return stages * stage_pitch() + reserved_bytes(); }
 
+    /// Every member that the kernel reads, with its name: instantiations are written from them.
+    template <class Visit>
+    static constexpr void each(Visit visit) {
+        using C = Sm90GemmConfig;
+        visit("tile_m", &C::tile_m);
+        visit("tile_n", &C::tile_n);
+        visit("tile_k", &C::tile_k);
+        visit("stages", &C::stages);
+        visit("consumer_warpgroups", &C::consumer_warpgroups);
+        visit("schedule", &C::schedule);
+        visit("swap_ab", &C::swap_ab);
+        visit("cluster_m", &C::cluster_m);
+        visit("cluster_n", &C::cluster_n);
+        visit("split_k", &C::split_k);
+        visit("in_pieces", &C::in_pieces);
+        visit("ctas_per_sm", &C::ctas_per_sm);
+        visit("producer_registers", &C::producer_registers);
+        visit("consumer_registers", &C::consumer_registers);
+        visit("type", &C::type);
+        visit("b_type", &C::b_type);
+        visit("c_type", &C::c_type);
+        visit("a_major", &C::a_major);
+        visit("b_major", &C::b_major);
+        visit("tma_store", &C::tma_store);
+        visit("overlapped_epilogue", &C::overlapped_epilogue);
+        visit("epilogue_tile_n", &C::epilogue_tile_n);
+        visit("load_policy", &C::load_policy);
+        visit("store_policy", &C::store_policy);
+        visit("ablated", &C::ablated);
+        visit("batched", &C::batched);
+        visit("operand_staged", &C::operand_staged);
+        visit("group_slots", &C::group_slots);
+        visit("dynamic_scheduler", &C::dynamic_scheduler);
+        visit("promoted", &C::promoted);
+        visit("block_scales", &C::block_scales);
+        visit("pairs", &C::pairs);
+        visit("results", &C::results);
+        visit("stage_room", &C::stage_room);
+        visit("epilogue_room", &C::epilogue_room);
+    }
+
     friend constexpr bool operator==(const Sm90GemmConfig&, const Sm90GemmConfig&) = default;
 };
 

@@ -8,6 +8,7 @@
 
 #include "rooftile/gemm/hardware.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/knobs.hpp"
 
 namespace rooftile {
 namespace {
@@ -177,31 +178,10 @@ std::vector<Pick> gemm_picks(const Machine& machine, const GemmProblem& p) {
     return {pick};
 }
 
-Given gemm_given_of_config(const Record& config) {
-    Given given(Given::Named::by_key);
-    const auto number = [&](const char* key) { return find_as<std::int64_t>(config, key).value_or(0); };
-    const auto text = [&](const char* key) { return find_as<std::string>(config, key).value_or(""); };
-    const auto on = [&](const char* key) {
-        return find_as<bool>(config, key).value_or(false) ? "on" : "off";
-    };
-    given.add("kernel", text("kernel"));
-    given.add("tile", fmt::format("{}x{}x{}", number("tile_m"), number("tile_n"), number("tile_k")));
-    given.add("cluster", fmt::format("{}x{}", number("cluster_m"), number("cluster_n")));
-    given.add("schedule", text("schedule"));
-    given.add("order", text("order"));
-    if (text("order") == "grouped" || text("order") == "serpentine")
-        given.add("group", std::to_string(number("group")));
-    if (find_as<bool>(config, "reverse").value_or(false)) given.add("reverse", "on");
-    if (find_as<bool>(config, "epilogue_apart").value_or(false)) given.add("epilogue_apart", "on");
-    for (const char* key : {"stages", "consumer_warpgroups", "split_k", "ctas_per_sm"})
-        given.add(key, std::to_string(number(key)));
-    if (text("kernel") != "sm90_gemm") return given;
-    for (const char* key : {"swap_ab", "overlapped_epilogue", "pack_a", "pack_b", "dynamic_scheduler"}) given.add(key, on(key));
-    given.add("grid_split_k", std::to_string(std::max<std::int64_t>(1, number("grid_split_k"))));  // older ones have none
-    given.add("pdl", on("programmatic_launch"));
-    if (number("epilogue_tile_n") > 0)
-        given.add("epilogue_tile_n", std::to_string(number("epilogue_tile_n")));
-    given.add("evict_first", text("evict_first").empty() ? "none" : text("evict_first"));
+Given gemm_given_of_config(const Record& record) {
+    const GemmRequest fixed = fixed_to(config_of(record));
+    Given given = given_of<GemmKnobs>(fixed);
+    given.add("kernel", std::string(name_of(fixed.kernel)));
     return given;
 }
 

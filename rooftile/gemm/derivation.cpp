@@ -4,6 +4,7 @@
 #include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/derivation_writer.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/pieces.hpp"
 
@@ -53,25 +54,9 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
     GemmPlan plan;
     plan.arch = context.machine->arch;
     plan.problem = context.problem;
-    plan.config = {.kernel = context.kernel,
-                   .tile_m = c.tile.tile_m,
-                   .tile_n = c.tile.tile_n,
-                   .tile_k = c.tile.tile_k,
-                   .stages = kept.stages,
-                   .consumer_warpgroups = c.warpgroups,
-                   .schedule = c.schedule,
-                   .swap_ab = c.swap_ab,
-                   .cluster_m = c.tile.cluster_m,
-                   .cluster_n = c.tile.cluster_n,
-                   .order = kept.order.order,
-                   .group = kept.order.group,
-                   .reverse = context.request.reverse.value_or(false),
-                   .split_k = c.tile.split_k,
-                   .grid_split_k = c.tile.grid_split_k,
-                   .ctas_per_sm = c.tile.ctas_per_sm,
-                   .programmatic_launch = context.request.programmatic_launch.value_or(true),
-                   .overlapped_epilogue = f.overlapped_epilogue,
-                   .epilogue_tile_n = f.epilogue_tile_n};
+    plan.config.kernel = context.kernel;
+    GemmKnobs::each([&](const auto& knob) { plan.config.*knob.value = (context.request.*knob.fixed).value_or(knob.preset()); });
+    give_choices(plan.config, kept);
     context.kernel->complete(context, kept, plan.config);
     Resources& r = plan.resources;
     r.threads = f.threads;

@@ -10,6 +10,7 @@
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/simulate_orders.hpp"
 #include "rooftile/machine/units_text.hpp"
 
@@ -27,9 +28,6 @@ constexpr std::string_view pair_names[] = {"none", "interleaved", "split"};     
 constexpr std::string_view accumulations[] = {"fast", "promoted"};  // as Accumulation counts them
 constexpr std::string_view a_majors[] = {"k", "m"};
 constexpr std::string_view b_majors[] = {"k", "n"};
-constexpr std::string_view schedules[] = {"cooperative", "pingpong"};
-constexpr std::string_view order_names[] = {"row", "column", "grouped", "serpentine", "morton", "hilbert"};
-constexpr std::string_view switches[] = {"off", "on"};
 
 /// That can be asked for: `generic` is what a machine gets of which nothing else is known.
 std::vector<std::string_view> kernel_names() {
@@ -46,7 +44,7 @@ std::string kernel_meaning() {
 std::vector<Field> make_fields() {
     const char *problem = "Problem, C[M,N] = A[M,K] B[K,N]", *fixed = "Fixed parameters (the rest is searched)",
                *others = "Other plans beside the best", *output = "Output", *hidden = "";
-    return {
+    std::vector<Field> fields = {
         {"m", "M", "Rows of A and C", problem},
         {"n", "N", "Columns of B and C", problem},
         {"k", "K", "Columns of A, rows of B", problem},
@@ -87,37 +85,9 @@ std::vector<Field> make_fields() {
         // Named so that it is refused by name.
         {"layout", "NAME", "Not offered", hidden},
         {"kernel", "NAME", kernel_meaning(), fixed},
-        {"tile", "MxNxK", "Tile of one CTA: tile_m, tile_n, tile_k", fixed},
-        {"stages", "N", "Tiles in flight", fixed},
-        {"consumer_warpgroups", "N", "Warpgroups that multiply", fixed},
-        {"schedule", "NAME", "cooperative or pingpong", fixed},
-        {"swap_ab", "on|off",
-         "Columns of C stand on the matrix instruction's m and rows on its n, which goes in steps of 8: "
-         "tile_m may be any multiple of 8; default: whichever is faster",
-         fixed},
-        {"cluster", "MxN", "CTAs of a cluster", fixed},
-        {"order", "NAME", "row, column, grouped, serpentine, morton or hilbert", fixed},
-        {"group", "N", "Rows of tiles taken together by orders grouped and serpentine", fixed},
-        {"reverse", "on|off", "Tiles from the last one of the order to the first; default: off", fixed},
-        {"dynamic_scheduler", "on|off",
-         "Of a batch or groups: clusters take tiles from a counter as they come for them, not in fixed turns; default: on where DRAM binds or counts are unlike, in many waves", fixed},
-        {"split_k", "N", "Parts of K that the CTAs of a cluster sum", fixed},
-        {"grid_split_k", "N", "Pieces of K, each in as many parts, that clusters sum and add up through L2", fixed},
-        {"ctas_per_sm", "N", "Resident CTAs of an SM", fixed},
-        {"overlapped_epilogue", "on|off",
-         "Store a tile between the next one's products (overlapped epilogue); default: on where registers "
-         "allow",
-         fixed},
-        {"epilogue_tile_n", "N", "Columns of C that one store takes", fixed},
-        {"pdl", "on|off",
-         "Start beside the end of the kernel before (programmatic dependent launch); default: on", fixed},
-        {"evict_first", "none|LETTERS",
-         "Operands, of a, b and c, that L2 drops first, as in bc; default: none", fixed},
-        {"pack_a", "on|off",
-         "Copy A into a workspace first, its lines 128 B aligned; default: on where TMA cannot take it as it lies, or where that is predicted faster", fixed},
-        {"pack_b", "on|off", "The same of B", fixed},
-        {"epilogue_apart", "on|off",
-         "The epilogue is a kernel of its own behind the product, whose sums it reads in fp32 from the workspace; default: whichever is faster", fixed},
+    };
+    for (Field& field : knob_fields<GemmKnobs>(fixed)) fields.push_back(std::move(field));
+    fields.insert(fields.end(), {
         {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Plans to keep", output},
         {"sample", "N",
@@ -126,7 +96,8 @@ std::vector<Field> make_fields() {
         {"orders", "all|LIST",
          "The best plan in its order of tiles and in these: row,column,grouped:8,serpentine:4,morton,hilbert",
          others},
-    };
+    });
+    return fields;
 }
 
 std::optional<int> number_if(const Given& g, std::string_view key, int most) {
@@ -147,29 +118,6 @@ double number_or(const Given& g, std::string_view key, double preset) {
 
 std::size_t choice(const Given& g, std::string_view key, std::span<const std::string_view> names) {
     return g.has(key) ? one_of(g.name(key), g.text(key), names) : 0;
-}
-
-std::optional<bool> switch_if(const Given& g, std::string_view key) {
-    if (!g.has(key)) return std::nullopt;
-    return one_of(g.name(key), g.text(key), switches) == 1;
-}
-
-EvictFirst evict_first_of(const Given& g) {
-    const std::string& text = g.text("evict_first");
-    EvictFirst operands;
-    if (text == "none") return operands;
-    for (char letter : text) {
-        bool* operand = letter == 'a'   ? &operands.a
-                        : letter == 'b' ? &operands.b
-                        : letter == 'c' ? &operands.c
-                                        : nullptr;
-        if (!operand || *operand)
-            throw RequestError(
-                fmt::format("{} {}: accepted is none, or letters of a, b and c, each once, as in bc",
-                            g.name("evict_first"), printable(text)));
-        *operand = true;
-    }
-    return operands;
 }
 
 struct Sizes {
@@ -204,7 +152,7 @@ Sizes sizes_of(const Given& g) {
 /// "grouped:4", "hilbert".
 OrderChoice order_of(const std::string& text, const std::string& name) {
     const std::size_t colon = text.find(':');
-    const Order order = Order(one_of(name, text.substr(0, colon), order_names));
+    const Order order = KnobType<Order>::read(name, text.substr(0, colon), {});
     if (has_groups(order) != (colon != text.npos))
         throw RequestError(
             fmt::format("{} {}: accepted is {}", name, printable(text),
@@ -383,40 +331,12 @@ Given gemm_given(const Record& record) {
 
 GemmRequest gemm_request(const Given& g, int default_top) {
     GemmRequest r;
-    if (g.has("tile")) {
-        const auto tile = whole_numbers(g.name("tile"), g.text("tile"), "MxNxK", 1, max_tile);
-        r.tile_m = int(tile[0]);
-        r.tile_n = int(tile[1]);
-        r.tile_k = int(tile[2]);
-    }
-    if (g.has("cluster")) {
-        const auto cluster = whole_numbers(g.name("cluster"), g.text("cluster"), "MxN", 1, max_small);
-        r.cluster_m = int(cluster[0]);
-        r.cluster_n = int(cluster[1]);
-    }
     if (g.has("kernel")) {
         const auto names = kernel_names();
         r.kernel = find_gemm_kernel(names[choice(g, "kernel", names)]);
     }
-    r.stages = number_if(g, "stages", max_small);
-    r.consumer_warpgroups = number_if(g, "consumer_warpgroups", max_small);
-    r.group = number_if(g, "group", max_tile);
-    r.split_k = number_if(g, "split_k", max_tile);
-    r.grid_split_k = number_if(g, "grid_split_k", max_tile);
-    r.ctas_per_sm = number_if(g, "ctas_per_sm", max_small);
-    r.epilogue_tile_n = number_if(g, "epilogue_tile_n", max_tile);
-    if (g.has("schedule")) r.schedule = Schedule(choice(g, "schedule", schedules));
-    r.swap_ab = switch_if(g, "swap_ab");
-    if (g.has("order")) r.order = Order(choice(g, "order", order_names));
-    r.overlapped_epilogue = switch_if(g, "overlapped_epilogue");
-    if (g.has("evict_first")) r.evict_first = evict_first_of(g);
-    r.programmatic_launch = switch_if(g, "pdl");
-    r.reverse = switch_if(g, "reverse");
-    r.dynamic_scheduler = switch_if(g, "dynamic_scheduler");
+    read_knobs<GemmKnobs>(g, r);
     r.exhaustive = g.has("exhaustive");
-    r.pack_a = switch_if(g, "pack_a");
-    r.pack_b = switch_if(g, "pack_b");
-    r.epilogue_apart = switch_if(g, "epilogue_apart");
     r.top = number_if(g, "top", max_plans).value_or(default_top);
     return r;
 }

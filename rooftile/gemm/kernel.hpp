@@ -63,8 +63,6 @@ class GemmKernel {
 
     /// Sets what of a configuration no candidate has.
     virtual void complete(const GemmContext&, const Kept&, GemmConfig&) const {}
-    /// Fixes what this kernel's configurations have beyond those of every kernel.
-    virtual void fix(const GemmConfig&, GemmRequest&) const {}
     /// Why a plan cannot be built; empty where it can.
     virtual std::string why_not(const Machine& machine, const GemmProblem& problem, const GemmConfig& config,
                                 const GemmHardware& hw) const = 0;

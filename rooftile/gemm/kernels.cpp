@@ -4,6 +4,7 @@
 
 #include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/machine/matrix_hardware.hpp"
 
 namespace rooftile {
@@ -93,18 +94,13 @@ std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmReq
             Reason::instruction,
             fmt::format("split_k = {} takes clusters and the kernel made for them; 1 does not", parts),
             double(parts), 1};
-    const EvictFirst first = request.evict_first.value_or(EvictFirst{});
-    const char* what = request.grid_split_k.value_or(1) != 1         ? "grid_split_k"
-                       : request.swap_ab.value_or(false)               ? "swap_ab = 1"
-                       : request.overlapped_epilogue.value_or(false) ? "overlapped_epilogue = 1"
-                       : request.dynamic_scheduler.value_or(false)   ? "dynamic_scheduler = 1"
-                       : request.epilogue_tile_n                     ? "epilogue_tile_n"
-                       : request.programmatic_launch.value_or(false) ? "programmatic_launch = 1"
-                       : first.a || first.b || first.c               ? "evict_first"
-                       : request.pack_a.value_or(false)              ? "pack_a = 1"
-                       : request.pack_b.value_or(false)              ? "pack_b = 1"
-                                                                     : nullptr;
-    if (!what) return std::nullopt;
+    std::string what;
+    GemmKnobs::each([&]<class T>(const GemmKnob<T>& knob) {
+        const auto& asked = request.*knob.fixed;
+        if (knob.owner == KnobOwner::hoppers && asked && *asked != knob.preset() && what.empty())
+            what = fmt::format("{} = {}", knob.name, KnobType<T>::text(*asked));
+    });
+    if (what.empty()) return std::nullopt;
     const GemmKernel& best = best_gemm_kernel(machine);
     const std::string why = best.name() == "sm90_gemm" ? fmt::format("is of {} alone, which {} runs; take that kernel or leave it off", best.name(), machine.id)
                                                        : fmt::format("is of the Hopper kernel alone; {} has none", machine.id);

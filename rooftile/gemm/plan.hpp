@@ -27,39 +27,17 @@ std::string_view name_of(Order order);
 /// The operands whose lines L2 is to drop first.
 struct EvictFirst {
     bool a = false, b = false, c = false;
+    friend bool operator==(const EvictFirst&, const EvictFirst&) = default;
 };
 
+/// Every choice; knobs.def says what each is. With epilogue_apart they are the product's, whose sums an expression's kernel reads.
 struct GemmConfig {
     const GemmKernel* kernel = nullptr;
-    int tile_m = 0, tile_n = 0, tile_k = 0;
-    int stages = 0;
-    int consumer_warpgroups = 0;
-    Schedule schedule = Schedule::cooperative;
-    bool swap_ab =
-        false;  ///< columns of C stand on the matrix instruction's m, rows on its n: tile_m goes in steps of 8
-    int cluster_m = 1, cluster_n = 1;
-    Order order = Order::row;
-    int group = 1;  ///< rows of tiles taken together where `order` is grouped
-    bool reverse = false;  ///< tiles come from the last one of `order` to the first: what a kernel before left last is met first
-    bool dynamic_scheduler = false;  ///< clusters take tiles from a counter as they come for them, not in fixed turns
-    int split_k = 1;       ///< parts of K that the CTAs of a cluster sum
-    int grid_split_k = 1;  ///< pieces of K, each with as many parts, that clusters sum and add up through L2
-    int ctas_per_sm = 1;
-    /// The kernel's start may overlap the end of the kernel before it in the stream (PDL); it reads and
-    /// writes nothing until that has ended.
-    bool programmatic_launch = true;
-    bool overlapped_epilogue = false;  ///< a finished tile leaves between the next one's first products
-    int epilogue_tile_n = 0;           ///< columns of C that one TMA store takes; 0: C leaves otherwise
-    /// How L2 keeps what is read of A and B and written of C.
-    CachePolicy a_policy = CachePolicy::normal, b_policy = CachePolicy::normal,
-                c_policy = CachePolicy::normal;
-    /// The operand is copied into the workspace first, its lines 128 B aligned, and read from there.
-    bool pack_a = false, pack_b = false;
-    /// The product's sums go to the workspace in fp32, and a kernel of the expression behind it reads them: what is above is the product's.
-    bool epilogue_apart = false;
+#define ROOFTILE_KNOB(TYPE, NAME, PRESET, ...) TYPE NAME = PRESET;
+#include "rooftile/gemm/knobs.def"
+#undef ROOFTILE_KNOB
+    friend bool operator==(const GemmConfig&, const GemmConfig&) = default;
 };
-/// Letters of the operands whose policy is evict_first, in order: "", "c", "bc".
-std::string evict_first_letters(const GemmConfig& config);
 
 struct Resources {
     std::optional<std::int64_t> threads, accumulator_registers;
@@ -140,24 +118,17 @@ struct Infeasible {
     std::vector<std::string> unknown{}, unchecked_constraints{}, notes{};  ///< as in Plans
 };
 
-/// What the caller fixes; the rest is searched.
+/// What the caller fixes; the rest is searched, or chosen by a rule.
 struct GemmRequest {
     const GemmKernel* kernel = nullptr;  ///< null: the first of kernels.def that the machine runs
-    std::optional<int> tile_m{}, tile_n{}, tile_k{}, stages{}, consumer_warpgroups{}, cluster_m{},
-        cluster_n{}, group{}, split_k{}, grid_split_k{}, ctas_per_sm{}, epilogue_tile_n{};
-    std::optional<Schedule> schedule{};
-    std::optional<bool> swap_ab{};  ///< empty: both are searched
-    std::optional<Order> order{};
-    std::optional<bool> programmatic_launch{}, overlapped_epilogue{}, reverse{};
-    std::optional<bool> dynamic_scheduler{};  ///< of a batch or groups; empty: by a rule
-    std::optional<EvictFirst> evict_first{};  ///< of C: where C goes out by TMA
+#define ROOFTILE_KNOB(TYPE, NAME, ...) std::optional<TYPE> NAME{};
+#include "rooftile/gemm/knobs.def"
+#undef ROOFTILE_KNOB
     int top = 8;                              ///< plans to keep
     bool buildable_only = false;              ///< leave out what no kernel can be compiled for yet
     /// Choose the order of tiles by a simulated L2 (milliseconds), not by a formula (nothing).
     bool simulate = true;
     bool exhaustive = false;  ///< search also what rules leave out (gemm/rules.hpp)
-    std::optional<bool> pack_a{}, pack_b{};  ///< empty: where TMA cannot take the operand as it lies
-    std::optional<bool> epilogue_apart{};    ///< of an epilogue; empty: whichever is faster
 };
 
 /// Derives every parameter of a GEMM kernel for `machine` [M1-M17, M29]. Never throws for an unknown

@@ -51,12 +51,14 @@ PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& reques
                  b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups] = problem;
     put(m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset, b_offset,
         c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation);
-    const auto& [kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group,
-                 split_k, grid_split_k, ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch,
-                 overlapped_epilogue, reverse, dynamic_scheduler, evict_first, top, buildable_only, simulate, exhaustive, pack_a, pack_b, epilogue_apart] = request;
-    put(kernel, tile_m, tile_n, tile_k, stages, consumer_warpgroups, cluster_m, cluster_n, group, split_k, grid_split_k,
-        ctas_per_sm, epilogue_tile_n, schedule, swap_ab, order, programmatic_launch, overlapped_epilogue, reverse, dynamic_scheduler, evict_first,
-        top, buildable_only, simulate, exhaustive, pack_a, pack_b, epilogue_apart);
+#define ROOFTILE_KNOB(TYPE, NAME, ...) NAME,
+    const auto& [kernel,
+#include "rooftile/gemm/knobs.def"
+                 top, buildable_only, simulate, exhaustive] = request;
+    put(kernel,
+#include "rooftile/gemm/knobs.def"
+        top, buildable_only, simulate, exhaustive);
+#undef ROOFTILE_KNOB
 }
 
 std::size_t PlanQuestion::hash() const { return XXH3_64bits_withSeed(bytes_.data(), size_, XXH3_64bits(epilogue_.data(), epilogue_.size())); }

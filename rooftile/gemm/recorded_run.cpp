@@ -8,6 +8,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/gemm/variants.hpp"
@@ -98,49 +99,7 @@ GemmProblem gemm_problem_of(const Json& p) {
     return problem;
 }
 
-GemmConfig gemm_config_of(const Json& c) {
-    constexpr Schedule schedules[] = {Schedule::cooperative, Schedule::pingpong};
-    constexpr Order orders[] = {Order::row,        Order::column, Order::grouped,
-                                Order::serpentine, Order::morton, Order::hilbert};
-    // Far above what any GPU can hold, and far below what products of a few of them overflow at.
-    constexpr std::int64_t most = 4096;
-    const auto number = [&](const char* key) {
-        const double value = c.at(key).get<double>();
-        if (!(value >= 1 && value <= most && value == std::floor(value)))
-            throw RequestError(fmt::format("config.{} is {}, accepted: 1 .. {}", key, value, most));
-        return static_cast<int>(value);
-    };
-    GemmConfig config;
-    const auto kernel = c.at("kernel").get<std::string>();
-    config.kernel = find_gemm_kernel(kernel);
-    if (!config.kernel) throw RequestError(fmt::format("\"{}\" is no name known here", printable(kernel)));
-    config.tile_m = number("tile_m"), config.tile_n = number("tile_n"), config.tile_k = number("tile_k");
-    config.stages = number("stages"), config.consumer_warpgroups = number("consumer_warpgroups");
-    config.schedule = named(c.at("schedule").get<std::string>(), schedules);
-    config.swap_ab = c.value("swap_ab", false);  // runs of before the key had no choice
-    config.cluster_m = number("cluster_m"), config.cluster_n = number("cluster_n");
-    config.order = named(c.at("order").get<std::string>(), orders);
-    config.group = number("group"), config.split_k = number("split_k");
-    if (c.contains("grid_split_k")) config.grid_split_k = number("grid_split_k");
-    config.ctas_per_sm = number("ctas_per_sm");
-    config.overlapped_epilogue = c.at("overlapped_epilogue").get<bool>();
-    if (c.contains("epilogue_tile_n") && c.at("epilogue_tile_n") != 0)
-        config.epilogue_tile_n = number("epilogue_tile_n");
-    config.dynamic_scheduler = c.value("dynamic_scheduler", false);
-    config.programmatic_launch = c.at("programmatic_launch").get<bool>();
-    config.pack_a = c.value("pack_a", false), config.pack_b = c.value("pack_b", false);  // as swap_ab
-    const auto first = c.at("evict_first").get<std::string>();
-    if (first.find_first_not_of("abc") != std::string::npos)
-        throw RequestError(
-            fmt::format("config.evict_first is \"{}\", accepted: letters of abc", printable(first, 20)));
-    for (const char letter : first) {
-        CachePolicy& policy = letter == 'a'   ? config.a_policy
-                              : letter == 'b' ? config.b_policy
-                                              : config.c_policy;
-        policy = CachePolicy::evict_first;
-    }
-    return config;
-}
+GemmConfig gemm_config_of(const Json& c) { return config_of(record_of(c)); }
 
 RecordedRun read_recorded_run(std::string_view text, std::string_view file_name) {
     RecordedRun run;

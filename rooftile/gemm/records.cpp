@@ -1,5 +1,7 @@
 #include "rooftile/gemm/records.hpp"
 
+#include "rooftile/gemm/knobs.hpp"
+
 namespace rooftile {
 
 namespace {
@@ -45,30 +47,8 @@ Record problem_record(const GemmProblem& p) {
 }
 
 Record config_record(const GemmConfig& c) {
-    Record out = {{"kernel", name_of(c.kernel)},
-            {"tile_m", c.tile_m},
-            {"tile_n", c.tile_n},
-            {"tile_k", c.tile_k},
-            {"stages", c.stages},
-            {"consumer_warpgroups", c.consumer_warpgroups},
-            {"schedule", name_of(c.schedule)},
-            {"swap_ab", c.swap_ab},
-            {"cluster_m", c.cluster_m},
-            {"cluster_n", c.cluster_n},
-            {"order", name_of(c.order)},
-            {"group", c.group},
-            {"split_k", c.split_k},
-            {"grid_split_k", c.grid_split_k},
-            {"ctas_per_sm", c.ctas_per_sm},
-            {"overlapped_epilogue", c.overlapped_epilogue},
-            {"epilogue_tile_n", c.epilogue_tile_n},
-            {"programmatic_launch", c.programmatic_launch},
-            {"evict_first", evict_first_letters(c)},
-            {"pack_a", c.pack_a},
-            {"pack_b", c.pack_b}};
-    if (c.epilogue_apart) out.emplace_back("epilogue_apart", true);
-    if (c.dynamic_scheduler) out.emplace_back("dynamic_scheduler", true);
-    if (c.reverse) out.emplace_back("reverse", true);  // hardly any has it: other documents stay as they were
+    Record out = {{"kernel", name_of(c.kernel)}};
+    add_knobs<GemmKnobs>(out, c);
     return out;
 }
 

@@ -5,31 +5,34 @@
 #include <algorithm>
 
 #include "rooftile/error.hpp"
+#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/orders.hpp"
 
 namespace rooftile {
 
 void check(const GemmRequest& r) {
-    const auto within = [](const char* name, const std::optional<int>& value, int least, int most) {
-        if (value && (*value < least || *value > most))
-            throw RequestError(fmt::format("{} = {}: must be {} .. {}", name, *value, least, most));
-    };
-    within("tile_m", r.tile_m, 1, 1024);
-    within("tile_n", r.tile_n, 1, 1024);
-    within("tile_k", r.tile_k, 1, 1024);
-    within("stages", r.stages, min_stages, 256);  // one fills while another is used
-    within("consumer_warpgroups", r.consumer_warpgroups, 1, 8);
-    within("cluster_m", r.cluster_m, 1, 16);
-    within("cluster_n", r.cluster_n, 1, 16);
-    within("group", r.group, 1, 1 << 20);
-    within("split_k", r.split_k, 1, 1 << 20);
-    within("grid_split_k", r.grid_split_k, 1, 1 << 20);
-    within("ctas_per_sm", r.ctas_per_sm, 1, 32);
+    check_knobs<GemmKnobs>(r);
     const bool banded = !r.order || *r.order == Order::grouped || *r.order == Order::serpentine;
     if (r.group && !banded)
         throw RequestError(
             fmt::format("group = {} with order {}: only grouped and serpentine take tiles in groups",
                         *r.group, name_of(*r.order)));
+}
+
+void give_choices(GemmConfig& config, const Kept& kept) {
+    const GemmCandidate& c = kept.candidate;
+    const GemmTile& t = c.tile;
+    config.tile_m = t.tile_m, config.tile_n = t.tile_n, config.tile_k = t.tile_k;
+    config.stages = kept.stages;
+    config.consumer_warpgroups = c.warpgroups;
+    config.schedule = c.schedule;
+    config.swap_ab = c.swap_ab;
+    config.cluster_m = t.cluster_m, config.cluster_n = t.cluster_n;
+    config.order = kept.order.order, config.group = kept.order.group;
+    config.split_k = t.split_k, config.grid_split_k = t.grid_split_k;
+    config.ctas_per_sm = t.ctas_per_sm;
+    config.overlapped_epilogue = kept.footprint.overlapped_epilogue;
+    config.epilogue_tile_n = kept.footprint.epilogue_tile_n;
 }
 
 InnerSpace inner_space(const GemmRequest& request) {

@@ -182,6 +182,9 @@ struct Kept {
     Effort effort = Effort::formula;  ///< that the order was chosen with
 };
 
+/// Sets what the search chose; candidate_of() is the way back.
+void give_choices(GemmConfig& config, const Kept& kept);
+
 /// What ranks a plan where its time cannot be told, the lesser the better, figure by figure [M8]. Of an unknown number of SMs: whether the FLOP a
 /// loaded byte reach peak / bandwidth; then the fewest stages that cover the latency; the most FLOP a byte; the most CTAs an SM, then threads; the
 /// longest k-step up to 128 B of a row. Else first the time that an SM takes for its tiles when what they load comes from DRAM, nothing of it shared and nothing overlapped.

@@ -187,8 +187,8 @@ void pairs(const GemmContext& context, const Kept& kept, Derivation& steps) {
 void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
     const double bytes = context.problem.compulsory_bytes().value;
     const auto [rows, columns, products] = cluster_grid(context.problem, kept.candidate.tile);
-    const auto use = [](CachePolicy policy, std::int64_t reads) {
-        return fmt::format("{}: read {}", policy == CachePolicy::evict_first ? "evict_first" : "normal",
+    const auto use = [](bool first, std::int64_t reads) {
+        return fmt::format("{}: read {}", first ? "evict_first" : "normal",
                            reads == 1 ? std::string("once") : fmt::format("{} times", reads));
     };
     const double l2 = context.hw.l2_bytes;
@@ -199,10 +199,10 @@ void caching(const GemmContext& context, const Kept& kept, const GemmConfig& con
         {given("A + B + C", bytes, "B", "problem"), steps.fact("l2.size"), steps.fact("l2.partitions"),
          given("reads of A", double(columns), "", "columns of cluster tiles"),
          given("reads of B", double(rows), "", "rows of cluster tiles")},
-        double(evict_first_letters(config).size()),
-        fmt::format("A {}; B {}; C {}, and all three {}", use(config.a_policy, columns),
-                    use(config.b_policy, rows),
-                    config.c_policy == CachePolicy::evict_first ? "evict_first: written once"
+        double(config.evict_first.a + config.evict_first.b + config.evict_first.c),
+        fmt::format("A {}; B {}; C {}, and all three {}", use(config.evict_first.a, columns),
+                    use(config.evict_first.b, rows),
+                    config.evict_first.c ? "evict_first: written once"
                     : stores_by_tma(context.problem)            ? "normal: written once"
                                                                 : "normal: stores without TMA take no hint",
                     room));
@@ -287,13 +287,6 @@ bool schedules_dynamically(const GemmContext& context, const Kept& kept) {
     const GemmProblem& p = context.problem;
     if (p.batch == 1 && !p.groups) return false;
     return (kept.time.bound == Bound::dram || of_unlike_counts(p)) && kept.waves.waves >= least_waves && seconds_a_wave(kept) >= answer_seconds(context);
-}
-
-void set_cache_policies(const GemmContext& context, GemmConfig& config) {
-    const EvictFirst operands = context.request.evict_first.value_or(EvictFirst{});
-    if (operands.a) config.a_policy = CachePolicy::evict_first;
-    if (operands.b) config.b_policy = CachePolicy::evict_first;
-    if (operands.c && stores_by_tma(context.problem)) config.c_policy = CachePolicy::evict_first;
 }
 
 void write_sm90_derivation(const GemmContext& context, const Kept& kept, const GemmConfig& config,

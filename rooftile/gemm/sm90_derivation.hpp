@@ -6,9 +6,6 @@
 
 namespace rooftile {
 
-/// Sets how L2 is to keep A, B and C: as the request says, else by the rule of the step "evict_first".
-void set_cache_policies(const GemmContext& context, GemmConfig& config);
-
 /// Whether clusters take tiles from a counter: the rule of the step "dynamic_scheduler". False where a number is unknown.
 bool schedules_dynamically(const GemmContext& context, const Kept& kept);
 

@@ -115,9 +115,16 @@ Sm90GemmConfig kernel_config(const GemmPlan& plan) {
     const RegisterSplit registers{0, static_cast<int>(plan.resources.producer_registers.value_or(0)),
                                   static_cast<int>(plan.resources.consumer_registers.value_or(0))};
     Sm90GemmConfig config = kernel_config(plan.problem, candidate_of(c), c.stages, registers);
-    config.load_policy = c.a_policy != CachePolicy::normal || c.b_policy != CachePolicy::normal;
-    config.store_policy = config.tma_store && c.c_policy != CachePolicy::normal;
-    config.dynamic_scheduler = c.dynamic_scheduler;
+    // What the code has of the plan's choices.
+    const auto take = [&c](auto& own) {
+#define ROOFTILE_KNOB(TYPE, NAME, ...) \
+        if constexpr (requires { own.NAME; }) own.NAME = c.NAME;
+#include "rooftile/gemm/knobs.def"
+#undef ROOFTILE_KNOB
+    };
+    take(config);
+    config.load_policy = c.evict_first.a || c.evict_first.b;
+    config.store_policy = config.tma_store && c.evict_first.c;
     return config;
 }
 

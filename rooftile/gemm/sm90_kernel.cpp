@@ -187,20 +187,11 @@ class Sm90Gemm final : public GemmKernel {
     }
 
     void complete(const GemmContext& context, const Kept& kept, GemmConfig& config) const override {
-        set_cache_policies(context, config);
+        // Stores without TMA take no hint.
+        config.evict_first.c &= stores_by_tma(context.problem);
+        config.programmatic_launch = context.request.programmatic_launch.value_or(true);
         config.pack_a = context.packed.a, config.pack_b = context.packed.b;
         config.dynamic_scheduler = config.grid_split_k == 1 && context.request.dynamic_scheduler.value_or(schedules_dynamically(context, kept));
-    }
-    void fix(const GemmConfig& c, GemmRequest& r) const override {
-        r.swap_ab = c.swap_ab;
-        r.grid_split_k = c.grid_split_k;
-        r.overlapped_epilogue = c.overlapped_epilogue;
-        if (c.epilogue_tile_n > 0) r.epilogue_tile_n = c.epilogue_tile_n;
-        r.programmatic_launch = c.programmatic_launch;
-        r.dynamic_scheduler = c.dynamic_scheduler;
-        const auto first = [](CachePolicy policy) { return policy == CachePolicy::evict_first; };
-        r.pack_a = c.pack_a, r.pack_b = c.pack_b;
-        r.evict_first = EvictFirst{first(c.a_policy), first(c.b_policy), first(c.c_policy)};
     }
     std::string why_not(const Machine&, const GemmProblem& problem, const GemmConfig& config,
                         const GemmHardware& hw) const override {

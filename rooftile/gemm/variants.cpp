@@ -8,6 +8,7 @@
 
 #include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/simulate_orders.hpp"
 
 namespace rooftile {
@@ -77,15 +78,6 @@ GemmRequest fixed_to(const Drawn& drawn, const GemmRequest& request) {
     return r;
 }
 
-bool same_config(const GemmConfig& x, const GemmConfig& y) {
-    const auto key = [](const GemmConfig& c) {
-        return std::tuple(c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warpgroups, c.schedule,
-                          c.swap_ab, c.cluster_m, c.cluster_n, c.order, c.group, c.split_k, c.ctas_per_sm,
-                          c.overlapped_epilogue);
-    };
-    return key(x) == key(y);
-}
-
 /// The logarithm of the predicted time over rank 1's, in parts of the whole spread: 0 .. 1.
 double place_of(const Drawn& drawn, double first_seconds) {
     return std::max(0.0, std::log(drawn.seconds / first_seconds) / std::log(drawn_within));
@@ -119,23 +111,6 @@ std::variant<Plans, Infeasible> first_plan(const Machine& machine, const GemmPro
 }
 
 }  // namespace
-
-GemmRequest fixed_to(const GemmConfig& c) {
-    GemmRequest r;
-    r.kernel = c.kernel;
-    r.tile_m = c.tile_m, r.tile_n = c.tile_n, r.tile_k = c.tile_k;
-    r.stages = c.stages;
-    r.consumer_warpgroups = c.consumer_warpgroups;
-    r.schedule = c.schedule;
-    r.cluster_m = c.cluster_m, r.cluster_n = c.cluster_n;
-    r.order = c.order;
-    if (has_groups(c.order)) r.group = c.group;
-    r.split_k = c.split_k;
-    r.ctas_per_sm = c.ctas_per_sm;
-    if (c.kernel) c.kernel->fix(c, r);
-    r.top = 1;
-    return r;
-}
 
 std::variant<Plans, Infeasible> derive_in_orders(const Machine& machine, const GemmProblem& problem,
                                                  const GemmRequest& request,
@@ -189,7 +164,7 @@ std::variant<Plans, Infeasible> derive_sample(const Machine& machine, const Gemm
         left.erase(left.begin() + std::ptrdiff_t(at));
         auto* found = std::get_if<Plans>(&result);
         // A candidate that no kernel is built for is no loss: another is drawn.
-        if (!found || same_config(found->plans.front().config, first.config)) continue;
+        if (!found || found->plans.front().config == first.config) continue;
         plans->plans.push_back(std::move(found->plans.front()));
         --plans->rejected.reasons[static_cast<int>(Reason::dominated)];
         ++i;

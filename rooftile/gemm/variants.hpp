@@ -10,9 +10,6 @@
 
 namespace rooftile {
 
-/// A request that leaves nothing to search: every value of `config`, one plan.
-GemmRequest fixed_to(const GemmConfig& config);
-
 /// derive()'s first plan as rank 1, and behind it the same plan in each of `orders`, in that order. What
 /// does not fit in one of them is named in `notes`.
 std::variant<Plans, Infeasible> derive_in_orders(const Machine& machine, const GemmProblem& problem,

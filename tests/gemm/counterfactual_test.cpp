@@ -7,6 +7,7 @@
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/variants.hpp"
 
 namespace rooftile {

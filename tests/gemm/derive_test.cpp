@@ -6,6 +6,7 @@
 #include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/variants.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -415,7 +416,7 @@ TEST(Derive, L2DropsFirstWhatTheRequestSaysAndElseNothing) {
     // 3 x 32 MiB exceed 50 MiB; 32 rows and 16 columns of tiles. Then 16 rows: one row of tiles reads B once.
     for (std::int64_t m : {4096, 16}) {
         const GemmPlan plan = plans(h100, gemm_problem(m, 4096, 4096), request).plans.front();
-        EXPECT_EQ(evict_first_letters(plan.config), "") << m;
+        EXPECT_EQ(plan.config.evict_first, (EvictFirst{})) << m;
         EXPECT_EQ(step(plan, "evict_first").value, 0);
         EXPECT_NE(step(plan, "evict_first").formula.find("docs/facts.md 23"), std::string::npos);
         EXPECT_FALSE(kernel_config(plan).load_policy);
@@ -423,10 +424,7 @@ TEST(Derive, L2DropsFirstWhatTheRequestSaysAndElseNothing) {
     }
     request.evict_first = EvictFirst{false, true, true};
     const GemmPlan both = plans(h100, gemm_problem(4096, 4096, 4096), request).plans.front();
-    EXPECT_EQ(both.config.a_policy, CachePolicy::normal);
-    EXPECT_EQ(both.config.b_policy, CachePolicy::evict_first);
-    EXPECT_EQ(both.config.c_policy, CachePolicy::evict_first);
-    EXPECT_EQ(evict_first_letters(both.config), "bc");
+    EXPECT_EQ(both.config.evict_first, (EvictFirst{.b = true, .c = true}));
     EXPECT_EQ(step(both, "evict_first").value, 2);
     EXPECT_EQ(step(both, "evict_first").formula, "fixed by the request");
     EXPECT_TRUE(kernel_config(both).load_policy);
@@ -434,13 +432,13 @@ TEST(Derive, L2DropsFirstWhatTheRequestSaysAndElseNothing) {
 
     // Predicated stores take no hint, and the plan says so.
     const GemmPlan odd = plans(h100, gemm_problem(4096, 4099, 4096), request).plans.front();
-    EXPECT_EQ(evict_first_letters(odd.config), "b");
+    EXPECT_EQ(odd.config.evict_first, (EvictFirst{.b = true}));
     EXPECT_FALSE(kernel_config(odd).store_policy);
     EXPECT_NE(step(odd, "evict_first").limit.find("stores without TMA"), std::string::npos);
 
     request.evict_first = EvictFirst{};
     const GemmPlan none = plans(h100, gemm_problem(4096, 4096, 4096), request).plans.front();
-    EXPECT_EQ(evict_first_letters(none.config), "");
+    EXPECT_EQ(none.config.evict_first, (EvictFirst{}));
     EXPECT_EQ(step(none, "evict_first").formula, "fixed by the request");
 }
 

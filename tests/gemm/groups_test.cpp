@@ -318,7 +318,7 @@ TEST(GemmGroups, ACounterIsRefusedInTheRightWords) {
     const auto why = [&](const Machine& machine) { return std::get<Infeasible>(derive(machine, p, request)).message; };
     EXPECT_THAT(why(h100), HasSubstr("a batch that is not computed as one product, as one that shares B is; leave it off"));
     request.kernel = find_gemm_kernel("sm80_gemm");
-    EXPECT_THAT(why(h100), HasSubstr("dynamic_scheduler = 1 is of sm90_gemm alone, which h100-sxm runs; take that kernel or leave it off"));
+    EXPECT_THAT(why(h100), HasSubstr("dynamic_scheduler = on is of sm90_gemm alone, which h100-sxm runs; take that kernel or leave it off"));
     EXPECT_THAT(why(machine_by_id("a100-80-sxm")), HasSubstr("of the Hopper kernel alone; a100-80-sxm has none"));
 }
 

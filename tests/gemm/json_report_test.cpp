@@ -127,7 +127,7 @@ TEST(Json, ConfigSaysHowItStoresLaunchesAndCaches) {
     GemmConfig config = sample::plans().plans[0].config;
     config.overlapped_epilogue = config.swap_ab = true;
     config.programmatic_launch = false;
-    config.b_policy = config.c_policy = CachePolicy::evict_first;
+    config.evict_first = {.b = true, .c = true};
     const auto json = parsed(config_json(config));
     EXPECT_EQ(json.at("overlapped_epilogue"), true);
     EXPECT_EQ(json.at("swap_ab"), true);

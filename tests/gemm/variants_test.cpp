@@ -1,5 +1,6 @@
 // Plans beside the best one: the same in other orders, and drawn ones.
 #include "rooftile/gemm/json.hpp"
+#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/variants.hpp"
 
 #include <gtest/gtest.h>

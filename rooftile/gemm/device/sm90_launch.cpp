@@ -25,6 +25,8 @@ namespace {
 constexpr int tma_alignment = 16;
 constexpr int swizzle_rows = 8;  // after which the pattern of a swizzled tile repeats
 
+CachePolicy policy_of(bool first) { return first ? CachePolicy::evict_first : CachePolicy::normal; }
+
 DevicePointer address(const void* pointer) { return reinterpret_cast<DevicePointer>(pointer); }
 
 /// An operand whose lines run along k, or along its other index, `mn` elements long; so many clusters read each.
@@ -51,36 +53,20 @@ TensorMapRequest operand(Type type, Major major, const void* base, std::int64_t 
 }  // namespace
 
 std::string sm90_config_text(const Sm90GemmConfig& config) {
-    auto major = [](Major m) { return m == Major::k ? "k" : "mn"; };
-    const std::string pieces = config.in_pieces ? ", .in_pieces=true" : "";
-    const std::string ablated =
-        config.ablated == Ablation::nothing
-            ? std::string()
-            : fmt::format(", .ablated=rooftile::Ablation::{}", name_of(config.ablated));
-    const std::string grouped = fmt::format("{}{}", config.grouped() ? fmt::format(", .group_slots={}", config.group_slots) : std::string(),
-                                            config.dynamic_scheduler ? ", .dynamic_scheduler=true" : "");
-    const std::string pairs = fmt::format("{}{}", config.pairs ? ", .pairs=true" : "", config.results > 1 ? fmt::format(", .results={}", config.results) : "");
-    const std::string_view batched = config.batched ? ", .batched=true" : "",
-                           staged = config.operand_staged ? ", .operand_staged=true" : "",
-                           promoted = config.block_scales ? ", .promoted=true, .block_scales=true" : config.promoted ? ", .promoted=true" : "";
-    const std::string room = config.stage_room > 0 ? fmt::format(", .stage_room={}, .epilogue_room={}", config.stage_room, config.epilogue_room) : std::string();
-    return fmt::format(
-        "rooftile::Sm90GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, "
-        ".consumer_warpgroups={}, .schedule=rooftile::Schedule::{}, .swap_ab={}, .cluster_m={}, "
-        ".cluster_n={}, "
-        ".split_k={}{}, "
-        ".ctas_per_sm={}, "
-        ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
-        ".b_type=rooftile::Type::{}, .c_type=rooftile::Type::{}, "
-        ".a_major=rooftile::Major::{}, "
-        ".b_major=rooftile::Major::{}, .tma_store={}, .overlapped_epilogue={}, "
-        ".epilogue_tile_n={}, .load_policy={}, .store_policy={}{}{}{}{}{}{}{}}}",
-        config.tile_m, config.tile_n, config.tile_k, config.stages, config.consumer_warpgroups,
-        config.schedule == Schedule::pingpong ? "pingpong" : "cooperative", config.swap_ab, config.cluster_m,
-        config.cluster_n, config.split_k, pieces, config.ctas_per_sm, config.producer_registers,
-        config.consumer_registers, name_of(config.type), name_of(config.b_type), name_of(config.c_type), major(config.a_major), major(config.b_major),
-        config.tma_store, config.overlapped_epilogue, config.epilogue_tile_n, config.load_policy,
-        config.store_policy, ablated, batched, staged, grouped, promoted, pairs, room);
+    std::string members;
+    const auto add = [&](const char* name, std::string_view type, const auto& value) {
+        members += fmt::format("{}.{}={}{}", members.empty() ? "" : ", ", name, type, value);
+    };
+    Sm90GemmConfig::each([&]<class T>(const char* name, T Sm90GemmConfig::*member) {
+        const T value = config.*member;
+        if (value == Sm90GemmConfig{}.*member) return;
+        if constexpr (std::is_same_v<T, Schedule>) add(name, "rooftile::Schedule::", name_of(value));
+        else if constexpr (std::is_same_v<T, Type>) add(name, "rooftile::Type::", name_of(value));
+        else if constexpr (std::is_same_v<T, Ablation>) add(name, "rooftile::Ablation::", name_of(value));
+        else if constexpr (std::is_same_v<T, Major>) add(name, "rooftile::Major::", value == Major::k ? "k" : "mn");
+        else add(name, "", value);
+    });
+    return fmt::format("rooftile::Sm90GemmConfig{{{}}}", members);
 }
 
 std::string sm90_name_expression(const Sm90GemmConfig& config) { return fmt::format("rooftile::sm90_gemm<{}>", sm90_config_text(config)); }
@@ -257,9 +243,9 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
     arguments.a_slices = copies.a.slices;
     arguments.b_slices = copies.b.slices;
     arguments.ldc = shape.ldc;
-    arguments.a_policy = cache_policy_word(plan.a_policy);
-    arguments.b_policy = cache_policy_word(plan.b_policy);
-    arguments.c_policy = cache_policy_word(plan.c_policy);
+    arguments.a_policy = cache_policy_word(policy_of(plan.evict_first.a));
+    arguments.b_policy = cache_policy_word(policy_of(plan.evict_first.b));
+    arguments.c_policy = cache_policy_word(policy_of(plan.evict_first.c));
     arguments.batch = int(shape.batch);
     arguments.a_step = shape.a_stride == 0 ? 0 : 1;
     arguments.b_step = shape.b_stride == 0 ? 0 : 1;
@@ -383,7 +369,7 @@ class Sm90Code final : public GemmCode {
     void launch(const Function& function, const Launch& launch, const GemmShape& shape,
                 const GemmPointers& p) const override {
         GemmTensors tensors =
-            as_packed(gemm_tensors(config_, shape, p.a, p.b, p.c, plan_.a_policy, plan_.b_policy), shape);
+            as_packed(gemm_tensors(config_, shape, p.a, p.b, p.c, policy_of(plan_.evict_first.a), policy_of(plan_.evict_first.b)), shape);
         if (most_groups_are_one_tile()) tensors.b.l2_promotion_bytes = 128;  // what operand() does where one reads it
         TensorMap map_a{}, map_b{}, map_c{};
         encode(map_a, tensors.a);
@@ -517,7 +503,7 @@ class Sm90Code final : public GemmCode {
 Sm90Operands sm90_operands(const GemmPlan& plan, const Sm90GemmConfig& config, const GemmPointers& p, const RoomRows& room) {
     const GemmShape shape = shape_of(plan.problem);
     check_operands(config, shape, p.a, p.b, p.c);
-    GemmTensors tensors = gemm_tensors(config, shape, p.a, p.b, p.c, plan.config.a_policy, plan.config.b_policy);
+    GemmTensors tensors = gemm_tensors(config, shape, p.a, p.b, p.c, policy_of(plan.config.evict_first.a), policy_of(plan.config.evict_first.b));
     const TensorMapRequest result = tensors.c;
     if (room.a > 0) tensors.a.outer = room.a;
     if (room.c > 0) tensors.c.outer = room.c;

@@ -383,8 +383,8 @@ class GemmFuzzTest : public DeviceTest, public testing::WithParamInterface<Fuzze
     static std::string plan_key(const GemmPlan& plan) {
         const GemmConfig& c = plan.config;
         return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", name_expression(plan), c.pack_a, c.pack_b, c.ctas_per_sm,
-                           name_of(c.order), c.group, c.split_k, c.grid_split_k, c.programmatic_launch, int(c.a_policy),
-                           int(c.b_policy), int(c.c_policy));
+                           name_of(c.order), c.group, c.split_k, c.grid_split_k, c.programmatic_launch, int(c.evict_first.a),
+                           int(c.evict_first.b), int(c.evict_first.c));
     }
 };
 

@@ -26,25 +26,27 @@ constexpr Sm90GemmConfig base = {.tile_m = 128,
 
 const void* at(std::uint64_t address) { return reinterpret_cast<const void*>(address); }
 
-TEST(GemmLaunch, TheNameHoldsEveryMemberByName) {
+// What a member has where the name does not say it is its default: one text for each configuration.
+TEST(GemmLaunch, TheNameHoldsEveryMemberThatIsNotAtItsDefault) {
     EXPECT_EQ(sm90_name_expression(base),
               "rooftile::sm90_gemm<rooftile::Sm90GemmConfig{.tile_m=128, .tile_n=256, .tile_k=64, .stages=4, "
-              ".consumer_warpgroups=2, .schedule=rooftile::Schedule::cooperative, .swap_ab=false, "
-              ".cluster_m=1, .cluster_n=1, "
-              ".split_k=1, .ctas_per_sm=1, .producer_registers=40, .consumer_registers=232, "
-              ".type=rooftile::Type::bf16, .b_type=rooftile::Type::bf16, .c_type=rooftile::Type::bf16, "
-              ".a_major=rooftile::Major::k, .b_major=rooftile::Major::k, .tma_store=true, "
-              ".overlapped_epilogue=false, .epilogue_tile_n=0, .load_policy=false, .store_policy=false}>");
+              ".consumer_warpgroups=2, .cluster_m=1, .cluster_n=1, .ctas_per_sm=1, .producer_registers=40, .consumer_registers=232, "
+              ".tma_store=true}>");
     Sm90GemmConfig other = base;
     other.schedule = Schedule::pingpong;
     other.swap_ab = true;
     other.type = Type::fp16;
     other.b_major = Major::mn;
     other.tma_store = false;
-    std::string name = sm90_name_expression(other);
-    for (const char* part : {"Schedule::pingpong", "swap_ab=true", "Type::fp16",
-                             "b_major=rooftile::Major::mn", "tma_store=false"})
+    other.ablated = Ablation::loads;
+    const std::string name = sm90_name_expression(other);
+    for (const char* part : {".schedule=rooftile::Schedule::pingpong", ".swap_ab=true", ".type=rooftile::Type::fp16", ".b_major=rooftile::Major::mn",
+                             ".ablated=rooftile::Ablation::"})
         EXPECT_NE(name.find(part), std::string::npos) << part;
+    EXPECT_EQ(name.find("tma_store"), std::string::npos);
+    // Members of the planner alone do not part kernels.
+    other.epilogue_registers = 12, other.expression = true;
+    EXPECT_EQ(sm90_name_expression(other), name);
 }
 
 TEST(GemmLaunch, TheGridIsWhatIsResidentOrTheTilesWhereTheyAreFewer) {
