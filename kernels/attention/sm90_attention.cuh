@@ -30,7 +30,7 @@
 #include "kernels/pipeline/ring.cuh"
 #include "kernels/pipeline/roles.cuh"
 #include "kernels/pipeline/scheduler.cuh"
-#include "kernels/pipeline/turns.cuh"
+#include "kernels/pipeline/ordered_sequence_barrier.cuh"
 #include "kernels/ptx/tma.cuh"
 #include "kernels/ptx/wgmma_registers.cuh"
 
@@ -273,7 +273,7 @@ template <Sm90AttentionConfig C, class Score>
 __device__ void consume(const AttentionArguments& args, const Sm90AttentionShared<C>& shared, int warpgroup, const Score& score) {
     constexpr int parties = C.consumer_warpgroups();
     constexpr bool hides = C.mask != AttentionMask::none || C.packed;
-    const Turns<parties == 1 ? 2 : parties, sm90_attention_turn_barrier> turns{warpgroup};
+    const OrderedSequenceBarrier<parties == 1 ? 2 : parties, sm90_attention_turn_barrier> turns{warpgroup};
     const FragmentPlace place;
     const Sm90AttentionTiles<C> tiles{args};
     const int rows = warpgroup * Sm90AttentionConfig::warpgroup_q + place.row;

@@ -28,7 +28,7 @@
 #include "kernels/pipeline/ring.cuh"
 #include "kernels/pipeline/roles.cuh"
 #include "kernels/pipeline/scheduler.cuh"
-#include "kernels/pipeline/turns.cuh"
+#include "kernels/pipeline/ordered_sequence_barrier.cuh"
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/matrix_store.cuh"
 #include "kernels/ptx/tma.cuh"
@@ -256,7 +256,7 @@ template <Sm90ChainConfig C>
 __device__ void consume(const ChainArguments& args, const Sm90ChainShared<C>& shared, int warpgroup) {
     constexpr int parties = C.consumer_warpgroups(), products = C.hidden_products();
     constexpr bool in_turns = C.turns && parties > 1;
-    const Turns<parties == 1 ? 2 : parties, sm90_chain_turn_barrier> turns{warpgroup};
+    const OrderedSequenceBarrier<parties == 1 ? 2 : parties, sm90_chain_turn_barrier> turns{warpgroup};
     const int blocks = chain_blocks<C>(args);
     const int row = warpgroup * C.warpgroup_m + static_cast<int>(threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4);
     RingPosition<C.x_stages> x_at;

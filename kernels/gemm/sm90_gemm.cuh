@@ -25,34 +25,39 @@
 // In pieces: where tiles are few and K is deep, clusters take pieces of K of the same tile, and leave their sums in the
 // workspace; the last one adds them up in the order of the pieces.
 //
-// Here stand the roles and the kernel. _layout: shared memory, scheduler; _load: the producer's copies;
-// _products: wgmma on a stage; _store: C on its way out; _exchange: parts of K; _pieces: pieces of K; _epilogue: a caller's expression between.
+// Here are the consumers and the kernel. kernels/matrix/ has the rest: layout of shared memory and tile scheduler, producer and its TMA boxes,
+// main loop, stores, split-K in a cluster and through a workspace, a caller's expression between accumulators and store.
 #pragma once
 
-#include "kernels/gemm/sm90_gemm_epilogue.cuh"
-#include "kernels/gemm/sm90_gemm_exchange.cuh"
-#include "kernels/gemm/sm90_gemm_load.cuh"
-#include "kernels/gemm/sm90_gemm_pieces.cuh"
-#include "kernels/gemm/sm90_gemm_products.cuh"
+#include "kernels/gemm/gemm_arguments.hpp"
+#include "kernels/gemm/gemm_config.hpp"
+#include "kernels/matrix/epilogue.cuh"
+#include "kernels/matrix/load_tiled.cuh"
+#include "kernels/matrix/main_loop.cuh"
+#include "kernels/matrix/producer.cuh"
+#include "kernels/matrix/split_k_cluster.cuh"
+#include "kernels/matrix/split_k_workspace.cuh"
+#include "kernels/matrix/store.cuh"
+#include "kernels/matrix/tile_scheduler.cuh"
 #include "kernels/pipeline/roles.cuh"
-#include "kernels/pipeline/turns.cuh"
+#include "kernels/pipeline/ordered_sequence_barrier.cuh"
 
 namespace rooftile {
 
 /// All tiles of one consumer warpgroup, each stored when its products are done.
 template <Sm90GemmConfig C, class Epilogue>
-__device__ void consume(const TensorMap& map_c, const Sm90MoreMaps& more, const GemmArguments& args,
-                        const Sm90Shared<C>& shared, int warpgroup, const Epilogue& epilogue) {
+__device__ void consume(const TensorMap& map_c, const MoreTensorMaps& more, const GemmArguments& args,
+                        const MatrixShared<C>& shared, int warpgroup, const Epilogue& epilogue) {
     constexpr bool pingpong = C.schedule == Schedule::pingpong;
     const int first_row = pingpong ? 0 : warpgroup * C.warpgroup_m();
     const int down = C.swap_ab ? 0 : first_row,
               right = C.swap_ab ? first_row : 0;  // of the tile's first element
-    [[maybe_unused]] const Turns<2, sm90_turn_barrier> turns{warpgroup};
+    [[maybe_unused]] const OrderedSequenceBarrier<2, order_barrier> order{warpgroup};
     RingPosition<C.stages> at;
-    Sm90TileScheduler<C> scheduler(args, shared);
-    const Sm90Blocks<C> k(args, scheduler);
+    MatrixTileScheduler<C> scheduler(args, shared);
+    const KBlocks<C> k(args, scheduler);
     const int k_blocks = k.count;
-    Sm90Target<C> target{.map_c = map_c, .shared = shared, .args = args, .warpgroup = warpgroup, .map_operand = more.operand,
+    StoreTarget<C> target{.map_c = map_c, .shared = shared, .args = args, .warpgroup = warpgroup, .map_operand = more.operand,
                          .map_second = more.second, .map_third = more.third};
     [[maybe_unused]] unsigned turn = 0;
     if (pingpong && warpgroup == 1) {  // the second tile is this warpgroup's first
@@ -60,8 +65,8 @@ __device__ void consume(const TensorMap& map_c, const Sm90MoreMaps& more, const 
         scheduler.tiles.advance();
     }
     for (bool first = true; scheduler.tiles.more(); first = false) {
-        if (pingpong) turns.wait(first);
-        Sm90Accumulators<C> sums;
+        if (pingpong) order.wait(first);
+        Accumulators<C> sums;
         if constexpr (C.adds_up() || C.promoted) clear<C>(sums);
         int previous = 0;
         if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part, k.first);
@@ -74,7 +79,7 @@ __device__ void consume(const TensorMap& map_c, const Sm90MoreMaps& more, const 
             else step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
         }
         // The other's products line up behind the last of these, which are still running.
-        if (pingpong && scheduler.tiles.more_after_this()) turns.pass();
+        if (pingpong && scheduler.tiles.more_after_this()) order.pass();
         if constexpr (!C.promoted) drain<C>(sums, shared, previous, scheduler.part);
         if constexpr (C.in_pieces) {
             const SumsOfPieces<C> pieces(args, scheduler, warpgroup);
@@ -112,17 +117,17 @@ __device__ void consume(const TensorMap& map_c, const Sm90MoreMaps& more, const 
 /// The same with overlapped_epilogue: the epilogue tiles of the tile before go out between this tile's first steps.
 template <Sm90GemmConfig C>
 __device__ void consume_overlapped(const TensorMap& map_c, const GemmArguments& args,
-                                   const Sm90Shared<C>& shared, int warpgroup) {
+                                   const MatrixShared<C>& shared, int warpgroup) {
     const int first_row = warpgroup * C.warpgroup_m();
     RingPosition<C.stages> at;
-    Sm90TileScheduler<C> scheduler(args, shared);
-    const int k_blocks = Sm90Blocks<C>(args, scheduler).count;
-    Sm90Target<C> target{map_c, shared, args, warpgroup};
+    MatrixTileScheduler<C> scheduler(args, shared);
+    const int k_blocks = KBlocks<C>(args, scheduler).count;
+    StoreTarget<C> target{map_c, shared, args, warpgroup};
     KeptSums<C> kept;
     if constexpr (C.grouped())
         if (!scheduler.tiles.more()) return;  // groups may have fewer tiles than the grid has CTAs
     for (bool first = true; scheduler.tiles.more(); scheduler.tiles.advance(), first = false) {
-        Sm90Accumulators<C> sums;
+        Accumulators<C> sums;
         int previous = 0, block = 0;
         TileOrigin tile{};
 #pragma unroll
@@ -144,7 +149,7 @@ __device__ void consume_overlapped(const TensorMap& map_c, const GemmArguments& 
 
 /// One thread readies the barriers for everybody in the cluster.
 template <Sm90GemmConfig C>
-__device__ void set_up(const Sm90Shared<C>& shared) {
+__device__ void set_up(const MatrixShared<C>& shared) {
     if (threadIdx.x == 0) {
         shared.ring.init(1, C.tile_warps() * C.peers());
         if constexpr (C.split_k > 1) {
@@ -163,10 +168,10 @@ __device__ void set_up(const Sm90Shared<C>& shared) {
 /// What every thread of a CTA does.
 template <Sm90GemmConfig C, class Epilogue>
 __device__ __forceinline__ void run_cta(const TensorMap& map_a, const TensorMap& map_b, const TensorMap& map_c,
-                                        const Sm90MoreMaps& more, const GemmArguments& args, const Epilogue& epilogue) {
+                                        const MoreTensorMaps& more, const GemmArguments& args, const Epilogue& epilogue) {
     static_assert(obeys_the_hardware<C>());
     extern __shared__ __align__(Sm90GemmConfig::tile_alignment) unsigned char memory[];
-    const Sm90Shared<C> shared{ptx::shared_address(memory)};
+    const MatrixShared<C> shared{ptx::shared_address(memory)};
     // A swizzle counts rows from address bits: tiles that began elsewhere would be read wrongly.
     if (shared.base % Sm90GemmConfig::tile_alignment != 0) __trap();
     set_up<C>(shared);
@@ -182,7 +187,7 @@ __device__ __forceinline__ void run_cta(const TensorMap& map_a, const TensorMap&
 
     const int role = warpgroup();
     if (role == 0) {
-        if (begin_producer<C.producer_registers>()) produce<C>(map_a, map_b, more, args, shared);
+        if (begin_producer<C.producer_registers>()) fill_ring<C>(args, shared, TiledLoad<C>{map_a, map_b, more, args, shared});
     } else {
         begin_consumer<C.consumer_registers>();
         if constexpr (C.overlapped_epilogue) consume_overlapped<C>(map_c, args, shared, role - 1);

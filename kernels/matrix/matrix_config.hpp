@@ -1,4 +1,4 @@
-// The one template parameter of sm90_gemm: filled by the planner, read by the kernel.
+// The one template parameter of matrix kernels for Hopper: filled by a planner, read by the kernel.
 //
 // It holds only what changes registers, shared memory or instructions. Sizes, leading dimensions and
 // the block order are run-time arguments, so one cubin serves every shape.
@@ -8,7 +8,7 @@
 
 namespace rooftile {
 
-struct Sm90GemmConfig {
+struct MatrixConfig {
     int tile_m, tile_n, tile_k;
     int stages;
     int consumer_warpgroups;
@@ -92,7 +92,7 @@ struct Sm90GemmConfig {
     constexpr int sector_columns() const { return sector_bytes / result_bytes(); }
 
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
-    /// hold a row's address and bounds besides. Bisected with ptxas by tests/fuse/compile/registers_test.cpp.
+    /// hold a row's address and bounds besides. Bisected with ptxas by compile tests.
     constexpr int working_registers() const {
         return (tma_store ? 32 : 48) + (in_pieces ? 16 : 0) + promotion_registers() + epilogue_registers;
     }
@@ -247,7 +247,7 @@ struct Sm90GemmConfig {
     }
     constexpr int shared_bytes() const { return stages * stage_pitch() + reserved_bytes(); }
 
-    friend constexpr bool operator==(const Sm90GemmConfig&, const Sm90GemmConfig&) = default;
+    friend constexpr bool operator==(const MatrixConfig&, const MatrixConfig&) = default;
 };
 
 }  // namespace rooftile
