@@ -106,6 +106,13 @@ struct MatrixShared {
     }
 };
 
+/// Tensors beside A and B that the kernel reads by TMA, each only where the configuration says so.
+struct MoreTensorMaps {
+    const TensorMap& operand;           ///< operand_staged
+    const TensorMap &a_scale, &b_scale;  ///< block_scales: [k / 128][m], and [n / 128][k / 128]
+    const TensorMap &second, &third;     ///< results
+};
+
 /// Where a CTA's tile of C lies: its first element, and which product of a batch, or group, it is of.
 struct TileOrigin {
     int m, n, batch;

@@ -54,13 +54,6 @@ __device__ void load_pairs(const TensorMap& map, unsigned shared, unsigned barri
     ptx::tma_load_pairs<C.batched, (C.cluster_m > 1), C.load_policy>(to, map, k, step, matrix, barrier, ctas, policy);
 }
 
-/// Tensors beside A and B that the kernel reads by TMA, each only where the configuration says so.
-struct MoreTensorMaps {
-    const TensorMap& operand;           ///< operand_staged
-    const TensorMap &a_scale, &b_scale;  ///< block_scales: [k / 128][m], and [n / 128][k / 128]
-    const TensorMap &second, &third;     ///< results
-};
-
 /// A stage's scales. TMA takes a box that begins at a multiple of 16 bytes of its row, and no other: of B's scales it brings the four
 /// of which one is the block's.
 template <MatrixConfig C>
@@ -73,6 +66,8 @@ __device__ void load_scales(const MoreTensorMaps& maps, const MatrixShared<C>& s
 /// Brings a stage of both operands, and of their scales: the load policy of fill_ring(), of one thread.
 template <MatrixConfig C>
 struct TiledLoad {
+    static constexpr unsigned fills = 1;
+    static constexpr bool whole_warpgroup = false;
     const TensorMap &map_a, &map_b;
     const MoreTensorMaps& more;
     const MatrixArguments& args;

@@ -24,7 +24,8 @@ inline constexpr std::string_view matrix_tiles = "kernels/matrix/tile_scheduler.
                                   store_ragged = "kernels/matrix/store_ragged.cuh",
                                   split_k_cluster = "kernels/matrix/split_k_cluster.cuh",
                                   split_k_workspace = "kernels/matrix/split_k_workspace.cuh",
-                                  sm90_roles = "kernels/gemm/sm90_gemm.cuh",
+                                  matrix_consumer = "kernels/matrix/consumer.cuh",
+                                  matrix_kernel = "kernels/matrix/matrix_kernel.cuh",
                                   matrix_epilogue = "kernels/matrix/epilogue.cuh",
                                   row_groups = "kernels/matrix/row_groups.cuh",
                                   tile_scheduler = "kernels/pipeline/scheduler.cuh",
@@ -215,9 +216,9 @@ inline Mutant scales_of_rows_swapped() {
 inline Mutant promoted_stale_sums() {
     return {"a CTA's later tiles are promoted on top of its first",
             in_scaled_blocks("--m 1792 --n 1792"),
-            {{sm90_roles, "        Accumulators<C> sums;\n        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);\n        int previous = 0;\n",
+            {{matrix_consumer, "        Accumulators<C> sums;\n        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);\n        int previous = 0;\n",
               "        if (first) clear<C>(sums);\n        int previous = 0;\n"},
-             {sm90_roles, "    for (bool first = true; scheduler.tiles.more(); first = false) {\n",
+             {matrix_consumer, "    for (bool first = true; scheduler.tiles.more(); first = false) {\n",
               "    Accumulators<C> sums;\n    for (bool first = true; scheduler.tiles.more(); first = false) {\n"}}};
 }
 
@@ -270,7 +271,7 @@ inline Mutant tile_past_c_from_the_tenth_launch_on() {
 inline Mutant nothing_written() {
     return {"a launch writes nothing",
             plain(),
-            {{sm90_roles, "    const int role = warpgroup();\n",
+            {{matrix_kernel, "    const int role = warpgroup();\n",
               "    if (args.m > 0) return;\n    const int role = warpgroup();\n"}}};
 }
 
@@ -378,7 +379,7 @@ inline Mutant stored_twice() {
 inline Mutant stale_row() {
     return {"two rows of a CTA's later tiles are its first tile's",
             persistent(),
-            {{sm90_roles, "        kept.keep(sums);\n",
+            {{matrix_consumer, "        kept.keep(sums);\n",
               R"(        const KeptSums<C> before = kept;
         kept.keep(sums);
         if (!first && threadIdx.x % 128 < 4) kept = before;
@@ -407,7 +408,7 @@ inline Mutant arrivals_not_reset() {
 inline Mutant second_warpgroup_shifted() {
     return {"the second of two warpgroups that take turns stores eight columns to the right",
             pingpong(),
-            {{sm90_roles, "OwnSums<C>{sums}, target, args, tile.moved(down, right));",
+            {{matrix_consumer, "OwnSums<C>{sums}, target, args, tile.moved(down, right));",
               "OwnSums<C>{sums}, target, args, tile.moved(down, right + 8 * warpgroup));"}}};
 }
 
@@ -516,9 +517,9 @@ inline std::string tile_after_tile() {
 inline Mutant sums_not_cleared() {
     return {"a CTA's later tiles are summed on top of its first",
             tile_after_tile(),
-            {{sm90_roles, "    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)",
+            {{matrix_consumer, "    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)",
               "    Accumulators<C> sums;\n    clear<C>(sums);\n    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)"},
-             {sm90_roles, "        Accumulators<C> sums;\n        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);\n", ""},
+             {matrix_consumer, "        Accumulators<C> sums;\n        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);\n", ""},
              {main_loop, "!C.adds_up() && first);", "false);"}}};
 }
 
@@ -642,7 +643,7 @@ inline Mutant stage_not_given_back_to_peers() {
 inline Mutant turn_not_passed_on() {
     return {.name = "the other warpgroup never has its turn",
             .problem = pingpong(),
-            .replacements = {{sm90_roles, "if (pingpong && scheduler.tiles.more_after_this()) order.pass();", ""}},
+            .replacements = {{matrix_consumer, "if (pingpong && scheduler.tiles.more_after_this()) order.pass();", ""}},
             .hangs = true};
 }
 
