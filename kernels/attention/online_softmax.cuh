@@ -3,18 +3,10 @@
 
 #include "kernels/attention/attention_mask.hpp"
 #include "kernels/attention/attention_score.cuh"
-#include "kernels/ptx/matrix_store.cuh"
 #include "kernels/ptx/special.cuh"
 #include "kernels/ptx/sync.cuh"
 
 namespace rooftile {
-
-/// Of the fragment of wgmma: thread t of a warpgroup holds rows t / 32 * 16 + t % 32 / 4 and 8 further, and of each eight
-/// columns two, 2 (t % 4) and the next.
-struct FragmentPlace {
-    int row = static_cast<int>(threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4);
-    int column = static_cast<int>(threadIdx.x % 4 * 2);
-};
 
 /// The greatest or the sum of what the four threads of a row have.
 __device__ inline float row_max(float x) {
@@ -113,12 +105,5 @@ struct OnlineSoftmax {
         return from[half] >= far || (from[half] == minus_infinity() && sum[half] == 0);
     }
 };
-
-/// Probabilities as the first operand of the next product: registers 4 s .. 4 s + 3 are keys 16 s .. 16 s + 15.
-template <Type type, int count>
-__device__ void narrow_pairs(unsigned (&pairs)[count / 2], const float (&values)[count]) {
-#pragma unroll
-    for (int i = 0; i < count / 2; ++i) pairs[i] = ptx::pack2<type>(values[2 * i], values[2 * i + 1]);
-}
 
 }  // namespace rooftile

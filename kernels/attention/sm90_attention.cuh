@@ -1,18 +1,10 @@
 // O = softmax(scale * Q K^T) V on Hopper, forward: bf16 or fp16 in and out, fp32 sums.
 //
-// One CTA has a producer warpgroup and tile_q / 64 consumer warpgroups, each with 64 queries of a tile. The producer's one
-// thread brings the tile's Q and then, block of keys after block, K and V through a ring of `stages` each. Of a block a
-// consumer computes S = Q K^T, makes probabilities of it, and adds P V to O, which stays in registers through all blocks: P
-// never leaves them, as the sums of the one product lie in registers as the other wants its first operand.
+// kernels/matrix/back_to_back.cuh has the roles: A is Q, B are keys, E values, and what is between the products is the softmax, of which O is
+// rescaled as it goes.
 //
-// Two overlaps. In a warpgroup: the product S of the next block is issued before O += P V of this one, and the next
-// block's softmax runs while the latter does. Between warpgroups (`turns`): they issue their products in turns, so that
-// one's exponentials run beside the other's products.
-//
-// Blocks run from the last key to the first: those that need the mask come first, and the rest are free of it. The grid
-// is persistent; tiles come in the order of attention_tile(), longest first, from a counter: who is done takes the next. The
-// producer asks for it when it has started the last copy of a tile, some blocks before the consumers are through, and tells
-// them beside Q.
+// Blocks run from the last key to the first: those that need the mask come first, and the rest are free of it. Tiles come in the order of
+// attention_tile(), longest first.
 //
 // Packed sequences of unlike lengths lie one behind the other in each tensor, and where each begins stands on the device
 // (cu_seqlens): the producer looks up which one a tile is of, and tells the consumers with Q. A block at the end of a sequence
@@ -27,33 +19,10 @@
 #include "kernels/attention/attention_row.cuh"
 #include "kernels/attention/online_softmax.cuh"
 #include "kernels/attention/sm90_attention_config.hpp"
-#include "kernels/pipeline/ring.cuh"
-#include "kernels/pipeline/roles.cuh"
-#include "kernels/pipeline/scheduler.cuh"
-#include "kernels/pipeline/turns.cuh"
+#include "kernels/matrix/back_to_back.cuh"
 #include "kernels/ptx/tma.cuh"
-#include "kernels/ptx/wgmma_registers.cuh"
 
 namespace rooftile {
-
-inline constexpr int sm90_attention_turn_barrier = 1;  ///< and the next two
-
-/// Shared memory: Q, stages of K, stages of V, barriers. A tensor's rows lie in boxes of 64 elements, one behind the other.
-template <Sm90AttentionConfig C>
-struct Sm90AttentionShared {
-    unsigned base;
-    __device__ unsigned q() const { return base; }
-    __device__ unsigned k(int stage) const { return base + C.q_bytes() + stage * C.k_bytes(); }
-    __device__ unsigned v(int stage) const { return k(C.stages) + stage * C.v_bytes(); }
-    __device__ unsigned barriers() const { return v(C.stages); }
-    __device__ Ring<1> q_ring() const { return {barriers()}; }
-    __device__ Ring<C.stages> k_ring() const { return {barriers() + Ring<1>::bytes()}; }
-    __device__ Ring<C.stages> v_ring() const { return {barriers() + Ring<1>::bytes() + Ring<C.stages>::bytes()}; }
-    /// Written before Q is announced, read behind the wait for it.
-    __device__ unsigned tile_number() const { return barriers() + C.all_barrier_bytes(); }
-    /// Of packed sequences the same of every other tile: consumers read it again at a tile's end, when the next one has been told.
-    __device__ unsigned told(unsigned turn) const { return tile_number() + turn % 2 * C.told_bytes; }
-};
 
 /// A tile, what its rows see, and whether it has any.
 struct Sm90AttentionPlace {
@@ -112,114 +81,50 @@ __device__ void load_rows(const TensorMap& map, unsigned shared, unsigned barrie
                          head, batch, barrier);
 }
 
-/// The producer, one thread: the first K and Q, then each next K before the V that it runs ahead of.
+/// What the producer brings: blocks of keys from the last to the first, so that those that need the mask come first.
 template <Sm90AttentionConfig C>
-__device__ void produce(const TensorMap& map_q, const TensorMap& map_k, const TensorMap& map_v, const AttentionArguments& args,
-                        const Sm90AttentionShared<C>& shared) {
-    RingPosition<1> q_at;
-    RingPosition<C.stages> k_at, v_at;
-    const Ring<1> q_ring = shared.q_ring();
-    unsigned tiles_told = 0;
-    const auto tell = [&](unsigned number, const Sm90AttentionPlace& at) {
-        q_ring.acquire(q_at);
-        if constexpr (C.packed) Sm90AttentionTiles<C>::tell(shared.told(tiles_told++), number, at);
-        else ptx::store_shared(shared.tile_number(), number);
+struct AttentionLoads {
+    const TensorMap &map_q, &map_k, &map_v;
+    const AttentionArguments& args;
+    int queries_a_key_head = args.heads / args.kv_heads;
+
+    struct Tile {
+        Sm90AttentionPlace at{};
+        KeyBlocks blocks{};
+        int kv_head = 0;
     };
-    const int queries_a_key_head = args.heads / args.kv_heads;
-    const Sm90AttentionTiles<C> tiles{args};
-    ScheduleSlots<1, 1> alone;
-    for (DynamicTileScheduler<1, 1> turn(alone, args.counter, tiles.count()); turn.more(); turn.ask(), turn.advance()) {
-        const Sm90AttentionPlace at = tiles.place(turn.index());
-        if (C.packed && !at.any()) continue;
-        const AttentionTile& tile = at.tile;
-        const int kv_head = tile.head / queries_a_key_head;
-        const KeyBlocks blocks = at.extent.blocks(at.q, C.tile_q, C.tile_kv);
-        if (blocks.count() == 0) {  // its rows see nothing
-            tell(turn.index(), at);
-            q_ring.commit(0);
-            q_at.advance();
-            continue;
-        }
-        const auto load_k = [&](int block) {
-            const Ring<C.stages> ring = shared.k_ring();
-            ring.acquire(k_at);
-            ring.expect(k_at.stage, C.k_bytes());
-            load_rows<C.tile_kv, C.dim>(map_k, shared.k(k_at.stage), ring.full(k_at.stage), tile.first_row + block * C.tile_kv, kv_head, tile.batch);
-            k_at.advance();
-        };
-        const auto load_v = [&](int block) {
-            const Ring<C.stages> ring = shared.v_ring();
-            ring.acquire(v_at);
-            ring.expect(v_at.stage, C.v_bytes());
-            load_rows<C.tile_kv, C.dim_v>(map_v, shared.v(v_at.stage), ring.full(v_at.stage), tile.first_row + block * C.tile_kv, kv_head, tile.batch);
-            v_at.advance();
-        };
-        load_k(blocks.end - 1);  // before Q, whose place the tile before still holds
-        tell(turn.index(), at);
-        q_ring.expect(0, C.q_bytes());
-        load_rows<C.tile_q, C.dim>(map_q, shared.q(), q_ring.full(0), tile.first_row + at.q, tile.head, tile.batch);
-        q_at.advance();
-        for (int block = blocks.end - 2; block >= blocks.first; --block) {
-            load_k(block);
-            load_v(block + 1);
-        }
-        load_v(blocks.first);
+    __device__ Sm90AttentionTiles<C> places() const { return {args}; }
+    __device__ unsigned tiles() const { return places().count(); }
+    __device__ unsigned* counter() const { return args.counter; }
+    __device__ Tile tile(unsigned number) const {
+        const Sm90AttentionPlace at = places().place(number);
+        return {at, at.extent.blocks(at.q, C.tile_q, C.tile_kv), at.tile.head / queries_a_key_head};
     }
-    tell(no_tile, {});
-    q_ring.commit(0);
-}
-
-/// S = Q K^T of this warpgroup's rows and one block, issued.
-template <Sm90AttentionConfig C>
-__device__ void multiply_keys(float (&scores)[C.tile_kv / 2], const Sm90AttentionShared<C>& shared, int warpgroup, int stage) {
-    constexpr int steps_a_box = Sm90AttentionConfig::box_elements / 16, step_bytes = 32;
-    constexpr int eight_rows = 8 * Sm90AttentionConfig::swizzle_bytes;
-#pragma unroll
-    for (int step = 0; step < C.dim / 16; ++step) {
-        const unsigned within = step % steps_a_box * step_bytes;
-        const unsigned q = shared.q() + step / steps_a_box * Sm90AttentionConfig::box_bytes(C.tile_q)
-                           + warpgroup * Sm90AttentionConfig::box_bytes(Sm90AttentionConfig::warpgroup_q) + within;
-        const unsigned k = shared.k(stage) + step / steps_a_box * Sm90AttentionConfig::box_bytes(C.tile_kv) + within;
-        ptx::wgmma<C.tile_kv, C.type, C.type, Major::k, Major::k>(scores, ptx::matrix_descriptor(q, 16, eight_rows),
-                                                          ptx::matrix_descriptor(k, 16, eight_rows), step > 0);
+    __device__ bool any(const Tile& tile) const { return !C.packed || tile.at.any(); }
+    __device__ int blocks(const Tile& tile) const { return tile.blocks.count(); }
+    __device__ void tell(unsigned shared, unsigned number, const Tile& tile) const {
+        if constexpr (C.packed) Sm90AttentionTiles<C>::tell(shared, number, tile.at);
+        else ptx::store_shared(shared, number);
     }
-}
-
-/// O += P V of one block, issued.
-template <Sm90AttentionConfig C>
-__device__ void multiply_values(float (&sums)[C.dim_v / 2], const unsigned (&pairs)[C.tile_kv / 4],
-                                const Sm90AttentionShared<C>& shared, int stage) {
-    constexpr int eight_rows = 8 * Sm90AttentionConfig::swizzle_bytes, box = Sm90AttentionConfig::box_bytes(C.tile_kv);
-#pragma unroll
-    for (int step = 0; step < C.tile_kv / 16; ++step) {
-        const unsigned v = shared.v(stage) + step * 16 * Sm90AttentionConfig::swizzle_bytes;
-        ptx::wgmma_registers<C.dim_v, C.type, Major::mn>(sums, pairs + 4 * step, ptx::matrix_descriptor(v, box, eight_rows), 1);
+    __device__ void load_a(const Tile& tile, unsigned shared, unsigned barrier) const {
+        load_rows<C.tile_q, C.dim>(map_q, shared, barrier, tile.at.tile.first_row + tile.at.q, tile.at.tile.head, tile.at.tile.batch);
     }
-}
-
-/// What four neighbouring threads have of four groups each: thread i gets all of group i, thread after thread. By swaps of two, as a 4x4
-/// matrix is transposed.
-__device__ inline void swap_groups(unsigned (&words)[4], int lane4) {
-#pragma unroll
-    for (int bit = 1; bit < 4; bit *= 2) {
-        const bool upper = (lane4 & bit) != 0;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            if ((i & bit) != 0) continue;
-            const unsigned got = __shfl_xor_sync(0xffffffff, upper ? words[i] : words[i + bit], bit);
-            words[i] = upper ? got : words[i];
-            words[i + bit] = upper ? words[i + bit] : got;
-        }
+    __device__ void load_b(const Tile& tile, int i, unsigned shared, unsigned barrier) const {
+        load_rows<C.tile_kv, C.dim>(map_k, shared, barrier, key(tile, i), tile.kv_head, tile.at.tile.batch);
     }
-}
+    __device__ void load_e(const Tile& tile, int i, unsigned shared, unsigned barrier) const {
+        load_rows<C.tile_kv, C.dim_v>(map_v, shared, barrier, key(tile, i), tile.kv_head, tile.at.tile.batch);
+    }
 
-/// This warpgroup's rows of O, divided by their sums. The four threads of a row have two columns of each eight: they swap, so
-/// that each stores 16 bytes of one of four such groups.
+  private:
+    __device__ static int key(const Tile& tile, int i) { return tile.at.tile.first_row + (tile.blocks.end - 1 - i) * C.tile_kv; }
+};
+
+/// This warpgroup's rows of O, divided by their sums.
 template <Sm90AttentionConfig C>
 __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& softmax, const AttentionArguments& args,
                       const Sm90AttentionPlace& at, int query) {
     const AttentionTile& tile = at.tile;
-    const int lane4 = static_cast<int>(threadIdx.x % 4);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const float total = softmax.total(half);
@@ -229,20 +134,9 @@ __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& sof
         char* o = static_cast<char*>(args.o)
                   + Sm90AttentionConfig::element_bytes
                         * (tile.batch * args.o_strides.batch + tile.head * args.o_strides.head + row_of_all * args.o_strides.row);
-#pragma unroll
-        for (int first = 0; first < C.dim_v / 8; first += 4) {
-            unsigned words[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-                words[i] = ptx::pack2<C.type>(sums[4 * (first + i) + 2 * half] * by, sums[4 * (first + i) + 2 * half + 1] * by);
-            swap_groups(words, lane4);
-            const int column = (first + lane4) * 8;
-            if (inside && column < args.dim_v)
-                *reinterpret_cast<uint4*>(o + column * Sm90AttentionConfig::element_bytes) =
-                    make_uint4(words[0], words[1], words[2], words[3]);
-        }
+        store_row<C.type>(sums, half, by, o, args.dim_v, inside);
         constexpr float ln2 = 0.693147180559945f;
-        if (args.log_sum_exp && inside && lane4 == 0)
+        if (args.log_sum_exp && inside && threadIdx.x % 4 == 0)
             *log_sum_exp_place(args, tile, row) = total == 0 ? minus_infinity() : softmax.from[half] * ln2 + __logf(total);
     }
 }
@@ -268,132 +162,77 @@ __device__ void mend(unsigned spoiled, const AttentionArguments& args, const Sm9
     }
 }
 
-/// One consumer warpgroup: its rows of every tile.
+/// The softmax between the products of a consumer warpgroup, and the way out of O.
 template <Sm90AttentionConfig C, class Score>
-__device__ void consume(const AttentionArguments& args, const Sm90AttentionShared<C>& shared, int warpgroup, const Score& score) {
-    constexpr int parties = C.consumer_warpgroups();
-    constexpr bool hides = C.mask != AttentionMask::none || C.packed;
-    const Turns<parties == 1 ? 2 : parties, sm90_attention_turn_barrier> turns{warpgroup};
-    const FragmentPlace place;
-    const Sm90AttentionTiles<C> tiles{args};
-    const int rows = warpgroup * Sm90AttentionConfig::warpgroup_q + place.row;
-    RingPosition<1> q_at;
-    RingPosition<C.stages> at;  // of K; V is read one use behind
-    for (unsigned turn = 0;; q_at.advance(), ++turn) {
-        shared.q_ring().wait(q_at);
-        unsigned number = ptx::load_shared(C.packed ? shared.told(turn) : shared.tile_number());
-        if (number == no_tile) return;
-        const auto place_of = [&] { return C.packed ? tiles.told(shared.told(turn)) : tiles.place(number); };
-        const Sm90AttentionPlace at_begin = place_of();
-        const AttentionExtent& extent = at_begin.extent;
-        const int q = at_begin.q, query = q + rows;
-        const KeyBlocks blocks = extent.blocks(q, C.tile_q, C.tile_kv), clear = extent.clear(q, C.tile_q, C.tile_kv);
-        const typename Score::OfHead head = score.of_head(at_begin.tile.head);
-        const auto masked = [&](int block) { return block >= clear.end || block < clear.first; };
-        OnlineSoftmax softmax;
-        float sums[C.dim_v / 2];
-#pragma unroll
-        for (int i = 0; i < C.dim_v / 2; ++i) sums[i] = 0;
-        if (blocks.count() == 0) {
-            __syncwarp();
-            shared.q_ring().release(0);
-            store<C>(sums, softmax, args, at_begin, query);
-            continue;
-        }
-        unsigned pairs[C.tile_kv / 4], spoiled = 0;
+struct SoftmaxBetween {
+    const AttentionArguments& args;
+    const Score& score;
+    int warpgroup;
+    FragmentPlace place{};
+    int rows = warpgroup * Sm90AttentionConfig::warpgroup_q + place.row;
+
+    static constexpr bool may_be_empty = true;
+    static constexpr bool hides = C.mask != AttentionMask::none || C.packed;
+
+    struct Tile {
+        Sm90AttentionPlace at;
+        int query;
+        KeyBlocks blocks, clear;
+        typename Score::OfHead head;
+        OnlineSoftmax softmax{};
+        unsigned spoiled = 0;
         float shrink[2];
-        {
-            float scores[C.tile_kv / 2];
-            shared.k_ring().wait(at);
-            ptx::wgmma_fence();
-            multiply_keys<C>(scores, shared, warpgroup, at.stage);
-            ptx::wgmma_commit();
-            ptx::wgmma_wait<0>();
-            ptx::wgmma_pin_all(scores);
-            shared.k_ring().release(at.stage);
-            if (blocks.count() == 1) shared.q_ring().release(0);
-            at.advance();
-            make_scores<Score>(scores, head, args.scale, extent.place(query), (blocks.end - 1) * C.tile_kv + place.column);
-            if (masked(blocks.end - 1)) hide<C.tile_kv, C.mask == AttentionMask::window>(scores, extent, query, (blocks.end - 1) * C.tile_kv, place.column);
-            softmax.take(scores, args.scale_log2, shrink);
-            narrow_pairs<C.type>(pairs, scores);
-        }
-        for (int block = blocks.end - 2; block >= blocks.first; --block) {
-            float scores[C.tile_kv / 2];
-            const RingPosition<C.stages> v_at = at.before();
-            shared.k_ring().wait(at);
-            if (C.turns && parties > 1) turns.wait(block == blocks.end - 2);
-            ptx::wgmma_fence();
-            multiply_keys<C>(scores, shared, warpgroup, at.stage);
-            ptx::wgmma_commit();
-            shared.v_ring().wait(v_at);
-            ptx::wgmma_pin_all(sums);
-            ptx::wgmma_fence();
-            multiply_values<C>(sums, pairs, shared, v_at.stage);
-            ptx::wgmma_commit();
-            // Nobody waits for the turn behind the last one of a tile.
-            if (C.turns && parties > 1 && !(block == blocks.first && warpgroup == parties - 1)) turns.pass();
-            ptx::wgmma_wait<1>();
-            ptx::wgmma_pin_all(scores);
-            shared.k_ring().release(at.stage);
-            if (block == blocks.first) shared.q_ring().release(0);  // the next tile's Q comes beside what is left
-            make_scores<Score>(scores, head, args.scale, extent.place(query), block * C.tile_kv + place.column);
-            if (masked(block)) hide<C.tile_kv, C.mask == AttentionMask::window>(scores, extent, query, block * C.tile_kv, place.column);
-            const bool rescales = softmax.take(scores, args.scale_log2, shrink);
-            softmax.complete();
-            ptx::wgmma_wait<0>();
-            ptx::wgmma_pin_all(sums);
-            shared.v_ring().release(v_at.stage);
-            at.advance();
-            if (hides && masked(block + 1)) spoiled |= spoiled_rows(sums);
-            narrow_pairs<C.type>(pairs, scores);
-            if (rescales) {
-#pragma unroll
-                for (int i = 0; i < C.dim_v / 2; ++i) sums[i] *= shrink[i / 2 % 2];
-            }
-        }
-        const RingPosition<C.stages> v_at = at.before();
-        shared.v_ring().wait(v_at);
-        ptx::wgmma_pin_all(sums);
-        ptx::wgmma_fence();
-        multiply_values<C>(sums, pairs, shared, v_at.stage);
-        ptx::wgmma_commit();
-        ptx::wgmma_wait<0>();
-        ptx::wgmma_pin_all(sums);
-        shared.v_ring().release(v_at.stage);
-        if (hides && masked(blocks.first)) spoiled |= spoiled_rows(sums);
-        spoiled |= (softmax.lost(0) ? 1u : 0u) | (softmax.lost(1) ? 2u : 0u);
-        asm volatile("" : "+r"(number));  // a register through the loop, and not all that follows from it
-        const Sm90AttentionPlace at_end = place_of();
-        store<C>(sums, softmax, args, at_end, query);
-        if (__any_sync(0xffffffff, spoiled != 0)) mend<C>(spoiled, args, at_end, query - place.row % 8, score);
+        bool rescales = false;
+        __device__ int block(int i) const { return blocks.end - 1 - i; }
+        __device__ bool masked(int block) const { return block >= clear.end || block < clear.first; }
+    };
+    __device__ Sm90AttentionPlace place_of(unsigned number, unsigned told) const {
+        const Sm90AttentionTiles<C> tiles{args};
+        return C.packed ? tiles.told(told) : tiles.place(number);
     }
-}
+    __device__ Tile begin(unsigned number, unsigned told) const {
+        const Sm90AttentionPlace at = place_of(number, told);
+        return {at, at.q + rows, at.extent.blocks(at.q, C.tile_q, C.tile_kv), at.extent.clear(at.q, C.tile_q, C.tile_kv),
+                score.of_head(at.tile.head)};
+    }
+    __device__ int blocks(const Tile& tile) const { return tile.blocks.count(); }
+
+    template <bool overlapped>
+    __device__ void apply(Tile& tile, float (&scores)[1][C.tile_kv / 2], int i) const {
+        const int block = tile.block(i), key = block * C.tile_kv;
+        make_scores<Score>(scores[0], tile.head, args.scale, tile.at.extent.place(tile.query), key + place.column);
+        if (tile.masked(block)) hide<C.tile_kv, C.mask == AttentionMask::window>(scores[0], tile.at.extent, tile.query, key, place.column);
+        tile.rescales = tile.softmax.take(scores[0], args.scale_log2, tile.shrink);
+        if constexpr (overlapped) tile.softmax.complete();
+    }
+    __device__ void added(Tile& tile, const float (&sums)[C.dim_v / 2], int i) const {
+        if (hides && tile.masked(tile.block(i))) tile.spoiled |= spoiled_rows(sums);
+    }
+    __device__ void rescale(const Tile& tile, float (&sums)[C.dim_v / 2]) const {
+        if (!tile.rescales) return;
+#pragma unroll
+        for (int i = 0; i < C.dim_v / 2; ++i) sums[i] *= tile.shrink[i / 2 % 2];
+    }
+    __device__ void beside_last(const Tile&) const {}
+    __device__ void finish(Tile& tile, const float (&sums)[C.dim_v / 2], unsigned number, unsigned told) const {
+        unsigned spoiled = tile.spoiled;
+        spoiled |= (tile.softmax.lost(0) ? 1u : 0u) | (tile.softmax.lost(1) ? 2u : 0u);
+        ptx::keep(number);  // a register through the loop, and not all that follows from it
+        const Sm90AttentionPlace at = place_of(number, told);
+        store<C>(sums, tile.softmax, args, at, tile.query);
+        if (__any_sync(0xffffffff, spoiled != 0)) mend<C>(spoiled, args, at, tile.query - place.row % 8, score);
+    }
+    __device__ void finish_empty(const Tile& tile, const float (&sums)[C.dim_v / 2]) const {
+        store<C>(sums, tile.softmax, args, tile.at, tile.query);
+    }
+};
 
 template <Sm90AttentionConfig C, class Score>
 __device__ void run_attention(const TensorMap& map_q, const TensorMap& map_k, const TensorMap& map_v, const AttentionArguments& args,
                               const Score& score) {
-    static_assert(C.tile_q % 64 == 0 && C.tile_q <= 192 && C.tile_kv % 16 == 0 && C.tile_kv <= 256, "wgmma's shape; a TMA box");
-    static_assert(C.dim % 16 == 0 && C.dim_v % 32 == 0, "k-steps; the widths of wgmma_registers");
     extern __shared__ __align__(Sm90AttentionConfig::tile_alignment) unsigned char memory[];
-    const Sm90AttentionShared<C> shared{ptx::shared_address(memory)};
-    if (shared.base % Sm90AttentionConfig::tile_alignment != 0) __trap();
-    if (threadIdx.x == 0) {
-        constexpr int warps = 4 * C.consumer_warpgroups();
-        shared.q_ring().init(1, warps);
-        shared.k_ring().init(1, warps);
-        shared.v_ring().init(1, warps);
-        ptx::fence_mbarrier_init();
-    }
-    __syncthreads();
-    ptx::launch_dependents();
-    ptx::wait_for_dependencies();
-    if (warpgroup() == 0) {
-        if (begin_producer<C.producer_registers>()) produce<C>(map_q, map_k, map_v, args, shared);
-    } else {
-        begin_consumer<C.consumer_registers>();
-        consume<C>(args, shared, warpgroup() - 1, score);
-    }
+    run_back_to_back<C.shape()>(ptx::shared_address(memory), AttentionLoads<C>{map_q, map_k, map_v, args},
+                                [&](int warpgroup) { return SoftmaxBetween<C, Score>{args, score, warpgroup}; });
 }
 
 template <Sm90AttentionConfig C>

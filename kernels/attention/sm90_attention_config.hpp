@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/attention/attention_mask.hpp"
+#include "kernels/matrix/back_to_back_shape.hpp"
 #include "kernels/types.hpp"
 
 namespace rooftile {
@@ -18,32 +19,30 @@ struct Sm90AttentionConfig {
     AttentionMask mask = AttentionMask::none;
     bool packed = false;  ///< sequences of unlike lengths, one behind the other, in place of batches
 
-    static constexpr int element_bytes = 2;
-    static constexpr int swizzle_bytes = 128;   ///< a row of a box: 64 elements
-    static constexpr int box_elements = swizzle_bytes / element_bytes;
-    static constexpr int tile_alignment = 1024;  ///< after which a swizzle repeats
-    static constexpr int warpgroup_q = 64;       ///< rows of a wgmma
-    static constexpr int barrier_bytes = 8;
+    static constexpr int element_bytes = BackToBackShape::element_bytes;
+    static constexpr int swizzle_bytes = BackToBackShape::swizzle_bytes;
+    static constexpr int box_elements = BackToBackShape::box_elements;
+    static constexpr int tile_alignment = BackToBackShape::tile_alignment;
+    static constexpr int warpgroup_q = BackToBackShape::warpgroup_rows;
+    static constexpr int barrier_bytes = BackToBackShape::barrier_bytes;
     static constexpr int tile_number_bytes = 8;  ///< which tile Q is of, for the consumers
     static constexpr int told_bytes = 32;        ///< and of packed sequences where it lies, of this tile and of the one before
 
-    constexpr int consumer_warpgroups() const { return tile_q / warpgroup_q; }
-    constexpr int threads() const { return 128 * (1 + consumer_warpgroups()); }
-    static constexpr int boxes(int elements) { return (elements + box_elements - 1) / box_elements; }
-    /// Bytes of a box of `rows` rows, and of what is loaded of `rows` rows of `elements` each.
-    static constexpr int box_bytes(int rows) { return rows * swizzle_bytes; }
-    static constexpr int rows_bytes(int rows, int elements) { return boxes(elements) * box_bytes(rows); }
-    constexpr int q_bytes() const { return rows_bytes(tile_q, dim); }
-    constexpr int k_bytes() const { return rows_bytes(tile_kv, dim); }
-    constexpr int v_bytes() const { return rows_bytes(tile_kv, dim_v); }
-    /// Full and empty of Q's one stage, and of each stage of K and V.
-    constexpr int all_barrier_bytes() const { return 2 * (1 + 2 * stages) * barrier_bytes; }
-    constexpr int shared_bytes() const {
-        return q_bytes() + stages * (k_bytes() + v_bytes()) + all_barrier_bytes()
-               + (packed ? 2 * told_bytes : tile_number_bytes);
+    /// A is Q, B the keys, E the values; between them the softmax.
+    constexpr BackToBackShape shape() const {
+        return {.rows = tile_q, .depth = dim, .block = tile_kv, .width = dim_v, .stages = stages, .ordered = turns,
+                .told_bytes = packed ? told_bytes : tile_number_bytes, .told_slots = packed ? 2 : 1,
+                .producer_registers = producer_registers, .consumer_registers = consumer_registers, .type = type};
     }
-    /// fp32 of O and of the scores, and the probabilities in pairs: registers of a consumer thread that live through the loop.
-    constexpr int accumulator_registers() const { return dim_v / 2 + tile_kv / 2 + tile_kv / 4; }
+    constexpr int consumer_warpgroups() const { return shape().consumer_warpgroups(); }
+    constexpr int threads() const { return shape().threads(); }
+    static constexpr int boxes(int elements) { return BackToBackShape::boxes(elements); }
+    static constexpr int box_bytes(int rows) { return BackToBackShape::box_bytes(rows); }
+    constexpr int q_bytes() const { return shape().a_bytes(); }
+    constexpr int k_bytes() const { return shape().b_bytes(); }
+    constexpr int v_bytes() const { return shape().e_bytes(); }
+    constexpr int shared_bytes() const { return shape().shared_bytes(); }
+    constexpr int accumulator_registers() const { return shape().accumulator_registers(); }
 
     friend constexpr bool operator==(const Sm90AttentionConfig&, const Sm90AttentionConfig&) = default;
 };

@@ -1,6 +1,7 @@
 // What decides the code of sm90_chain: the kernel's only template parameter, which the planner fills.
 #pragma once
 
+#include "kernels/matrix/back_to_back_shape.hpp"
 #include "kernels/types.hpp"
 
 namespace rooftile {
@@ -21,31 +22,29 @@ struct Sm90ChainConfig {
     ChainFunction act = ChainFunction::gelu;
     bool residual = false;  ///< Y = X + ...
 
-    static constexpr int element_bytes = 2;
-    static constexpr int swizzle_bytes = 128;  ///< a row of a box: 64 elements
-    static constexpr int box_elements = swizzle_bytes / element_bytes;
-    static constexpr int tile_alignment = 1024;  ///< after which a swizzle repeats
-    static constexpr int warpgroup_m = 64;       ///< rows of a wgmma
-    static constexpr int barrier_bytes = 8;
-    static constexpr int tile_number_bytes = 8;  ///< which tile X is of, for the consumers
+    static constexpr int element_bytes = BackToBackShape::element_bytes;
+    static constexpr int swizzle_bytes = BackToBackShape::swizzle_bytes;
+    static constexpr int box_elements = BackToBackShape::box_elements;
+    static constexpr int tile_alignment = BackToBackShape::tile_alignment;
+    static constexpr int warpgroup_m = BackToBackShape::warpgroup_rows;
 
-    constexpr int consumer_warpgroups() const { return tile_m / warpgroup_m; }
-    constexpr int threads() const { return 128 * (1 + consumer_warpgroups()); }
+    /// A is X, B rows of W1, E columns of W2; between them the function. With two stages of X a warpgroup may be a tile ahead of another.
+    constexpr BackToBackShape shape() const {
+        return {.rows = tile_m, .depth = d, .block = tile_ff, .width = d, .stages = stages, .a_stages = x_stages, .products = hidden_products(),
+                .e_major = Major::k, .resident = resident, .ordered = turns, .ordered_across_tiles = true, .told_slots = x_stages,
+                .producer_registers = producer_registers, .consumer_registers = consumer_registers, .type = type};
+    }
     /// Products that a column of H is made of: of swiglu a gate and an up.
     constexpr int hidden_products() const { return act == ChainFunction::swiglu ? 2 : 1; }
-    static constexpr int boxes(int elements) { return (elements + box_elements - 1) / box_elements; }
-    static constexpr int box_bytes(int rows) { return rows * swizzle_bytes; }
-    constexpr int x_bytes() const { return boxes(d) * box_bytes(tile_m); }
-    /// A block of W1: rows of tile_ff, of swiglu twice; of W2: d rows of tile_ff columns.
-    constexpr int w1_bytes() const { return hidden_products() * boxes(d) * box_bytes(tile_ff); }
-    constexpr int w2_bytes() const { return boxes(tile_ff) * box_bytes(d); }
-    /// Full and empty of each stage of X, W1 and W2.
-    constexpr int all_barrier_bytes() const { return 2 * (x_stages + 2 * stages) * barrier_bytes; }
-    constexpr int shared_bytes() const {
-        return x_stages * (x_bytes() + tile_number_bytes) + stages * (w1_bytes() + w2_bytes()) + all_barrier_bytes();
-    }
-    /// fp32 of Y and of a block of H, and H in pairs: registers of a consumer thread that live through the loop.
-    constexpr int accumulator_registers() const { return d / 2 + hidden_products() * tile_ff / 2 + tile_ff / 4; }
+    constexpr int consumer_warpgroups() const { return shape().consumer_warpgroups(); }
+    constexpr int threads() const { return shape().threads(); }
+    static constexpr int boxes(int elements) { return BackToBackShape::boxes(elements); }
+    static constexpr int box_bytes(int rows) { return BackToBackShape::box_bytes(rows); }
+    constexpr int x_bytes() const { return shape().a_bytes(); }
+    constexpr int w1_bytes() const { return shape().b_bytes(); }
+    constexpr int w2_bytes() const { return shape().e_bytes(); }
+    constexpr int shared_bytes() const { return shape().shared_bytes(); }
+    constexpr int accumulator_registers() const { return shape().accumulator_registers(); }
 
     friend constexpr bool operator==(const Sm90ChainConfig&, const Sm90ChainConfig&) = default;
 };

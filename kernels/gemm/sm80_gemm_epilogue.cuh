@@ -1,7 +1,7 @@
 // A caller's expression on a warp's sums, in their registers, before they are stored. The class is the one that sm90_gemm takes.
 #pragma once
 
-#include "kernels/gemm/epilogue_pair.cuh"
+#include "kernels/matrix/epilogue_pair.cuh"
 #include "kernels/gemm/sm80_gemm_products.cuh"
 
 namespace rooftile {

@@ -15,14 +15,15 @@
 // counted themselves.
 #pragma once
 
-#include "kernels/gemm/sm90_gemm_epilogue.cuh"
-#include "kernels/gemm/sm90_gemm_load.cuh"
-#include "kernels/gemm/sm90_gemm_products.cuh"
 #include "kernels/gemm/two_gemms_arguments.hpp"
 #include "kernels/gemm/two_gemms_config.hpp"
+#include "kernels/matrix/epilogue.cuh"
+#include "kernels/matrix/load_tiled.cuh"
+#include "kernels/matrix/main_loop.cuh"
+#include "kernels/matrix/store.cuh"
 #include "kernels/pipeline/chunked_order.hpp"
 #include "kernels/pipeline/roles.cuh"
-#include "kernels/pipeline/turns.cuh"
+#include "kernels/pipeline/ordered_sequence_barrier.cuh"
 #include "kernels/ptx/arrival.cuh"
 #include "kernels/ptx/wait_limit.cuh"
 
@@ -54,7 +55,7 @@ __device__ ChunkedOrder order_of(const TwoGemmsArguments& args) {
     return {tiles(args.first, A.tile_m, A.tile_n, args.first_chunk_rows), tiles(args.second, B.tile_m, B.tile_n, args.second_chunk_rows), args.chunks};
 }
 
-/// As Sm90TileScheduler::origin().
+/// As MatrixTileScheduler::origin().
 template <Sm90GemmConfig C>
 __device__ TileOrigin origin_of(const GemmArguments& args, const TileCoordinate& t) {
     return {min(t.row * C.tile_m, args.last_m), min(t.column * C.tile_n, args.last_n), 0};
@@ -81,7 +82,7 @@ __device__ void wait_for_rows(const TwoGemmsArguments& args, int row, int column
 
 /// Every stage of one tile; asks for the next tile a ring before this one's end, as sm90_gemm does.
 template <Sm90GemmConfig C, class Queue>
-__device__ void produce_tile(const TensorMap& map_a, const TensorMap& map_b, const GemmArguments& args, const Sm90Shared<C>& shared,
+__device__ void produce_tile(const TensorMap& map_a, const TensorMap& map_b, const GemmArguments& args, const MatrixShared<C>& shared,
                              RingPosition<C.stages>& at, const TileOrigin& at_c, Queue& queue) {
     const int blocks = blocks_of<C>(args), asks_at = max(0, blocks - C.stages);
     for (int block = 0; block < blocks; ++block, at.advance()) {
@@ -101,8 +102,8 @@ struct OfOneGemm {
 };
 
 template <Sm90GemmConfig A, Sm90GemmConfig B>
-__device__ void produce_two(const OfOneGemm& first, const OfOneGemm& second, const TwoGemmsArguments& args, const Sm90Shared<A>& shared_a,
-                            const Sm90Shared<B>& shared_b, const ToldTiles<A.stages + 2>& told) {
+__device__ void produce_two(const OfOneGemm& first, const OfOneGemm& second, const TwoGemmsArguments& args, const MatrixShared<A>& shared_a,
+                            const MatrixShared<B>& shared_b, const ToldTiles<A.stages + 2>& told) {
     const ChunkedOrder order = order_of<A, B>(args);
     TellingQueue<A.stages + 2> queue{static_cast<unsigned>(order.tiles()), told, args.next};
     RingPosition<A.stages> at;
@@ -155,7 +156,7 @@ __device__ void count_stored(unsigned* ready) {
 /// Before another product's tile takes the epilogue tiles: they are cut otherwise, so that a warp writes where another one's store may yet read.
 inline __device__ void change_product(int warpgroup) {
     if (ptx::elect_one()) ptx::tma_store_wait_read<0>();
-    ptx::named_barrier_sync(sm90_store_barrier + warpgroup, Sm90GemmConfig::warpgroup_threads);
+    ptx::named_barrier_sync(store_barrier + warpgroup, Sm90GemmConfig::warpgroup_threads);
 }
 
 /// What a consumer warpgroup keeps from tile to tile.
@@ -167,30 +168,30 @@ struct ConsumerOfTwo {
 };
 
 /// A tile's sums; as sm90_gemm's consume() has it. `begin` runs beside the first products.
-template <Sm90GemmConfig C, class Queue, class Turns, class Begin>
-__device__ void sum_tile(Sm90Accumulators<C>& sums, const Sm90Target<C>& target, ConsumerOfTwo<C>& own, const Queue& queue, const Turns& turns,
+template <Sm90GemmConfig C, class Queue, class Order, class Begin>
+__device__ void sum_tile(Accumulators<C>& sums, const StoreTarget<C>& target, ConsumerOfTwo<C>& own, const Queue& queue, const Order& order,
                          const Begin& begin) {
     constexpr bool pingpong = C.schedule == Schedule::pingpong;
     const int first_row = pingpong ? 0 : target.warpgroup * C.warpgroup_m(), blocks = blocks_of<C>(target.args);
-    if (pingpong) turns.wait(own.first);
+    if (pingpong) order.wait(own.first);
     int previous = 0;
     step<C>(sums, target.shared, own.at, previous, first_row, 0, true);
     begin();
     for (int block = 1; block < blocks; ++block) step<C>(sums, target.shared, own.at, previous, first_row, 0, false);
-    if (pingpong && queue.more_after_this()) turns.pass();
+    if (pingpong && queue.more_after_this()) order.pass();
     drain<C>(sums, target.shared, previous, 0);
 }
 
 template <Sm90GemmConfig A, Sm90GemmConfig B, class EpilogueA, class EpilogueB>
-__device__ void consume_two(const OfOneGemm& first, const OfOneGemm& second, const TwoGemmsArguments& args, const Sm90Shared<A>& shared_a,
-                            const Sm90Shared<B>& shared_b, const ToldTiles<A.stages + 2>& told, int warpgroup, const EpilogueA& epilogue_a,
+__device__ void consume_two(const OfOneGemm& first, const OfOneGemm& second, const TwoGemmsArguments& args, const MatrixShared<A>& shared_a,
+                            const MatrixShared<B>& shared_b, const ToldTiles<A.stages + 2>& told, int warpgroup, const EpilogueA& epilogue_a,
                             const EpilogueB& epilogue_b) {
     constexpr bool pingpong = A.schedule == Schedule::pingpong;
     const ChunkedOrder order = order_of<A, B>(args);
-    const Turns<2, sm90_turn_barrier> turns{warpgroup};
+    const OrderedSequenceBarrier<2, order_barrier> sequence{warpgroup};
     ToldQueue<A.stages + 2> queue{static_cast<unsigned>(order.tiles()), told};
-    Sm90Target<A> target_a{.map_c = first.c, .shared = shared_a, .args = args.first, .warpgroup = warpgroup, .map_operand = first.operand};
-    Sm90Target<B> target_b{.map_c = second.c, .shared = shared_b, .args = args.second, .warpgroup = warpgroup, .map_operand = second.operand};
+    StoreTarget<A> target_a{.map_c = first.c, .shared = shared_a, .args = args.first, .warpgroup = warpgroup, .map_operand = first.operand};
+    StoreTarget<B> target_b{.map_c = second.c, .shared = shared_b, .args = args.second, .warpgroup = warpgroup, .map_operand = second.operand};
     ConsumerOfTwo<A> own;
     const auto skip = [&] {  // over the other warpgroup's tile
         if (!queue.more()) return;
@@ -207,8 +208,8 @@ __device__ void consume_two(const OfOneGemm& first, const OfOneGemm& second, con
             const TileCoordinate t = order.second.at(tile.index);
             const TileOrigin origin = origin_of<B>(args.second, t), part = part_of<B>(origin, warpgroup);
             ConsumerOfTwo<B> same{own.at, own.first};
-            Sm90Accumulators<B> sums;
-            sum_tile<B>(sums, target_b, same, queue, turns, [&] {
+            Accumulators<B> sums;
+            sum_tile<B>(sums, target_b, same, queue, sequence, [&] {
                 prefetch_operands<B>(epilogue_b, args.second, origin.template result<B>());
                 if (changes) change_product(warpgroup);
                 if constexpr (B.operand_staged) begin_operand<B>(target_b, part.template result<B>());
@@ -223,8 +224,8 @@ __device__ void consume_two(const OfOneGemm& first, const OfOneGemm& second, con
             const TileCoordinate t = order.first.at(tile.index);
             TileOrigin origin = origin_of<A>(args.first, t);
             origin.m %= args.room_rows;
-            Sm90Accumulators<A> sums;
-            sum_tile<A>(sums, target_a, own, queue, turns, [&] {
+            Accumulators<A> sums;
+            sum_tile<A>(sums, target_a, own, queue, sequence, [&] {
                 if (changes) change_product(warpgroup);
             });
             wait_for_place(args, t.row / args.first_chunk_rows);
@@ -248,8 +249,8 @@ __global__ void __launch_bounds__(A.threads(), 1)
     extern __shared__ __align__(Sm90GemmConfig::tile_alignment) unsigned char memory[];
     const unsigned base = ptx::shared_address(memory);
     if (base % Sm90GemmConfig::tile_alignment != 0) __trap();
-    const Sm90Shared<A> shared_a{base};
-    const Sm90Shared<B> shared_b{base};
+    const MatrixShared<A> shared_a{base};
+    const MatrixShared<B> shared_b{base};
     const ToldTiles<A.stages + 2> told{base + two_gemms_told_at(A, B)};
     static_assert(ToldTiles<A.stages + 2>::bytes() == two_gemms_told_bytes(A), "the planner counts what roles hear of");
     if (threadIdx.x == 0) {

@@ -1,7 +1,7 @@
 // What sm90_two_gemms makes of two configurations of sm90_gemm: one layout of shared memory.
 #pragma once
 
-#include "kernels/gemm/sm90_gemm_config.hpp"
+#include "kernels/gemm/gemm_config.hpp"
 
 namespace rooftile {
 

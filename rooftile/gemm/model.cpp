@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "kernels/gemm/sm90_gemm_config.hpp"
+#include "kernels/gemm/gemm_config.hpp"
 #include "rooftile/core/arithmetic.hpp"
 
 namespace rooftile {

@@ -1,7 +1,7 @@
 // The sm90_gemm family: its candidates, its constraints, and the kernel configuration of a plan.
 #pragma once
 
-#include "kernels/gemm/sm90_gemm_config.hpp"
+#include "kernels/gemm/gemm_config.hpp"
 #include "rooftile/gemm/search.hpp"
 
 namespace rooftile {

@@ -10,7 +10,8 @@
 namespace rooftile::attention_mutants {
 
 inline constexpr std::string_view kernel = "kernels/attention/sm90_attention.cuh", mask = "kernels/attention/attention_mask.hpp",
-                                  softmax = "kernels/attention/online_softmax.cuh";
+                                  softmax = "kernels/attention/online_softmax.cuh",
+                                  roles = "kernels/matrix/back_to_back.cuh";
 
 // Several blocks a tile, heads that share keys, rows that fill no tile.
 inline constexpr const char* plain = "--batch 2 --heads 4 --kv-heads 2 --q 300 --kv 500 --dim 64 --tile-q 128 --tile-kv 128 --stages 2";
@@ -38,7 +39,7 @@ inline Mutant place_of_the_other_row() {
 inline Mutant slope_of_another_head() {
     return {"a score takes the first head's number",
             sloped,
-            {{kernel, "score.of_head(at_begin.tile.head)", "score.of_head(0)"}}};
+            {{kernel, "score.of_head(at.tile.head)", "score.of_head(0)"}}};
 }
 inline Mutant first_key_of_the_next_sequence() {
     return {"the last queries of a sequence see the first key of the next one",
@@ -74,27 +75,25 @@ inline Mutant last_block_dropped() {
 inline Mutant rescaled_once_too_seldom() {
     return {"O is not rescaled behind its first block",
             plain,
-            {{kernel, "sums[i] *= shrink[i / 2 % 2];", "sums[i] *= block == blocks.end - 2 ? 1.0f : shrink[i / 2 % 2];"}}};
+            {{roles, "between.rescale(tile, sums);", "if (block > 1) between.rescale(tile, sums);"}}};
 }
 inline Mutant neighbours_keys() {
     return {"heads read their neighbour's keys",
             plain,
-            {{kernel, "tile.first_row + block * C.tile_kv, kv_head, tile.batch);\n            k_at.advance();",
-              "tile.first_row + block * C.tile_kv, (kv_head + 1) % args.kv_heads, tile.batch);\n            k_at.advance();"}}};
+            {{kernel, "(map_k, shared, barrier, key(tile, i), tile.kv_head,", "(map_k, shared, barrier, key(tile, i), (tile.kv_head + 1) % args.kv_heads,"}}};
 }
 inline Mutant heads_dealt_round() {
     return {"heads share keys in turns instead of in groups",
             plain,
-            {{kernel, "kv_head = tile.head / queries_a_key_head;", "kv_head = tile.head % args.kv_heads;"}}};
+            {{kernel, "at.tile.head / queries_a_key_head};", "at.tile.head % args.kv_heads};"}}};
 }
 inline Mutant sum_from_before_the_last_block() {
     return {"a row's sum lacks its last block",
             plain,
-            {{kernel, "const bool rescales = softmax.take(scores, args.scale_log2, shrink);\n            softmax.complete();",
-              "const float sum0 = softmax.sum[0], sum1 = softmax.sum[1];\n"
-              "            const bool rescales = softmax.take(scores, args.scale_log2, shrink);\n"
-              "            if (block == blocks.first) softmax.sum[0] = sum0 * shrink[0], softmax.sum[1] = sum1 * shrink[1];\n"
-              "            softmax.complete();"}}};
+            {{kernel, "tile.rescales = tile.softmax.take(scores[0], args.scale_log2, tile.shrink);\n",
+              "const float sum0 = tile.softmax.sum[0], sum1 = tile.softmax.sum[1];\n"
+              "        tile.rescales = tile.softmax.take(scores[0], args.scale_log2, tile.shrink);\n"
+              "        if (overlapped && block == tile.blocks.first) tile.softmax.sum[0] = sum0 * tile.shrink[0], tile.softmax.sum[1] = sum1 * tile.shrink[1];\n"}}};
 }
 inline Mutant maximum_of_one_thread() {
     return {"a row's maximum is that of its first thread's columns alone, and its terms are cut off",
@@ -130,7 +129,7 @@ inline Mutant counter_left() {
 inline Mutant first_turn_waited_for() {
     return {.name = "who has the first turn waits for it",
             .problem = many,
-            .replacements = {{kernel, "turns.wait(block == blocks.end - 2);", "turns.wait(false);"}},
+            .replacements = {{roles, "order.wait(!across_tiles && block == 1);", "order.wait(false);"}},
             .hangs = true};
 }
 

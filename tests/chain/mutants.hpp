@@ -9,7 +9,8 @@
 
 namespace rooftile::chain_mutants {
 
-inline constexpr std::string_view kernel = "kernels/chain/sm90_chain.cuh";
+inline constexpr std::string_view kernel = "kernels/chain/sm90_chain.cuh", roles = "kernels/matrix/back_to_back.cuh",
+                                  fragment = "kernels/matrix/fragment.cuh";
 
 // Several blocks a tile of which the last one ends within, more tiles than any GPU has SMs, a last tile that is not full.
 inline constexpr const char* whole = "--m 40000 --d 128 --ff 200 --act relu --residual --form on_chip --tile-m 128 --tile-ff 64 --stages 2";
@@ -20,12 +21,12 @@ inline Mutant last_block_dropped() {
     return {"the last block of H is left out", whole, {{kernel, "return (args.ff + C.tile_ff - 1) / C.tile_ff;", "return args.ff / C.tile_ff;"}}};
 }
 inline Mutant first_block_added_to_the_tile_before() {
-    return {"a tile's first block is added to the tile before", whole, {{kernel, "w2_at.stage, block > 1);", "w2_at.stage, 1);"}}};
+    return {"a tile's first block is added to the tile before", whole, {{roles, "e_at.stage, Between::may_be_empty || block > 1);", "e_at.stage, 1);"}}};
 }
 inline Mutant neighbours_columns() {
     return {"a block of H meets the columns of W2 before its own",
             smooth,
-            {{kernel, "map_w2, block * C.tile_ff + i * C.box_elements", "map_w2, (block > 0 ? block - 1 : 0) * C.tile_ff + i * C.box_elements"}}};
+            {{kernel, "map_w2, block * C.tile_ff + box * C.box_elements", "map_w2, (block > 0 ? block - 1 : 0) * C.tile_ff + box * C.box_elements"}}};
 }
 inline Mutant residual_of_half() {
     return {"the residual is added to the upper half of a pair alone", whole, {{kernel, "sums[2 * i] += ptx::widen<C.type>(words[i] & 0xffffu);", ""}}};
@@ -49,7 +50,7 @@ inline Mutant counter_left() {
 }
 inline Mutant cut_not_rounded() {
     return {"H is cut to 16 bits, not rounded", whole,
-            {{kernel, "pairs[i] = ptx::pack2<type>(values[2 * i], values[2 * i + 1]);",
+            {{fragment, "pairs[i] = ptx::pack2<type>(values[2 * i], values[2 * i + 1]);",
               "pairs[i] = __float_as_uint(values[2 * i]) >> 16 | (__float_as_uint(values[2 * i + 1]) & 0xffff0000u);"}}};
 }
 
@@ -74,7 +75,7 @@ inline Mutant chunk_read_from_its_own_rows() {
 // In turns, and two stages of X: who is ahead meets its own turn of the tile before.
 inline constexpr const char* in_turns = "--m 65536 --d 64 --ff 1024 --act relu --form on_chip --tile-m 128 --tile-ff 64 --stages 3 --x-stages 2 --schedule pingpong";
 inline Mutant first_turn_kept() {
-    return {.name = "nobody has the first turn", .problem = in_turns, .replacements = {{kernel, "    if constexpr (in_turns) turns.begin();\n", ""}}, .hangs = true};
+    return {.name = "nobody has the first turn", .problem = in_turns, .replacements = {{roles, "    if constexpr (across_tiles) order.begin();\n", ""}}, .hangs = true};
 }
 inline Mutant stored_rows_not_counted() {
     return {.name = "a tile of H that is stored is not counted",

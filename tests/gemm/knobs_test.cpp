@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "kernels/gemm/sm90_gemm_config.hpp"
+#include "kernels/matrix/matrix_config.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/fields.hpp"
 #include "rooftile/gemm/json.hpp"
@@ -121,15 +121,15 @@ struct Anything {
 };
 template <class... Args>
 constexpr int members_of_config() {
-    if constexpr (requires { Sm90GemmConfig{Args{}..., Anything{}}; }) return members_of_config<Args..., Anything>();
+    if constexpr (requires { MatrixConfig{Args{}..., Anything{}}; }) return members_of_config<Args..., Anything>();
     else return int(sizeof...(Args));
 }
 
 // An instantiation is written from each(): but for the planner's own two it has every member.
-TEST(Sm90GemmConfig, EveryMemberIsWritten) {
+TEST(MatrixConfig, EveryMemberIsWritten) {
     int visited = 0;
     std::set<std::string> seen;
-    Sm90GemmConfig::each([&](const char* name, auto) { ++visited, seen.insert(name); });
+    MatrixConfig::each([&](const char* name, auto) { ++visited, seen.insert(name); });
     EXPECT_EQ(seen.size(), std::size_t(visited));
     EXPECT_EQ(visited + 2, members_of_config());
 }

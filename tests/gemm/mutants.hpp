@@ -11,17 +11,25 @@
 
 namespace rooftile::gemm_mutants {
 
-inline constexpr std::string_view sm90_layout = "kernels/gemm/sm90_gemm_layout.cuh",
-                                  sm90_load = "kernels/gemm/sm90_gemm_load.cuh",
-                                  sm90_products = "kernels/gemm/sm90_gemm_products.cuh",
-                                  sm90_store = "kernels/gemm/sm90_gemm_store.cuh",
-                                  sm90_exchange = "kernels/gemm/sm90_gemm_exchange.cuh",
-                                  sm90_pieces = "kernels/gemm/sm90_gemm_pieces.cuh",
-                                  sm90_roles = "kernels/gemm/sm90_gemm.cuh",
-                                  sm90_epilogue = "kernels/gemm/sm90_gemm_epilogue.cuh",
-                                  sm90_groups = "kernels/gemm/sm90_gemm_groups.cuh",
+inline constexpr std::string_view matrix_tiles = "kernels/matrix/tile_scheduler.cuh",
+                                  matrix_layout = "kernels/matrix/layout.cuh",
+                                  matrix_load = "kernels/matrix/load_tiled.cuh",
+                                  matrix_producer = "kernels/matrix/producer.cuh",
+                                  main_loop = "kernels/matrix/main_loop.cuh",
+                                  accumulators = "kernels/matrix/accumulators.cuh",
+                                  store = "kernels/matrix/store.cuh",
+                                  store_upright = "kernels/matrix/store_upright.cuh",
+                                  store_transposed = "kernels/matrix/store_transposed.cuh",
+                                  store_by_element = "kernels/matrix/store_by_element.cuh",
+                                  store_ragged = "kernels/matrix/store_ragged.cuh",
+                                  split_k_cluster = "kernels/matrix/split_k_cluster.cuh",
+                                  split_k_workspace = "kernels/matrix/split_k_workspace.cuh",
+                                  matrix_consumer = "kernels/matrix/consumer.cuh",
+                                  matrix_kernel = "kernels/matrix/matrix_kernel.cuh",
+                                  matrix_epilogue = "kernels/matrix/epilogue.cuh",
+                                  row_groups = "kernels/matrix/row_groups.cuh",
                                   tile_scheduler = "kernels/pipeline/scheduler.cuh",
-                                  epilogue_pair = "kernels/gemm/epilogue_pair.cuh",
+                                  epilogue_pair = "kernels/matrix/epilogue_pair.cuh",
                                   sm80_kernel = "kernels/gemm/sm80_gemm.cuh",
                                   sm80_load = "kernels/gemm/sm80_gemm_load.cuh",
                                   sm80_products = "kernels/gemm/sm80_gemm_products.cuh",
@@ -114,14 +122,14 @@ __device__ inline float rounded_to_bf16(float x) {
 inline Mutant tail_of_k_dropped() {
     return {"the tail of K is dropped",
             plain(520),
-            {{sm90_layout, "count(ceil_div(args.k, C.tile_k))", "count(args.k / C.tile_k)"}}};
+            {{matrix_tiles, "count(ceil_div(args.k, C.tile_k))", "count(args.k / C.tile_k)"}}};
 }
 
 // TMA brings zeros from beyond the tensor: the second block of 64 products is not summed.
 inline Mutant block_dropped(std::int64_t k) {
     return {"a block of 64 products is dropped",
             plain(k),
-            {{sm90_load, "block * C.tile_k, at_c.batch * args.a_step",
+            {{matrix_load, "block * C.tile_k, at_c.batch * args.a_step",
               "block == 1 ? 1 << 30 : block * C.tile_k, at_c.batch * args.a_step"}}};
 }
 
@@ -139,7 +147,7 @@ inline Mutant neighbours_bytes_swapped() {
     return {"every other word of 8-bit results has its halves swapped",
             with_k("--types fp8_e4m3,fp8_e4m3,fp8_e4m3 --m 256 --n 256 --tile 128x128x128 --consumer-warpgroups 2 --schedule cooperative --split-k 1 "
                    "--cluster 1x1", 512),
-            {{sm90_store, "odd ? other | second << 16 :", "odd ? second | other << 16 :"}}};
+            {{store_upright, "odd ? other | second << 16 :", "odd ? second | other << 16 :"}}};
 }
 
 // Scales of blocks: tiles of 128 columns, each of its own scale.
@@ -160,13 +168,13 @@ inline Mutant bias_twice_on_the_last_column_tile() {
 inline Mutant gate_and_up_swapped() {
     return {"gates stand where ups should, and ups where gates should",
             with_epilogue("d=silu(gate)*up --pairs interleaved"),
-            {{sm90_epilogue, "sums.take(two, i, up);", "sums.take(two, i, gate + 0);"},
-             {sm90_epilogue, "sums.take(two, i, gate);", "sums.take(two, i, up);"}}};
+            {{matrix_epilogue, "sums.take(two, i, up);", "sums.take(two, i, gate + 0);"},
+             {matrix_epilogue, "sums.take(two, i, gate);", "sums.take(two, i, up);"}}};
 }
 inline Mutant gate_and_up_swapped_in_the_last_columns() {
     return {"the same in the last eight columns of the result alone",
             with_epilogue("d=silu(gate)*up --pairs split"),
-            {{sm90_epilogue, "ups[e] = two[0], ups[e + 1] = two[1];",
+            {{matrix_epilogue, "ups[e] = two[0], ups[e + 1] = two[1];",
               "ups[e] = two[0], ups[e + 1] = two[1];\n"
               "            if (n + at / step * 8 + 8 == C.result_columns(args.n)) {\n"
               "                const float one = gates[e];\n"
@@ -176,64 +184,63 @@ inline Mutant gate_and_up_swapped_in_the_last_columns() {
 inline Mutant ups_of_the_next_gates() {
     return {"a tile of B begins eight pairs too late",
             with_epilogue("d=silu(gate)*up --pairs split"),
-            {{sm90_load, "const int step = (n + slice * slice_extent) / (2 * Sm90GemmConfig::pair_step);",
-              "const int step = (n + slice * slice_extent) / (2 * Sm90GemmConfig::pair_step) + (n > 0);"}}};
+            {{matrix_load, "const int step = (n + slice * slice_extent) / (2 * C.pair_step);",
+              "const int step = (n + slice * slice_extent) / (2 * C.pair_step) + (n > 0);"}}};
 }
 inline Mutant second_result_of_the_first() {
     return {"the second result is stored as the first one's values",
             with_epilogue("pre=acc+bias;d=gelu(pre);z=pre --tensor bias:bf16[N]"),
-            {{sm90_epilogue, "put(e, x[2 * result], x[2 * result + 1]);", "put(e, x[0], x[1]);"}}};
+            {{matrix_epilogue, "put(e, x[2 * result], x[2 * result + 1]);", "put(e, x[0], x[1]);"}}};
 }
 inline Mutant second_result_missing() {
     return {"the second result is not written",
             with_epilogue("pre=acc+bias;d=gelu(pre);z=pre --tensor bias:bf16[N]"),
-            {{sm90_epilogue, "if constexpr (result + 1 < C.results) store_results", "if constexpr (result + 2 < C.results) store_results"}}};
+            {{matrix_epilogue, "if constexpr (result + 1 < C.results) store_results", "if constexpr (result + 2 < C.results) store_results"}}};
 }
 
 inline Mutant scale_of_another_block() {
     return {"the second block of K has the scales of the first",
             in_scaled_blocks("--m 256 --n 256"),
-            {{sm90_load, "maps.a_scale, at.m, block, full);", "maps.a_scale, at.m, block == 1 ? 0 : block, full);"}}};
+            {{matrix_load, "maps.a_scale, at.m, block, full);", "maps.a_scale, at.m, block == 1 ? 0 : block, full);"}}};
 }
 inline Mutant scale_of_other_columns() {
     return {"all columns have the scales of the first 128",
             in_scaled_blocks("--m 256 --n 256"),
-            {{sm90_load, "at.n / Sm90GemmConfig::scale_block, full);", "0, full);"}}};
+            {{matrix_load, "at.n / C.scale_block, full);", "0, full);"}}};
 }
 inline Mutant scales_of_rows_swapped() {
     return {"a thread's two rows have each other's scales",
             in_scaled_blocks("--m 256 --n 256"),
-            {{sm90_products, "thread % 32 / 4 + 8 * half;", "thread % 32 / 4 + 8 * (1 - half);"}}};
+            {{main_loop, "thread % 32 / 4 + 8 * half;", "thread % 32 / 4 + 8 * (1 - half);"}}};
 }
 inline Mutant promoted_stale_sums() {
     return {"a CTA's later tiles are promoted on top of its first",
             in_scaled_blocks("--m 1792 --n 1792"),
-            {{sm90_roles, "        Sm90Accumulators<C> sums;\n        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);\n        int previous = 0;\n",
+            {{matrix_consumer, "        Accumulators<C> sums;\n        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);\n        int previous = 0;\n",
               "        if (first) clear<C>(sums);\n        int previous = 0;\n"},
-             {sm90_roles, "    for (bool first = true; scheduler.tiles.more(); first = false) {\n",
-              "    Sm90Accumulators<C> sums;\n    for (bool first = true; scheduler.tiles.more(); first = false) {\n"}}};
+             {matrix_consumer, "    for (bool first = true; scheduler.tiles.more(); first = false) {\n",
+              "    Accumulators<C> sums;\n    for (bool first = true; scheduler.tiles.more(); first = false) {\n"}}};
 }
 
 // One wgmma of the first block.
 inline Mutant step_dropped(std::int64_t k) {
     return {"a k-step of 16 products is dropped",
             plain(k),
-            {{sm90_products, "    for (int step = 0; step < C.k_steps(); ++step) {\n",
+            {{main_loop, "    for (int step = 0; step < C.k_steps(); ++step) {\n",
               "    for (int step = 0; step < C.k_steps(); ++step) {\n        if (step == 0 && fresh) "
               "continue;\n"},
-             {sm90_products, "step > 0 || !fresh);", "step > 1 || !fresh);"}}};
+             {main_loop, "step > 0 || !fresh);", "step > 1 || !fresh);"}}};
 }
 
 inline Mutant block_dropped_from_the_tenth_launch_on() {
     return {"a block of K is dropped from the tenth launch on",
             plain(),
-            {{sm90_load, "/// The producer, one thread",
-              "__device__ unsigned launches;\n\n/// The producer, one thread"},
-             {sm90_load, "    const Sm90Blocks<C> k(args, scheduler);\n",
-              "    const Sm90Blocks<C> k(args, scheduler);\n"
-              "    const bool tenth = *const_cast<volatile unsigned*>(&launches) >= 9;\n"
-              "    if (blockIdx.x == 0) atomicAdd(&launches, 1u);\n"},
-             {sm90_load, "block * C.tile_k, at_c.batch * args.a_step",
+            {{matrix_load, "/// Brings a stage of both operands", "__device__ unsigned launches;\n\n/// Brings a stage of both operands"},
+             {matrix_load, "    const MatrixShared<C>& shared;\n\n",
+              "    const MatrixShared<C>& shared;\n    bool tenth = *const_cast<volatile unsigned*>(&launches) >= 9;\n\n"},
+             {matrix_load, "        const unsigned full = shared.ring.full(stage);\n",
+              "        const unsigned full = shared.ring.full(stage);\n        if (blockIdx.x == 0 && block == 0) atomicAdd(&launches, 1u);\n"},
+             {matrix_load, "block * C.tile_k, at_c.batch * args.a_step",
               "tenth && block == 1 ? 1 << 30 : block * C.tile_k, at_c.batch * args.a_step"}}};
 }
 
@@ -241,63 +248,63 @@ inline Mutant block_dropped_from_the_tenth_launch_on() {
 inline Mutant from_the_tenth_launch_on(std::string name, std::string problem, Replacement altered) {
     return {name + " from the tenth launch on",
             std::move(problem),
-            {{sm90_store, "/// What a CTA stores of a tile", "__device__ unsigned launches;\n\n/// What a CTA stores of a tile"},
-             {sm90_load, "    const Sm90Blocks<C> k(args, scheduler);\n",
-              "    const Sm90Blocks<C> k(args, scheduler);\n    if (blockIdx.x == 0) atomicAdd(&launches, 1u);\n"},
+            {{matrix_layout, "/// Where a CTA's tile of C lies", "__device__ unsigned launches;\n\n/// Where a CTA's tile of C lies"},
+             {matrix_producer, "    const KBlocks<C> k(args, scheduler);\n",
+              "    const KBlocks<C> k(args, scheduler);\n    if (blockIdx.x == 0) atomicAdd(&launches, 1u);\n"},
              std::move(altered)}};
 }
 
 inline Mutant row_past_c_from_the_tenth_launch_on() {
     return from_the_tenth_launch_on(
         "a row past C is written", by_element(),
-        {sm90_store, "if (r >= rows) continue;",
+        {store_by_element, "if (r >= rows) continue;",
          "if (r >= rows + (*const_cast<volatile unsigned*>(&launches) >= 9)) continue;"});
 }
 
 inline Mutant tile_past_c_from_the_tenth_launch_on() {
     return from_the_tenth_launch_on(
         "a tile far past C is written", beyond_c(),
-        {sm90_store, "if (r >= rows) continue;",
+        {store_by_element, "if (r >= rows) continue;",
          "if (r >= rows && (r / C.tile_m * C.tile_m < rows || *const_cast<volatile unsigned*>(&launches) < 9)) continue;"});
 }
 
 inline Mutant nothing_written() {
     return {"a launch writes nothing",
             plain(),
-            {{sm90_roles, "    const int role = warpgroup();\n",
+            {{matrix_kernel, "    const int role = warpgroup();\n",
               "    if (args.m > 0) return;\n    const int role = warpgroup();\n"}}};
 }
 
 inline Mutant rows_swapped() {
     return {"every two rows are swapped",
             plain(),
-            {{sm90_store, "const unsigned row = lane % 16;", "const unsigned row = lane % 16 ^ 1;"}}};
+            {{store_upright, "const unsigned row = lane % 16;", "const unsigned row = lane % 16 ^ 1;"}}};
 }
 
 inline Mutant columns_unwritten() {
     return {
         "the first epilogue tile of each tile, 64 columns, is not written",
         plain(),
-        {{sm90_store, "for (int s = 0; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C, result>(sums, target, s);",
+        {{store, "for (int s = 0; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C, result>(sums, target, s);",
           "for (int s = 1; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C, result>(sums, target, s);"}}};
 }
 
 inline Mutant row_past_c() {
     return {"a row past C is written",
             by_element(),
-            {{sm90_store, "if (r >= rows) continue;", "if (r > rows) continue;"}}};
+            {{store_by_element, "if (r >= rows) continue;", "if (r > rows) continue;"}}};
 }
 
 inline Mutant column_past_c() {
     return {"a column past C is written",
             by_element(),
-            {{sm90_store, "if (x < columns) line[x]", "if (x <= columns) line[x]"}}};
+            {{store_by_element, "if (x < columns) line[x]", "if (x <= columns) line[x]"}}};
 }
 
 inline Mutant tile_past_c() {
     return {"a tile that begins 127 rows past C is written, and nothing between",
             beyond_c(),
-            {{sm90_store, "if (r >= rows) continue;",
+            {{store_by_element, "if (r >= rows) continue;",
               "if (r >= rows && r / C.tile_m * C.tile_m < rows) continue;"}}};
 }
 
@@ -306,9 +313,9 @@ inline Mutant tile_past_c() {
 inline Mutant operands_in_fp8(std::int64_t k) {
     return {"operands are rounded to fp8",
             plain(k),
-            {{sm90_products, "/// One step of the K loop", to_fp8 + std::string(R"(
-template <Sm90GemmConfig C>
-__device__ void round_stage(const Sm90Shared<C>& shared, int stage) {
+            {{main_loop, "/// One step of the K loop", to_fp8 + std::string(R"(
+template <MatrixConfig C>
+__device__ void round_stage(const MatrixShared<C>& shared, int stage) {
     for (int at = threadIdx.x % 128 * 4; at < C.stage_bytes(); at += 128 * 4) {
         unsigned word;
         asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(shared.a(stage) + at) : "memory");
@@ -319,7 +326,7 @@ __device__ void round_stage(const Sm90Shared<C>& shared, int stage) {
 }
 
 /// One step of the K loop)")},
-             {sm90_products, "    shared.ring.wait(at);\n",
+             {main_loop, "    shared.ring.wait(at);\n",
               "    shared.ring.wait(at);\n    round_stage<C>(shared, at.stage);\n"}}};
 }
 
@@ -327,8 +334,8 @@ inline Mutant sums_in_bf16(std::int64_t k) {
     return {
         "sums are kept in bf16 from block to block",
         plain(k),
-        {{sm90_products, "/// One step of the K loop", to_bf16 + std::string("\n/// One step of the K loop")},
-         {sm90_products, "        ptx::wgmma_commit();\n        pin<C>(sums);\n",
+        {{main_loop, "/// One step of the K loop", to_bf16 + std::string("\n/// One step of the K loop")},
+         {main_loop, "        ptx::wgmma_commit();\n        pin<C>(sums);\n",
           R"(        ptx::wgmma_commit();
         ptx::wgmma_wait<0>();
         pin<C>(sums);
@@ -357,7 +364,7 @@ inline Mutant truncated(std::int64_t k) {
 inline Mutant stored_twice() {
     return {"a tile is stored twice, the second time eight columns to the right",
             plain(),
-            {{sm90_store, "    if constexpr (C.tma_store) store_by_tma<C, result>(sums, target);\n",
+            {{store, "    if constexpr (C.tma_store) store_by_tma<C, result>(sums, target);\n",
               R"(    if constexpr (C.tma_store) {
         store_by_tma<C, result>(sums, target);
         if (ptx::elect_one()) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
@@ -372,7 +379,7 @@ inline Mutant stored_twice() {
 inline Mutant stale_row() {
     return {"two rows of a CTA's later tiles are its first tile's",
             persistent(),
-            {{sm90_roles, "        kept.keep(sums);\n",
+            {{matrix_consumer, "        kept.keep(sums);\n",
               R"(        const KeptSums<C> before = kept;
         kept.keep(sums);
         if (!first && threadIdx.x % 128 < 4) kept = before;
@@ -382,26 +389,26 @@ inline Mutant stale_row() {
 inline Mutant part_of_k_lost() {
     return {"the last part of K is not added",
             split(),
-            {{sm90_exchange, "for (int p = 1; p < C.split_k; ++p) {",
+            {{split_k_cluster, "for (int p = 1; p < C.split_k; ++p) {",
               "for (int p = 1; p < C.split_k - 1; ++p) {"}}};
 }
 
 inline Mutant piece_of_k_twice() {
     return {"the sums of the first piece of K are added twice, those of the last not at all",
             pieces(),
-            {{sm90_pieces, "slots_ + piece * stride_", "slots_ + max(piece - 1, 0) * stride_"}}};
+            {{split_k_workspace, "slots_ + piece * stride_", "slots_ + max(piece - 1, 0) * stride_"}}};
 }
 
 inline Mutant arrivals_not_reset() {
     return {"the counter of arrivals goes on from launch to launch",
             pieces(),
-            {{sm90_pieces, "ptx::count_arrival(arrived_, pieces_ - 1)", "ptx::count_arrival(arrived_, 0xffffffffu)"}}};
+            {{split_k_workspace, "ptx::count_arrival(arrived_, pieces_ - 1)", "ptx::count_arrival(arrived_, 0xffffffffu)"}}};
 }
 
 inline Mutant second_warpgroup_shifted() {
     return {"the second of two warpgroups that take turns stores eight columns to the right",
             pingpong(),
-            {{sm90_roles, "OwnSums<C>{sums}, target, args, tile.moved(down, right));",
+            {{matrix_consumer, "OwnSums<C>{sums}, target, args, tile.moved(down, right));",
               "OwnSums<C>{sums}, target, args, tile.moved(down, right + 8 * warpgroup));"}}};
 }
 
@@ -418,14 +425,14 @@ inline std::string batched_by_element() {
 inline Mutant last_product_of_the_one_before() {
     return {"the last product of a batch multiplies the B of the one before",
             batched(),
-            {{sm90_load, "at_c.batch * args.b_step, scheduler.rank, args.b_slices", "(at_c.batch - (at_c.batch + 1 == args.batch)) * args.b_step, scheduler.rank, args.b_slices"}}};
+            {{matrix_load, "at_c.batch * args.b_step, scheduler.rank, args.b_slices", "(at_c.batch - (at_c.batch + 1 == args.batch)) * args.b_step, scheduler.rank, args.b_slices"}}};
 }
 
 // The room behind a matrix takes one row of it: the rows are 129 x 160 of 21000 elements.
 inline Mutant row_past_a_product() {
     return {"one row past each product of a batch is stored",
             batched_by_element(),
-            {{sm90_store, "if (r >= rows) continue;", "if (r > rows) continue;"}}};
+            {{store_by_element, "if (r >= rows) continue;", "if (r > rows) continue;"}}};
 }
 
 /// Groups that end amid tiles and amid boxes, more tiles than CTAs, an empty group and one of one row.
@@ -440,19 +447,19 @@ inline std::string turned_groups() {
 inline Mutant group_offset_by_one() {
     return {"a group's tiles begin with its second row",
             groups(),
-            {{sm90_layout, "return {groups.first_row(group) + (t.row", "return {groups.first_row(group) + 1 + (t.row"}}};
+            {{matrix_tiles, "return {groups.first_row(group) + (t.row", "return {groups.first_row(group) + 1 + (t.row"}}};
 }
 
 inline Mutant matrix_of_the_next_group() {
     return {"the second of two groups multiplies the B of the third",
             groups(),
-            {{sm90_load, "at_c.batch * args.b_step, scheduler.rank, args.b_slices", "(at_c.batch + (at_c.batch == 1)) * args.b_step, scheduler.rank, args.b_slices"}}};
+            {{matrix_load, "at_c.batch * args.b_step, scheduler.rank, args.b_slices", "(at_c.batch + (at_c.batch == 1)) * args.b_step, scheduler.rank, args.b_slices"}}};
 }
 
 inline Mutant last_row_of_a_group_left() {
     return {"the last row of a group that ends amid a box is not stored",
             groups(),
-            {{sm90_groups, "for (int i = thread; i < rows * chunks;", "for (int i = thread; i < (rows - 1) * chunks;"}}};
+            {{store_ragged, "for (int i = thread; i < rows * chunks;", "for (int i = thread; i < (rows - 1) * chunks;"}}};
 }
 
 inline Mutant bias_of_the_group_before() {
@@ -471,14 +478,14 @@ inline Mutant last_row_of_a_turned_group_left() {
 inline Mutant tiles_of_a_group_forgotten() {
     return {"a tile of several is counted for none of its group's rows",
             groups(),
-            {{sm90_groups, "return (max(0, begin[i + 1] - begin[i]) + cluster_rows - 1) / cluster_rows;",
+            {{row_groups, "return (max(0, begin[i + 1] - begin[i]) + cluster_rows - 1) / cluster_rows;",
               "const int rows = max(0, begin[i + 1] - begin[i]); return rows / cluster_rows + (rows > 0 && rows < cluster_rows);"}}};
 }
 
 inline Mutant last_tile_of_tall_groups_forgotten() {
     return {"the last tile of groups of several is taken for one of the others",
             groups(),
-            {{sm90_groups, "(whole * all_tall_tiles + all_tiles - 1) / all_tiles", "whole * all_tall_tiles / all_tiles"}}};
+            {{row_groups, "(whole * all_tall_tiles + all_tiles - 1) / all_tiles", "whole * all_tall_tiles / all_tiles"}}};
 }
 
 inline Mutant tile_left_out() {
@@ -510,10 +517,10 @@ inline std::string tile_after_tile() {
 inline Mutant sums_not_cleared() {
     return {"a CTA's later tiles are summed on top of its first",
             tile_after_tile(),
-            {{sm90_roles, "    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)",
-              "    Sm90Accumulators<C> sums;\n    clear<C>(sums);\n    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)"},
-             {sm90_roles, "        Sm90Accumulators<C> sums;\n        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);\n", ""},
-             {sm90_products, "!C.adds_up() && first);", "false);"}}};
+            {{matrix_consumer, "    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)",
+              "    Accumulators<C> sums;\n    clear<C>(sums);\n    for (bool first = true; scheduler.tiles.more(); first = false) {\n        if (pingpong)"},
+             {matrix_consumer, "        Accumulators<C> sums;\n        if constexpr (C.adds_up() || C.promoted) clear<C>(sums);\n", ""},
+             {main_loop, "!C.adds_up() && first);", "false);"}}};
 }
 
 inline Mutant group_sums_not_cleared() {
@@ -523,21 +530,21 @@ inline Mutant group_sums_not_cleared() {
 inline Mutant turned_rows_swapped() {
     return {"every two rows of a turned tile are swapped",
             turned(),
-            {{sm90_store, "Sm90GemmConfig::turned_offset(warp, lane)",
-              "Sm90GemmConfig::turned_offset(warp, lane ^ 1)"}}};
+            {{store_transposed, "C.turned_offset(warp, lane)",
+              "C.turned_offset(warp, lane ^ 1)"}}};
 }
 
 inline Mutant turned_row_past_c() {
     return {"rows past C are written by a turned tile",
             turned_by_element(),
-            {{sm90_store, "if (r < rows) line[0]", "if (r <= rows) line[0]"}}};
+            {{store_by_element, "if (r < rows) line[0]", "if (r <= rows) line[0]"}}};
 }
 
 inline Mutant slices_swapped() {
     return {"the slices of a multicast tile change places",
             multicast(),
-            {{sm90_load, "load(shared + slice * slice_extent * Sm90GemmConfig::swizzle_bytes, k, mn);",
-              "load(shared + (peers > 1 ? slice ^ 1 : slice) * slice_extent * Sm90GemmConfig::swizzle_bytes, "
+            {{matrix_load, "load(shared + slice * slice_extent * C.swizzle_bytes, k, mn);",
+              "load(shared + (peers > 1 ? slice ^ 1 : slice) * slice_extent * C.swizzle_bytes, "
               "k, mn);"}}};
 }
 
@@ -629,14 +636,14 @@ inline Mutant ampere_stale_sums() {
 inline Mutant stage_not_given_back_to_peers() {
     return {.name = "a stage is given back to the CTA's own producer alone",
             .problem = multicast(4096),
-            .replacements = {{sm90_products, "    else shared.ring.template release_to_cluster<C.peers()>(stage, part * C.peers());",
+            .replacements = {{main_loop, "    else shared.ring.template release_to_cluster<C.peers()>(stage, part * C.peers());",
                               "    else shared.ring.release(stage);"}},
             .hangs = true};
 }
 inline Mutant turn_not_passed_on() {
     return {.name = "the other warpgroup never has its turn",
             .problem = pingpong(),
-            .replacements = {{sm90_roles, "if (pingpong && scheduler.tiles.more_after_this()) turns.pass();", ""}},
+            .replacements = {{matrix_consumer, "if (pingpong && scheduler.tiles.more_after_this()) order.pass();", ""}},
             .hangs = true};
 }
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "kernels/gemm/sm90_gemm_config.hpp"
+#include "kernels/gemm/gemm_config.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/measure/statistics.hpp"

@@ -2,7 +2,8 @@
 # Operations stand apart: operations_apart_test.sh ROOT
 #   - outside an operation's folders, the table, tests and docs nothing names an operation or the library it is
 #     measured beside (refuse, fused, confuse and diffuse are English);
-#   - no operation includes another's folder, and core includes none.
+#   - no operation includes another's folder, nor writes a kernel's source that does, and core includes none;
+#   - what operations share includes none of them.
 set -eu
 root=$1
 cd "$root"
@@ -28,11 +29,18 @@ done
 for operation in $operations; do
     for other in $operations; do
         [ "$operation" != "$other" ] || continue
-        if grep -rnE "#include \"(rooftile|kernels|cli)/$other/" rooftile/"$operation" kernels/"$operation" cli/"$operation" 2>/dev/null; then
+        if grep -rnE "#include \\\\?\"(rooftile|kernels|cli)/$other/" rooftile/"$operation" kernels/"$operation" cli/"$operation" 2>/dev/null; then
             echo "$operation includes what is $other's"
             status=1
         fi
     done
+done
+shared="kernels/matrix kernels/pipeline kernels/ptx"
+for operation in $operations; do
+    if grep -rnE "#include \"(rooftile|kernels)/$operation/" $shared; then
+        echo "what operations share includes what is $operation's"
+        status=1
+    fi
 done
 if grep -rnE '#include "rooftile/(report|measure|runtime|probe)/' rooftile/core; then
     echo "core includes a station"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "kernels/gemm/gemm_arguments.hpp"
-#include "kernels/gemm/sm90_gemm_config.hpp"
+#include "kernels/gemm/gemm_config.hpp"
 #include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/launch.hpp"
 #include "rooftile/runtime/driver.hpp"

@@ -1,36 +1,38 @@
-// The products of sm90_gemm: what the consumer warpgroups do with a stage, from waiting for it to handing
-// it back.
+// The main loop: what consumer warpgroups do with a stage of the ring, from waiting for it to handing it back. A and B are in shared
+// memory.
 #pragma once
 
-#include "kernels/gemm/sm90_gemm_store.cuh"
+#include "kernels/matrix/accumulators.cuh"
+#include "kernels/matrix/layout.cuh"
+#include "kernels/ptx/cluster_memory.cuh"
 #include "kernels/ptx/wgmma.cuh"
 
 namespace rooftile {
 
 /// Hands a stage back to the producers that fill it: each warp says so to every peer of its part.
-template <Sm90GemmConfig C>
-__device__ void release(const Sm90Shared<C>& shared, int stage, int part) {
+template <MatrixConfig C>
+__device__ void release(const MatrixShared<C>& shared, int stage, int part) {
     if constexpr (C.peers() == 1) shared.ring.release(stage);
     else shared.ring.template release_to_cluster<C.peers()>(stage, part * C.peers());
 }
 
-template <Sm90GemmConfig C, Major major>
+template <MatrixConfig C, Major major>
 __device__ unsigned long long descriptor(unsigned tile, int mn) {
-    constexpr int eight_rows = 8 * Sm90GemmConfig::swizzle_bytes;
+    constexpr int eight_rows = 8 * C.swizzle_bytes;
     if constexpr (major == Major::k)
-        return ptx::matrix_descriptor(tile + mn * Sm90GemmConfig::swizzle_bytes, 16, eight_rows);
+        return ptx::matrix_descriptor(tile + mn * C.swizzle_bytes, 16, eight_rows);
     else return ptx::matrix_descriptor(tile + mn / 64 * C.mn_box_bytes(), C.mn_box_bytes(), eight_rows);
 }
 
 /// Issues the products of one stage: [64 x rows, tile_k] * [tile_k x mma_n]. With swap_ab the instruction's first operand
 /// is B, and its sums are those of C^T.
-template <Sm90GemmConfig C, int rows>
-__device__ void multiply(float (&sums)[rows][C.row_accumulators()], const Sm90Shared<C>& shared, int stage, int first_row,
+template <MatrixConfig C, int rows>
+__device__ void multiply(float (&sums)[rows][C.row_accumulators()], const MatrixShared<C>& shared, int stage, int first_row,
                          bool fresh) {
     constexpr Major a_major = C.swap_ab ? C.b_major : C.a_major, b_major = C.swap_ab ? C.a_major : C.b_major;
     // Bytes >> 4 from one k-step of 32 B to the next: within a swizzle span, or (of 16 bits) 16 rows of 128 B further.
-    constexpr int a_step = (a_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
-    constexpr int b_step = (b_major == Major::k ? 32 : 16 * Sm90GemmConfig::swizzle_bytes) >> 4;
+    constexpr int a_step = (a_major == Major::k ? 32 : 16 * C.swizzle_bytes) >> 4;
+    constexpr int b_step = (b_major == Major::k ? 32 : 16 * C.swizzle_bytes) >> 4;
     const unsigned long long b = descriptor<C, b_major>(C.swap_ab ? shared.a(stage) : shared.b(stage), 0);
 #pragma unroll
     for (int step = 0; step < C.k_steps(); ++step) {
@@ -44,7 +46,7 @@ __device__ void multiply(float (&sums)[rows][C.row_accumulators()], const Sm90Sh
     }
 }
 
-template <Sm90GemmConfig C, int rows>
+template <MatrixConfig C, int rows>
 __device__ void pin(float (&sums)[rows][C.row_accumulators()]) {
 #pragma unroll
     for (int i = 0; i < rows; ++i)
@@ -54,8 +56,8 @@ __device__ void pin(float (&sums)[rows][C.row_accumulators()]) {
 
 /// Not for the sums' sake: a wgmma can start them anew. Registers that are written here are free from
 /// publish() to the next tile, and the exchange wants them; else ptxas holds them through it, and spills.
-template <Sm90GemmConfig C>
-__device__ void clear(Sm90Accumulators<C>& sums) {
+template <MatrixConfig C>
+__device__ void clear(Accumulators<C>& sums) {
 #pragma unroll
     for (int i = 0; i < C.wgmma_rows(); ++i)
 #pragma unroll
@@ -63,31 +65,31 @@ __device__ void clear(Sm90Accumulators<C>& sums) {
 }
 
 /// A stage's sums of one wgmma to those of the stages before, each row by its scale and that of the columns.
-template <Sm90GemmConfig C>
+template <MatrixConfig C>
 __device__ void promote(float (&sums)[C.row_accumulators()], const float (&partial)[C.row_accumulators()],
                         const float (&scale)[C.b_scales()][2]) {
 #pragma unroll
     for (int j = 0; j < C.row_accumulators(); ++j) {
         // Four accumulators are two columns in two rows, of eight columns.
         if constexpr (C.block_scales)
-            sums[j] = fmaf(scale[C.b_scales() == 1 ? 0 : j / (Sm90GemmConfig::scale_block / 2)][j / 2 % 2], partial[j], sums[j]);
+            sums[j] = fmaf(scale[C.b_scales() == 1 ? 0 : j / (C.scale_block / 2)][j / 2 % 2], partial[j], sums[j]);
         else sums[j] += partial[j];
     }
 }
 
 /// A step with promoted sums: wgmma after wgmma, each begun anew and added up while another warpgroup's run.
 /// `block`: of K.
-template <Sm90GemmConfig C>
-__device__ void promoted_step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, RingPosition<C.stages>& at, int first_row,
+template <MatrixConfig C>
+__device__ void promoted_step(Accumulators<C>& sums, const MatrixShared<C>& shared, RingPosition<C.stages>& at, int first_row,
                               int part, [[maybe_unused]] int block) {
     shared.ring.wait(at);  // scales come with it
     constexpr bool multiplies = C.ablated != Ablation::products;
-    const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
+    const int thread = threadIdx.x % C.warpgroup_threads;
     float of_b[C.b_scales()] = {};
     if constexpr (C.block_scales) {
 #pragma unroll
         for (int i = 0; i < C.b_scales(); ++i)
-            of_b[i] = ptx::load_shared_float(shared.b_scales(at.stage) + i * Sm90GemmConfig::tma_bytes + block % Sm90GemmConfig::scales_a_box * 4);
+            of_b[i] = ptx::load_shared_float(shared.b_scales(at.stage) + i * C.tma_bytes + block % C.scales_a_box * 4);
     }
 #pragma unroll
     for (int i = 0; i < C.wgmma_rows(); ++i) {
@@ -119,8 +121,8 @@ __device__ void promoted_step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& sh
 
 /// One step of the K loop: this stage's products are issued, then the stage before, whose products are done
 /// by then, goes back to the producers.
-template <Sm90GemmConfig C>
-__device__ void step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, RingPosition<C.stages>& at,
+template <MatrixConfig C>
+__device__ void step(Accumulators<C>& sums, const MatrixShared<C>& shared, RingPosition<C.stages>& at,
                      int& previous, int first_row, int part, bool first) {
     shared.ring.wait(at);
     // Without products nothing of them may stay: ptxas turns a commit of nothing into a small wgmma.
@@ -141,8 +143,8 @@ __device__ void step(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, Rin
 }
 
 /// The last products of a tile: until they are done, and their stage is handed back.
-template <Sm90GemmConfig C>
-__device__ void drain(Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, int previous, int part) {
+template <MatrixConfig C>
+__device__ void drain(Accumulators<C>& sums, const MatrixShared<C>& shared, int previous, int part) {
     if constexpr (C.ablated != Ablation::products) ptx::wgmma_wait<0>();
     pin<C>(sums);
     release<C>(shared, previous, part);

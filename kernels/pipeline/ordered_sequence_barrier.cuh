@@ -1,4 +1,4 @@
-// Warpgroups that take turns at one unit of the SM: while one multiplies the others do something else.
+// Warpgroups that take turns at one unit of the SM (an ordered sequence barrier): while one multiplies the others do something else.
 //
 // Party i waits at named barrier first_barrier + i, where the party before it arrives: 256 threads meet there,
 // of which 128 do not wait. Party 0 has the first turn for nothing. The turn goes round, 0 1 .. parties - 1 0,
@@ -14,7 +14,7 @@
 namespace rooftile {
 
 template <int parties, int first_barrier>
-struct Turns {
+struct OrderedSequenceBarrier {
     static_assert(parties >= 2 && first_barrier > 0 && first_barrier + parties <= 16,
                   "a CTA has 16 named barriers; 0 is __syncthreads");
     int party;

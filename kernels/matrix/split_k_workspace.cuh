@@ -7,24 +7,25 @@
 // A thread reads what the threads of its place left, in slots [slot][thread] of four sums: nobody's layout but its own.
 #pragma once
 
-#include "kernels/gemm/sm90_gemm_store.cuh"
+#include "kernels/matrix/accumulators.cuh"
+#include "kernels/matrix/tile_scheduler.cuh"
 #include "kernels/ptx/arrival.cuh"
 #include "kernels/ptx/stream.cuh"
 
 namespace rooftile {
 
-template <Sm90GemmConfig C>
+template <MatrixConfig C>
 class SumsOfPieces {
   public:
     /// `warpgroup`: of the consumers.
-    __device__ SumsOfPieces(const GemmArguments& args, const Sm90TileScheduler<C>& scheduler, int warpgroup)
+    __device__ SumsOfPieces(const MatrixArguments& args, const MatrixTileScheduler<C>& scheduler, int warpgroup)
         : pieces_(args.pieces), piece_(scheduler.piece), warpgroup_(warpgroup) {
         // CTAs of one piece, and which of them this is.
         const int ctas = scheduler.tiles.rows * scheduler.tiles.columns * C.cluster_ctas();
         const int cta = scheduler.tiles.index * C.cluster_ctas() + scheduler.part * C.peers() + scheduler.rank;
         arrived_ = args.arrived + cta * C.consumer_warpgroups + warpgroup;
         stride_ = static_cast<long long>(ctas) * C.share_bytes();
-        const int thread = threadIdx.x - Sm90GemmConfig::warpgroup_threads;
+        const int thread = threadIdx.x - C.warpgroup_threads;
         slots_ = static_cast<char*>(args.sums) + static_cast<long long>(cta) * C.share_bytes() + thread * vector_bytes;
     }
 
@@ -47,17 +48,17 @@ class SumsOfPieces {
 
     /// Of a whole warpgroup: whether all other pieces' sums are there.
     __device__ bool came_last() const {
-        const int barrier = sm90_store_barrier + warpgroup_;
-        ptx::named_barrier_sync(barrier, Sm90GemmConfig::warpgroup_threads);
+        const int barrier = store_barrier + warpgroup_;
+        ptx::named_barrier_sync(barrier, C.warpgroup_threads);
         bool last = false;
-        if (threadIdx.x % Sm90GemmConfig::warpgroup_threads == 0)
+        if (threadIdx.x % C.warpgroup_threads == 0)
             last = ptx::count_arrival(arrived_, pieces_ - 1) + 1 == static_cast<unsigned>(pieces_);
-        return ptx::named_barrier_any(barrier, Sm90GemmConfig::warpgroup_threads, last);
+        return ptx::named_barrier_any(barrier, C.warpgroup_threads, last);
     }
 
     /// The sums of all pieces, in the share's columns from 0 on. While those of one piece are added, those of the next are on
     /// their way.
-    __device__ void add_up(Sm90Accumulators<C>& sums) const {
+    __device__ void add_up(Accumulators<C>& sums) const {
 #pragma unroll
         for (int first = 0; first < vectors; first += together) {
             const int end = first + together < vectors ? first + together : vectors;
@@ -91,7 +92,7 @@ class SumsOfPieces {
 
   private:
     static constexpr int vector_bytes = 16;
-    static constexpr int slot_bytes = vector_bytes * C.consumer_warpgroups * Sm90GemmConfig::warpgroup_threads;
+    static constexpr int slot_bytes = vector_bytes * C.consumer_warpgroups * C.warpgroup_threads;
     static constexpr int row = C.share_n() / 2;  // sums of a thread in 64 rows
     static constexpr int vectors = C.wgmma_rows() * row / 4;
     // Loads in flight of a thread: of so many slots, of so many pieces.

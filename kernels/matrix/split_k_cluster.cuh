@@ -2,7 +2,8 @@
 // its share of the columns from the sums of all.
 #pragma once
 
-#include "kernels/gemm/sm90_gemm_store.cuh"
+#include "kernels/matrix/accumulators.cuh"
+#include "kernels/matrix/tile_scheduler.cuh"
 #include "kernels/ptx/cluster_memory.cuh"
 #include "kernels/ptx/mbarrier.cuh"
 
@@ -11,15 +12,15 @@ namespace rooftile {
 /// OwnSums with K in parts. Every thread has left its accumulators in its own CTA's ring,
 /// four at a time in slots [slot][thread]; what it stores is the sum over that thread of every part, in
 /// the order of the parts.
-template <Sm90GemmConfig C>
+template <MatrixConfig C>
 struct SumsOfParts {
-    static constexpr int slot_bytes = 16 * C.consumer_warpgroups * Sm90GemmConfig::warpgroup_threads;
+    static constexpr int slot_bytes = 16 * C.consumer_warpgroups * C.warpgroup_threads;
     unsigned from[C.split_k];  // this thread's first slot of the share, in every part
 
-    static __device__ unsigned first_slot(const Sm90Shared<C>& shared) {
-        return shared.base + 16 * (threadIdx.x - Sm90GemmConfig::warpgroup_threads);
+    static __device__ unsigned first_slot(const MatrixShared<C>& shared) {
+        return shared.base + 16 * (threadIdx.x - C.warpgroup_threads);
     }
-    __device__ SumsOfParts(const Sm90Shared<C>& shared, const Sm90TileScheduler<C>& scheduler) {
+    __device__ SumsOfParts(const MatrixShared<C>& shared, const MatrixTileScheduler<C>& scheduler) {
         constexpr int share_bytes = C.share_n() / 8 * slot_bytes;
 #pragma unroll
         for (int p = 0; p < C.split_k; ++p)
@@ -55,11 +56,11 @@ struct SumsOfParts {
 };
 
 /// Leaves this thread's sums in the ring and waits until every CTA of the cluster has.
-template <Sm90GemmConfig C>
-__device__ void publish(const Sm90Accumulators<C>& sums, const Sm90Shared<C>& shared, unsigned turn) {
+template <MatrixConfig C>
+__device__ void publish(const Accumulators<C>& sums, const MatrixShared<C>& shared, unsigned turn) {
     const unsigned slots = SumsOfParts<C>::first_slot(shared);
     // Until here another warp's wgmma may read the ring.
-    ptx::named_barrier_sync(sm90_ring_barrier, C.consumer_warpgroups * Sm90GemmConfig::warpgroup_threads);
+    ptx::named_barrier_sync(ring_barrier, C.consumer_warpgroups * C.warpgroup_threads);
 #pragma unroll
     for (int i = 0; i < C.wgmma_rows(); ++i)
 #pragma unroll
@@ -72,8 +73,8 @@ __device__ void publish(const Sm90Accumulators<C>& sums, const Sm90Shared<C>& sh
 }
 
 /// Tells the cluster's producers that this warp has read what it needs: TMA may refill the rings.
-template <Sm90GemmConfig C>
-__device__ void end_exchange(const Sm90Shared<C>& shared) {
+template <MatrixConfig C>
+__device__ void end_exchange(const MatrixShared<C>& shared) {
     ptx::fence_async_proxy();
     __syncwarp();
     shared.exchange().template release_to_cluster<C.cluster_ctas()>(0);

@@ -7,10 +7,9 @@
 // by ordinary stores, and what lies wholly behind the end does not.
 #pragma once
 
-#include "kernels/gemm/gemm_arguments.hpp"
-#include "kernels/gemm/sm90_gemm_config.hpp"
+#include "kernels/matrix/matrix_arguments.hpp"
+#include "kernels/matrix/matrix_config.hpp"
 #include "kernels/ptx/cluster_memory.cuh"
-#include "kernels/ptx/stream.cuh"
 #include "kernels/ptx/sync.cuh"
 
 namespace rooftile {
@@ -18,8 +17,8 @@ namespace rooftile {
 /// In shared memory, from `at` on. Groups are visited in two rows: those of several rows of cluster tiles, whose products reuse
 /// weights, and the rest, which wait for theirs; tiles are taken from both in turns, so that both end together and neither the
 /// matrix units nor DRAM waits for the other.
-template <Sm90GemmConfig C>
-struct Sm90Groups {
+template <MatrixConfig C>
+struct RowGroups {
     unsigned at;
 
     /// Of the `i`-th group that is visited: rows of cluster tiles up to its end, and its number.
@@ -32,7 +31,7 @@ struct Sm90Groups {
     __device__ int tiles() const { return tiles_up_to(C.group_slots - 1); }
 
     /// By the first warp, before anyone asks. What the offsets say beyond A's rows is not taken.
-    __device__ void count(const GemmArguments& args) const {
+    __device__ void count(const MatrixArguments& args) const {
         constexpr int of_a_lane = C.group_slots / 32, cluster_rows = C.cluster_m * C.tile_m;
         const int lane = threadIdx.x % 32, first = lane * of_a_lane;
         int begin[of_a_lane + 1];
@@ -94,21 +93,5 @@ struct Sm90Groups {
     __device__ int word(int i) const { return int(ptx::load_shared_word(at + 4 * i)); }
     __device__ void set(int i, int x) const { ptx::store_shared(at + 4 * i, unsigned(x)); }
 };
-
-/// `rows` rows of an epilogue tile from shared memory to C, 16 B a thread, by `threads` threads of which this is `thread`. `chunk`
-/// says where in shared memory 16 B of a row lie; `x`: C's column of the first, at least one of which is C's.
-template <Sm90GemmConfig C, int row_bytes, class Chunk>
-__device__ void store_rows(const GemmArguments& args, int m, int x, int rows, int thread, int threads, Chunk chunk) {
-    constexpr int chunks = row_bytes / 16, elements = 16 / C.result_bytes();
-    for (int i = thread; i < rows * chunks; i += threads) {
-        const int row = i / chunks, of_row = i % chunks, column = x + of_row * elements;
-        if (column >= args.n) continue;  // C's rows are whole 16 B
-        ptx::Words<16> words;
-        ptx::load_shared(words, chunk(row, of_row));
-        char* to = static_cast<char*>(args.c) + ((m + row) * args.ldc + column) * C.result_bytes();
-        ptx::store_words(to, words);
-    }
-    __syncwarp();  // lanes took unlike turns, and what follows wants whole warps (stmatrix, wgmma)
-}
 
 }  // namespace rooftile

@@ -1,20 +1,21 @@
 // A caller's expression between the sums and the store. EpilogueSums stands where OwnSums or SumsOfParts would, so every
-// way out takes it: by epilogue tiles, turned, and by elements. The expression and its operands are a class of their own,
-// which the host writes (rooftile/gemm/device/epilogue_source.cpp); with NoEpilogue the kernel is as it is without.
+// way out takes it: by epilogue tiles, transposed, and by elements. The expression and its operands are a class of their own,
+// which the host writes; with NoEpilogue the kernel is as it is without.
 //
 // A pure function of its operands: tiles may overlap, and what two of them store is the same. So no operand may lie where
 // the result does.
 #pragma once
 
-#include "kernels/gemm/epilogue_pair.cuh"
-#include "kernels/gemm/sm90_gemm_products.cuh"
+#include "kernels/matrix/epilogue_pair.cuh"
+#include "kernels/matrix/store.cuh"
+#include "kernels/ptx/stream.cuh"
 
 namespace rooftile {
 
 /// Asks L2 for a CTA's part of an operand that has an element for each of the result, long before it is read: by `threads`
 /// threads, of which this is `thread`.
-template <Sm90GemmConfig C, bool by_product, class T>
-__device__ inline void prefetch_tile(const T* from, const GemmArguments& args, const TileOrigin& at, int thread, int threads) {
+template <MatrixConfig C, bool by_product, class T>
+__device__ inline void prefetch_tile(const T* from, const MatrixArguments& args, const TileOrigin& at, int thread, int threads) {
     if constexpr (by_product) from += static_cast<long long>(at.batch) * args.m * C.result_columns(args.n);
     constexpr int line = 128 / sizeof(T);  // elements
     constexpr int lines = (C.result_columns(C.tile_n) + line - 1) / line;
@@ -28,13 +29,13 @@ __device__ inline void prefetch_tile(const T* from, const GemmArguments& args, c
 
 /// Values of `Sums`, which are of the part of the result that begins at m, n, through the expression. Of several results it is one:
 /// what is common to them is computed for each, and takes no registers meanwhile.
-template <Sm90GemmConfig C, class Epilogue, class Sums, int result = 0>
+template <MatrixConfig C, class Epilogue, class Sums, int result = 0>
 struct EpilogueSums {
     const Sums& sums;
     const Epilogue& epilogue;
-    const GemmArguments& args;
+    const MatrixArguments& args;
     int m, n, product;
-    const Sm90Target<C>& target;
+    const StoreTarget<C>& target;
     typename Epilogue::Once once;  // read for all of a tile
 
     template <int stride = 1, int count>
@@ -50,7 +51,7 @@ struct EpilogueSums {
     /// put(e, first, second) for each of `count` pairs.
     template <int stride, int count, class Put>
     __device__ void finish(int i, int j, const Put& put) const {
-        const int thread = threadIdx.x % Sm90GemmConfig::warpgroup_threads;
+        const int thread = threadIdx.x % C.warpgroup_threads;
         // Of pairs with swap_ab a warp's 16 rows of wgmma are 8 gates and their ups: 8 columns of the result.
         const int along_m = thread / 32 * (C.pairs && C.swap_ab ? 8 : 16) + thread % 32 / 4, along_n = thread % 4 * 2;
         const int row = m + (C.swap_ab ? along_n : along_m), column = n + (C.swap_ab ? along_m : along_n);
@@ -93,7 +94,7 @@ struct EpilogueSums {
     __device__ void take_pairs(float (&gates)[count], float (&ups)[count], int i, int j) const {
 #pragma unroll
         for (int e = 0; e < count; e += 2) {
-            const int at = j + stride * e, step = Sm90GemmConfig::pair_step / 2;
+            const int at = j + stride * e, step = C.pair_step / 2;
             const int gate = C.swap_ab ? at : at / step * 2 * step + at % step, up = gate + (C.swap_ab ? 2 : step);
             float two[2];
             sums.take(two, i, gate);
@@ -103,7 +104,7 @@ struct EpilogueSums {
         }
     }
 
-    /// Of pairs one after the other: the later ones lie further right (turned: down), every other one in the other of two rows
+    /// Of pairs one after the other: the later ones lie further right (transposed: down), every other one in the other of two rows
     /// (columns), so that the first two tell.
     __device__ static bool any_inside(const EpiloguePair& x, const EpiloguePair& y) { return x.first || y.first; }
     /// Where wgmma leaves accumulators `j` and `j` + 1 of the part's i-th 64 rows, of a thread whose first are at row, column.
@@ -129,8 +130,8 @@ struct EpilogueSums {
 };
 
 /// Results from `result` on, one after the other.
-template <Sm90GemmConfig C, int result, class Epilogue, class Sums>
-__device__ void store_results(const Epilogue& epilogue, const Sums& sums, Sm90Target<C>& target, const GemmArguments& args,
+template <MatrixConfig C, int result, class Epilogue, class Sums>
+__device__ void store_results(const Epilogue& epilogue, const Sums& sums, StoreTarget<C>& target, const MatrixArguments& args,
                               const TileOrigin& at) {
     store<C, result>(EpilogueSums<C, Epilogue, Sums, result>{sums, epilogue, args, at.m, at.n, at.batch, target, epilogue.once()}, target, args,
                      at);
@@ -138,8 +139,8 @@ __device__ void store_results(const Epilogue& epilogue, const Sums& sums, Sm90Ta
 }
 
 /// A tile's sums on their way out.
-template <Sm90GemmConfig C, class Epilogue, class Sums>
-__device__ void store_finished(const Epilogue& epilogue, const Sums& sums, Sm90Target<C>& target, const GemmArguments& args,
+template <MatrixConfig C, class Epilogue, class Sums>
+__device__ void store_finished(const Epilogue& epilogue, const Sums& sums, StoreTarget<C>& target, const MatrixArguments& args,
                                const TileOrigin& of_sums) {
     const TileOrigin at = of_sums.template result<C>();
     if constexpr (is_plain<Epilogue>()) store<C>(sums, target, args, at);
@@ -147,12 +148,12 @@ __device__ void store_finished(const Epilogue& epilogue, const Sums& sums, Sm90T
 }
 
 /// Beside a tile's first products: what its epilogue will read.
-template <Sm90GemmConfig C, class Epilogue>
-__device__ void prefetch_operands(const Epilogue& epilogue, const GemmArguments& args, const TileOrigin& at) {
+template <MatrixConfig C, class Epilogue>
+__device__ void prefetch_operands(const Epilogue& epilogue, const MatrixArguments& args, const TileOrigin& at) {
     if constexpr (!is_plain<Epilogue>()) {
         constexpr bool alone = C.schedule == Schedule::pingpong;  // a warpgroup has the tile
-        constexpr int threads = Sm90GemmConfig::warpgroup_threads * (alone ? 1 : C.consumer_warpgroups);
-        epilogue.template prefetch<C>(args, at, (threadIdx.x - Sm90GemmConfig::warpgroup_threads) % threads, threads);
+        constexpr int threads = C.warpgroup_threads * (alone ? 1 : C.consumer_warpgroups);
+        epilogue.template prefetch<C>(args, at, (threadIdx.x - C.warpgroup_threads) % threads, threads);
     }
 }
 

@@ -1,4 +1,4 @@
-// The one template parameter of sm90_gemm: filled by the planner, read by the kernel.
+// The one template parameter of matrix kernels for Hopper: filled by a planner, read by the kernel.
 //
 // It holds only what changes registers, shared memory or instructions. Sizes, leading dimensions and
 // the block order are run-time arguments, so one cubin serves every shape.
@@ -8,7 +8,7 @@
 
 namespace rooftile {
 
-struct Sm90GemmConfig {
+struct MatrixConfig {
     int tile_m, tile_n, tile_k;
     int stages;
     int consumer_warpgroups;
@@ -92,7 +92,7 @@ struct Sm90GemmConfig {
     constexpr int sector_columns() const { return sector_bytes / result_bytes(); }
 
     /// Registers beyond the accumulators: descriptors, addresses, loop state, conversion; predicated stores
-    /// hold a row's address and bounds besides. Bisected with ptxas by tests/fuse/compile/registers_test.cpp.
+    /// hold a row's address and bounds besides. Bisected with ptxas by compile tests.
     constexpr int working_registers() const {
         return (tma_store ? 32 : 48) + (in_pieces ? 16 : 0) + promotion_registers() + epilogue_registers;
     }
@@ -250,7 +250,7 @@ struct Sm90GemmConfig {
     /// Every member that the kernel reads, with its name: instantiations are written from them.
     template <class Visit>
     static constexpr void each(Visit visit) {
-        using C = Sm90GemmConfig;
+        using C = MatrixConfig;
         visit("tile_m", &C::tile_m);
         visit("tile_n", &C::tile_n);
         visit("tile_k", &C::tile_k);
@@ -288,7 +288,7 @@ struct Sm90GemmConfig {
         visit("epilogue_room", &C::epilogue_room);
     }
 
-    friend constexpr bool operator==(const Sm90GemmConfig&, const Sm90GemmConfig&) = default;
+    friend constexpr bool operator==(const MatrixConfig&, const MatrixConfig&) = default;
 };
 
 }  // namespace rooftile

@@ -1,0 +1,34 @@
+// The producer: every stage of every tile of this CTA, as soon as the consumers hand one back. What a stage is made of, and by how many
+// threads, is the load policy's: load_tiled.cuh has TMA boxes.
+#pragma once
+
+#include "kernels/matrix/tile_scheduler.cuh"
+#include "kernels/ptx/mbarrier.cuh"
+
+namespace rooftile {
+
+/// load(scheduler, stage, origin of the tile, block of K) fills a stage that may be filled: as many arrivals on its full barrier as the
+/// ring was readied for.
+template <MatrixConfig C, class Load>
+__device__ void fill_ring(const MatrixArguments& args, const MatrixShared<C>& shared, const Load& load) {
+    RingPosition<C.stages> at;
+    MatrixTileScheduler<C, MatrixRole::producer> scheduler(args, shared);
+    const KBlocks<C> k(args, scheduler);
+    // A ring's stages before a tile's end: the answer is there in time, and nobody holds a tile long before it begins.
+    [[maybe_unused]] const int asks_at = k.first + max(0, k.count - C.stages);
+    [[maybe_unused]] unsigned turn = 1;  // of the exchange's one stage: nothing to wait for before the first tile
+    for (; scheduler.tiles.more(); scheduler.tiles.advance()) {
+        const TileOrigin at_c = scheduler.origin();
+        // The last tile's sums lie in the ring until the whole cluster has read them.
+        if constexpr (C.split_k > 1) ptx::mbarrier_wait(shared.exchange().empty(0), turn);
+        turn ^= 1;
+        for (int block = k.first; block < k.first + k.count; ++block, at.advance()) {
+            if constexpr (C.dynamic_scheduler)
+                if (block == asks_at) scheduler.tiles.ask();
+            shared.ring.acquire(at);
+            load(scheduler, at.stage, at_c, block);
+        }
+    }
+}
+
+}  // namespace rooftile

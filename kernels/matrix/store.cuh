@@ -1,0 +1,32 @@
+// How a tile of C leaves: by epilogue tiles through TMA, upright or transposed, or by predicated stores.
+#pragma once
+
+#include "kernels/matrix/accumulators.cuh"
+#include "kernels/matrix/store_by_element.cuh"
+#include "kernels/matrix/store_transposed.cuh"
+#include "kernels/matrix/store_upright.cuh"
+
+namespace rooftile {
+
+/// Epilogue tile `s` of a tile: registers -> shared memory -> TMA.
+template <MatrixConfig C, int result = 0, class Sums>
+__device__ void store_epilogue_tile(const Sums& sums, StoreTarget<C>& target, int s) {
+    if constexpr (C.swap_ab) store_transposed_tile<C, result>(sums, target, s);
+    else store_upright_tile<C, result>(sums, target, s);
+}
+
+template <MatrixConfig C, int result = 0, class Sums>
+__device__ void store_by_tma(const Sums& sums, StoreTarget<C>& target) {
+#pragma unroll
+    for (int s = 0; s < C.epilogue_tiles(); ++s) store_epilogue_tile<C, result>(sums, target, s);
+}
+
+template <MatrixConfig C, int result = 0, class Sums>
+__device__ void store(const Sums& sums, StoreTarget<C>& target, const MatrixArguments& args, const TileOrigin& at) {
+    target.at = at;
+    if constexpr (C.tma_store) store_by_tma<C, result>(sums, target);
+    else if constexpr (C.swap_ab) store_transposed_by_element<C, result>(sums, args, at);
+    else store_by_element<C, result>(sums, args, at);
+}
+
+}  // namespace rooftile
