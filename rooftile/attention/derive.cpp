@@ -8,7 +8,7 @@
 #include "rooftile/attention/plan.hpp"
 #include "rooftile/attention/space.hpp"
 #include "rooftile/core/derivation.hpp"
-#include "rooftile/machine/matrix_hardware.hpp"
+#include "rooftile/tiled/hardware.hpp"
 #include "rooftile/machine/query.hpp"
 
 namespace rooftile {

@@ -6,7 +6,7 @@
 
 #include "kernels/types.hpp"
 #include "rooftile/core/arithmetic.hpp"
-#include "rooftile/machine/matrix_hardware.hpp"
+#include "rooftile/tiled/hardware.hpp"
 
 namespace rooftile {
 

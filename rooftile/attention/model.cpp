@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "rooftile/attention/space.hpp"
@@ -153,18 +152,12 @@ double section_dram_bytes(const AttentionHardware& hw, const AttentionProblem& p
     return double(p.compulsory_bytes()) + (again - 1) * keys;
 }
 
-/// The clock at which static power and the work's energy, which grows with the clock, are the limit's.
-double clock_of(const AttentionHardware& hw, const AttentionWork& work, double cycles) {
-    const double joules = (work.matrix_flops + work.exponentials * hw.softmax_flops) * hw.flop_joules
-                          + max_known(work.filled_bytes * hw.fill_joules, 0)
-                          + max_known(work.shared_read_bytes * hw.shared_read_joules, 0)
-                          + max_known(work.dram_bytes * hw.dram_joules, 0);
-    const double watts = hw.sustained_watts - hw.static_watts;
-    if (std::isnan(joules * watts * hw.energy_exponent * cycles)) return hw.clock_hz;
-    // joules (f / f0)^e / (cycles / f) = watts
-    const double at_reference = joules * hw.clock_hz / cycles;
-    const double clock = hw.clock_hz * std::pow(watts / at_reference, 1 / (hw.energy_exponent + 1));
-    return min_known(clock, max_known(hw.top_hz, hw.clock_hz));
+double joules_of(const AttentionHardware& hw, const AttentionWork& w) {
+    return MatrixEnergy{.matrix = (w.matrix_flops + w.exponentials * hw.softmax_flops) * hw.flop_joules,
+                        .fill = w.filled_bytes * hw.fill_joules,
+                        .dram = w.dram_bytes * hw.dram_joules,
+                        .shared_read = w.shared_read_bytes * hw.shared_read_joules}
+        .sum();
 }
 
 }  // namespace
@@ -255,15 +248,12 @@ TimedAttention::TimedAttention(const AttentionHardware& hw, const AttentionProbl
     begun_.work = attention_work(hw, p, c);
     const HeadBlocks head = head_blocks(p, c);
     // What is beyond the SMs takes its own time, so cycles depend on the clock, a little, and the clock on cycles.
-    double clock = known_or(hw.top_hz, hw.clock_hz);
-    constexpr int enough = 8;
-    constexpr double close = 1e-5;
-    for (int i = 0; i < enough; ++i) {
+    const auto seconds_at = [&](double clock) {
         hardware_ = at_clock(hw, clock);
         time_tiles(c, std::make_shared<Tiles>(Tiles{head, {}}));
-        const double found = clock_hz_ = clock_of(hw, begun_.work, tiles_->ends->least);
-        if (!(std::abs(found / std::exchange(clock, found) - 1) > close)) break;
-    }
+        return tiles_->ends->least / clock;
+    };
+    clock_hz_ = PowerLimit(hw).held(joules_of(hw, begun_.work), seconds_at).clock_hz;
 }
 
 void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<Tiles>& tiles) {

@@ -12,7 +12,7 @@
 #include "rooftile/chain/traffic.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/machine/matrix_hardware.hpp"
+#include "rooftile/tiled/hardware.hpp"
 #include "rooftile/machine/set.hpp"
 
 namespace rooftile {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace rooftile {
 namespace {
@@ -11,17 +10,6 @@ constexpr double element_bytes = ChainProblem::element_bytes;
 
 /// The bandwidth of a mixture of reads and writes, known to be no better than either.
 double dram_seconds(const ChainHardware& hw, double bytes) { return bytes / min_known(hw.dram_bandwidth, hw.dram_copy_bandwidth); }
-
-/// The clock at which static power and the work's energy, which grows with the clock, are the limit's.
-double clock_of(const ChainHardware& hw, double matrix_flops, double filled, double read, double dram, double cycles) {
-    const double joules = matrix_flops * hw.flop_joules + max_known(filled * hw.fill_joules, 0)
-                          + max_known(read * hw.shared_read_joules, 0) + max_known(dram * hw.dram_joules, 0);
-    const double watts = hw.sustained_watts - hw.static_watts;
-    if (std::isnan(joules * watts * hw.energy_exponent * cycles)) return hw.clock_hz;
-    // joules (f / f0)^e / (cycles / f) = watts
-    const double clock = hw.clock_hz * std::pow(watts / (joules * hw.clock_hz / cycles), 1 / (hw.energy_exponent + 1));
-    return min_known(clock, max_known(hw.top_hz, hw.clock_hz));
-}
 
 /// Both at once; without an exponent the longer.
 double beside(double x, double y, double exponent) {
@@ -174,18 +162,14 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
         return rounds * (out.blocks * block + out.turn);
     };
     ChainTime& t = out.time;
-    t.clock_hz = known_or(hw.top_hz, hw.clock_hz);
-    double cycles = 0;
-    constexpr int enough = 8;
-    constexpr double close = 1e-5;
-    for (int i = 0; i < enough; ++i) {
-        cycles = cycles_at(t.clock_hz);
-        const double clock =
-            clock_of(hw, out.matrix_flops, out.filled_bytes, out.shared_read_bytes, dram_bytes, cycles);
-        if (!(std::abs(clock / std::exchange(t.clock_hz, clock) - 1) > close)) break;
-    }
+    const MatrixEnergy joules{.matrix = out.matrix_flops * hw.flop_joules,
+                              .fill = out.filled_bytes * hw.fill_joules,
+                              .dram = dram_bytes * hw.dram_joules,
+                              .shared_read = out.shared_read_bytes * hw.shared_read_joules};
+    double on_chip = 0;
+    t.clock_hz = PowerLimit(hw).held(joules.sum(), [&](double clock) { return on_chip = cycles_at(clock) / clock; }).clock_hz;
     const double fill = known_or(at_clock(hw, t.clock_hz).load_latency, 0) * 2 / t.clock_hz;
-    const double on_chip = cycles / t.clock_hz, dram = dram_seconds(hw, dram_bytes);
+    const double dram = dram_seconds(hw, dram_bytes);
     t.bound = out.block.bound;
     double longest = on_chip;
     if (dram > longest) longest = dram, t.bound = Bound::dram;

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "rooftile/machine/matrix_hardware.hpp"
+#include "rooftile/tiled/hardware.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/machine/reader.hpp"
 #include "rooftile/core/arithmetic.hpp"
@@ -44,23 +44,14 @@ void read_wgmma_kernel(const MachineReader& read, const MachineReader& optional,
     hw.cluster_barrier = read.cycles("barrier.cluster");
 }
 
-// What bounds DRAM beside its bandwidth, and what bounds the clock; the model goes on without.
-void read_limits(const MachineReader& optional, Type type, GemmHardware& hw) {
+// What bounds DRAM beside its bandwidth; the model goes on without.
+void read_limits(const MachineReader& optional, GemmHardware& hw) {
     hw.dram_per_sm = optional.number<BytesPerCycle>("dram.per_sm", Per::sm);
     hw.dram_per_sm_alone =
         max_known(optional.number<BytesPerCycle>("dram.per_sm_alone", Per::sm), hw.dram_per_sm);
     hw.sm_skew = max_known(0, optional.number<Ratio>("sm.skew"));
     hw.l2_coalesced = max_known(1, optional.number<Ratio>("l2.coalesced"));
     hw.l2_multicast = max_known(1, optional.number<Ratio>("l2.multicast"));
-    hw.top_hz = optional.number<Clock>(optional.first_known({"clock.tensor", "clock.boost"}));
-    hw.sustained_watts = optional.number<Watts>("power.sustained");
-    hw.static_watts = optional.number<Watts>("power.static");
-    check_power(hw.sustained_watts, hw.static_watts);
-    hw.flop_joules = optional.number<JoulesPerFlop>("energy.flop." + std::string(rate_name_of(type)));
-    hw.fill_joules = optional.number<JoulesPerByte>("energy.fill");
-    hw.shared_read_joules = max_known(0, optional.number<JoulesPerByte>("energy.shared_read"));
-    hw.dram_joules = optional.number<JoulesPerByte>("energy.dram");
-    hw.energy_exponent = optional.number<Ratio>("energy.exponent");
 }
 
 }  // namespace
@@ -81,7 +72,7 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     GemmHardware hw{};
     hw.sms = read.count("sm.count");
     hw.clock_hz = read.clock();
-    hw.sustained_hz = sustained ? sustained->value : unknown_number;
+    static_cast<MatrixPower&>(hw) = matrix_power(optional, rate_name_of(type), sustained);
     hw.flops_per_cycle = read.flops_per_cycle(rate);
     if (family == "fma") hw.issue_slots = read.count("sm.partitions");
     auto peak = peak_flops(machine, family, input, "fp32", sustained);
@@ -124,7 +115,7 @@ GemmHardware gemm_hardware(const Machine& machine, std::string_view family, Type
     if (family == "wgmma") read_wgmma_kernel(read, optional, machine.has("cluster"), hw);
     if (family == "wgmma") hw.dram_overlap_exponent = optional.number<Ratio>("wgmma.overlap_exponent");
     if (family == "mma_sync") hw.mma_overlap_exponent = optional.number<Ratio>("mma_sync.overlap_exponent");
-    read_limits(optional, type, hw);
+    read_limits(optional, hw);
     return hw;
 }
 

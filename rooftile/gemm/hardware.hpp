@@ -9,6 +9,7 @@
 #include "kernels/types.hpp"
 #include "rooftile/machine/machine.hpp"
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/tiled/power.hpp"
 
 namespace rooftile {
 
@@ -22,10 +23,9 @@ struct LineCost {
 };
 
 /// The machine's numbers a GEMM needs, each in the unit the formulas use. NaN: unknown.
-struct GemmHardware {
+struct GemmHardware : MatrixPower {
     double sms;                                ///< count
     double clock_hz;                           ///< of whatever is a cycle here: fitted_clock()
-    double sustained_hz;                       ///< under sustained tensor load of this type where known; of the joules
     double flops_per_cycle;                    ///< of one SM's matrix units, for the type and its accumulator
     double issue_slots = unknown_number;       ///< warp instructions a cycle of one SM, where CUDA cores multiply
     double peak_flops;                         ///< FLOP/s of the GPU
@@ -76,13 +76,6 @@ struct GemmHardware {
     double mma_overlap_exponent = unknown_number;
     /// t^n of a wave is the sum of the t^n of DRAM's time and of the longest of all else; unknown: all of it overlaps.
     double dram_overlap_exponent = unknown_number;
-    // Power; where one of them is unknown the sustained clock stands.
-    double top_hz = unknown_number;  ///< SM clock where power does not bind
-    double sustained_watts = unknown_number, static_watts = unknown_number;
-    double flop_joules = unknown_number, fill_joules = unknown_number,
-           dram_joules = unknown_number;  ///< at sustained_hz
-    double shared_read_joules = 0;  ///< the same of operands read from shared memory; unknown: not charged
-    double energy_exponent = unknown_number;
 };
 
 /// The same where a launch begins when the one before it has ended.

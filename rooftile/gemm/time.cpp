@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "rooftile/core/arithmetic.hpp"
 
@@ -214,53 +213,11 @@ GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem&
     return GemmTimer(hw, t, p, s, w, stages).at(hw.sustained_hz, dram);
 }
 
-PowerLimit::PowerLimit(const GemmHardware& hw)
-    : clock_hz_(hw.sustained_hz),
-      top_hz_(hw.top_hz),
-      static_(hw.static_watts),
-      room_(hw.sustained_watts - hw.static_watts),
-      exponent_(hw.energy_exponent),
-      log_top_(std::log(hw.top_hz / hw.sustained_hz)),
-      at_top_(std::exp(log_top_ * hw.energy_exponent)) {
-    const double energies = hw.flop_joules + hw.fill_joules + hw.dram_joules;
-    if (std::isnan(at_top_ + energies) || !(room_ > 0)) room_ = unknown_number;
-}
-
-double PowerLimit::clock(double reach, double joules) const {
-    if (std::isnan(room_ + joules)) return clock_hz_;
-    const double room = room_ * reach;  // J
-    return room >= joules * at_top_ ? top_hz_ : clock_hz_ * std::pow(room / joules, 1 / exponent_);
-}
-
-GemmTime PowerLimit::time(GemmTimer& timer, double joules, double dram, double limit) const {
-    double clock = this->clock(limit, joules);
-    GemmTime time = timer.at(clock, dram);
-    if (std::isnan(room_ + joules) || time.least * rounding > limit) return time;
-    // From the top, whatever the limit: the same work always comes to the same bits, and ties stay ties.
-    if (clock < top_hz_) time = timer.at(clock = top_hz_, dram);
-    // Power grows with the clock by its own exponent and by the shorter time: first as if all of the time went
-    // with the clock, then as the last two times did. Two or three steps do; where neither answers to the clock,
-    // halving. In logarithms of ratios:
-    constexpr int max_steps = 60;
-    constexpr double close = 1e-6, furthest = 1;
-    const double work = std::log(joules / room_);
-    double faster = log_top_, longer = std::log(time.least);  // clock, time
-    double stretch = 1;                                       // -d longer / d faster
-    double held = -std::numeric_limits<double>::infinity(), beyond = log_top_;
-    for (int i = 0;; ++i) {
-        const double over = work + exponent_ * faster - longer;
-        time.watts = static_ + room_ * std::exp(std::min(0.0, over));
-        // So that the clock is as close, however little power answers to it.
-        const double enough = close * std::min(1.0, exponent_ + stretch);
-        if ((over <= 0 && faster == log_top_) || !(std::abs(over) >= enough) || i == max_steps) return time;
-        (over > 0 ? beyond : held) = faster;
-        double next = std::max(faster - over / (exponent_ + stretch), faster - furthest);
-        if (!(next > held && next < beyond)) next = (held + beyond) / 2;
-        time = timer.at(clock_hz_ * std::exp(next), dram);
-        const double longer_before = std::exchange(longer, std::log(time.least));
-        stretch = std::clamp((longer - longer_before) / (faster - next), 0.0, 1.0);
-        faster = next;
-    }
+GemmTime under_power(const PowerLimit& limit, GemmTimer& timer, double joules, double dram, double reach) {
+    GemmTime time{};
+    const auto seconds_at = [&](double clock) { return (time = timer.at(clock, dram)).least; };
+    time.watts = limit.held(joules, seconds_at, reach).watts;
+    return time;
 }
 
 OperandLines operand_lines(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles) {
@@ -277,7 +234,7 @@ OperandLines operand_lines(const GemmHardware& hw, const GemmTile& t, const Gemm
             .bytes = double(p.k) * bytes_of(p.a_type)};
 }
 
-GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles,
+MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles,
                        double dram) {
     const OperandLines lines = operand_lines(hw, t, p, tiles);
     return {.matrix = 2 * hw.flop_joules * lines.products * double(p.k),
@@ -289,7 +246,7 @@ GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProb
 GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                                const StepCycles& s, const Waves& w, double dram, int stages, double limit) {
     GemmTimer timer(hw, t, p, s, w, stages);
-    return PowerLimit(hw).time(timer, gemm_energy(hw, t, p, dram).sum(), dram, limit);
+    return under_power(PowerLimit(hw), timer, gemm_energy(hw, t, p, dram).sum(), dram, limit);
 }
 
 }  // namespace rooftile

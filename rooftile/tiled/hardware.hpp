@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "rooftile/machine/machine.hpp"
+#include "rooftile/machine/reader.hpp"
+#include "rooftile/tiled/power.hpp"
 
 namespace rooftile {
 
 /// NaN: unknown.
-struct MatrixHardware {
+struct MatrixHardware : MatrixPower {
     std::string family;            ///< of matrix instructions: "wgmma"; empty: unknown
-    double sms, clock_hz, top_hz;  ///< clock_hz: under sustained matrix work, and of energies; top_hz: where power does not bind
+    double sms, clock_hz;          ///< clock_hz: under sustained matrix work
     double flops_per_cycle;        ///< of one SM
     double l2_share;               ///< B/clk of one SM when all ask
     double l2_bytes;               ///< of one partition
@@ -23,8 +25,6 @@ struct MatrixHardware {
     double step_cycles;            ///< what a step of dependent products has at least; unknown: not charged
     double launch_seconds;
     double registers_per_sm, registers_per_thread, shared_per_cta;
-    // Power; where one of them is unknown the sustained clock stands.
-    double sustained_watts, static_watts, flop_joules, fill_joules, shared_read_joules, dram_joules, energy_exponent;
 };
 
 /// Of products of `input` ("bf16") with fp32 sums: by wgmma where the machine has it, else by its fastest instruction.
@@ -40,8 +40,8 @@ Hardware at_clock(Hardware hw, double clock) {
     return hw;
 }
 
-/// Throws RequestError where the limit leaves nothing for work.
-void check_power(double sustained_watts, double static_watts);
+/// Of matrix work on `input`, which sustains the clock `sustained`. Throws RequestError where the limit leaves nothing for work.
+MatrixPower matrix_power(const MachineReader& read, std::string_view input, std::optional<Clock> sustained);
 
 /// Why no product of `input` can be planned for the machine; empty where one can.
 std::string missing_matrix_type(const Machine& machine, std::string_view input);

@@ -1,4 +1,4 @@
-#include "rooftile/machine/matrix_hardware.hpp"
+#include "rooftile/tiled/hardware.hpp"
 
 #include <fmt/core.h>
 
@@ -13,11 +13,21 @@ std::optional<Clock> matrix_or_boost_clock(const Machine& machine, std::string_v
     return machine.number<Clock>("clock.boost");
 }
 
-void check_power(double sustained_watts, double static_watts) {
-    if (sustained_watts <= static_watts)
-        throw RequestError(fmt::format(
-            "power.sustained = {:g} W must exceed power.static = {:g} W: nothing is left for work",
-            sustained_watts, static_watts));
+MatrixPower matrix_power(const MachineReader& read, std::string_view input, std::optional<Clock> sustained) {
+    MatrixPower power;
+    power.sustained_hz = sustained ? sustained->value : unknown_number;
+    power.top_hz = read.number<Clock>(read.first_known({"clock.tensor", "clock.boost"}));
+    power.sustained_watts = read.number<Watts>("power.sustained");
+    power.static_watts = read.number<Watts>("power.static");
+    if (power.sustained_watts <= power.static_watts)
+        throw RequestError(fmt::format("power.sustained = {:g} W must exceed power.static = {:g} W: nothing is left for work",
+                                       power.sustained_watts, power.static_watts));
+    power.flop_joules = read.number<JoulesPerFlop>("energy.flop." + std::string(input));
+    power.fill_joules = read.number<JoulesPerByte>("energy.fill");
+    power.shared_read_joules = max_known(0, read.number<JoulesPerByte>("energy.shared_read"));
+    power.dram_joules = read.number<JoulesPerByte>("energy.dram");
+    power.energy_exponent = read.number<Ratio>("energy.exponent");
+    return power;
 }
 
 std::string missing_matrix_type(const Machine& machine, std::string_view input) {
@@ -35,7 +45,6 @@ MatrixHardware matrix_hardware(const Machine& machine, std::string_view input, s
         read.flops_per_cycle(rate_key(hw.family.empty() ? "mma_sync" : hw.family, input, "fp32"));
     hw.sms = read.count("sm.count");
     hw.clock_hz = read.clock();
-    hw.top_hz = optional.number<Clock>(optional.first_known({"clock.tensor", "clock.boost"}));
     hw.l2_share = read.bandwidth_per_sm("l2.bandwidth");
     hw.l2_bytes = read.number<Bytes>("l2.size") / known_or(optional.count("l2.partitions"), 1);
     hw.dram_bandwidth = read.bandwidth(read.first_known({"dram.sustained_read", "dram.bandwidth"}));
@@ -47,14 +56,7 @@ MatrixHardware matrix_hardware(const Machine& machine, std::string_view input, s
     hw.registers_per_sm = read.count("sm.registers");
     hw.registers_per_thread = read.registers_per_thread();
     hw.shared_per_cta = read.number<Bytes>("shared.per_cta");
-    hw.sustained_watts = optional.number<Watts>("power.sustained");
-    hw.static_watts = optional.number<Watts>("power.static");
-    check_power(hw.sustained_watts, hw.static_watts);
-    hw.flop_joules = optional.number<JoulesPerFlop>("energy.flop." + std::string(input));
-    hw.fill_joules = optional.number<JoulesPerByte>("energy.fill");
-    hw.shared_read_joules = optional.number<JoulesPerByte>("energy.shared_read");
-    hw.dram_joules = optional.number<JoulesPerByte>("energy.dram");
-    hw.energy_exponent = optional.number<Ratio>("energy.exponent");
+    static_cast<MatrixPower&>(hw) = matrix_power(optional, input, clock);
     return hw;
 }
 
