@@ -206,7 +206,7 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     b.softmax = (1 + (hw.softmax_stretch - 1) * parties / said_for) * instructions + hw.softmax_latency;
     b.chain = own * score_share + max_known(own * (1 - score_share), b.softmax);
     if (b.chain > longest) longest = b.chain, b.bound = Bound::latency;
-    b.all = longest + max_known(hw.step_cycles, 0);
+    b.all = longest + max_known(hw.step_floor, 0);
     if (std::isnan(b.tensor) || std::isnan(b.exponential)) b.all = unknown_number;
     return b;
 }

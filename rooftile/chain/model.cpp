@@ -9,7 +9,7 @@ namespace {
 constexpr double element_bytes = ChainProblem::element_bytes;
 
 /// The bandwidth of a mixture of reads and writes, known to be no better than either.
-double dram_seconds(const ChainHardware& hw, double bytes) { return bytes / min_known(hw.dram_bandwidth, hw.dram_copy_bandwidth); }
+double dram_seconds(const ChainHardware& hw, double bytes) { return bytes / min_known(hw.dram_bandwidth, hw.copy_bandwidth); }
 
 /// Both at once; without an exponent the longer.
 double beside(double x, double y, double exponent) {
@@ -131,7 +131,7 @@ ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& p, const Cha
     double longest = 0;
     for (const Unit& unit : units)
         if (unit.cycles > longest) longest = unit.cycles, b.bound = unit.bound;
-    b.all = longest + max_known(hw.step_cycles, 0);
+    b.all = longest + max_known(hw.step_floor, 0);
     if (std::isnan(b.tensor)) b.all = unknown_number;
     return b;
 }
