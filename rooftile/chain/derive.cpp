@@ -422,7 +422,7 @@ class Search {
             return;
         }
         const Sm90ChainConfig k = kernel_config(p_, own.config.tile);
-        const ChainRegisters r = chain_registers(hw_, own.config.tile.consumer_warpgroups());
+        const RoleRegisters r = role_registers(hw_, own.config.tile.consumer_warpgroups());
         own.workspace_bytes = chain_counter_bytes;
         own.threads = k.threads();
         own.shared_bytes = k.shared_bytes();

@@ -191,13 +191,6 @@ Sm90ChainConfig kernel_config(const ChainProblem& p, const ChainTile& tile) {
     return k;
 }
 
-ChainRegisters chain_registers(const ChainHardware& hw, int consumer_warpgroups) {
-    // The least that leaves the consumers as many as instructions of eight at a time can take.
-    const double producer = consumer_warpgroups == 3 ? 32 : 24;
-    const double shared_by = (hw.registers_per_sm / 128 - producer) / consumer_warpgroups;
-    return {producer, min_known(whole(shared_by / 8) * 8, whole((hw.registers_per_thread - 7) / 8) * 8)};
-}
-
 int registers_needed(const ChainProblem& p, const ChainTile& tile) {
     // Addresses, positions in rings, what the function takes of an element at a time; of gates and ups more is alive between the two.
     constexpr int beside = 32, beside_pairs = 56;
@@ -209,7 +202,7 @@ std::optional<ChainWall> wall_of(const ChainHardware& hw, const ChainProblem& p,
     constexpr int widest = 256;  // of a matrix instruction, and of a box
     if (k.d > widest || tile.tile_m % 64 != 0 || tile.tile_ff % 64 != 0 || tile.tile_ff > widest)
         return ChainWall{Reason::instruction, double(k.d), widest};
-    const double available = chain_registers(hw, tile.consumer_warpgroups()).consumer;
+    const double available = role_registers(hw, tile.consumer_warpgroups()).consumer;
     if (registers_needed(p, tile) > available) return ChainWall{Reason::registers, double(registers_needed(p, tile)), available};
     if (tile.resident && std::int64_t{tile.stages} * tile.tile_ff < p.ff) return ChainWall{Reason::shared, double(p.w1_bytes() + p.w2_bytes()), hw.shared_per_cta};
     if (k.shared_bytes() > hw.shared_per_cta) return ChainWall{Reason::shared, double(k.shared_bytes()), hw.shared_per_cta};
