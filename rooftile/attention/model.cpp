@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rooftile/attention/space.hpp"
+#include "rooftile/tiled/pipeline.hpp"
 
 namespace rooftile {
 namespace {
@@ -185,19 +186,15 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     b.port = filled / hw.l2_port;
     b.l2 = filled / hw.l2_share;
     const double softmax = max_known(max_known(b.exponential, b.arithmetic), max_known(b.comparison, b.issue));
-    struct Unit {
-        double cycles;
-        Bound bound;
-    };
     // The tensor core has one product at a time, which is as fast as its operands are read: of few keys that of scores waits for Q.
     const double score_share = double(k.dim) / (k.dim + k.dim_v);
     b.products = max_known(b.tensor * score_share, read_of_scores / hw.shared_bandwidth)
                  + max_known(b.tensor * (1 - score_share), read_of_values / hw.shared_bandwidth);
-    const Unit units[] = {{b.tensor, Bound::tensor}, {softmax, Bound::issue}, {max_known(b.products, b.shared), Bound::shared},
-                          {max_known(b.port, b.l2), Bound::l2}};
-    double longest = 0;
-    for (const Unit& unit : units)
-        if (unit.cycles > longest) longest = unit.cycles, b.bound = unit.bound;
+    StepPace step;
+    step.beside(b.tensor, Bound::tensor);
+    step.beside(softmax, Bound::issue);
+    step.beside(max_known(b.products, b.shared), Bound::shared);
+    step.beside(max_known(b.port, b.l2), Bound::l2);
     // A warpgroup alone: scores, then the softmax, which the product of the block before with V runs beside.
     const double parties = warpgroups;
     const double own = b.tensor / parties, instructions = (b.exponential + max_known(b.comparison, 0)) / parties;
@@ -205,8 +202,9 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     constexpr double said_for = 2;
     b.softmax = (1 + (hw.softmax_stretch - 1) * parties / said_for) * instructions + hw.softmax_latency;
     b.chain = own * score_share + max_known(own * (1 - score_share), b.softmax);
-    if (b.chain > longest) longest = b.chain, b.bound = Bound::latency;
-    b.all = longest + max_known(hw.step_floor, 0);
+    step.beside(b.chain, Bound::latency);
+    b.bound = step.bound;
+    b.all = floored(FloorRule::added, step.cycles, hw.step_floor);
     if (std::isnan(b.tensor) || std::isnan(b.exponential)) b.all = unknown_number;
     return b;
 }
@@ -261,12 +259,9 @@ void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<
     const AttentionProblem& p = *problem_;
     begun_.block = block_cycles(hw, p, c);
     const BlockCycles& b = begun_.block;
-    double block = b.all;
-    double masked = block_cycles(hw, p, c, true).all;
-    // A ring of one stage waits for every load; with more, the others' blocks run meanwhile.
-    const double load = hw.load_latency + max_known(b.port, b.l2);
-    if (const double shown = load - (c.stages - 1) * block; shown > 0) block += shown / c.stages, masked += shown / c.stages;
-    begun_.masked_block = masked;
+    const double block = fed_step(RingRule::turn, b.all, hw.load_latency + max_known(b.port, b.l2), c.stages);
+    // A masked block waits for its load as any other.
+    const double masked = begun_.masked_block = block_cycles(hw, p, c, true).all + (block - b.all);
     // A tile's first scores, their softmax and its last product stand alone, where in its blocks all three run side by side; and O leaves.
     const double alone = b.tensor + max_known(b.softmax, b.exponential);
     // Of an element of O: its product, half a conversion, and of each eight four shuffles, twelve choices and what a store takes.
@@ -309,7 +304,7 @@ AttentionTime TimedAttention::with(double cycles, double dram_bytes) const {
     t.work.dram_bytes = dram_bytes;
     t.balance = busy_ / hw.sms / t.cycles;
     t.clock_hz = clock_hz_;
-    const double fill = 2 * hw.load_latency / t.clock_hz;
+    const double fill = fill_cycles(FillRule::twice, hw.load_latency, 0) / t.clock_hz;
     const double on_chip = t.cycles / t.clock_hz, dram = t.work.dram_bytes / hw.dram_bandwidth;
     t.bound = t.block.bound;
     double longest = on_chip;

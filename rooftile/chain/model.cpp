@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rooftile/tiled/pipeline.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -10,12 +12,6 @@ constexpr double element_bytes = ChainProblem::element_bytes;
 
 /// The bandwidth of a mixture of reads and writes, known to be no better than either.
 double dram_seconds(const ChainHardware& hw, double bytes) { return bytes / min_known(hw.dram_bandwidth, hw.copy_bandwidth); }
-
-/// Both at once; without an exponent the longer.
-double beside(double x, double y, double exponent) {
-    if (std::isnan(exponent)) return std::max(x, y);
-    return std::pow(std::pow(x, exponent) + std::pow(y, exponent), 1 / exponent);
-}
 
 /// A kernel's seconds where DRAM sends it `bytes` instead of those it was planned with.
 double with_bytes(const ChainHardware& hw, const ProductTime& p, double bytes) {
@@ -96,7 +92,7 @@ ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& p, const 
         const auto shown = [&](const ProductTime& product, std::int64_t bytes) { return with_bytes(hw, product, double(bytes)) - product.on_chip_seconds; };
         seconds = run.seconds + shown(first, traffic.of_kernel[0]) + shown(second, traffic.of_kernel[1]);
     } else {
-        seconds = beside(run.seconds, dram, hw.dram_overlap_exponent);
+        seconds = overlapped(std::max(run.seconds, dram), std::min(run.seconds, dram), hw.dram_overlap_exponent);
     }
     t.seconds = std::isnan(seconds + dram) ? unknown_number : std::max(seconds, dram) + launch;
     t.bound = dram > run.seconds ? Bound::dram : Bound::tensor;
@@ -122,16 +118,13 @@ ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& p, const Cha
     b.shared = (filled + read) / hw.shared_bandwidth;
     b.port = filled / hw.l2_port;
     b.l2 = filled / hw.l2_share;
-    struct Unit {
-        double cycles;
-        Bound bound;
-    };
     const Bound own = b.tensor >= std::max(b.special, b.issue) ? Bound::tensor : Bound::issue;
-    const Unit units[] = {{b.together, own}, {b.shared, Bound::shared}, {max_known(b.port, b.l2), Bound::l2}};
-    double longest = 0;
-    for (const Unit& unit : units)
-        if (unit.cycles > longest) longest = unit.cycles, b.bound = unit.bound;
-    b.all = longest + max_known(hw.step_floor, 0);
+    StepPace step;
+    step.beside(b.together, own);
+    step.beside(b.shared, Bound::shared);
+    step.beside(max_known(b.port, b.l2), Bound::l2);
+    b.bound = step.bound;
+    b.all = floored(FloorRule::added, step.cycles, hw.step_floor);
     if (std::isnan(b.tensor)) b.all = unknown_number;
     return b;
 }
@@ -150,11 +143,8 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
     const auto cycles_at = [&](double clock) {
         const ChainHardware now = at_clock(hw, clock);
         out.block = chain_block(now, p, tile);
-        // A ring of one stage waits for every load; with more, the others' blocks run meanwhile.
-        double block = out.block.all;
         const double load = now.load_latency + max_known(out.block.port, out.block.l2);
-        if (const double shown = load - (tile.stages - 1) * block; shown > 0 && !tile.resident)
-            block += shown / tile.stages;
+        const double block = tile.resident ? out.block.all : fed_step(RingRule::turn, out.block.all, load, tile.stages);
         // Y leaves by the port that X came by, and a residual comes once more.
         const double row_bytes = double(tile.tile_m) * double(p.d) * element_bytes;
         out.turn = max_known(row_bytes / now.l2_port, 0) * (p.residual ? 2 : 1);
@@ -168,7 +158,7 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
                               .shared_read = out.shared_read_bytes * hw.shared_read_joules};
     double on_chip = 0;
     t.clock_hz = PowerLimit(hw).held(joules.sum(), [&](double clock) { return on_chip = cycles_at(clock) / clock; }).clock_hz;
-    const double fill = known_or(at_clock(hw, t.clock_hz).load_latency, 0) * 2 / t.clock_hz;
+    const double fill = fill_cycles(FillRule::twice, known_or(at_clock(hw, t.clock_hz).load_latency, 0), 0) / t.clock_hz;
     const double dram = dram_seconds(hw, dram_bytes);
     t.bound = out.block.bound;
     double longest = on_chip;

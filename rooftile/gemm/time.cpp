@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/tiled/pipeline.hpp"
 
 namespace rooftile {
 namespace {
@@ -74,11 +75,11 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     on_sm_ = max_known(s.tensor, s.shared);
     if (!(s.tensor >= s.shared) && !std::isnan(s.shared)) on_sm_bound_ = Bound::shared;
     sum_once();
-    in_ring_ = 1.0 / (stages - 1);
+    stages_ = stages;
 }
 
 void GemmTimer::sum_once() {
-    const double fill = latency_ + max_known(max_known(l2_, step_.port), 0);
+    const double fill = fill_cycles(FillRule::load, latency_, max_known(l2_, step_.port));
     once_ = counting_ + cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
     // Of two warpgroups in turn one multiplies while the other changes tiles: half of their turns shows.
     const double turn = hw_.tile_turn / (tile_.turn_overlapped && waves_.waves > 1 ? 2 : 1);
@@ -161,29 +162,25 @@ void GemmTimer::set_step(double ctas, double sharing) {
     // L2 and the ports into it keep their own clock; its bandwidth is shared by the SMs that pull.
     const double pulling = ctas * part / hw_.sms * scale_;
     const double l2 = l2_ * pulling, port = step_.port * scale_;
-    double step = on_sm_;
-    Bound bound = on_sm_bound_;
-    const auto worst = [&](double cycles, Bound by) {
-        if (cycles > step || std::isnan(step)) step = cycles, bound = by;
-    };
-    worst(l2, Bound::l2);
-    worst(port, Bound::l2);
-    double own = step;  // of all but what DRAM delivers
-    worst(streamed_, Bound::dram);
-    l2_binds_ = !(l2 < step);
+    StepPace step{on_sm_, on_sm_bound_};
+    step.beside(l2, Bound::l2);
+    step.beside(port, Bound::l2);
+    const double own = step.cycles;  // of all but what DRAM delivers
+    step.beside(streamed_, Bound::dram);
+    l2_binds_ = !(l2 < step.cycles);
     // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency
     // does not. The latency is one of time, not of cycles: it lies beyond the SM. Of what is loaded L2 has
     // all but what DRAM delivers.
     double mean = l2_latency_;
     if (latency_ > l2_latency_) mean += (latency_ - l2_latency_) * min_known(1, reads_ / loaded_);
-    const double latency = (mean * scale_ + max_known(port, 0)) * in_ring_;
-    alone_ = max_known(max_known(step, hw_.step_floor), latency);
-    if (latency * part > step) bound = Bound::latency;
-    step = max_known(step, latency * part);
-    worst(hw_.step_floor * part, Bound::latency);
-    out_.step = step;
-    unstreamed_share_ = max_known(max_known(own, latency * part), hw_.step_floor * part) / step;
-    step_bound_ = bound;
+    const double load = mean * scale_ + max_known(port, 0);
+    const auto paced = [&](double cycles, double share) {
+        return floored(FloorRule::least, fed_step(RingRule::lead, cycles, load, stages_, share), hw_.step_floor * share);
+    };
+    alone_ = paced(step.cycles, 1);
+    out_.step = paced(step.cycles, part);
+    step_bound_ = out_.step > step.cycles ? Bound::latency : step.bound;
+    unstreamed_share_ = paced(own, part) / out_.step;
 }
 
 // Seconds of a wave of `ctas`, `sharing` of them on each SM.
@@ -203,9 +200,7 @@ double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
     const double from_dram = ctas * dram * dram_byte_;
     whole_gpu(dram, dram_byte_, Bound::dram);
     out_.bound = bound;
-    // The nearer the two are, the more often one waits for the other.
-    const double n = hw_.dram_overlap_exponent;
-    return std::isnan(n) || !(from_dram > 0) ? seconds : seconds * std::pow(1 + std::pow(min_known(beside_dram, from_dram) / seconds, n), 1 / n);
+    return overlapped(seconds, from_dram > 0 ? min_known(beside_dram, from_dram) : 0, hw_.dram_overlap_exponent);
 }
 
 GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,

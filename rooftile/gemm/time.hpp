@@ -74,7 +74,7 @@ class GemmTimer {
     double counting_;                                // the same, of groups
     double apart_ = 0;                               // cycles of a tile: turn and, where it shows, store
     double fills_;                                   // times that the ring begins empty
-    double in_ring_;                                 // 1 / stages in flight
+    double stages_;                                  // of the ring
     double scale_ = 1;                               // clock / hw.clock_hz
     double taken_turns_ =
         0;              // cycles that a warpgroup's store takes beside the other's products; 0: no turns
