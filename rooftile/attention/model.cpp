@@ -190,7 +190,7 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     const double score_share = double(k.dim) / (k.dim + k.dim_v);
     b.products = max_known(b.tensor * score_share, read_of_scores / hw.shared_bandwidth)
                  + max_known(b.tensor * (1 - score_share), read_of_values / hw.shared_bandwidth);
-    StepPace step;
+    Pace step;
     step.beside(b.tensor, Bound::tensor);
     step.beside(softmax, Bound::issue);
     step.beside(max_known(b.products, b.shared), Bound::shared);
@@ -204,7 +204,7 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     b.chain = own * score_share + max_known(own * (1 - score_share), b.softmax);
     step.beside(b.chain, Bound::latency);
     b.bound = step.bound;
-    b.all = floored(FloorRule::added, step.cycles, hw.step_floor);
+    b.all = floored(FloorRule::added, step.time, hw.step_floor);
     if (std::isnan(b.tensor) || std::isnan(b.exponential)) b.all = unknown_number;
     return b;
 }
@@ -305,16 +305,10 @@ AttentionTime TimedAttention::with(double cycles, double dram_bytes) const {
     t.balance = busy_ / hw.sms / t.cycles;
     t.clock_hz = clock_hz_;
     const double fill = fill_cycles(FillRule::twice, hw.load_latency, 0) / t.clock_hz;
-    const double on_chip = t.cycles / t.clock_hz, dram = t.work.dram_bytes / hw.dram_bandwidth;
-    t.bound = t.block.bound;
-    double longest = on_chip;
-    if (dram > longest) longest = dram, t.bound = Bound::dram;
     // Q and O cross L2 too.
-    if (const double l2 = t.work.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz); l2 > longest) longest = l2, t.bound = Bound::l2;
-    // The same for all plans: unknown, it is left out, and named.
-    if (hw.launch_seconds > longest) t.bound = Bound::launch;
-    t.seconds = longest + fill + known_or(hw.launch_seconds, 0);
-    if (std::isnan(on_chip) || std::isnan(dram)) t.seconds = unknown_number;
+    const double dram = t.work.dram_bytes / hw.dram_bandwidth, l2 = t.work.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz);
+    const Pace launch = launch_pace({t.cycles / t.clock_hz, t.block.bound}, dram, l2, fill, hw.launch_seconds);
+    t.seconds = launch.time, t.bound = launch.bound;
     return t;
 }
 

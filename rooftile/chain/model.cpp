@@ -119,12 +119,12 @@ ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& p, const Cha
     b.port = filled / hw.l2_port;
     b.l2 = filled / hw.l2_share;
     const Bound own = b.tensor >= std::max(b.special, b.issue) ? Bound::tensor : Bound::issue;
-    StepPace step;
+    Pace step;
     step.beside(b.together, own);
     step.beside(b.shared, Bound::shared);
     step.beside(max_known(b.port, b.l2), Bound::l2);
     b.bound = step.bound;
-    b.all = floored(FloorRule::added, step.cycles, hw.step_floor);
+    b.all = floored(FloorRule::added, step.time, hw.step_floor);
     if (std::isnan(b.tensor)) b.all = unknown_number;
     return b;
 }
@@ -159,12 +159,8 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
     double on_chip = 0;
     t.clock_hz = PowerLimit(hw).held(joules.sum(), [&](double clock) { return on_chip = cycles_at(clock) / clock; }).clock_hz;
     const double fill = fill_cycles(FillRule::twice, known_or(at_clock(hw, t.clock_hz).load_latency, 0), 0) / t.clock_hz;
-    const double dram = dram_seconds(hw, dram_bytes);
-    t.bound = out.block.bound;
-    double longest = on_chip;
-    if (dram > longest) longest = dram, t.bound = Bound::dram;
-    if (hw.launch_seconds > longest) t.bound = Bound::launch;
-    t.seconds = std::isnan(on_chip) || std::isnan(dram) ? unknown_number : longest + fill + max_known(hw.launch_seconds, 0);
+    const Pace launch = launch_pace({on_chip, out.block.bound}, dram_seconds(hw, dram_bytes), 0, fill, hw.launch_seconds);
+    t.seconds = launch.time, t.bound = launch.bound;
     return out;
 }
 

@@ -162,12 +162,12 @@ void GemmTimer::set_step(double ctas, double sharing) {
     // L2 and the ports into it keep their own clock; its bandwidth is shared by the SMs that pull.
     const double pulling = ctas * part / hw_.sms * scale_;
     const double l2 = l2_ * pulling, port = step_.port * scale_;
-    StepPace step{on_sm_, on_sm_bound_};
+    Pace step{on_sm_, on_sm_bound_};
     step.beside(l2, Bound::l2);
     step.beside(port, Bound::l2);
-    const double own = step.cycles;  // of all but what DRAM delivers
+    const double own = step.time;  // of all but what DRAM delivers
     step.beside(streamed_, Bound::dram);
-    l2_binds_ = !(l2 < step.cycles);
+    l2_binds_ = !(l2 < step.time);
     // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency
     // does not. The latency is one of time, not of cycles: it lies beyond the SM. Of what is loaded L2 has
     // all but what DRAM delivers.
@@ -177,9 +177,9 @@ void GemmTimer::set_step(double ctas, double sharing) {
     const auto paced = [&](double cycles, double share) {
         return floored(FloorRule::least, fed_step(RingRule::lead, cycles, load, stages_, share), hw_.step_floor * share);
     };
-    alone_ = paced(step.cycles, 1);
-    out_.step = paced(step.cycles, part);
-    step_bound_ = out_.step > step.cycles ? Bound::latency : step.bound;
+    alone_ = paced(step.time, 1);
+    out_.step = paced(step.time, part);
+    step_bound_ = out_.step > step.time ? Bound::latency : step.bound;
     unstreamed_share_ = paced(own, part) / out_.step;
 }
 

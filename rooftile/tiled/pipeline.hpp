@@ -9,13 +9,13 @@
 
 namespace rooftile {
 
-/// Cycles of a step, and the unit that binds them.
-struct StepPace {
-    double cycles = 0;
+/// What takes the longest of several units that work side by side.
+struct Pace {
+    double time = 0;
     Bound bound = Bound::tensor;
-    /// Beside what the step has so far; unknown: nothing.
+    /// Beside those so far; unknown: nothing.
     void beside(double unit, Bound by) {
-        if (unit > cycles || std::isnan(cycles)) cycles = unit, bound = by;
+        if (unit > time || std::isnan(time)) time = unit, bound = by;
     }
 };
 
@@ -47,6 +47,16 @@ inline double fill_cycles(FillRule rule, double latency, double transfer) {
 /// often one waits for the other. An unknown `exponent`: all of it overlaps.
 inline double overlapped(double longest, double other, double exponent) {
     return std::isnan(exponent) || !(other > 0) ? longest : longest * std::pow(1 + std::pow(other / longest, exponent), 1 / exponent);
+}
+
+/// Seconds of a launch whose SMs take `on_chip` beside DRAM and L2. The launch is the same for all plans: unknown, it is left out.
+inline Pace launch_pace(Pace on_chip, double dram, double l2, double fill, double launch) {
+    if (std::isnan(on_chip.time) || std::isnan(dram)) return {unknown_number, on_chip.bound};
+    on_chip.beside(dram, Bound::dram);
+    on_chip.beside(l2, Bound::l2);
+    if (launch > on_chip.time) on_chip.bound = Bound::launch;
+    on_chip.time += fill + known_or(launch, 0);
+    return on_chip;
 }
 
 }  // namespace rooftile
