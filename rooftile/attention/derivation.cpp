@@ -45,7 +45,7 @@ class Writer {
     }
 
     void tile_q() {
-        const RegisterShares shares = register_shares(hw_, c_.consumer_warpgroups());
+        const RoleRegisters shares = register_shares(hw_, c_.consumer_warpgroups());
         steps_.add(attention_formula::tile_q,
                    {ours("consumer_warpgroups", c_.consumer_warpgroups(), "warpgroups"),
                     of("queries", double(p_.queries), "rows", "the problem")},

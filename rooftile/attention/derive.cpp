@@ -8,7 +8,7 @@
 #include "rooftile/attention/plan.hpp"
 #include "rooftile/attention/space.hpp"
 #include "rooftile/core/derivation.hpp"
-#include "rooftile/machine/matrix_hardware.hpp"
+#include "rooftile/tiled/hardware.hpp"
 #include "rooftile/machine/query.hpp"
 
 namespace rooftile {
@@ -69,7 +69,7 @@ AttentionPlan plan_of(const std::shared_ptr<const Machine>& machine, const Atten
     plan.why_not = obstacle(*machine, p, c);
     plan.buildable = plan.why_not.empty();
     plan.unknown = unknown;
-    const RegisterShares shares = register_shares(hw, c.consumer_warpgroups());
+    const RoleRegisters shares = register_shares(hw, c.consumer_warpgroups());
     AttentionResources& r = plan.resources;
     r.threads = k.threads();
     r.accumulator_registers = k.accumulator_registers();

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "rooftile/attention/space.hpp"
+#include "rooftile/tiled/pipeline.hpp"
 
 namespace rooftile {
 namespace {
@@ -153,18 +153,12 @@ double section_dram_bytes(const AttentionHardware& hw, const AttentionProblem& p
     return double(p.compulsory_bytes()) + (again - 1) * keys;
 }
 
-/// The clock at which static power and the work's energy, which grows with the clock, are the limit's.
-double clock_of(const AttentionHardware& hw, const AttentionWork& work, double cycles) {
-    const double joules = (work.matrix_flops + work.exponentials * hw.softmax_flops) * hw.flop_joules
-                          + max_known(work.filled_bytes * hw.fill_joules, 0)
-                          + max_known(work.shared_read_bytes * hw.shared_read_joules, 0)
-                          + max_known(work.dram_bytes * hw.dram_joules, 0);
-    const double watts = hw.sustained_watts - hw.static_watts;
-    if (std::isnan(joules * watts * hw.energy_exponent * cycles)) return hw.clock_hz;
-    // joules (f / f0)^e / (cycles / f) = watts
-    const double at_reference = joules * hw.clock_hz / cycles;
-    const double clock = hw.clock_hz * std::pow(watts / at_reference, 1 / (hw.energy_exponent + 1));
-    return min_known(clock, max_known(hw.top_hz, hw.clock_hz));
+double joules_of(const AttentionHardware& hw, const AttentionWork& w) {
+    return MatrixEnergy{.matrix = (w.matrix_flops + w.exponentials * hw.softmax_flops) * hw.flop_joules,
+                        .fill = w.filled_bytes * hw.fill_joules,
+                        .dram = w.dram_bytes * hw.dram_joules,
+                        .shared_read = w.shared_read_bytes * hw.shared_read_joules}
+        .sum();
 }
 
 }  // namespace
@@ -192,19 +186,15 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     b.port = filled / hw.l2_port;
     b.l2 = filled / hw.l2_share;
     const double softmax = max_known(max_known(b.exponential, b.arithmetic), max_known(b.comparison, b.issue));
-    struct Unit {
-        double cycles;
-        Bound bound;
-    };
     // The tensor core has one product at a time, which is as fast as its operands are read: of few keys that of scores waits for Q.
     const double score_share = double(k.dim) / (k.dim + k.dim_v);
     b.products = max_known(b.tensor * score_share, read_of_scores / hw.shared_bandwidth)
                  + max_known(b.tensor * (1 - score_share), read_of_values / hw.shared_bandwidth);
-    const Unit units[] = {{b.tensor, Bound::tensor}, {softmax, Bound::issue}, {max_known(b.products, b.shared), Bound::shared},
-                          {max_known(b.port, b.l2), Bound::l2}};
-    double longest = 0;
-    for (const Unit& unit : units)
-        if (unit.cycles > longest) longest = unit.cycles, b.bound = unit.bound;
+    Pace step;
+    step.beside(b.tensor, Bound::tensor);
+    step.beside(softmax, Bound::issue);
+    step.beside(max_known(b.products, b.shared), Bound::shared);
+    step.beside(max_known(b.port, b.l2), Bound::l2);
     // A warpgroup alone: scores, then the softmax, which the product of the block before with V runs beside.
     const double parties = warpgroups;
     const double own = b.tensor / parties, instructions = (b.exponential + max_known(b.comparison, 0)) / parties;
@@ -212,8 +202,9 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     constexpr double said_for = 2;
     b.softmax = (1 + (hw.softmax_stretch - 1) * parties / said_for) * instructions + hw.softmax_latency;
     b.chain = own * score_share + max_known(own * (1 - score_share), b.softmax);
-    if (b.chain > longest) longest = b.chain, b.bound = Bound::latency;
-    b.all = longest + max_known(hw.step_cycles, 0);
+    step.beside(b.chain, Bound::latency);
+    b.bound = step.bound;
+    b.all = floored(FloorRule::added, step.time, hw.step_floor);
     if (std::isnan(b.tensor) || std::isnan(b.exponential)) b.all = unknown_number;
     return b;
 }
@@ -255,15 +246,12 @@ TimedAttention::TimedAttention(const AttentionHardware& hw, const AttentionProbl
     begun_.work = attention_work(hw, p, c);
     const HeadBlocks head = head_blocks(p, c);
     // What is beyond the SMs takes its own time, so cycles depend on the clock, a little, and the clock on cycles.
-    double clock = known_or(hw.top_hz, hw.clock_hz);
-    constexpr int enough = 8;
-    constexpr double close = 1e-5;
-    for (int i = 0; i < enough; ++i) {
+    const auto seconds_at = [&](double clock) {
         hardware_ = at_clock(hw, clock);
         time_tiles(c, std::make_shared<Tiles>(Tiles{head, {}}));
-        const double found = clock_hz_ = clock_of(hw, begun_.work, tiles_->ends->least);
-        if (!(std::abs(found / std::exchange(clock, found) - 1) > close)) break;
-    }
+        return tiles_->ends->least / clock;
+    };
+    clock_hz_ = PowerLimit(hw).held(joules_of(hw, begun_.work), seconds_at).clock_hz;
 }
 
 void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<Tiles>& tiles) {
@@ -271,12 +259,9 @@ void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<
     const AttentionProblem& p = *problem_;
     begun_.block = block_cycles(hw, p, c);
     const BlockCycles& b = begun_.block;
-    double block = b.all;
-    double masked = block_cycles(hw, p, c, true).all;
-    // A ring of one stage waits for every load; with more, the others' blocks run meanwhile.
-    const double load = hw.load_latency + max_known(b.port, b.l2);
-    if (const double shown = load - (c.stages - 1) * block; shown > 0) block += shown / c.stages, masked += shown / c.stages;
-    begun_.masked_block = masked;
+    const double block = fed_step(RingRule::turn, b.all, hw.load_latency + max_known(b.port, b.l2), c.stages);
+    // A masked block waits for its load as any other.
+    const double masked = begun_.masked_block = block_cycles(hw, p, c, true).all + (block - b.all);
     // A tile's first scores, their softmax and its last product stand alone, where in its blocks all three run side by side; and O leaves.
     const double alone = b.tensor + max_known(b.softmax, b.exponential);
     // Of an element of O: its product, half a conversion, and of each eight four shuffles, twelve choices and what a store takes.
@@ -319,17 +304,11 @@ AttentionTime TimedAttention::with(double cycles, double dram_bytes) const {
     t.work.dram_bytes = dram_bytes;
     t.balance = busy_ / hw.sms / t.cycles;
     t.clock_hz = clock_hz_;
-    const double fill = 2 * hw.load_latency / t.clock_hz;
-    const double on_chip = t.cycles / t.clock_hz, dram = t.work.dram_bytes / hw.dram_bandwidth;
-    t.bound = t.block.bound;
-    double longest = on_chip;
-    if (dram > longest) longest = dram, t.bound = Bound::dram;
+    const double fill = fill_cycles(FillRule::twice, hw.load_latency, 0) / t.clock_hz;
     // Q and O cross L2 too.
-    if (const double l2 = t.work.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz); l2 > longest) longest = l2, t.bound = Bound::l2;
-    // The same for all plans: unknown, it is left out, and named.
-    if (hw.launch_seconds > longest) t.bound = Bound::launch;
-    t.seconds = longest + fill + known_or(hw.launch_seconds, 0);
-    if (std::isnan(on_chip) || std::isnan(dram)) t.seconds = unknown_number;
+    const double dram = t.work.dram_bytes / hw.dram_bandwidth, l2 = t.work.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz);
+    const Pace launch = launch_pace({t.cycles / t.clock_hz, t.block.bound}, dram, l2, fill, hw.launch_seconds);
+    t.seconds = launch.time, t.bound = launch.bound;
     return t;
 }
 

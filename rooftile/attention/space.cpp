@@ -8,27 +8,16 @@
 namespace rooftile {
 namespace {
 
-constexpr int warpgroup_threads = 128;
 constexpr int max_consumer_warpgroups = 3;
 constexpr int tile_kv_step = 16, max_tile_kv = 256;  // k-steps of the product with V; wgmma's width and a TMA box's rows
 constexpr int max_stages = 4;
-constexpr double register_step = 8;                  // of setmaxnreg
 
 }  // namespace
 
-RegisterShares register_shares(const AttentionHardware& hw, int consumer_warpgroups) {
-    const double warpgroups = 1 + consumer_warpgroups;
-    const double each = whole(hw.registers_per_sm / (warpgroups * warpgroup_threads) / register_step) * register_step;
-    if (!hw.moves_registers) {
-        const double share = min_known(each, hw.registers_per_thread);
-        return {share, share};
-    }
-    const double producer = consumer_warpgroups == 3 ? producer_registers_of_three : producer_registers;
-    const double left = (hw.registers_per_sm / warpgroup_threads - producer) / consumer_warpgroups;
-    const double most = whole(hw.registers_per_thread / register_step) * register_step;
-    // No more than ptxas gives one thread beside the accumulators of the largest tile.
-    const double consumer = min_known(whole(left / register_step) * register_step, most);
-    return {producer, consumer};
+RoleRegisters register_shares(const AttentionHardware& hw, int consumer_warpgroups) {
+    if (hw.moves_registers) return role_registers(hw, consumer_warpgroups);
+    const double share = split_registers(hw.registers_per_sm, hw.registers_per_thread, consumer_warpgroups, 1, tight_producer).launch;
+    return share < 0 ? RoleRegisters{unknown_number, unknown_number} : RoleRegisters{share, share};
 }
 
 Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const AttentionConfig& config) {

@@ -8,6 +8,7 @@
 #include "kernels/attention/sm90_attention_config.hpp"
 #include "rooftile/attention/hardware.hpp"
 #include "rooftile/attention/plan.hpp"
+#include "rooftile/tiled/registers.hpp"
 
 namespace rooftile {
 
@@ -15,14 +16,9 @@ namespace rooftile {
 /// rings; where scores are masked, the bounds of what a row sees, too; of rows of more than two boxes, more addresses; of packed sequences, where each lies. From what
 /// ptxas needs (tests/attention/compile).
 inline constexpr int registers_beside = 28, registers_beside_masked = 40, registers_of_long_rows = 8, registers_of_packed = 8;
-/// Of the producer, which computes nothing: the least that one, two and three consumer warpgroups leave without a gain.
-inline constexpr int producer_registers = 24, producer_registers_of_three = 32;
 
-/// How an SM's registers are dealt to the threads of a CTA that has it alone.
-struct RegisterShares {
-    double producer, consumer;  ///< a thread; NaN: unknown
-};
-RegisterShares register_shares(const AttentionHardware& hw, int consumer_warpgroups);
+/// Of a CTA that has an SM alone; where no instruction moves registers all threads have the same.
+RoleRegisters register_shares(const AttentionHardware& hw, int consumer_warpgroups);
 
 /// The kernel's template parameter.
 Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const AttentionConfig& config);

@@ -81,7 +81,7 @@ class Writer {
         const ChainTile& t = plan_.config.tile;
         const Sm90ChainConfig k = kernel_config(p_, t);
         const ChainBlock b = chain_block(hw_, p_, t);
-        const double available = chain_registers(hw_, t.consumer_warpgroups()).consumer;
+        const double available = role_registers(hw_, t.consumer_warpgroups()).consumer;
         steps_.add("registers_needed", "d / 2 + products tile_ff / 2 + tile_ff / 4 + beside   [M34]",
                    {of("d", k.d, "columns"), of("tile_ff", t.tile_ff, "columns", "the plan"), of("products", k.hidden_products(), "")},
                    registers_needed(p_, t), "registers",

@@ -12,7 +12,7 @@
 #include "rooftile/chain/traffic.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/machine/matrix_hardware.hpp"
+#include "rooftile/tiled/hardware.hpp"
 #include "rooftile/machine/set.hpp"
 
 namespace rooftile {
@@ -46,7 +46,7 @@ class Search {
 
   private:
     bool wants(ChainForm form) const { return !request_.form || *request_.form == form; }
-    ChainL2 l2() const { return {std::int64_t(hw_.l2_bytes), int(hw_.l2_partitions)}; }
+    ChainL2 l2() const { return {std::int64_t(hw_.l2_bytes), int(hw_.l2_parts)}; }
     /// Whether traffic can be followed: L2 is known.
     bool followed() const { return !std::isnan(hw_.l2_bytes) && !std::isnan(hw_.sms); }
 
@@ -78,7 +78,7 @@ class Search {
     template <class Follow>
     ChainTraffic remembered(const ChainProduct& first, const ChainProduct& second, const RowChunks& chunks, const ChainEffort& with, const Follow& follow) const {
         if (!request_.followed) return follow();
-        std::string key = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", p_.m, p_.d, p_.ff, int(p_.act), p_.residual, hw_.l2_bytes, hw_.l2_partitions, chunks.rows, chunks.in_room,
+        std::string key = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", p_.m, p_.d, p_.ff, int(p_.act), p_.residual, hw_.l2_bytes, hw_.l2_parts, chunks.rows, chunks.in_room,
                                       with.steps, with.tiles, with.times_l2, with.waves);
         for (const ChainProduct* p : {&first, &second})
             key += fmt::format(", {} {} {} {} {} {} {} {} {} {} {} {}", p->tile_m, p->tile_n, p->tile_k, p->cluster_m, p->cluster_n, p->k_parts, p->clusters, p->late_clusters, p->skew,
@@ -267,7 +267,7 @@ class Search {
         if (!followed() || double(p_.h_bytes() + p_.x_bytes()) < hw_.l2_bytes) return ways;
         const double row_bytes = double(p_.ff + p_.d) * ChainProblem::element_bytes;
         const ChainProduct& first = plan.config.products[0];
-        const double most_rows = 4 * hw_.l2_bytes * hw_.l2_partitions / (double(p_.ff) * ChainProblem::element_bytes);
+        const double most_rows = 4 * hw_.l2_bytes * hw_.l2_parts / (double(p_.ff) * ChainProblem::element_bytes);
         const double wave_rows = double(first.clusters) / std::ceil(double(first.n) / first.tile_n) * first.tile_m;
         for (const int in_room : rooms) {
             for (const double share : {0.125, 0.25, 0.5}) offer(share * hw_.l2_bytes / row_bytes / in_room, in_room);
@@ -422,7 +422,7 @@ class Search {
             return;
         }
         const Sm90ChainConfig k = kernel_config(p_, own.config.tile);
-        const ChainRegisters r = chain_registers(hw_, own.config.tile.consumer_warpgroups());
+        const RoleRegisters r = role_registers(hw_, own.config.tile.consumer_warpgroups());
         own.workspace_bytes = chain_counter_bytes;
         own.threads = k.threads();
         own.shared_bytes = k.shared_bytes();

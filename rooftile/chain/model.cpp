@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+
+#include "rooftile/tiled/pipeline.hpp"
 
 namespace rooftile {
 namespace {
@@ -10,24 +11,7 @@ namespace {
 constexpr double element_bytes = ChainProblem::element_bytes;
 
 /// The bandwidth of a mixture of reads and writes, known to be no better than either.
-double dram_seconds(const ChainHardware& hw, double bytes) { return bytes / min_known(hw.dram_bandwidth, hw.dram_copy_bandwidth); }
-
-/// The clock at which static power and the work's energy, which grows with the clock, are the limit's.
-double clock_of(const ChainHardware& hw, double matrix_flops, double filled, double read, double dram, double cycles) {
-    const double joules = matrix_flops * hw.flop_joules + max_known(filled * hw.fill_joules, 0)
-                          + max_known(read * hw.shared_read_joules, 0) + max_known(dram * hw.dram_joules, 0);
-    const double watts = hw.sustained_watts - hw.static_watts;
-    if (std::isnan(joules * watts * hw.energy_exponent * cycles)) return hw.clock_hz;
-    // joules (f / f0)^e / (cycles / f) = watts
-    const double clock = hw.clock_hz * std::pow(watts / (joules * hw.clock_hz / cycles), 1 / (hw.energy_exponent + 1));
-    return min_known(clock, max_known(hw.top_hz, hw.clock_hz));
-}
-
-/// Both at once; without an exponent the longer.
-double beside(double x, double y, double exponent) {
-    if (std::isnan(exponent)) return std::max(x, y);
-    return std::pow(std::pow(x, exponent) + std::pow(y, exponent), 1 / exponent);
-}
+double dram_seconds(const ChainHardware& hw, double bytes) { return bytes / min_known(hw.dram_bandwidth, hw.copy_bandwidth); }
 
 /// A kernel's seconds where DRAM sends it `bytes` instead of those it was planned with.
 double with_bytes(const ChainHardware& hw, const ProductTime& p, double bytes) {
@@ -108,7 +92,7 @@ ChainTime persistent_time(const ChainHardware& hw, const ChainProblem& p, const 
         const auto shown = [&](const ProductTime& product, std::int64_t bytes) { return with_bytes(hw, product, double(bytes)) - product.on_chip_seconds; };
         seconds = run.seconds + shown(first, traffic.of_kernel[0]) + shown(second, traffic.of_kernel[1]);
     } else {
-        seconds = beside(run.seconds, dram, hw.dram_overlap_exponent);
+        seconds = overlapped(std::max(run.seconds, dram), std::min(run.seconds, dram), hw.dram_overlap_exponent);
     }
     t.seconds = std::isnan(seconds + dram) ? unknown_number : std::max(seconds, dram) + launch;
     t.bound = dram > run.seconds ? Bound::dram : Bound::tensor;
@@ -134,16 +118,13 @@ ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& p, const Cha
     b.shared = (filled + read) / hw.shared_bandwidth;
     b.port = filled / hw.l2_port;
     b.l2 = filled / hw.l2_share;
-    struct Unit {
-        double cycles;
-        Bound bound;
-    };
     const Bound own = b.tensor >= std::max(b.special, b.issue) ? Bound::tensor : Bound::issue;
-    const Unit units[] = {{b.together, own}, {b.shared, Bound::shared}, {max_known(b.port, b.l2), Bound::l2}};
-    double longest = 0;
-    for (const Unit& unit : units)
-        if (unit.cycles > longest) longest = unit.cycles, b.bound = unit.bound;
-    b.all = longest + max_known(hw.step_cycles, 0);
+    Pace step;
+    step.beside(b.together, own);
+    step.beside(b.shared, Bound::shared);
+    step.beside(max_known(b.port, b.l2), Bound::l2);
+    b.bound = step.bound;
+    b.all = floored(FloorRule::added, step.time, hw.step_floor);
     if (std::isnan(b.tensor)) b.all = unknown_number;
     return b;
 }
@@ -162,11 +143,8 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
     const auto cycles_at = [&](double clock) {
         const ChainHardware now = at_clock(hw, clock);
         out.block = chain_block(now, p, tile);
-        // A ring of one stage waits for every load; with more, the others' blocks run meanwhile.
-        double block = out.block.all;
         const double load = now.load_latency + max_known(out.block.port, out.block.l2);
-        if (const double shown = load - (tile.stages - 1) * block; shown > 0 && !tile.resident)
-            block += shown / tile.stages;
+        const double block = tile.resident ? out.block.all : fed_step(RingRule::turn, out.block.all, load, tile.stages);
         // Y leaves by the port that X came by, and a residual comes once more.
         const double row_bytes = double(tile.tile_m) * double(p.d) * element_bytes;
         out.turn = max_known(row_bytes / now.l2_port, 0) * (p.residual ? 2 : 1);
@@ -174,23 +152,15 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
         return rounds * (out.blocks * block + out.turn);
     };
     ChainTime& t = out.time;
-    t.clock_hz = known_or(hw.top_hz, hw.clock_hz);
-    double cycles = 0;
-    constexpr int enough = 8;
-    constexpr double close = 1e-5;
-    for (int i = 0; i < enough; ++i) {
-        cycles = cycles_at(t.clock_hz);
-        const double clock =
-            clock_of(hw, out.matrix_flops, out.filled_bytes, out.shared_read_bytes, dram_bytes, cycles);
-        if (!(std::abs(clock / std::exchange(t.clock_hz, clock) - 1) > close)) break;
-    }
-    const double fill = known_or(at_clock(hw, t.clock_hz).load_latency, 0) * 2 / t.clock_hz;
-    const double on_chip = cycles / t.clock_hz, dram = dram_seconds(hw, dram_bytes);
-    t.bound = out.block.bound;
-    double longest = on_chip;
-    if (dram > longest) longest = dram, t.bound = Bound::dram;
-    if (hw.launch_seconds > longest) t.bound = Bound::launch;
-    t.seconds = std::isnan(on_chip) || std::isnan(dram) ? unknown_number : longest + fill + max_known(hw.launch_seconds, 0);
+    const MatrixEnergy joules{.matrix = out.matrix_flops * hw.flop_joules,
+                              .fill = out.filled_bytes * hw.fill_joules,
+                              .dram = dram_bytes * hw.dram_joules,
+                              .shared_read = out.shared_read_bytes * hw.shared_read_joules};
+    double on_chip = 0;
+    t.clock_hz = PowerLimit(hw).held(joules.sum(), [&](double clock) { return on_chip = cycles_at(clock) / clock; }).clock_hz;
+    const double fill = fill_cycles(FillRule::twice, known_or(at_clock(hw, t.clock_hz).load_latency, 0), 0) / t.clock_hz;
+    const Pace launch = launch_pace({on_chip, out.block.bound}, dram_seconds(hw, dram_bytes), 0, fill, hw.launch_seconds);
+    t.seconds = launch.time, t.bound = launch.bound;
     return out;
 }
 
@@ -207,13 +177,6 @@ Sm90ChainConfig kernel_config(const ChainProblem& p, const ChainTile& tile) {
     return k;
 }
 
-ChainRegisters chain_registers(const ChainHardware& hw, int consumer_warpgroups) {
-    // The least that leaves the consumers as many as instructions of eight at a time can take.
-    const double producer = consumer_warpgroups == 3 ? 32 : 24;
-    const double shared_by = (hw.registers_per_sm / 128 - producer) / consumer_warpgroups;
-    return {producer, min_known(whole(shared_by / 8) * 8, whole((hw.registers_per_thread - 7) / 8) * 8)};
-}
-
 int registers_needed(const ChainProblem& p, const ChainTile& tile) {
     // Addresses, positions in rings, what the function takes of an element at a time; of gates and ups more is alive between the two.
     constexpr int beside = 32, beside_pairs = 56;
@@ -225,7 +188,7 @@ std::optional<ChainWall> wall_of(const ChainHardware& hw, const ChainProblem& p,
     constexpr int widest = 256;  // of a matrix instruction, and of a box
     if (k.d > widest || tile.tile_m % 64 != 0 || tile.tile_ff % 64 != 0 || tile.tile_ff > widest)
         return ChainWall{Reason::instruction, double(k.d), widest};
-    const double available = chain_registers(hw, tile.consumer_warpgroups()).consumer;
+    const double available = role_registers(hw, tile.consumer_warpgroups()).consumer;
     if (registers_needed(p, tile) > available) return ChainWall{Reason::registers, double(registers_needed(p, tile)), available};
     if (tile.resident && std::int64_t{tile.stages} * tile.tile_ff < p.ff) return ChainWall{Reason::shared, double(p.w1_bytes() + p.w2_bytes()), hw.shared_per_cta};
     if (k.shared_bytes() > hw.shared_per_cta) return ChainWall{Reason::shared, double(k.shared_bytes()), hw.shared_per_cta};

@@ -8,6 +8,7 @@
 #include "rooftile/chain/plan.hpp"
 #include "rooftile/chain/queue.hpp"
 #include "rooftile/core/step.hpp"
+#include "rooftile/tiled/registers.hpp"
 
 namespace rooftile {
 
@@ -65,10 +66,6 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& problem, co
 
 /// The kernel's template parameter.
 Sm90ChainConfig kernel_config(const ChainProblem& problem, const ChainTile& tile);
-struct ChainRegisters {
-    double producer, consumer;  ///< a thread; NaN: unknown
-};
-ChainRegisters chain_registers(const ChainHardware& hw, int consumer_warpgroups);
 /// Registers of a consumer thread that a tile needs.
 int registers_needed(const ChainProblem& problem, const ChainTile& tile);
 /// Why a tile cannot be had; empty: it can. Unknown numbers bind nothing.

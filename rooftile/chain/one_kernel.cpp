@@ -37,7 +37,7 @@ class Search {
         if (chunk_unit(out[0].first.product, out[0].second.product) > low_unit)
             if (auto chunks = best_of(low, 0)) out.push_back(std::move(*chunks));
         // In chunks so low that L2 holds the room of some of them, narrower tiles keep more CTAs busy.
-        const double rows = hw_.l2_bytes * hw_.l2_partitions / (double(p_.ff) * ChainProblem::element_bytes);
+        const double rows = hw_.l2_bytes * hw_.l2_parts / (double(p_.ff) * ChainProblem::element_bytes);
         if (2 * rows < double(p_.m))
             if (auto chunks = best_of(low, rows)) out.push_back(std::move(*chunks));
         return out;

@@ -5,10 +5,9 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <span>
 
-#include "kernels/pipeline/chunked_order.hpp"
 #include "rooftile/physics/l2_cache.hpp"
+#include "rooftile/tiled/l2_follower.hpp"
 
 namespace rooftile {
 namespace {
@@ -17,195 +16,44 @@ using Int = std::int64_t;
 
 Int ceil_div(Int a, Int b) { return (a + b - 1) / b; }
 
-/// A matrix in blocks. A block belongs to whatever part of the matrix it begins in.
-struct Blocks {
-    Int rows = 0, columns = 0, block_rows = 1, block_columns = 1, element_bytes = 1, first = 0;
-    Int row_count = ceil_div(rows, block_rows), column_count = ceil_div(columns, block_columns);
-
-    Int count() const { return row_count * column_count; }
-    /// Of the first block that begins at `row` or behind it; at most row_count.
-    Int row_from(Int row) const { return std::min(ceil_div(row, block_rows), row_count); }
-    Int column_from(Int column) const { return std::min(ceil_div(column, block_columns), column_count); }
-    Int id(Int row, Int column) const { return first + row * column_count + column; }
-    Int bytes(Int row, Int column) const {
-        return std::min(block_rows, rows - row * block_rows) * std::min(block_columns, columns - column * block_columns) * element_bytes;
-    }
-};
-
 enum Tensor : std::size_t { x, w1, h, w2, y };
 constexpr double samples_taken = 128;
 constexpr std::string_view tensor_names[] = {"X", "W1", "H", "W2", "Y"};
 
-/// A product's operands; its result's tile columns are `shrink` times as wide as what is stored of them (of swiglu 2).
-struct Operands {
-    const Blocks &a, &b, &c;
-    Int shrink = 1;
-    const Blocks* beside = nullptr;  ///< read with a tile of the result before it is stored
-    Int a_rows = 0, c_rows = 0;      ///< rows of a and c that there is room for, used in turns; 0: all
-    const Blocks* overwritten = nullptr;  ///< what lay in c's place before, as long as it is dirty; behind that nothing is followed
-};
-
-std::vector<TileCoordinate> scheduled(const ChainProduct& p, Int first_row, Int rows) {
-    const int tile_rows = int(ceil_div(ceil_div(rows, p.tile_m), p.cluster_m));
-    const int columns = int(ceil_div(ceil_div(p.n, p.tile_n), p.cluster_n));
-    std::vector<TileCoordinate> tiles(std::size_t(tile_rows) * std::size_t(columns));
-    for (int i = 0; i < int(tiles.size()); ++i) {
-        const int index = p.reverse ? int(tiles.size()) - 1 - i : i;
-        TileCoordinate& t = tiles[std::size_t(i)];
-        t = p.order == Order::hilbert  ? hilbert_at(index, tile_rows, columns)
-            : p.order == Order::morton ? morton_at(index, tile_rows, columns)
-                                       : tile_at(index, tile_rows, columns, p.order, p.group);
-        t.row += int(first_row / p.tile_m / p.cluster_m);
-    }
-    return tiles;
+TileWalk walk_of(const ChainProduct& p) {
+    return {.m = p.m, .n = p.n, .k = p.k, .tile_m = p.tile_m, .tile_n = p.tile_n, .tile_k = p.tile_k, .cluster_m = p.cluster_m, .cluster_n = p.cluster_n,
+            .k_parts = p.k_parts, .clusters = p.clusters, .late_clusters = p.late_clusters, .skew = p.skew, .order = p.order, .group = p.group, .reverse = p.reverse};
 }
 
-/// Follows one product's accesses: clusters in lock step, but for the last ones, which fall behind by `skew`; a step asks for what
-/// its tiles share once.
-class Follower {
-  public:
-    /// Samples are taken `sample_steps` apart.
-    Follower(const ChainProduct& p, const Operands& o, L2Cache& cache, ChainTraffic& out, double sample_steps)
-        : p_(p), o_(o), cache_(cache), out_(out), sample_steps_(sample_steps) {
-        rows_.resize(std::size_t(ceil_div(p.m, p.tile_m)));
-        columns_.resize(std::size_t(ceil_div(p.n, p.tile_n)));
-        const Int blocks = ceil_div(p.k, p.tile_k), part = ceil_div(blocks, p.k_parts);
-        for (Int step = 0; step < part; ++step)
-            for (Int block = step; block < blocks; block += part) k_.push_back(block);
-    }
+/// One L2, whose SMs ask all alike.
+struct OneL2 {
+    L2Cache& cache;
+    const L2Blocks* c = nullptr;
+    const L2Blocks* overwritten = nullptr;  ///< what lay in c's place before
 
-    /// Rows [first_row, first_row + rows), of tiles' heights.
-    void run(Int first_row, Int rows) {
-        tiles_ = scheduled(p_, first_row, rows);
-        const Int rounds = ceil_div(Int(tiles_.size()), p_.clusters), all = rounds * Int(k_.size());
-        const bool lags = p_.skew > 0 && p_.late_clusters > 0 && p_.late_clusters < p_.clusters;
-        const Int first_late = lags ? p_.clusters - p_.late_clusters : p_.clusters;
-        Group prompt{0, first_late}, late{first_late, p_.clusters};
-        for (Int now = 0, behind = 0; now < all || (lags && behind < all);) {
-            if (o_.overwritten && cache_.traffic(h).dirty == 0) return;
-            const bool is_late = lags && behind < all && (now == all || double(behind) * (1 + p_.skew) < double(now));
-            if (is_late) take(late, behind++);
-            else take(prompt, now++);
+    static int side_of(std::size_t) { return 0; }
+    Int read(int, Int id, Int bytes, Int askers) { return cache.read(id, bytes, askers > 1 ? Readers::many : Readers::one, askers) ? 0 : bytes; }
+    void write(int, Int id, Int bytes) {
+        if (overwritten) cache.discard(overwritten->first + id - c->first);
+        cache.write(id, bytes);
+    }
+};
+
+/// After a step: what it has come to, now and then a sample of it.
+struct Sampler {
+    const L2Cache& cache;
+    const L2Steps& steps;
+    ChainTraffic& out;
+    double steps_apart;
+    bool operator()() const {
+        out.steps = steps.steps, out.both_hits = steps.both_hits;
+        if (const Int last = out.samples.empty() ? 0 : out.samples.back().steps; double(out.steps - last) >= steps_apart) {
+            ChainSample s{out.steps, out.both_hits};
+            for (std::size_t t = x; t <= y; ++t) s.asked.push_back(cache.traffic(t).asked), s.read.push_back(cache.traffic(t).read);
+            out.samples.push_back(std::move(s));
         }
+        return true;
     }
-
-  private:
-    /// A row or a column of tiles that a group asks for in its round.
-    struct Line {
-        Int from, to;             ///< rows of blocks
-        std::size_t asker, last;  ///< the first cluster that wants it, and the last one that came; for all but the first it is on its way
-        Int askers = 1;
-        bool hit = false;
-    };
-    struct Tile {
-        Int row, column;
-        std::size_t cluster, a, b;  ///< a, b: its lines
-    };
-    /// Clusters that are at the same step of their tiles, and what of their present round they ask for.
-    struct Group {
-        Int from, to;
-        std::vector<Tile> tiles{};
-        std::vector<Line> rows{}, columns{};  ///< each once, in the order of first use
-    };
-    /// Where a line stands in the group that was gathered under that number.
-    struct Place {
-        Int gathered = 0;
-        std::size_t at = 0;
-    };
-
-    std::span<const TileCoordinate> round_of(const Group& g, Int round) const {
-        const Int count = Int(tiles_.size()), begin = round * p_.clusters;
-        const Int from = std::min(begin + g.from, count), to = std::min(begin + g.to, count);
-        return std::span(tiles_).subspan(std::size_t(from), std::size_t(to - from));
-    }
-    template <class Visit>
-    void for_each_tile(std::span<const TileCoordinate> round, Visit visit) const {
-        for (const TileCoordinate& t : round)
-            for (Int i = Int{t.row} * p_.cluster_m; i < std::min((Int{t.row} + 1) * p_.cluster_m, Int(rows_.size())); ++i)
-                for (Int j = Int{t.column} * p_.cluster_n; j < std::min((Int{t.column} + 1) * p_.cluster_n, Int(columns_.size())); ++j)
-                    visit(i, j, std::size_t(&t - round.data()));
-    }
-
-    void take(Group& g, Int step) {
-        const Int steps = Int(k_.size()), round = step / steps, at = step % steps;
-        if (at == 0) gather(g, round_of(g, round));
-        const Int block = k_[std::size_t(at)];
-        bool all_hit = true;
-        for (Line& line : g.rows) all_hit &= read_lines(line, o_.a, block);
-        for (Line& line : g.columns) all_hit &= read_lines(line, o_.b, block);
-        out_.steps += Int(g.tiles.size());
-        if (all_hit) out_.both_hits += Int(g.tiles.size());
-        else for (const Tile& t : g.tiles) {
-            const Line &a = g.rows[t.a], &b = g.columns[t.b];
-            out_.both_hits += (a.hit || a.asker != t.cluster) && (b.hit || b.asker != t.cluster);
-        }
-        if (at == steps - 1) for (const Tile& t : g.tiles) store(t.row, t.column);
-        if (const Int last = out_.samples.empty() ? 0 : out_.samples.back().steps; double(out_.steps - last) >= sample_steps_) sample();
-    }
-
-    void sample() {
-        ChainSample s{out_.steps, out_.both_hits};
-        for (std::size_t t = x; t <= y; ++t) s.asked.push_back(cache_.traffic(t).asked), s.read.push_back(cache_.traffic(t).read);
-        out_.samples.push_back(std::move(s));
-    }
-
-    void gather(Group& g, std::span<const TileCoordinate> tiles) {
-        g.tiles.clear(), g.rows.clear(), g.columns.clear();
-        ++gathered_;
-        const auto meet = [&](Place& place, std::vector<Line>& lines, const Blocks& m, Int first, Int height, Int room, std::size_t cluster) {
-            if (place.gathered == gathered_) {
-                Line& line = lines[place.at];
-                line.askers += line.last != cluster;  // a cluster's tiles come one after the other
-                line.last = cluster;
-                return place.at;
-            }
-            const Int offset = room > 0 ? first / room * room : 0;  // where there is room for some rows alone
-            place = {gathered_, lines.size()};
-            lines.push_back({m.row_from(first - offset), m.row_from(first - offset + height), cluster, cluster});
-            return place.at;
-        };
-        for_each_tile(tiles, [&](Int i, Int j, std::size_t cluster) {
-            const std::size_t a = meet(rows_[std::size_t(i)], g.rows, o_.a, i * p_.tile_m, p_.tile_m, o_.a_rows, cluster);
-            const std::size_t b = meet(columns_[std::size_t(j)], g.columns, o_.b, j * p_.tile_n, p_.tile_n, 0, cluster);
-            g.tiles.push_back({i, j, cluster, a, b});
-        });
-    }
-
-    /// An operand's lines, one block of K of them; a hit where all were there.
-    bool read_lines(Line& line, const Blocks& m, Int block) {
-        line.hit = true;
-        if (block >= m.column_count) return true;
-        const Readers readers = line.askers > 1 ? Readers::many : Readers::one;
-        for (Int row = line.from; row < line.to; ++row) line.hit &= cache_.read(m.id(row, block), m.bytes(row, block), readers, line.askers);
-        return line.hit;
-    }
-
-    template <class Access>
-    void for_each_block(const Blocks& m, Int row, Int column, Int shrink, Int room, Access access) {
-        const Int offset = room > 0 ? row / room * room : 0;
-        const Int rows = m.row_from(row - offset + p_.tile_m), columns = m.column_from((column + p_.tile_n) / shrink);
-        for (Int r = m.row_from(row - offset); r < rows; ++r)
-            for (Int c = m.column_from(column / shrink); c < columns; ++c) access(m.id(r, c), m.bytes(r, c));
-    }
-    void store(Int i, Int j) {
-        const Int row = i * p_.tile_m, column = j * p_.tile_n;
-        if (o_.beside)
-            for_each_block(*o_.beside, row, column, 1, 0, [&](Int id, Int bytes) { cache_.read(id, bytes, Readers::one); });
-        for_each_block(o_.c, row, column, o_.shrink, o_.c_rows, [&](Int id, Int bytes) {
-            if (o_.overwritten) cache_.discard(o_.overwritten->first + id - o_.c.first);
-            cache_.write(id, bytes);
-        });
-    }
-
-    const ChainProduct& p_;
-    const Operands& o_;
-    L2Cache& cache_;
-    ChainTraffic& out_;
-    std::vector<Place> rows_, columns_;
-    std::vector<Int> k_;
-    std::vector<TileCoordinate> tiles_;
-    Int gathered_ = 0;
-    const double sample_steps_;
 };
 
 /// Five matrices in one cache, cut as both products' tiles ask for.
@@ -222,9 +70,9 @@ class Memory {
         blocks[h] = {h_rows, p.ff, rows, second.tile_k, e};
         blocks[w2] = {p.d, p.ff, second.tile_n, second.tile_k, e};
         blocks[y] = {p.m, p.d, rows, second.tile_n, e};
-        for (Blocks& b : blocks) b.first = cache.add_tensor(b.count());
+        for (L2Blocks& b : blocks) b.first = cache.add_tensor(b.count());
         next_x = blocks[x], next_w1 = blocks[w1], next_h = blocks[h];
-        for (Blocks* b : {&next_x, &next_w1, &next_h}) b->first = cache.add_tensor(b->count());
+        for (L2Blocks* b : {&next_x, &next_w1, &next_h}) b->first = cache.add_tensor(b->count());
     }
     /// What a kernel moved since the last call, with what is dirty of Y and H counted as written by the one that made it.
     void take(ChainTraffic& out) const {
@@ -240,8 +88,8 @@ class Memory {
     }
 
     L2Cache cache;
-    Blocks blocks[5]{};
-    Blocks next_x{}, next_w1{}, next_h{};  ///< of the next launch, whose H lies where this one's does
+    L2Blocks blocks[5]{};
+    L2Blocks next_x{}, next_w1{}, next_h{};  ///< of the next launch, whose H lies where this one's does
 };
 
 }  // namespace
@@ -345,19 +193,21 @@ ChainTraffic followed_two_kernels(const Cut& cut, const ChainL2& l2) {
     ChainTraffic out;
     Memory m(p, first, second, p.m, l2);
     const Int shrink = p.first_width() / p.ff;
-    const Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink};
-    const Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr};
-    const double apart = (steps_of(first) + steps_of(second)) / samples_taken;
-    Follower(first, of_first, m.cache, out, apart).run(0, p.m);
+    const L2Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink};
+    const L2Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr};
+    L2Steps steps, beyond;
+    OneL2 now{m.cache}, next{m.cache, &m.next_h, &m.blocks[h]};
+    const Sampler sample{m.cache, steps, out, (steps_of(first) + steps_of(second)) / samples_taken};
+    L2Follower(walk_of(first), of_first, now, steps, true).run(0, p.m, sample);
     const Int read_by_first = m.read();
-    Follower(second, of_second, m.cache, out, apart).run(0, p.m);
+    L2Follower(walk_of(second), of_second, now, steps, true).run(0, p.m, sample);
     const Int read_by_both = m.read();
     m.cache.write_back(y);
     // H is nobody's behind the chain: what is dirty of it yet is written back only where L2 wants its place before the next launch
     // writes there again.
-    const Operands of_next{m.next_x, m.next_w1, m.next_h, shrink, nullptr, 0, 0, &m.blocks[h]};
-    ChainTraffic beyond;
-    Follower(first, of_next, m.cache, beyond, INFINITY).run(0, p.m);
+    const L2Operands of_next{m.next_x, m.next_w1, m.next_h, shrink};
+    const auto is_dirty = [&] { return m.cache.traffic(h).dirty > 0; };
+    if (is_dirty()) L2Follower(walk_of(first), of_next, next, beyond, true).run(0, p.m, is_dirty);
     out.of_kernel = {read_by_first + m.cache.traffic(h).written, read_by_both - read_by_first + p.y_bytes()};
     m.take(out);
     return out;
@@ -370,16 +220,18 @@ ChainTraffic followed_persistent(const Cut& cut, Int chunk, int room_chunks, con
     const Int room = room_chunks * chunk;
     Memory m(p, first, second, std::min(room, p.m), l2);
     const Int shrink = p.first_width() / p.ff;
-    const Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink, nullptr, 0, room};
-    const Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr, room, 0};
-    const double apart = (steps_of(first) + steps_of(second)) / samples_taken;
-    Follower one(first, of_first, m.cache, out, apart), two(second, of_second, m.cache, out, apart);
+    const L2Operands of_first{m.blocks[x], m.blocks[w1], m.blocks[h], shrink, nullptr, 0, room};
+    const L2Operands of_second{m.blocks[h], m.blocks[w2], m.blocks[y], 1, p.residual ? &m.blocks[x] : nullptr, room, 0};
+    L2Steps steps;
+    OneL2 now{m.cache};
+    const Sampler sample{m.cache, steps, out, (steps_of(first) + steps_of(second)) / samples_taken};
+    L2Follower one(walk_of(first), of_first, now, steps, true), two(walk_of(second), of_second, now, steps, true);
     // As the queue has them.
     const Int chunks = ceil_div(p.m, chunk), lag = chunks > 1 ? 1 : 0;
     for (Int turn = 0; turn < chunks + lag; ++turn) {
         const Int row = turn * chunk, behind = (turn - lag) * chunk;
-        if (turn < chunks) one.run(row, std::min(chunk, p.m - row));
-        if (turn >= lag) two.run(behind, std::min(chunk, p.m - behind));
+        if (turn < chunks) one.run(row, std::min(chunk, p.m - row), sample);
+        if (turn >= lag) two.run(behind, std::min(chunk, p.m - behind), sample);
     }
     m.cache.write_back(y);  // the next launch writes H in the same place
     m.take(out);
@@ -390,15 +242,15 @@ ChainTraffic followed_on_chip(const ChainProblem& p, const ChainTile& tile, Int 
     ChainTraffic out;
     L2Cache cache(l2.partition_bytes, l2.partitions);
     const Int e = ChainProblem::element_bytes, pairs = p.first_width() / p.ff;
-    Blocks bx{p.m, p.d, tile.tile_m, p.d, e}, b1{p.ff, p.d * pairs, tile.tile_ff, p.d * pairs, e}, b2{p.ff, p.d, tile.tile_ff, p.d, e},
+    L2Blocks bx{p.m, p.d, tile.tile_m, p.d, e}, b1{p.ff, p.d * pairs, tile.tile_ff, p.d * pairs, e}, b2{p.ff, p.d, tile.tile_ff, p.d, e},
         by{p.m, p.d, tile.tile_m, p.d, e};
-    for (Blocks* b : {&bx, &b1, &b2, &by}) b->first = cache.add_tensor(b->count());
+    for (L2Blocks* b : {&bx, &b1, &b2, &by}) b->first = cache.add_tensor(b->count());
     for (Int first = 0; first < bx.row_count; first += ctas) {
         const Int last = std::min(first + ctas, bx.row_count);
         for (Int i = first; i < last; ++i) cache.read(bx.id(i, 0), bx.bytes(i, 0));
         for (Int block = 0; block < b1.row_count; ++block) {
             // Weights that stay are asked for once a CTA; for all CTAs but the first that asks they are on their way.
-            const auto there = [&](const Blocks& b) { return (tile.resident && first > 0) || cache.read(b.id(block, 0), b.bytes(block, 0), Readers::many, last - first); };
+            const auto there = [&](const L2Blocks& b) { return (tile.resident && first > 0) || cache.read(b.id(block, 0), b.bytes(block, 0), Readers::many, last - first); };
             const bool hit1 = there(b1), hit2 = there(b2);
             out.steps += last - first;
             out.both_hits += last - first - (hit1 && hit2 ? 0 : 1);

@@ -114,7 +114,7 @@ void schedule_traffic(DerivationWriter& w) {
 void clock_under_power(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
     const GemmTime& t = w.kept.time;
-    const GemmEnergy joules = gemm_energy(hw, w.tile(), w.problem(), w.kept.dram);
+    const MatrixEnergy joules = gemm_energy(hw, w.tile(), w.problem(), w.kept.dram);
     if (std::isnan(t.watts)) {
         w.steps.add(gemm_formula::stated_clock, {w.steps.fact(w.clock())}, t.clock_hz / 1e6, "no power model");
         return;

@@ -5,7 +5,7 @@
 #include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/knobs.hpp"
-#include "rooftile/machine/matrix_hardware.hpp"
+#include "rooftile/tiled/hardware.hpp"
 
 namespace rooftile {
 

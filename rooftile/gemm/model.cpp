@@ -6,6 +6,7 @@
 
 #include "kernels/gemm/gemm_config.hpp"
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/tiled/pipeline.hpp"
 
 namespace rooftile {
 
@@ -31,8 +32,7 @@ double readers(std::int64_t tiles, int sharing) { return double(ceil_div(tiles, 
 /// Where every warp copies, loads fragments and multiplies, copies and fragments go through one port, and the port and the
 /// matrix units overlap in part: the longer of the two gets longer.
 void share_the_warps(StepCycles& step, double port, const GemmHardware& hw) {
-    const double n = hw.mma_overlap_exponent;
-    const double both = std::pow(std::pow(step.tensor, n) + std::pow(port, n), 1 / n);
+    const double both = overlapped(std::max(step.tensor, port), std::min(step.tensor, port), hw.mma_overlap_exponent);
     step.shared = port;
     (port > step.tensor ? step.shared : step.tensor) = both;
 }

@@ -25,13 +25,13 @@ GemmTime time_without(Ablation part, const TiledGemm& gemm, std::optional<double
     } else if (part == Ablation::store) {
         g.dram -= result;
     }
-    GemmEnergy joules = gemm_energy(g.hw, g.tile, p, g.dram);
+    MatrixEnergy joules = gemm_energy(g.hw, g.tile, p, g.dram);
     if (part == Ablation::loads) joules.fill = 0;
     if (part == Ablation::products) joules.matrix = joules.shared_read = 0;
     GemmTimer timer(g.hw, g.tile, p, g.step, g.waves, g.stages);
     if (part == Ablation::loads) timer.leave_out_loads();
     if (part == Ablation::store) timer.leave_out_store();
-    return clock ? timer.at(*clock, g.dram) : PowerLimit(g.hw).time(timer, joules.sum(), g.dram);
+    return clock ? timer.at(*clock, g.dram) : under_power(PowerLimit(g.hw), timer, joules.sum(), g.dram);
 }
 
 PartPrediction predict_without(const Machine& machine, const GemmPlan& plan, Ablation part,

@@ -298,12 +298,12 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
     if (counted && !candidate.seldom && !best_.offer(kept)) count_dominated(-1);
 }
 
-void GemmSearch::take_fastest_order(Kept& kept, GemmTimer& timer, GemmEnergy energy, double reach) {
+void GemmSearch::take_fastest_order(Kept& kept, GemmTimer& timer, MatrixEnergy energy, double reach) {
     bool first = true;
     for (const auto& [order, dram, l2] : orders(kept.candidate.tile, kept.effort)) {
         energy.dram = hw_.dram_joules * dram;
         timer.set_l2(l2);
-        const GemmTime time = power_.time(timer, energy.sum(), dram, reach);
+        const GemmTime time = under_power(power_, timer, energy.sum(), dram, reach);
         const double score = by_method_ ? unknown_number : time.least;
         const bool alike = score == kept.score || std::isnan(score);
         if (!first && !(score < kept.score || (alike && dram < kept.dram))) continue;

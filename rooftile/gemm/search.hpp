@@ -349,7 +349,7 @@ class GemmSearch final : public GemmVisitor {
     void time(const GemmCandidate& candidate, const Footprint& footprint, int stages, bool counted);
     const OrderFront& orders(const GemmTile& tile, Effort effort);
     /// Of those that may be the fastest; where it takes longer than `reach`, any that does.
-    void take_fastest_order(Kept& kept, GemmTimer& timer, GemmEnergy energy, double reach);
+    void take_fastest_order(Kept& kept, GemmTimer& timer, MatrixEnergy energy, double reach);
     void simulate(Kept& kept, Effort effort, double reach);
     /// The fastest of all that take less than `sooner` seconds; every order is simulated of those that may.
     std::optional<Kept> fastest(double sooner);
@@ -365,7 +365,7 @@ class GemmSearch final : public GemmVisitor {
     double compulsory_;  // bytes; NaN: no order's traffic is known, and times do without power
     struct {
         int m = 0, n = 0, warp_m = 0, warp_n = 0;
-        GemmEnergy energy{};          // with every operand moved once
+        MatrixEnergy energy{};          // with every operand moved once
         double reach = 0, clock = 0;  // under power
     } tile_;                          // that was asked for last: candidates come tile by tile
     std::map<std::array<int, 8>, OrderFront> orders_[3];  // by Effort, and by what a tile schedule depends on

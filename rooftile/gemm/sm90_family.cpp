@@ -6,32 +6,13 @@
 namespace rooftile {
 namespace {
 
-constexpr int register_step = 8;    // setmaxnreg takes multiples of 8 from 24 on, PTX ISA "setmaxnreg"
-constexpr int max_nameable = 255;   // registers an instruction can name
-constexpr int roomy_producer = 40, tight_producer = 24;  // tests/compile holds both to no spills
-
-int round_down(double x, int step) { return static_cast<int>(whole(x / step)) * step; }
-
-// The CTA's pool is fixed at launch; what the producer gives up, the consumers share.
-RegisterSplit split_with_producer(double registers_per_sm, double registers_per_thread, int consumers,
-                                  int ctas, int min_producer) {
-    if (std::isnan(registers_per_sm) || std::isnan(registers_per_thread)) return RegisterSplit{};
-    registers_per_thread = std::min<double>(registers_per_thread, max_nameable);
-    const int threads = Sm90GemmConfig::warpgroup_threads * (1 + consumers);
-    const int launch = round_down(registers_per_sm / (double(threads) * ctas), register_step);
-    const int most = round_down(registers_per_thread, register_step);
-    if (launch > registers_per_thread) return {static_cast<int>(registers_per_thread), 0, 0};
-    if (launch < tight_producer) return {launch, 0, 0};
-    const int pool = launch * (1 + consumers);
-    const int consumer = std::min(round_down(double(pool - min_producer) / consumers, register_step), most);
-    return {launch, std::min(round_down(pool - consumer * consumers, register_step), most), consumer};
-}
+constexpr int roomy_producer = 40;  // tests/compile holds it to no spills
 
 }  // namespace
 
 RegisterSplits::RegisterSplits(double registers_per_sm, double registers_per_thread, int consumers, int ctas)
-    : roomy(split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, roomy_producer)),
-      tight(split_with_producer(registers_per_sm, registers_per_thread, consumers, ctas, tight_producer)) {}
+    : roomy(split_registers(registers_per_sm, registers_per_thread, consumers, ctas, roomy_producer)),
+      tight(split_registers(registers_per_sm, registers_per_thread, consumers, ctas, tight_producer)) {}
 
 const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
     if (c.schedule == Schedule::pingpong)

@@ -3,14 +3,10 @@
 
 #include "kernels/gemm/gemm_config.hpp"
 #include "rooftile/gemm/search.hpp"
+#include "rooftile/tiled/registers.hpp"
 
 namespace rooftile {
 
-/// setmaxnreg of the two roles, 0 where a thread keeps what it has at launch.
-struct RegisterSplit {
-    int launch = -1;  ///< registers a thread has at launch; -1 unknown
-    int producer = 0, consumer = 0;
-};
 /// An SM's registers among `ctas` CTAs of one producer and `consumers` consumer warpgroups. The producer
 /// keeps a comfortable 40, or the least it can do with.
 struct RegisterSplits {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/pipeline/tile_order.cuh"
 #include "rooftile/error.hpp"
+#include "rooftile/tiled/l2_follower.hpp"
 
 namespace rooftile {
 namespace {
@@ -68,35 +68,11 @@ void check(const TileSchedule& g) {
 }
 
 std::vector<TileCoordinate> scheduled_tiles(const TileSchedule& g) {
-    const auto [tile_rows, tile_columns, products] = g.cluster_tiles();
-    const int rows = static_cast<int>(tile_rows), columns = static_cast<int>(tile_columns);
-    std::vector<TileCoordinate> tiles(static_cast<std::size_t>(tile_rows * tile_columns));
-    if (ordered_by_table(g.order)) {
-        for (int i = 0; i < rows * columns; ++i)
-            tiles[std::size_t(i)] =
-                g.order == Order::hilbert ? hilbert_at(i, rows, columns) : morton_at(i, rows, columns);
-        return tiles;
-    }
-    // What tile_at() gives, without its divisions: row by row is bands of one row, column by column one band.
-    const int group = g.order == Order::row ? 1 : g.order == Order::column ? rows : std::min(g.group, rows);
-    auto next = tiles.begin();
-    for (int first = 0; first < rows; first += group)
-        for (int step = 0; step < columns; ++step) {
-            const bool back = g.order == Order::serpentine && first / group % 2 == 1;
-            const int column = back ? columns - 1 - step : step;
-            for (int row = first; row < std::min(rows, first + group); ++row) *next++ = {row, column};
-        }
-    return tiles;
+    const auto [rows, columns, products] = g.cluster_tiles();
+    return ordered_tiles(int(rows), int(columns), g.order, g.group);
 }
 
-std::vector<std::int64_t> k_sequence(const TileSchedule& g) {
-    const std::int64_t blocks = g.k_blocks(), part = ceil_div(blocks, g.split_k);
-    std::vector<std::int64_t> sequence;
-    sequence.reserve(static_cast<std::size_t>(blocks));
-    for (std::int64_t step = 0; step < part; ++step)
-        for (std::int64_t block = step; block < blocks; block += part) sequence.push_back(block);
-    return sequence;
-}
+std::vector<std::int64_t> k_sequence(const TileSchedule& g) { return k_in_parts(g.k_blocks(), g.split_k); }
 
 GemmTraffic fixed_traffic(const TileSchedule& g) {
     const auto [rows, columns, products] = g.cluster_tiles();

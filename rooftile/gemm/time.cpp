@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/tiled/pipeline.hpp"
 
 namespace rooftile {
 namespace {
@@ -75,11 +75,11 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
     on_sm_ = max_known(s.tensor, s.shared);
     if (!(s.tensor >= s.shared) && !std::isnan(s.shared)) on_sm_bound_ = Bound::shared;
     sum_once();
-    in_ring_ = 1.0 / (stages - 1);
+    stages_ = stages;
 }
 
 void GemmTimer::sum_once() {
-    const double fill = latency_ + max_known(max_known(l2_, step_.port), 0);
+    const double fill = fill_cycles(FillRule::load, latency_, max_known(l2_, step_.port));
     once_ = counting_ + cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
     // Of two warpgroups in turn one multiplies while the other changes tiles: half of their turns shows.
     const double turn = hw_.tile_turn / (tile_.turn_overlapped && waves_.waves > 1 ? 2 : 1);
@@ -162,29 +162,25 @@ void GemmTimer::set_step(double ctas, double sharing) {
     // L2 and the ports into it keep their own clock; its bandwidth is shared by the SMs that pull.
     const double pulling = ctas * part / hw_.sms * scale_;
     const double l2 = l2_ * pulling, port = step_.port * scale_;
-    double step = on_sm_;
-    Bound bound = on_sm_bound_;
-    const auto worst = [&](double cycles, Bound by) {
-        if (cycles > step || std::isnan(step)) step = cycles, bound = by;
-    };
-    worst(l2, Bound::l2);
-    worst(port, Bound::l2);
-    double own = step;  // of all but what DRAM delivers
-    worst(streamed_, Bound::dram);
-    l2_binds_ = !(l2 < step);
+    Pace step{on_sm_, on_sm_bound_};
+    step.beside(l2, Bound::l2);
+    step.beside(port, Bound::l2);
+    const double own = step.time;  // of all but what DRAM delivers
+    step.beside(streamed_, Bound::dram);
+    l2_binds_ = !(l2 < step.time);
     // CTAs on one SM take turns at its units: a CTA's step lasts `sharing` times as long, its latency
     // does not. The latency is one of time, not of cycles: it lies beyond the SM. Of what is loaded L2 has
     // all but what DRAM delivers.
     double mean = l2_latency_;
     if (latency_ > l2_latency_) mean += (latency_ - l2_latency_) * min_known(1, reads_ / loaded_);
-    const double latency = (mean * scale_ + max_known(port, 0)) * in_ring_;
-    alone_ = max_known(max_known(step, hw_.step_floor), latency);
-    if (latency * part > step) bound = Bound::latency;
-    step = max_known(step, latency * part);
-    worst(hw_.step_floor * part, Bound::latency);
-    out_.step = step;
-    unstreamed_share_ = max_known(max_known(own, latency * part), hw_.step_floor * part) / step;
-    step_bound_ = bound;
+    const double load = mean * scale_ + max_known(port, 0);
+    const auto paced = [&](double cycles, double share) {
+        return floored(FloorRule::least, fed_step(RingRule::lead, cycles, load, stages_, share), hw_.step_floor * share);
+    };
+    alone_ = paced(step.time, 1);
+    out_.step = paced(step.time, part);
+    step_bound_ = out_.step > step.time ? Bound::latency : step.bound;
+    unstreamed_share_ = paced(own, part) / out_.step;
 }
 
 // Seconds of a wave of `ctas`, `sharing` of them on each SM.
@@ -204,9 +200,7 @@ double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
     const double from_dram = ctas * dram * dram_byte_;
     whole_gpu(dram, dram_byte_, Bound::dram);
     out_.bound = bound;
-    // The nearer the two are, the more often one waits for the other.
-    const double n = hw_.dram_overlap_exponent;
-    return std::isnan(n) || !(from_dram > 0) ? seconds : seconds * std::pow(1 + std::pow(min_known(beside_dram, from_dram) / seconds, n), 1 / n);
+    return overlapped(seconds, from_dram > 0 ? min_known(beside_dram, from_dram) : 0, hw_.dram_overlap_exponent);
 }
 
 GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
@@ -214,53 +208,11 @@ GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem&
     return GemmTimer(hw, t, p, s, w, stages).at(hw.sustained_hz, dram);
 }
 
-PowerLimit::PowerLimit(const GemmHardware& hw)
-    : clock_hz_(hw.sustained_hz),
-      top_hz_(hw.top_hz),
-      static_(hw.static_watts),
-      room_(hw.sustained_watts - hw.static_watts),
-      exponent_(hw.energy_exponent),
-      log_top_(std::log(hw.top_hz / hw.sustained_hz)),
-      at_top_(std::exp(log_top_ * hw.energy_exponent)) {
-    const double energies = hw.flop_joules + hw.fill_joules + hw.dram_joules;
-    if (std::isnan(at_top_ + energies) || !(room_ > 0)) room_ = unknown_number;
-}
-
-double PowerLimit::clock(double reach, double joules) const {
-    if (std::isnan(room_ + joules)) return clock_hz_;
-    const double room = room_ * reach;  // J
-    return room >= joules * at_top_ ? top_hz_ : clock_hz_ * std::pow(room / joules, 1 / exponent_);
-}
-
-GemmTime PowerLimit::time(GemmTimer& timer, double joules, double dram, double limit) const {
-    double clock = this->clock(limit, joules);
-    GemmTime time = timer.at(clock, dram);
-    if (std::isnan(room_ + joules) || time.least * rounding > limit) return time;
-    // From the top, whatever the limit: the same work always comes to the same bits, and ties stay ties.
-    if (clock < top_hz_) time = timer.at(clock = top_hz_, dram);
-    // Power grows with the clock by its own exponent and by the shorter time: first as if all of the time went
-    // with the clock, then as the last two times did. Two or three steps do; where neither answers to the clock,
-    // halving. In logarithms of ratios:
-    constexpr int max_steps = 60;
-    constexpr double close = 1e-6, furthest = 1;
-    const double work = std::log(joules / room_);
-    double faster = log_top_, longer = std::log(time.least);  // clock, time
-    double stretch = 1;                                       // -d longer / d faster
-    double held = -std::numeric_limits<double>::infinity(), beyond = log_top_;
-    for (int i = 0;; ++i) {
-        const double over = work + exponent_ * faster - longer;
-        time.watts = static_ + room_ * std::exp(std::min(0.0, over));
-        // So that the clock is as close, however little power answers to it.
-        const double enough = close * std::min(1.0, exponent_ + stretch);
-        if ((over <= 0 && faster == log_top_) || !(std::abs(over) >= enough) || i == max_steps) return time;
-        (over > 0 ? beyond : held) = faster;
-        double next = std::max(faster - over / (exponent_ + stretch), faster - furthest);
-        if (!(next > held && next < beyond)) next = (held + beyond) / 2;
-        time = timer.at(clock_hz_ * std::exp(next), dram);
-        const double longer_before = std::exchange(longer, std::log(time.least));
-        stretch = std::clamp((longer - longer_before) / (faster - next), 0.0, 1.0);
-        faster = next;
-    }
+GemmTime under_power(const PowerLimit& limit, GemmTimer& timer, double joules, double dram, double reach) {
+    GemmTime time{};
+    const auto seconds_at = [&](double clock) { return (time = timer.at(clock, dram)).least; };
+    time.watts = limit.held(joules, seconds_at, reach).watts;
+    return time;
 }
 
 OperandLines operand_lines(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles) {
@@ -277,7 +229,7 @@ OperandLines operand_lines(const GemmHardware& hw, const GemmTile& t, const Gemm
             .bytes = double(p.k) * bytes_of(p.a_type)};
 }
 
-GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles,
+MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles,
                        double dram) {
     const OperandLines lines = operand_lines(hw, t, p, tiles);
     return {.matrix = 2 * hw.flop_joules * lines.products * double(p.k),
@@ -289,7 +241,7 @@ GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProb
 GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
                                const StepCycles& s, const Waves& w, double dram, int stages, double limit) {
     GemmTimer timer(hw, t, p, s, w, stages);
-    return PowerLimit(hw).time(timer, gemm_energy(hw, t, p, dram).sum(), dram, limit);
+    return under_power(PowerLimit(hw), timer, gemm_energy(hw, t, p, dram).sum(), dram, limit);
 }
 
 }  // namespace rooftile

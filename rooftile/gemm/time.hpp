@@ -9,6 +9,7 @@
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/core/bound.hpp"
 #include "rooftile/gemm/model.hpp"
+#include "rooftile/tiled/power.hpp"
 
 namespace rooftile {
 
@@ -73,7 +74,7 @@ class GemmTimer {
     double counting_;                                // the same, of groups
     double apart_ = 0;                               // cycles of a tile: turn and, where it shows, store
     double fills_;                                   // times that the ring begins empty
-    double in_ring_;                                 // 1 / stages in flight
+    double stages_;                                  // of the ring
     double scale_ = 1;                               // clock / hw.clock_hz
     double taken_turns_ =
         0;              // cycles that a warpgroup's store takes beside the other's products; 0: no turns
@@ -215,33 +216,10 @@ GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& tile, con
                                const StepCycles& step, const Waves& waves, double dram, int stages,
                                double limit = std::numeric_limits<double>::infinity());
 
-/// What the power limit leaves of the clock. At c times the clock of sustained matrix work its joules J, at that
-/// clock, take J c^x / room seconds at least, and more at a higher clock; its time is no less at a lower one.
-class PowerLimit {
-  public:
-    explicit PowerLimit(const GemmHardware& hw);
-    /// The highest clock, in Hz, at which so many `joules` do not by themselves take more than `reach` seconds:
-    /// under power work takes at most `reach` exactly where it does at this clock. Where an energy is unknown:
-    /// that of sustained matrix work, as time().
-    double clock(double reach, double joules) const;
-    /// gemm_time_under_power for any timer: of work that takes `joules` at the clock of sustained matrix work.
-    GemmTime time(GemmTimer& timer, double joules, double dram,
-                  double limit = std::numeric_limits<double>::infinity()) const;
+/// The same for any timer: of work that takes `joules` at the clock of sustained matrix work.
+GemmTime under_power(const PowerLimit& limit, GemmTimer& timer, double joules, double dram,
+                     double reach = std::numeric_limits<double>::infinity());
 
-  private:
-    double clock_hz_, top_hz_;
-    double static_, room_;  // W; room NaN: an energy is unknown
-    double exponent_;       // x
-    double log_top_;        // of the top clock, to that of sustained matrix work
-    double at_top_;         // J there, of each at the clock of sustained matrix work
-};
-
-/// Joules of a whole problem at the clock of sustained matrix work, by term; NaN unknown.
-struct GemmEnergy {
-    double matrix, fill, dram;  ///< FLOPs; bytes into shared memory; bytes to and from DRAM
-    double shared_read;         ///< operands that instructions read from shared memory
-    double sum() const { return matrix + fill + dram + shared_read; }
-};
 /// Lines of A and B, `bytes` of K each, that meet in products of data; that are copied into shared memory; that
 /// instructions read from there.
 struct OperandLines {
@@ -250,9 +228,9 @@ struct OperandLines {
 /// `tiles` counts those of CTAs.
 OperandLines operand_lines(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
                            const TileGrid& tiles);
-GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
                        const TileGrid& tiles, double dram);
-inline GemmEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+inline MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
                               double dram) {
     return gemm_energy(hw, tile, problem, cluster_grid(problem, tile.tile_m, tile.tile_n, 1, 1), dram);
 }

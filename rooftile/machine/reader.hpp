@@ -33,6 +33,8 @@ class MachineReader {
     double bandwidth_per_sm(std::string_view key) const; ///< B/clk: one SM's share
     double flops_per_cycle(std::string_view rate) const; ///< of one SM
 
+    void note(std::string_view key) const;  ///< as missed, where the machine does not know it
+
     /// The first of `keys` that the machine knows; the last where it knows none.
     std::string_view first_known(std::initializer_list<std::string_view> keys) const;
 
@@ -47,7 +49,6 @@ class MachineReader {
         else return number->value;
     }
     static double at_most(double most, double number) { return number > most ? most : number; }  // NaN stays unknown
-    void note(std::string_view key) const;
 
     const Machine& machine_;
     std::optional<Clock> clock_;

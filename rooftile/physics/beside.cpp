@@ -11,6 +11,7 @@
 #include "rooftile/machine/reader.hpp"
 #include "rooftile/physics/energy.hpp"
 #include "rooftile/physics/roofs.hpp"
+#include "rooftile/tiled/power.hpp"
 
 namespace rooftile {
 namespace {
@@ -67,21 +68,27 @@ std::optional<UnitShares> shares_of(const Machine& machine, const Plan& plan, st
 /// What power lets two plans do at once: one clock for both, at which the joules of their work are what the limit leaves of the time.
 class SharedClock {
   public:
-    SharedClock(const Machine& machine, const UnitShares& a, const UnitShares& b) : top_(std::max(a.clock_hz, b.clock_hz)) {
-        const MachineReader reader(machine, std::nullopt);
-        watts_ = reader.number<Watts>("power.sustained") - reader.number<Watts>("power.static");
-        exponent_ = reader.number<Ratio>("energy.exponent");
-        for (const UnitShares* s : {&a, &b}) joules_ += s->joules / std::pow(s->stated_hz, exponent_);
-        for (const char* key : {"clock.tensor", "clock.boost"}) top_ = std::max(top_, known_or(reader.number<Clock>(key), top_));
+    SharedClock(const Machine& machine, const UnitShares& a, const UnitShares& b) : top_(std::max(a.clock_hz, b.clock_hz)), limit_(limit(machine)) {
+        const double exponent = MachineReader(machine, std::nullopt).number<Ratio>("energy.exponent");
+        for (const UnitShares* s : {&a, &b}) joules_ += s->joules * std::pow(top_ / s->stated_hz, exponent);
     }
 
     /// The highest clock for `cycles` of the SMs' own work; the top where a number of power is unknown.
-    double of(double cycles) const { return min_known(top_, std::pow(watts_ * cycles / joules_, 1 / (1 + exponent_))); }
+    double of(double cycles) const {
+        return limit_.held(joules_, [cycles](double clock) { return cycles / clock; }).clock_hz;
+    }
     double top() const { return top_; }
 
   private:
-    double top_, watts_ = 0, exponent_ = 0;
-    double joules_ = 0;  ///< at a clock of f: joules_ f^exponent, to be spent in cycles / f
+    PowerLimit limit(const Machine& machine) {
+        const MachineReader reader(machine, std::nullopt);
+        for (const char* key : {"clock.tensor", "clock.boost"}) top_ = std::max(top_, known_or(reader.number<Clock>(key), top_));
+        return {top_, top_, reader.number<Watts>("power.sustained"), reader.number<Watts>("power.static"), reader.number<Ratio>("energy.exponent")};
+    }
+
+    double top_;
+    PowerLimit limit_;
+    double joules_ = 0;  ///< at the top clock
 };
 
 /// What speaks against it; empty: nothing.

@@ -298,7 +298,7 @@ TEST(AttentionTime, ABlocksUnitsAreTheirCountsOverTheirRates) {
                                                   {Bound::latency, b.chain}};
         const auto longest = std::ranges::max_element(units, {}, &std::pair<Bound, double>::second);
         EXPECT_EQ(b.bound, longest->first);
-        EXPECT_NEAR(b.all, longest->second + (std::isnan(hw.step_cycles) ? 0 : hw.step_cycles), 1e-9 * b.all);
+        EXPECT_NEAR(b.all, longest->second + (std::isnan(hw.step_floor) ? 0 : hw.step_floor), 1e-9 * b.all);
         bounds.insert(b.bound);
     }
     EXPECT_GE(bounds.size(), 4u);

@@ -347,7 +347,7 @@ RC_GTEST_PROP(PowerLimit, WhatReachesDoesSoAtThatClock, ()) {
     GemmTimer timer(hw, t, p, s, w, 4);
     const PowerLimit power(hw);
     const double joules = timer.at(hw.clock_hz, dram).least * *rc::gen::inRange(1, 200) / 10;
-    const GemmTime held = power.time(timer, joules, dram);
+    const GemmTime held = under_power(power, timer, joules, dram);
     RC_ASSERT(held.clock_hz <= hw.top_hz);
     RC_ASSERT(held.watts <= hw.sustained_watts);
     if (held.clock_hz < hw.top_hz) RC_ASSERT(held.watts > hw.sustained_watts * (1 - 1e-5));
@@ -357,8 +357,8 @@ RC_GTEST_PROP(PowerLimit, WhatReachesDoesSoAtThatClock, ()) {
         if (std::abs(factor - 1) < clock_error) continue;
         const double reach = held.least * factor;
         RC_ASSERT((timer.at(power.clock(reach, joules), dram).least <= reach) == (factor > 1));
-        if (factor > 1) RC_ASSERT(power.time(timer, joules, dram, reach).least == held.least);
-        else RC_ASSERT(power.time(timer, joules, dram, reach).least > reach);
+        if (factor > 1) RC_ASSERT(under_power(power, timer, joules, dram, reach).least == held.least);
+        else RC_ASSERT(under_power(power, timer, joules, dram, reach).least > reach);
     }
 }
 
