@@ -63,10 +63,10 @@ std::vector<Sm90GemmConfig> configs() {
     };
     const GemmRequest plain{.tile_m = 128,
                             .tile_n = 128,
+                            .schedule = Schedule::cooperative,
                             .cluster_m = 1,
                             .cluster_n = 1,
-                            .split_k = 1,
-                            .schedule = Schedule::cooperative};
+                            .split_k = 1};
     GemmRequest r = plain;
     r.overlapped_epilogue = false;
     add(r);
