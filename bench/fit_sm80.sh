@@ -7,9 +7,7 @@ shift
 folder=$(dirname "$0")/results/history
 [ $# -ge 1 ] || set -- "$folder/2026-11-24-h200-sm80-fit.jsonl" "$folder/2026-11-24-h200-sm80-check.jsonl" \
     "$folder/2026-11-24-h200-sm80-suite.jsonl"
-# "mean absolute error: 15.8 % over the chosen plans, 15.8 % over all 21 (bias -15.8 %)"
-error() { "$program" report predictions "$1" --set "mma_sync.overlap_exponent=$2" | sed -n 's/^mean absolute error: //p'; }
-error_of() { error "$1" "$2" | sed 's/.*, \([0-9.]*\) % over all.*/\1/'; }
+error_of() { "$program" report sweep "$1" --set "mma_sync.overlap_exponent=$2" --json | mean_error; }
 . "$(dirname "$0")/least_error.sh"
-least_error "$1" "1.6 1.8 2.0 2.1 2.2 2.3 2.4 2.6 2.8 3.0 3.5 4.0" "over all of"
-for file in "$@"; do echo "$(basename "$file"): $(error "$file" $best)"; done
+least_error "$1" "1.6 1.8 2.0 2.1 2.2 2.3 2.4 2.6 2.8 3.0 3.5 4.0"
+for file in "$@"; do echo "$(basename "$file"): $(error_of "$file" $best) %"; done

@@ -57,10 +57,11 @@ trap 'rm -f build-sm80-out' EXIT
 rows=build-sm80-out/$gpu-sm80.jsonl
 "$program" measure gemm --suite build-sm80-out/suite.toml --kernel sm80_gemm --top 1 --baseline none --confirm 0 --out "$rows" \
     --timings "$@" || exit $?
-"$program" report predictions "$rows" >"$out/predictions.txt" || exit $?
-"$program" report predictions "$rows" --machine "$out/probe.toml" >"$out/predictions-probed.txt" || exit $?
+. bench/least_error.sh
+error=$("$program" report sweep "$rows" --again --json | mean_error)
+error_probed=$("$program" report sweep "$rows" --machine "$out/probe.toml" --json | mean_error)
 
-awk -v sustained="$sustained" -v rate="$(probed mma_sync.rate_bf16)" \
+awk -v error="$error" -v sustained="$sustained" -v rate="$(probed mma_sync.rate_bf16)" \
     -v clock="$(probed mma_sync.clock)" -v power="$(probed mma_sync.power)" '
     function number(key,   found) {
         if (!match($0, "\"" key "\":[-+.0-9e]+")) return ""
@@ -68,8 +69,6 @@ awk -v sustained="$sustained" -v rate="$(probed mma_sync.rate_bf16)" \
         sub(/.*:/, "", found)
         return found + 0
     }
-    /^mean absolute error: [0-9]/ { print; error = $4 }
-    / rows have no time$/ { missed = missed "  " $0 "\n" }
     /"rank":1,/ {
         shape = number("m") "x" number("n") "x" number("k")
         if (shape != "4096x4096x4096" && shape != "8192x8192x8192") next
@@ -86,8 +85,7 @@ awk -v sustained="$sustained" -v rate="$(probed mma_sync.rate_bf16)" \
         if (squares < 2) missed = missed "  4096^3 or 8192^3 was not measured\n"
         if (missed) { printf "missed:\n%s", missed; exit 8 }
     }
-' "$out/predictions.txt" "$out/$gpu-sm80.jsonl"
+' "$out/$gpu-sm80.jsonl"
 status=$?
-printf 'predicted anew by the probed numbers: '
-grep '^mean absolute error' "$out/predictions-probed.txt"
+printf 'mean absolute error: %s %%, predicted anew by the probed numbers: %s %%\n' "$error" "$error_probed"
 exit $status

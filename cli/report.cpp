@@ -6,6 +6,8 @@
 #include "rooftile/embedded.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
 #include "rooftile/report/suite_rows.hpp"
 
 namespace rooftile::cli {
@@ -45,7 +47,13 @@ int report_sweep(const Given& given, const OutputFlags& output, const Invocation
     checked_format(output);
     std::vector<SuiteRecord> records = {record_of(given.text("file"), "sweep", given)};
     for (const std::string& file : given.list("with")) records.push_back(record_of(file, "sweep", given));
-    const SweepReport report = sweep_report(std::move(records));
+    std::shared_ptr<const Machine> machine;
+    if (given.has("again") || given.has("machine") || given.has("set")) {
+        Machine named = given.has("machine") ? machine_by_id(given.text("machine")) : shipped_machine(records.front().machine_id);
+        set_numbers(named, given.list("set"));
+        machine = std::make_shared<const Machine>(std::move(named));
+    }
+    const SweepReport report = sweep_report(std::move(records), machine);
     if (given.has("svg")) write_svg(report, given.text("svg"));
     write_result(output.json             ? json_text(sweep_document(report))
                  : given.has("markdown") ? sweep_markdown(report)
@@ -87,11 +95,15 @@ void add_report(std::vector<Verb>& verbs) {
                                  FieldKind::positional},
                                 {"with", "FILE", "Rows of another such run, too; repeatable", group, FieldKind::list},
                                 current_field(group),
+                                {"again", "", "Predict each measured plan anew, by the model as it is now", group, FieldKind::on},
+                                {"machine", "ID|FILE", "... and by these numbers; default: those of the machine that the file names", group},
+                                {"set", "KEY=VALUE", "... with this one of them replaced; repeatable", group, FieldKind::list},
                                 {"markdown", "", "Markdown instead of text", group, FieldKind::on},
                                 {"svg", "FILE", "Write heat maps, or curves where one size alone varies", group}},
                      .documents = Documents::json_only,
                      .examples = "Examples:\n  rooftile report sweep draw-7.jsonl --svg draw-7.svg\n"
-                                 "  rooftile report sweep draw-1.jsonl --with draw-2.jsonl --with draw-3.jsonl\n",
+                                 "  rooftile report sweep draw-1.jsonl --with draw-2.jsonl --with draw-3.jsonl\n"
+                                 "  rooftile report sweep draw-7.jsonl --set \"dram.bandwidth=3 TB/s\"\n",
                      .synopsis = "FILE.jsonl",
                      .run = report_sweep});
 }

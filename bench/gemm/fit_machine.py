@@ -4,26 +4,27 @@
 usage: bench/gemm/fit_machine.py PROGRAM --fit FILE... --check FILE... --keys KEY=UNIT[,KEY=UNIT...] [--machine ID]
 
 FILES are what `rooftile sweep gemm --out` wrote. Of each file's problems from 5 us on the mean of |predicted / measured - 1| is taken,
-all files alike, as `rooftile report predictions FILE --set KEY=VALUE` tells it: plans are those that were measured. One number after the
+all files alike, as `rooftile report sweep FILE --set KEY=VALUE` tells it: plans are those that were measured. One number after the
 other moves by factors that shrink, from 1.3 to 1.02, as long as the fitted files' mean falls by more than 0.01 points.
 """
 import argparse
+import json
 import re
 import subprocess
 
 
 def figures_of(arguments, file, values):
     """Mean of the absolute and of the signed error of a file, in percent."""
-    command = [arguments.program, 'report', 'predictions', file]
+    command = [arguments.program, 'report', 'sweep', file, '--again', '--json']
     if arguments.machine:
         command += ['--machine', arguments.machine]
     for key, value in values.items():
         command += ['--set', f'{key}={value:.6g}{arguments.units[key]}']
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    row = re.search(r'^ *from 5 us on +\d+ +([\d.]+) % +[\d.]+ % +([+-][\d.]+) %', text, re.M)
-    if not row:
-        raise SystemExit(f'{file}: no line "from 5 us on" in what report predictions prints')
-    return float(row[1]), float(row[2])
+    figures = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)['figures']
+    if not figures or figures[0]['prediction_error']['mean'] is None:
+        raise SystemExit(f'{file}: report sweep has no predictions from 5 us on')
+    error = figures[0]['prediction_error']
+    return 100 * error['mean'], 100 * error['bias']
 
 
 def mean_error(arguments, files, values):

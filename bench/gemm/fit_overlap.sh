@@ -4,8 +4,7 @@
 [ $# -ge 3 ] || { echo "usage: $0 PROGRAM FIT_FILE CHECK_FILE..." >&2; exit 2; }
 program=$1 fit=$2
 shift
-# "  from 5 us on                   50    6.9 %       18.2 %   -5.8 %": of those the mean
-error_of() { "$program" report predictions "$1" --set "wgmma.overlap_exponent=$2" | sed -n 's/^ *from 5 us on  *[0-9]*  *\([0-9.]*\) %.*/\1/p'; }
+error_of() { "$program" report sweep "$1" --set "wgmma.overlap_exponent=$2" --json | mean_error; }
 . "$(dirname "$0")/../least_error.sh"
 least_error "$fit" "2 2.5 3 3.5 4 4.5 5 6 8 10 1000"
 for file in "$@"; do echo "$(basename "$file"): $(error_of "$file" $best) %, $(error_of "$file" 1000) % without"; done

@@ -8,7 +8,6 @@ void add_gemm_verbs(std::vector<Verb>& verbs) {
     add_gemm_simulate(verbs);
     add_measure_ladder(verbs);
     add_report_ladder(verbs);
-    add_report_recorded(verbs);
 }
 
 }  // namespace rooftile::cli

@@ -13,6 +13,5 @@ void add_gemm_simulate(std::vector<Verb>& verbs);
 void add_measure_ladder(std::vector<Verb>& verbs);
 /// Their table from a recorded run.
 void add_report_ladder(std::vector<Verb>& verbs);
-void add_report_recorded(std::vector<Verb>& verbs);
 
 }  // namespace rooftile::cli

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/core/random.hpp"
+#include "rooftile/core/space.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/measure/statistics.hpp"
@@ -42,7 +43,7 @@ Problem problem_of(const Json& recorded, const Operation& operation) {
     return problem;
 }
 
-SweepPoint read_point(const SuiteShape& shape, const Operation& operation) {
+SweepPoint read_point(const SuiteShape& shape, const Operation& operation, const std::shared_ptr<const Machine>& machine) {
     const SuiteRow& row = shape.rank1() ? *shape.rank1() : shape.first();
     const Json line = Json::parse(row.line);
     const Problem problem = problem_of(line.at("problem"), operation);
@@ -55,6 +56,10 @@ SweepPoint read_point(const SuiteShape& shape, const Operation& operation) {
     }
     point.time_us = row.time_us;
     point.predicted_us = row.predicted_us;
+    if (machine) {
+        const auto plan = plan_of_config(operation, machine, problem, record_of(line.at("config")));
+        point.predicted_us = plan ? plan->time_us : std::nullopt;
+    }
     point.ratio = ratio_of(line, operation);
     if (point.ratio) point.baseline_us = *point.ratio * *row.time_us;
     point.variants = row.variants;
@@ -62,12 +67,12 @@ SweepPoint read_point(const SuiteShape& shape, const Operation& operation) {
     return point;
 }
 
-SweepPoint point_of(const SuiteShape& shape, const Operation& operation) {
+SweepPoint point_of(const SuiteShape& shape, const Operation& operation, const std::shared_ptr<const Machine>& machine) {
     const std::string& op = shape.first().op;
     if (op != operation.name())
         throw RequestError(fmt::format("a row of {} among those of {}", op, operation.name()));
     try {
-        return read_point(shape, operation);
+        return read_point(shape, operation, machine);
     } catch (const nlohmann::json::exception& error) {
         throw RequestError(fmt::format("a row of {} lacks a key: {}", op, error.what()));
     }
@@ -90,10 +95,10 @@ SweepFigures figures_of(std::string name, const std::vector<const SweepPoint*>& 
     SweepFigures f;
     f.name = std::move(name);
     f.problems = int(points.size());
-    std::vector<double> logarithms, errors;
+    std::vector<double> logarithms, errors, signs;
     for (const SweepPoint* point : points) {
         if (point->ratio && *point->ratio > 0) logarithms.push_back(std::log(*point->ratio));
-        if (const auto error = point->prediction_error()) errors.push_back(*error);
+        if (const auto error = point->prediction_error()) errors.push_back(*error), signs.push_back(*point->predicted_us / *point->time_us - 1);
     }
     if (!logarithms.empty()) {
         f.ratio = std::exp(mean(logarithms));
@@ -108,7 +113,7 @@ SweepFigures figures_of(std::string name, const std::vector<const SweepPoint*>& 
     }
     if (!errors.empty()) {
         std::sort(errors.begin(), errors.end());
-        f.error_mean = mean(errors);
+        f.error_mean = mean(errors), f.error_bias = mean(signs);
         f.error_95th = nearest_rank(errors, 0.95);
         f.error_worst = errors.back();
     }
@@ -244,7 +249,8 @@ std::string heading(const SweepReport& r) {
                        r.record.gpu.empty() ? r.record.machine_name : r.record.gpu, r.record.driver,
                        r.record.version, r.record.date.substr(0, 10), r.points.size(), r.operation->name(),
                        r.suites, r.mode)
-           + (r.record.law.empty() ? "" : " (" + r.record.law + ")");
+           + (r.record.law.empty() ? "" : " (" + r.record.law + ")")
+           + (r.predicted_by.empty() ? "" : "; predicted anew, by the numbers of " + r.predicted_by);
 }
 
 std::string meaning(const SweepReport& r) {
@@ -305,6 +311,7 @@ Json figures_json(const SweepFigures& f) {
         out[fmt::format("share_below_{:.2f}", ratio_limits[i])] =
             f.ratio ? json_number(f.below[i]) : Json(nullptr);
     out["prediction_error"] = {{"mean", json_number(f.error_mean)},
+                               {"bias", json_number(f.error_bias)},
                                {"p95", json_number(f.error_95th)},
                                {"max", json_number(f.error_worst)}};
     return out;
@@ -345,15 +352,16 @@ bool is_judged(const SweepPoint& point) {
     return is_judged(launch_point(point));
 }
 
-SweepReport sweep_report(std::vector<SuiteRecord> records) {
+SweepReport sweep_report(std::vector<SuiteRecord> records, const std::shared_ptr<const Machine>& machine) {
     SweepReport report;
+    if (machine) report.predicted_by = machine->id;
     report.operation = find_operation(records.front().op());
     if (!report.operation) throw RequestError("this program has no operation " + records.front().op());
     for (const SuiteRecord& record : records) {
         check_together(records.front(), record);
         report.suites += (report.suites.empty() ? "" : ", ") + record.suite;
         for (const SuiteShape& shape : record.shapes)
-            report.points.push_back(point_of(shape, *report.operation));
+            report.points.push_back(point_of(shape, *report.operation, machine));
     }
     report.mode = records.front().shapes.front().first().mode;
     records.front().take_shapes();

@@ -2,6 +2,7 @@
 // band and by feature, with the spread that another draw of as many problems would show.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ struct SweepFigures {
     std::optional<double> least;
     double below[std::size(ratio_limits)]{};                    ///< shares
     std::optional<double> error_mean, error_95th, error_worst;  ///< of predictions
+    std::optional<double> error_bias;                           ///< mean of predicted / measured - 1
 };
 
 /// Of problems that are not judged: times, not ratios, in microseconds.
@@ -61,11 +63,13 @@ struct SweepReport {
     ShortFigures shorts;
     std::vector<LaunchFigures> launches;
     std::vector<std::size_t> worst;  ///< ten of `points` with the least ratio
+    std::string predicted_by;        ///< the machine whose numbers predicted anew; empty: predictions are those of the run
 };
 
 /// Of runs together, one at least. Throws RequestError where they are of several operations, GPUs, machines or modes, or
-/// where a row's problem is none of its operation's.
-SweepReport sweep_report(std::vector<SuiteRecord> records);
+/// where a row's problem is none of its operation's. With `machine` each plan that was measured is predicted anew, by today's model and
+/// these numbers; one that can no longer be planned has no prediction.
+SweepReport sweep_report(std::vector<SuiteRecord> records, const std::shared_ptr<const Machine>& machine = nullptr);
 
 /// The document `rooftile/sweep/1`; docs/schema/sweep-1.json is its JSON Schema.
 Json sweep_document(const SweepReport& report);

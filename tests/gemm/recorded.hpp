@@ -1,29 +1,61 @@
-// Rows as a run on a GPU writes them, from plans and made-up measurements.
+// Rows that a run of `measure gemm` wrote, as problems and configurations that can be planned again, whatever the program was.
 #pragma once
 
+#include <fstream>
 #include <nlohmann/json.hpp>
-
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "rooftile/gemm/measurement.hpp"
-#include "rooftile/report/measurement.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/knobs.hpp"
+#include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
+#include "rooftile/report/json.hpp"
 
 namespace rooftile {
 
-/// The lines that `measure gemm --suite` would write of `rows`.
-inline std::string recorded_lines(const Machine& machine, const std::vector<Measurement>& rows) {
-    DocumentContext context = context_of(machine, "rooftile measure gemm --suite made-up.toml");
-    context.gpu = GpuContext{"Made-up GPU", "1.2", "13.0", "2026-01-02T03:04:05Z", 1};
-    std::string text = json_text(context_line(measurement_document(context, {})), -1);
-    for (const Json& line : measurement_lines(context, rows, {})) text += json_text(line, -1);
-    return text;
+struct RecordedRow {
+    GemmProblem problem;
+    GemmConfig config;
+    int rank = 0;
+    std::optional<double> time_us;
+    std::optional<double> dram_bytes, l2_bytes;  ///< counted, read and written, of one launch
+};
+
+inline std::optional<double> counted(const Json& counters, const char* read, const char* written) {
+    const auto a = number_at(counters, read), b = number_at(counters, written);
+    return a && b ? std::optional(*a + *b) : std::nullopt;
 }
 
-inline Measurement measured(const GemmPlan& plan) {
-    Measurement row = gemm_row(plan);
-    row.verified.exact = row.verified.random = row.verified.special = true;
-    return row;
+/// Of a file of bench/results/history: all that have a configuration.
+inline std::vector<RecordedRow> recorded_rows(const std::string& name) {
+    std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/" + name);
+    std::vector<RecordedRow> rows;
+    std::string text;
+    for (std::getline(file, text); std::getline(file, text);) {
+        const Json line = Json::parse(text);
+        if (line.at("config").is_null()) continue;
+        RecordedRow row;
+        row.problem = gemm_operation().problem(gemm_operation().given_of_record(record_of(line.at("problem")))).own.as<GemmProblem>();
+        row.config = config_of(record_of(line.at("config")));
+        // Runs of before the key stored C in the widest swizzle span.
+        if (!line.at("config").contains("epilogue_tile_n") && name_of(row.config.kernel) == "sm90_gemm" && stores_by_tma(row.problem))
+            row.config.epilogue_tile_n = Sm90GemmConfig{}.swizzled_columns(row.config.tile_n / row.config.split_k);
+        row.rank = line.at("rank").get<int>();
+        row.time_us = positive_at(line, "time_us");
+        row.dram_bytes = counted(line.at("counters"), "dram_read_bytes", "dram_write_bytes");
+        row.l2_bytes = counted(line.at("counters"), "l2_read_bytes", "l2_write_bytes");
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+/// The plan of exactly that configuration by today's model. Throws RequestError where it does not fit.
+inline GemmPlan planned_again(const Machine& machine, const RecordedRow& row) {
+    const auto outcome = derive(machine, row.problem, fixed_to(row.config));
+    if (const auto* infeasible = std::get_if<Infeasible>(&outcome)) throw RequestError(infeasible->message);
+    return std::get<Plans>(outcome).plans.front();
 }
 
 }  // namespace rooftile

@@ -1,4 +1,4 @@
-// `--sample`, `--orders` and `--no-time` from outside, and what `report traffic` and `report predictions` take.
+// `--sample`, `--orders` and `--no-time` from outside, and `report sweep --again` of such a run.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -57,8 +57,6 @@ TEST(Variants, WhatContradictsIsRefused) {
     expect_refused(plan({"--seed", "3"}), {"--seed", "--sample"});
     expect_refused({"measure", "gemm", "--shape", "64x64x64", "--no-time", "--ablate"},
                    {"--no-time", "--ablate"});
-    expect_refused({"report", "traffic"}, {"name the file"});
-    expect_refused({"report", "predictions", "/nowhere.jsonl"}, {"/nowhere.jsonl"});
 }
 
 class VariantsTest : public FakeGpuTest {
@@ -95,10 +93,6 @@ TEST_F(VariantsTest, OrdersAreCountedAndNotTimed) {
         EXPECT_TRUE(row.at("verified").at("exact").get<bool>());
         EXPECT_GE(row.at("counters").at("launches"), 8);
     }
-    const Outcome report = run({"report", "traffic", out(), "--require"}, environment_);
-    EXPECT_EQ(report.code, 8) << report.err;
-    EXPECT_THAT(report.out, HasSubstr("512x512x512"));
-    EXPECT_THAT(report.err, HasSubstr("wanted 30"));
 }
 
 TEST_F(VariantsTest, ASampleIsTimed) {
@@ -110,11 +104,10 @@ TEST_F(VariantsTest, ASampleIsTimed) {
         EXPECT_EQ(all[i].at("rank"), i + 1);
         EXPECT_GT(all[i].at("time_us"), 0);
     }
-    const Outcome report = run({"report", "predictions", out(), "--require"}, environment_);
-    EXPECT_EQ(report.code, 8) << report.err;  // the fake GPU is as fast with any kernel
-    EXPECT_THAT(report.out, HasSubstr("rank correlation"));
-    EXPECT_THAT(report.err, HasSubstr("wanted 7"));
-    EXPECT_EQ(run({"report", "predictions", out()}, environment_).code, 0);
+    const Outcome report = run({"report", "sweep", out(), "--again"}, environment_);
+    EXPECT_EQ(report.code, 0) << report.err;
+    EXPECT_THAT(report.out, HasSubstr("predicted anew"));
+    EXPECT_EQ(run({"report", "sweep", out(), "--set", "nothing=1"}, environment_).code, 2);
 }
 
 // 2 x 2016^3 = 16.4 GFLOP in cuBLASLt's 20.5 us are 799 TFLOP/s. At 1.98 GHz 132 SMs have 673 by mma.sync and 1071 by
