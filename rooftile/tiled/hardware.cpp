@@ -105,7 +105,8 @@ MatrixHardware matrix_hardware(const Machine& machine, MatrixUse use, std::vecto
     constexpr double flops_of_fma = 2;
     hw.arithmetic_per_cycle = read.flops_per_cycle("rate.fma.fp32.fp32") / flops_of_fma;
     hw.comparisons_per_cycle = read.number<OpsPerCycle>("rate.alu", Per::sm);
-    auto peak = peak_flops(machine, hw.family, input, "fp32", use.sustained);
+    std::optional<FlopRate> peak;
+    if (!hw.family.empty()) peak = peak_flops(machine, hw.family, input, "fp32", use.sustained);
     // Of who states the GPU's peak and no instruction's.
     if (!peak) peak = peak_flops(machine, "generic", input, "fp32", use.sustained);
     hw.peak_flops = peak ? peak->value : unknown_number;
