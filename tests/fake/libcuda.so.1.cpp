@@ -113,8 +113,8 @@ int attribute(CUdevice_attribute which) {
 bool is_of_tile(const std::string& name, const char* variable) {
     const char* tile = std::getenv(variable);
     if (!tile) return false;
-    // The mangled configuration begins with its tile: Sm90GemmConfigELi128ELi256E.
-    std::string wanted = "Sm90GemmConfigE";
+    // The mangled configuration begins with its tile: MatrixConfigELi128ELi256E.
+    std::string wanted = "MatrixConfigE";
     for (const char* c = tile; *c;) {
         wanted += "Li" + std::to_string(std::strtol(c, const_cast<char**>(&c), 10)) + "E";
         if (*c == 'x') ++c;
