@@ -1,7 +1,7 @@
 // O = softmax(scale * Q K^T) V on Hopper, forward: bf16 or fp16 in and out, fp32 sums.
 //
-// kernels/matrix/back_to_back.cuh has the roles: A is Q, B are keys, E values, and what is between the products is the softmax, of which O is
-// rescaled as it goes.
+// kernels/matrix/back_to_back.cuh has the roles: A is Q, B are keys, E values, and what is between the products is the softmax, of which
+// O is rescaled as it goes.
 //
 // Blocks run from the last key to the first: those that need the mask come first, and the rest are free of it. Tiles come in the order of
 // attention_tile(), longest first.
@@ -143,20 +143,21 @@ __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& sof
 
 /// Bits of those of the thread's two rows that are NaN.
 template <int count>
-__device__ unsigned spoiled_rows(const float (&sums)[count]) {
-    bool spoiled[2] = {false, false};
+__device__ unsigned nan_rows_of(const float (&sums)[count]) {
+    bool nan_rows[2] = {false, false};
 #pragma unroll
-    for (int i = 0; i < count; ++i) spoiled[i / 2 % 2] |= sums[i] != sums[i];
-    return (spoiled[0] ? 1u : 0u) | (spoiled[1] ? 2u : 0u);
+    for (int i = 0; i < count; ++i) nan_rows[i / 2 % 2] |= sums[i] != sums[i];
+    return (nan_rows[0] ? 1u : 0u) | (nan_rows[1] ? 2u : 0u);
 }
 
 /// The rows of a warp for which a thread has a bit, again; behind store(). `first` is the warp's first query.
 template <Sm90AttentionConfig C, class Score>
-__device__ void mend(unsigned spoiled, const AttentionArguments& args, const Sm90AttentionPlace& at, int first, const Score& score) {
+__device__ void recompute_rows(unsigned nan_rows, const AttentionArguments& args, const Sm90AttentionPlace& at, int first,
+                               const Score& score) {
     __syncwarp();
 #pragma unroll 1
     for (int i = 0; i < 16; ++i) {
-        const unsigned threads = __ballot_sync(0xffffffff, (spoiled >> (i / 8) & 1) != 0);
+        const unsigned threads = __ballot_sync(0xffffffff, (nan_rows >> (i / 8) & 1) != 0);
         if ((threads >> (i % 8 * 4) & 15) != 0 && first + i < at.extent.queries)
             attention_row<C.type>(args, at.extent, at.tile, first + i, score);
     }
@@ -180,7 +181,7 @@ struct SoftmaxBetween {
         KeyBlocks blocks, clear;
         typename Score::OfHead head;
         OnlineSoftmax softmax{};
-        unsigned spoiled = 0;
+        unsigned nan_rows = 0;
         float shrink[2];
         bool rescales = false;
         __device__ int block(int i) const { return blocks.end - 1 - i; }
@@ -206,7 +207,7 @@ struct SoftmaxBetween {
         if constexpr (overlapped) tile.softmax.complete();
     }
     __device__ void added(Tile& tile, const float (&sums)[C.dim_v / 2], int i) const {
-        if (hides && tile.masked(tile.block(i))) tile.spoiled |= spoiled_rows(sums);
+        if (hides && tile.masked(tile.block(i))) tile.nan_rows |= nan_rows_of(sums);
     }
     __device__ void rescale(const Tile& tile, float (&sums)[C.dim_v / 2]) const {
         if (!tile.rescales) return;
@@ -215,12 +216,12 @@ struct SoftmaxBetween {
     }
     __device__ void beside_last(const Tile&) const {}
     __device__ void finish(Tile& tile, const float (&sums)[C.dim_v / 2], unsigned number, unsigned told) const {
-        unsigned spoiled = tile.spoiled;
-        spoiled |= (tile.softmax.lost(0) ? 1u : 0u) | (tile.softmax.lost(1) ? 2u : 0u);
+        unsigned nan_rows = tile.nan_rows;
+        nan_rows |= (tile.softmax.lost(0) ? 1u : 0u) | (tile.softmax.lost(1) ? 2u : 0u);
         ptx::keep(number);  // a register through the loop, and not all that follows from it
         const Sm90AttentionPlace at = place_of(number, told);
         store<C>(sums, tile.softmax, args, at, tile.query);
-        if (__any_sync(0xffffffff, spoiled != 0)) mend<C>(spoiled, args, at, tile.query - place.row % 8, score);
+        if (__any_sync(0xffffffff, nan_rows != 0)) recompute_rows<C>(nan_rows, args, at, tile.query - place.row % 8, score);
     }
     __device__ void finish_empty(const Tile& tile, const float (&sums)[C.dim_v / 2]) const {
         store<C>(sums, tile.softmax, args, tile.at, tile.query);

@@ -1,14 +1,14 @@
 // Y = act(X W1^T) W2^T, or X more, on Hopper, H = act(X W1^T) never leaving registers: bf16 or fp16, fp32 sums.
 //
-// kernels/matrix/back_to_back.cuh has the roles: A is X, B are rows of W1, E columns of W2, and what is between the products is the function.
-// A block is tile_ff columns of H. A function overlaps with products by waiting and special functions alone: additions and products of fp32
-// take from the tensor core what they get of registers (docs/facts.md 271).
+// kernels/matrix/back_to_back.cuh has the roles: A is X, B are rows of W1, E columns of W2, and what is between the products is the
+// function. A block is tile_ff columns of H. A function overlaps with products by waiting and special functions alone: additions and
+// products of fp32 take from the tensor core what they get of registers (docs/facts.md 271).
 //
 // All CTAs stream the same W1 and W2. A tile begins at a block of its own and goes round, so that they do not ask the same few lines of L2
 // at once; a tile's sums have one order wherever it runs.
 //
-// Where all of W1 and W2 fit beside X (`resident`) a CTA brings them once and keeps them for all its tiles, and its warpgroups drift apart as
-// far as X's stages let them: one stores Y while others multiply.
+// Where all of W1 and W2 fit beside X (`resident`) a CTA brings them once and keeps them for all its tiles, and its warpgroups drift
+// apart as far as X's stages let them: one stores Y while others multiply.
 //
 // Of swiglu a block has tile_ff rows of gates and as many of ups, and H = silu(gate) * up.
 #pragma once

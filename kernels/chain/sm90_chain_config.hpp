@@ -30,8 +30,8 @@ struct Sm90ChainConfig {
 
     /// A is X, B rows of W1, E columns of W2; between them the function. With two stages of X a warpgroup may be a tile ahead of another.
     constexpr BackToBackShape shape() const {
-        return {.rows = tile_m, .depth = d, .block = tile_ff, .width = d, .stages = stages, .a_stages = x_stages, .products = hidden_products(),
-                .e_major = Major::k, .resident = resident, .ordered = turns, .ordered_across_tiles = true, .told_slots = x_stages,
+        return {.rows = tile_m, .depth = d, .block = tile_ff, .width = d, .stages = stages, .a_stages = x_stages,
+                .products = hidden_products(), .e_major = Major::k, .resident = resident, .ordered = turns, .ordered_across_tiles = true, .told_slots = x_stages,
                 .producer_registers = producer_registers, .consumer_registers = consumer_registers, .type = type};
     }
     /// Products that a column of H is made of: of swiglu a gate and an up.

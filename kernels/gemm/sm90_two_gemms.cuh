@@ -80,19 +80,21 @@ __device__ void wait_for_rows(const TwoGemmsArguments& args, int row, int column
     ptx::fence_async_proxy_global();
 }
 
+/// A CTA's place in a cluster of its own.
+struct Alone {
+    int rank = 0, part = 0;
+};
+
 /// Every stage of one tile; asks for the next tile a ring before this one's end, as sm90_gemm does.
 template <Sm90GemmConfig C, class Queue>
 __device__ void produce_tile(const TensorMap& map_a, const TensorMap& map_b, const GemmArguments& args, const MatrixShared<C>& shared,
                              RingPosition<C.stages>& at, const TileOrigin& at_c, Queue& queue) {
     const int blocks = blocks_of<C>(args), asks_at = max(0, blocks - C.stages);
+    const TiledLoad<C> load{map_a, map_b, {map_a, map_a, map_a, map_a, map_a}, args, shared};
     for (int block = 0; block < blocks; ++block, at.advance()) {
         if (block == asks_at) queue.ask();
         shared.ring.acquire(at);
-        const unsigned full = shared.ring.full(at.stage);
-        shared.ring.expect(at.stage, args.stage_bytes);
-        load_operand<C, C.a_major, C.tile_m, 1>(map_a, shared.a(at.stage), full, at_c.m, block * C.tile_k, 0, 0, 1, 1, args.a_policy);
-        if constexpr (C.pairs) load_pairs<C>(map_b, shared.b(at.stage), full, at_c.n, block * C.tile_k, 0, 0, 1, 1, args.b_policy);
-        else load_operand<C, C.b_major, C.tile_n, 1>(map_b, shared.b(at.stage), full, at_c.n, block * C.tile_k, 0, 0, 1, 1, args.b_policy);
+        load(Alone{}, at.stage, at_c, block);
     }
 }
 
@@ -103,9 +105,9 @@ struct OfOneGemm {
 
 template <Sm90GemmConfig A, Sm90GemmConfig B>
 __device__ void produce_two(const OfOneGemm& first, const OfOneGemm& second, const TwoGemmsArguments& args, const MatrixShared<A>& shared_a,
-                            const MatrixShared<B>& shared_b, const ToldTiles<A.stages + 2>& told) {
+                            const MatrixShared<B>& shared_b, const TileSchedulerPipeline<A.stages + 2>& told) {
     const ChunkedOrder order = order_of<A, B>(args);
-    TellingQueue<A.stages + 2> queue{static_cast<unsigned>(order.tiles()), told, args.next};
+    TileQueueProducer<A.stages + 2> queue{static_cast<unsigned>(order.tiles()), told, args.next};
     RingPosition<A.stages> at;
     queue.ask();
     for (queue.advance(); queue.more(); queue.advance()) {
@@ -184,12 +186,12 @@ __device__ void sum_tile(Accumulators<C>& sums, const StoreTarget<C>& target, Co
 
 template <Sm90GemmConfig A, Sm90GemmConfig B, class EpilogueA, class EpilogueB>
 __device__ void consume_two(const OfOneGemm& first, const OfOneGemm& second, const TwoGemmsArguments& args, const MatrixShared<A>& shared_a,
-                            const MatrixShared<B>& shared_b, const ToldTiles<A.stages + 2>& told, int warpgroup, const EpilogueA& epilogue_a,
+                            const MatrixShared<B>& shared_b, const TileSchedulerPipeline<A.stages + 2>& told, int warpgroup, const EpilogueA& epilogue_a,
                             const EpilogueB& epilogue_b) {
     constexpr bool pingpong = A.schedule == Schedule::pingpong;
     const ChunkedOrder order = order_of<A, B>(args);
     const OrderedSequenceBarrier<2, order_barrier> sequence{warpgroup};
-    ToldQueue<A.stages + 2> queue{static_cast<unsigned>(order.tiles()), told};
+    TileQueueConsumer<A.stages + 2> queue{static_cast<unsigned>(order.tiles()), told};
     StoreTarget<A> target_a{.map_c = first.c, .shared = shared_a, .args = args.first, .warpgroup = warpgroup, .map_operand = first.operand};
     StoreTarget<B> target_b{.map_c = second.c, .shared = shared_b, .args = args.second, .warpgroup = warpgroup, .map_operand = second.operand};
     ConsumerOfTwo<A> own;
@@ -251,8 +253,8 @@ __global__ void __launch_bounds__(A.threads(), 1)
     if (base % Sm90GemmConfig::tile_alignment != 0) __trap();
     const MatrixShared<A> shared_a{base};
     const MatrixShared<B> shared_b{base};
-    const ToldTiles<A.stages + 2> told{base + two_gemms_told_at(A, B)};
-    static_assert(ToldTiles<A.stages + 2>::bytes() == two_gemms_told_bytes(A), "the planner counts what roles hear of");
+    const TileSchedulerPipeline<A.stages + 2> told{base + two_gemms_told_at(A, B)};
+    static_assert(TileSchedulerPipeline<A.stages + 2>::bytes() == two_gemms_told_bytes(A), "the planner counts what roles hear of");
     if (threadIdx.x == 0) {
         shared_a.ring.init(1, A.tile_warps());
         told.init();

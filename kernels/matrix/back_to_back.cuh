@@ -2,14 +2,15 @@
 //
 // One CTA has a producer warpgroup and `rows` / 64 consumer warpgroups, each with 64 rows of a tile. The producer's one thread brings the
 // tile's A once and then, block after block, B and E through two rings of `stages`. Of a block a consumer computes S = A B, makes f of it,
-// and adds f(S) E to D, which stays in registers through all blocks: the accumulators of the one product lie in registers as the other wants
-// its first operand.
+// and adds f(S) E to D, which stays in registers through all blocks: the accumulators of the one product lie in registers as the other
+// wants its first operand.
 //
-// Two overlaps. In a warpgroup the product S of the next block is issued before D += f(S) E of this one, and the next block's f runs while the
-// latter does. Between warpgroups (`ordered`) they issue their products one after the other, so that one's f runs beside the others' products.
+// Two overlaps. In a warpgroup the product S of the next block is issued before D += f(S) E of this one, and the next block's f runs
+// while the latter does. Between warpgroups (`ordered`) they issue their products one after the other, so that one's f runs beside the
+// others' products.
 //
-// The grid is persistent: who is done takes the next tile from a counter. The producer asks for it when it has started the last copy of a tile,
-// some blocks before the consumers are through, and tells them beside A.
+// The grid is persistent: who is done takes the next tile from a counter. The producer asks for it when it has started the last copy of a
+// tile, some blocks before the consumers are through, and tells them beside A.
 //
 // An operation gives two policies. Loads, of the producer's thread:
 //   Tile                                what a tile's number stands for
@@ -125,7 +126,8 @@ __device__ void release_block(const Ring<S.stages>& ring, int stage) {
 
 /// S = A B of this warpgroup's rows and one block, issued; `product`: which of B's matrices.
 template <BackToBackShape S>
-__device__ void multiply_first(float (&sums)[S.block / 2], const BackToBackShared<S>& shared, int warpgroup, int a_stage, int stage, int product) {
+__device__ void multiply_first(float (&sums)[S.block / 2], const BackToBackShared<S>& shared, int warpgroup, int a_stage, int stage,
+                               int product) {
     constexpr int steps_a_box = S.box_elements / 16, step_bytes = 32, eight_rows = 8 * S.swizzle_bytes;
 #pragma unroll
     for (int step = 0; step < S.depth / 16; ++step) {
@@ -140,15 +142,16 @@ __device__ void multiply_first(float (&sums)[S.block / 2], const BackToBackShare
 
 /// D += f(S) E of one block, issued; `adds`: 0 where D begins with it.
 template <BackToBackShape S>
-__device__ void multiply_second(float (&sums)[S.width / 2], const unsigned (&pairs)[S.block / 4], const BackToBackShared<S>& shared, int stage,
-                                int adds) {
+__device__ void multiply_second(float (&sums)[S.width / 2], const unsigned (&pairs)[S.block / 4], const BackToBackShared<S>& shared,
+                                int stage, int adds) {
     constexpr int steps_a_box = S.box_elements / 16, step_bytes = 32, eight_rows = 8 * S.swizzle_bytes;
 #pragma unroll
     for (int step = 0; step < S.block / 16; ++step) {
-        const bool by_rows = S.e_major == Major::mn;
-        const unsigned e = shared.e(stage) + (by_rows ? step * 16 * S.swizzle_bytes : step / steps_a_box * S.box_bytes(S.width) + step % steps_a_box * step_bytes);
-        ptx::wgmma_registers<S.width, S.type, S.e_major>(sums, pairs + 4 * step, ptx::matrix_descriptor(e, by_rows ? S.box_bytes(S.block) : 16, eight_rows),
-                                                         step > 0 ? 1 : adds);
+        constexpr bool by_rows = S.e_major == Major::mn;
+        const unsigned within = by_rows ? step * 16 * S.swizzle_bytes
+                                        : step / steps_a_box * S.box_bytes(S.width) + step % steps_a_box * step_bytes;
+        const auto e = ptx::matrix_descriptor(shared.e(stage) + within, by_rows ? S.box_bytes(S.block) : 16, eight_rows);
+        ptx::wgmma_registers<S.width, S.type, S.e_major>(sums, pairs + 4 * step, e, step > 0 ? 1 : adds);
     }
 }
 

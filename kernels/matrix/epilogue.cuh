@@ -89,7 +89,8 @@ struct EpilogueSums {
     }
 
     /// Gates and ups of `count` values of the result, whose accumulators would begin at `j`: of eight of its columns those of eight
-    /// columns of B, and of the next eight. With swap_ab, and a stride of 2, `j` is the gate's own: its up stands eight rows of wgmma below.
+    /// columns of B, and of the next eight. With swap_ab, and a stride of 2, `j` is the gate's own: its up stands eight rows of wgmma
+    /// below.
     template <int stride, int count>
     __device__ void take_pairs(float (&gates)[count], float (&ups)[count], int i, int j) const {
 #pragma unroll

@@ -34,9 +34,9 @@ __device__ inline void swap_groups(unsigned (&words)[4], int lane4) {
     }
 }
 
-/// The thread's upper (half 0) or lower row of 16-bit elements, times `by`, to `line`, which has `columns` of them, a multiple of 8. The four
-/// threads of a row have two columns of each eight: they swap, so that each stores 16 bytes of one of four such groups. By whole warps;
-/// `inside`: whether the row is there.
+/// The thread's upper (half 0) or lower row of 16-bit elements, times `by`, to `line`, which has `columns` of them, a multiple of 8. The
+/// four threads of a row have two columns of each eight: they swap, so that each stores 16 bytes of one of four such groups. By whole
+/// warps; `inside`: whether the row is there.
 template <Type type, int count>
 __device__ void store_row(const float (&sums)[count], int half, float by, char* line, int columns, bool inside) {
     const int lane4 = static_cast<int>(threadIdx.x % 4);

@@ -33,7 +33,7 @@ constexpr bool obeys_the_hardware() {
     static_assert(!C.grouped() || (C.batched && !C.in_pieces && C.group_slots % 32 == 0 && C.group_slots <= C.max_groups),
                   "groups of rows: a warp counts them, how many tiles there are is known on the device alone");
     static_assert(!C.dynamic_scheduler || (C.batched && !C.in_pieces), "a counter of tiles: of several products, of which a CTA has several tiles");
-    static_assert(C.told_bytes() == 0 || C.told_bytes() == ToldTiles<C.told_tiles()>::bytes(), "the planner counts what roles hear of");
+    static_assert(C.told_bytes() == 0 || C.told_bytes() == TileSchedulerPipeline<C.told_tiles()>::bytes(), "the planner counts what roles hear of");
     static_assert(C.split_k == 1 || C.mma_n() % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
     static_assert(!C.tma_store || C.swap_ab || C.stored_n() % C.epilogue_columns() == 0,
                   "whole epilogue tiles");
@@ -98,7 +98,7 @@ struct MatrixShared {
     __device__ Ring<1> exchange() const { return {ring.barriers + Ring<C.stages>::bytes()}; }
     __device__ RowGroups<C> groups() const { return {ring.barriers + C.all_barrier_bytes()}; }
     /// With dynamic_scheduler.
-    __device__ ToldTiles<C.told_tiles()> told() const { return {ring.barriers + C.all_barrier_bytes() + C.group_bytes()}; }
+    __device__ TileSchedulerPipeline<C.told_tiles()> told() const { return {ring.barriers + C.all_barrier_bytes() + C.group_bytes()}; }
     /// Full of epilogue tile `i` of a warpgroup, as far as `warp` fills it with an epilogue's operand.
     __device__ unsigned operand_barrier(int warpgroup, int i, int warp) const {
         const int tile = warpgroup * C.epilogue_tiles_in_flight + i;

@@ -69,12 +69,13 @@ struct TiledLoad {
     static constexpr unsigned fills = 1;
     static constexpr bool whole_warpgroup = false;
     const TensorMap &map_a, &map_b;
-    const MoreTensorMaps& more;
+    MoreTensorMaps more;
     const MatrixArguments& args;
     const MatrixShared<C>& shared;
 
-    __device__ void operator()(const MatrixTileScheduler<C, MatrixRole::producer>& scheduler, int stage, const TileOrigin& at_c,
-                               int block) const {
+    /// Of the scheduler it reads the CTA's rank and part in the cluster.
+    template <class Scheduler>
+    __device__ void operator()(const Scheduler& scheduler, int stage, const TileOrigin& at_c, int block) const {
         const unsigned full = shared.ring.full(stage);
         if constexpr (C.ablated == Ablation::loads) {  // the producer's arrival alone completes the phase
             ptx::mbarrier_arrive(full);

@@ -1,4 +1,5 @@
-// A matrix kernel for Hopper, C[M x N] = A[M x K] * B[K x N] with fp32 accumulators, of which an operation gives the load policy and the epilogue.
+// A matrix kernel for Hopper, C[M x N] = A[M x K] * B[K x N] with fp32 accumulators, of which an operation gives the load policy and the
+// epilogue.
 //
 // One CTA has one producer warpgroup and 1-3 consumer warpgroups. The producer's one thread keeps a ring of
 // `stages` tiles of A and B full by TMA; consumers multiply each tile with wgmma, one step running while the
@@ -51,8 +52,8 @@ __device__ void set_up(const MatrixShared<C>& shared) {
     else __syncthreads();
 }
 
-/// What every thread of a CTA does. `load_of(shared)` is fill_ring()'s load policy, of one thread or, where it says whole_warpgroup, of all of
-/// the producer's; `fills`: its arrivals that fill a stage.
+/// What every thread of a CTA does. `load_of(shared)` is fill_ring()'s load policy, of one thread or, where it says whole_warpgroup, of
+/// all of the producer's; `fills`: its arrivals that fill a stage.
 template <MatrixConfig C, class LoadOf, class Epilogue>
 __device__ __forceinline__ void run_cta(const LoadOf& load_of, const TensorMap& map_c, const MoreTensorMaps& more, const MatrixArguments& args,
                                         const Epilogue& epilogue) {

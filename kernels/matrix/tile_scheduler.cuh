@@ -20,11 +20,11 @@ struct TileSchedulerOf<C, role, false, true> {
 };
 template <MatrixConfig C, bool grouped>
 struct TileSchedulerOf<C, MatrixRole::producer, true, grouped> {
-    using type = TellingTileScheduler<C.cluster_ctas(), C.told_tiles()>;
+    using type = TileSchedulerProducer<C.cluster_ctas(), C.told_tiles()>;
 };
 template <MatrixConfig C, bool grouped>
 struct TileSchedulerOf<C, MatrixRole::consumer, true, grouped> {
-    using type = ToldTileScheduler<C.cluster_ctas(), C.told_tiles()>;
+    using type = TileSchedulerConsumer<C.cluster_ctas(), C.told_tiles()>;
 };
 
 /// The tiles of C as this CTA's cluster meets them, product after product.

@@ -51,7 +51,7 @@ struct RotatingTileScheduler {
 /// Where the roles of a CTA hear which tile follows: an 8-byte barrier and a number for each of the next `ahead`, from `at` on in shared
 /// memory. Nobody gives a place back: whoever tells must not come `ahead` tiles before whoever hears.
 template <int ahead>
-struct ToldTiles {
+struct TileSchedulerPipeline {
     static constexpr int bytes() { return 16 * ahead; }
     unsigned at;
     __device__ unsigned full(int place) const { return at + 8 * place; }
@@ -63,12 +63,12 @@ struct ToldTiles {
 };
 
 /// `rows` x `columns` tiles from a counter, as teams come for them: what begins at the same time are neighbours in the kernel's order,
-/// whatever the tiles before took. Of the one thread of each CTA that brings tiles; it tells the others, which have a ToldTileScheduler. A
+/// whatever the tiles before took. Of the one thread of each CTA that brings tiles; it tells the others, which have a TileSchedulerConsumer. A
 /// team begins with the tile of its own number; which one follows the first CTA learns from `counter`, 0 before the launch and after it.
 template <int cluster, int ahead>
-struct TellingTileScheduler {
+struct TileSchedulerProducer {
     int rows, columns;
-    ToldTiles<ahead> told{0};
+    TileSchedulerPipeline<ahead> told{0};
     unsigned* counter = nullptr;
     unsigned index = blockIdx.x / cluster;
     unsigned coming = 0;
@@ -107,9 +107,9 @@ struct TellingTileScheduler {
 
 /// The same tiles, of a role that hears of them.
 template <int cluster, int ahead>
-struct ToldTileScheduler {
+struct TileSchedulerConsumer {
     int rows, columns;
-    ToldTiles<ahead> told{0};
+    TileSchedulerPipeline<ahead> told{0};
     unsigned index = blockIdx.x / cluster;
     RingPosition<ahead> at{};
 
@@ -132,11 +132,11 @@ struct ToldTileScheduler {
 
 /// Tiles 0 to `tiles` - 1 from a counter, every one of them, the first too: a CTA that does not run yet has none, so that a tile which
 /// waits for tiles of smaller numbers waits for running CTAs alone, whatever else the GPU is doing. Of the one thread of each CTA that
-/// brings tiles; it tells the others, which have a ToldQueue.
+/// brings tiles; it tells the others, which have a TileQueueConsumer.
 template <int ahead>
-struct TellingQueue {
+struct TileQueueProducer {
     unsigned tiles;
-    ToldTiles<ahead> told;
+    TileSchedulerPipeline<ahead> told;
     unsigned* counter;  ///< 0 before the launch and after it
     unsigned index = 0, coming = 0;
     RingPosition<ahead> at{};
@@ -156,9 +156,9 @@ struct TellingQueue {
 /// The same tiles, of a role that hears of them: begin() before anything else. Each place is read before the tile of it begins and no more
 /// behind it: by then the teller may have told another one there.
 template <int ahead>
-struct ToldQueue {
+struct TileQueueConsumer {
     unsigned tiles;
-    ToldTiles<ahead> told;
+    TileSchedulerPipeline<ahead> told;
     unsigned index = 0;
     RingPosition<ahead> at{};  // of the next tile's place
 

@@ -47,7 +47,7 @@ inline Mutant first_key_of_the_next_sequence() {
             {{kernel, "return {tile, {C.mask, length, length, args.extent.window}", "return {tile, {C.mask, length, length + 1, args.extent.window}"}}};
 }
 inline Mutant nan_of_the_next_sequence() {
-    return {"a NaN in V of the next sequence is not mended",
+    return {"a NaN in V of the next sequence is not recomputed",
             packed,
             {{kernel, "constexpr bool hides = C.mask != AttentionMask::none || C.packed;", "constexpr bool hides = C.mask != AttentionMask::none;"}}};
 }
@@ -109,9 +109,9 @@ inline Mutant row_past_the_last() {
             {{kernel, "const bool inside = row < at.extent.queries;", "const bool inside = row < at.extent.queries + 1;"}}};
 }
 inline Mutant hidden_nan() {
-    return {"a NaN in V behind the mask is not mended",
+    return {"a NaN in V behind the mask is not recomputed",
             causal,
-            {{kernel, "if (__any_sync(0xffffffff, spoiled != 0)) mend", "if (false) mend"}}};
+            {{kernel, "if (__any_sync(0xffffffff, nan_rows != 0)) recompute_rows", "if (false) recompute_rows"}}};
 }
 inline Mutant log_of_base_two() {
     return {"the log-sum-exp is of base 2",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rooftile/core/operation.hpp"
+#include "tests/toy/gather.hpp"
 
 namespace rooftile {
 
@@ -13,10 +14,11 @@ namespace rooftile {
 /// after are parts that another operation plans, where this build has it.
 const Operation& toy_operation();
 
-/// The program's and the toy's, for tests that run over every operation.
+/// The program's and the toys, for tests that run over every operation.
 inline std::vector<const Operation*> all_operations() {
     std::vector<const Operation*> all(operations().begin(), operations().end());
     all.push_back(&toy_operation());
+    all.push_back(&toy_gather());
     return all;
 }
 

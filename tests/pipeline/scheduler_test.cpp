@@ -96,12 +96,12 @@ TEST(DynamicTileScheduler, CtasOfATeamTakeTheSameTiles) {
 /// A CTA's producer and two roles that hear of its tiles.
 template <int cluster, int ahead>
 struct Told {
-    TellingTileScheduler<cluster, ahead> producer;
-    ToldTileScheduler<cluster, ahead> consumers[2];
+    TileSchedulerProducer<cluster, ahead> producer;
+    TileSchedulerConsumer<cluster, ahead> consumers[2];
     Told(unsigned at, unsigned* counter, int rows, int columns)
         : producer{.rows = rows, .columns = columns, .told = {at}, .counter = counter},
           consumers{{.rows = rows, .columns = columns, .told = {at}}, {.rows = rows, .columns = columns, .told = {at}}} {
-        ToldTiles<ahead>{at}.init();
+        TileSchedulerPipeline<ahead>{at}.init();
     }
     void next() {
         producer.ask();
@@ -110,7 +110,7 @@ struct Told {
 };
 
 // Producers run ahead by as many tiles as a ring may have stages of one tile each.
-TEST(ToldTileScheduler, EveryTileIsHeardOnceAndTheCounterIsZero) {
+TEST(TileSchedulerConsumer, EveryTileIsHeardOnceAndTheCounterIsZero) {
     constexpr int ahead = 5;
     for (const unsigned teams : {1u, 3u, 8u})
         for (const int tiles : {1, 2, 6, 30}) {
@@ -118,7 +118,7 @@ TEST(ToldTileScheduler, EveryTileIsHeardOnceAndTheCounterIsZero) {
             ptx::fake_blocked = 0;
             gridDim.x = teams;
             std::vector<Told<1, ahead>> ctas;
-            for (blockIdx.x = 0; blockIdx.x < teams; ++blockIdx.x) ctas.emplace_back(blockIdx.x * ToldTiles<ahead>::bytes(), &counter, tiles / (tiles % 2 + 1), tiles % 2 + 1);
+            for (blockIdx.x = 0; blockIdx.x < teams; ++blockIdx.x) ctas.emplace_back(blockIdx.x * TileSchedulerPipeline<ahead>::bytes(), &counter, tiles / (tiles % 2 + 1), tiles % 2 + 1);
             const unsigned all = static_cast<unsigned>(tiles / (tiles % 2 + 1) * (tiles % 2 + 1));
             std::vector<unsigned> brought(all), heard(all);
             for (bool busy = true; busy;) {
@@ -143,7 +143,7 @@ TEST(ToldTileScheduler, EveryTileIsHeardOnceAndTheCounterIsZero) {
 }
 
 // In pingpong each hears of all tiles and takes every other one; behind the last neither waits for more.
-TEST(ToldTileScheduler, RolesThatTakeTurnsEndTogether) {
+TEST(TileSchedulerConsumer, RolesThatTakeTurnsEndTogether) {
     constexpr int ahead = 4;
     for (const int tiles : {1, 2, 3}) {
         unsigned counter = 0;
@@ -167,7 +167,7 @@ TEST(ToldTileScheduler, RolesThatTakeTurnsEndTogether) {
 }
 
 // The second CTA of a cluster hears from the first.
-TEST(ToldTileScheduler, CtasOfAClusterTakeTheSameTiles) {
+TEST(TileSchedulerConsumer, CtasOfAClusterTakeTheSameTiles) {
     constexpr int ahead = 3;
     unsigned counter = 0;
     gridDim.x = 2;

@@ -3,7 +3,7 @@
 #   - outside an operation's folders, the table, tests and docs nothing names an operation or the library it is
 #     measured beside (refuse, fused, confuse and diffuse are English);
 #   - no operation includes another's folder, nor writes a kernel's source that does, and core includes none;
-#   - what operations share includes none of them.
+#   - what operations share includes none of them, and alone issues wgmma.
 set -eu
 root=$1
 cd "$root"
@@ -42,6 +42,11 @@ for operation in $operations; do
         status=1
     fi
 done
+# One main loop and one kernel of two products back to back: nobody else issues wgmma, but for probes and the ladder of the tutorial.
+if grep -rnE 'ptx::wgmma(_registers)?<' kernels | grep -vE '^kernels/(matrix/(main_loop|back_to_back)\.cuh|probe/|[a-z]+/ladder/)'; then
+    echo "matrix instructions outside kernels/matrix"
+    status=1
+fi
 if grep -rnE '#include "rooftile/(report|measure|runtime|probe)/' rooftile/core; then
     echo "core includes a station"
     status=1

@@ -42,6 +42,9 @@ alignas(1024) inline unsigned char memory[1 << 18];
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 inline void __trap() { std::abort(); }
 inline void __syncthreads() {}
@@ -90,6 +93,7 @@ struct Recorder {
     std::size_t steps = 0;  ///< of this lane, arrivals left out
     unsigned rank = 0, lane = 0;
     bool consumer = false;
+    unsigned producer_warps = 1;
 
     static Recorder& now() {
         static Recorder recorder;
@@ -104,7 +108,7 @@ struct Recorder {
         if (lane == 0) recording.roles.back().push_back(op);
     }
     /// Of each of a warpgroup's warps, or of a producer's thread.
-    unsigned times() const { return consumer ? 4 : 1; }
+    unsigned times() const { return consumer ? 4 : producer_warps; }
     void arrive(unsigned barrier, unsigned times) {
         if (lane == 0) recording.roles.back().push_back({protocol::Op::arrive, own(barrier), times});
     }
@@ -307,9 +311,11 @@ inline float min_nan(float x, float y) { return x < y ? x : y; }
 }  // namespace ptx
 
 /// What `ctas` CTAs of a cluster do, of 1 + `consumers` warpgroups each; `kernel` calls the kernel. Producers come first: they tell.
-inline protocol::Recording record(int consumers, const std::function<void()>& kernel, unsigned ctas = 1) {
+/// `producer_warps`: that fill a stage themselves, and say so each.
+inline protocol::Recording record(int consumers, const std::function<void()>& kernel, unsigned ctas = 1, unsigned producer_warps = 1) {
     Recorder& recorder = Recorder::now();
     recorder = {};
+    recorder.producer_warps = producer_warps;
     gridDim.x = ctas;
     for (int role = 0; role <= consumers; ++role)
         for (unsigned rank = 0; rank < ctas; ++rank) {
