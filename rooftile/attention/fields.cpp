@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "rooftile/attention/knobs.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
@@ -14,13 +15,12 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view layouts[] = {"bhsd", "bshd"}, types[] = {"bf16", "fp16"}, switches[] = {"off", "on"},
-                           schedules[] = {"cooperative", "pingpong"};
+constexpr std::string_view layouts[] = {"bhsd", "bshd"}, types[] = {"bf16", "fp16"}, switches[] = {"off", "on"};
 constexpr std::int64_t most = std::int64_t{1} << 40;  // the problem's own check says more precisely
 
 std::vector<Field> make_fields() {
     const char *problem = "Problem", *fixed = "Fixed parameters (the rest is searched)";
-    return {
+    std::vector<Field> fields = {
         {"batch", "B", "Batches; default 1", problem},
         {"heads", "H", "Heads of Q and O", problem},
         {"kv_heads", "G", "Heads of K and V, each shared by H / G heads of Q; default H", problem},
@@ -43,15 +43,14 @@ std::vector<Field> make_fields() {
          "What is made of a score before its exponential, of s, the places i and j of its query and key among the keys, and tensors: "
          "\"s = 30 * tanh(s / 30)\", \"s = s + slope * (j - i)\"", problem},
         {"tensor", "NAME:TYPE[SHAPE]", "A tensor that the score reads: \"slope:fp32[H]\", one number a head, or [1]; repeatable", problem, FieldKind::list},
-        {"tile_q", "N", "Queries of a tile: 64, 128 or 192", fixed},
-        {"tile_kv", "N", "Keys of a block: a multiple of 16 up to 256", fixed},
-        {"stages", "N", "Blocks of K, and of V, in shared memory", fixed},
+    };
+    for (Field& field : knob_fields<AttentionKnobs>(fixed)) fields.push_back(std::move(field));
+    fields.insert(fields.end(), {
         {"consumer_warpgroups", "N", "Warpgroups that compute, 64 queries each", fixed},
-        {"schedule", "NAME", "pingpong (products in turns) or cooperative (as they come)", fixed},
-        {"section_heads", "N", "Heads of all batches whose tiles are taken before the next ones'", fixed},
         {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Plans to keep", "Output"},
-    };
+    });
+    return fields;
 }
 
 std::int64_t number(const Given& g, std::string_view key, std::int64_t otherwise) {
@@ -216,14 +215,11 @@ AttentionProblem attention_problem(const Given& g) {
 }
 
 AttentionRequest attention_request(const Given& g, int default_top) {
-    constexpr int max_plans = 256, max_stages = 64, max_tile = 1024, max_warpgroups = 16;
+    constexpr int max_plans = 256, max_warpgroups = 16;
     AttentionRequest r;
-    r.tile_q = number_if(g, "tile_q", 1, max_tile);
-    r.tile_kv = number_if(g, "tile_kv", 1, max_tile);
-    r.stages = number_if(g, "stages", 1, max_stages);
+    read_knobs<AttentionKnobs>(g, r);
+    check_knobs<AttentionKnobs>(r);
     r.consumer_warpgroups = number_if(g, "consumer_warpgroups", 1, max_warpgroups);
-    if (g.has("schedule")) r.schedule = Schedule(one_of(g.name("schedule"), g.text("schedule"), schedules));
-    if (g.has("section_heads")) r.section_heads = whole_number(g.name("section_heads"), g.text("section_heads"), 1, most);
     r.exhaustive = g.has("exhaustive");
     r.top = number_if(g, "top", 1, max_plans).value_or(default_top);
     return r;
@@ -282,12 +278,12 @@ Given attention_given(const Record& record) {
     return given;
 }
 
-Given attention_given_of_config(const Record& config) {
-    Given given(Given::Named::by_key);
-    for (const char* key : {"tile_q", "tile_kv", "stages", "section_heads"})
-        given.add(key, std::to_string(find_as<std::int64_t>(config, key).value_or(0)));
-    given.add("schedule", find_as<std::string>(config, "schedule").value_or(""));
-    return given;
+Given attention_given_of_config(const Record& record) {
+    AttentionConfig config;
+    knobs_of<AttentionKnobs>(record, config);
+    AttentionRequest fixed;
+    AttentionKnobs::each([&](const auto& knob) { fixed.*knob.fixed = config.*knob.value; });
+    return given_of<AttentionKnobs>(fixed);
 }
 
 namespace {

@@ -16,12 +16,11 @@
 
 namespace rooftile {
 
+/// Every choice; knobs.def says what each is.
 struct AttentionConfig {
-    int tile_q = 128;  ///< queries of a tile: 64 a consumer warpgroup
-    int tile_kv = 128;  ///< keys of a block
-    int stages = 2;    ///< of K, and of V
-    Schedule schedule = Schedule::pingpong;  ///< consumer warpgroups issue their products in turns; cooperative: as they come
-    std::int64_t section_heads = 1;  ///< heads of all batches whose tiles are taken before the next ones'
+#define ROOFTILE_KNOB(TYPE, NAME, PRESET, ...) TYPE NAME = PRESET;
+#include "rooftile/attention/knobs.def"
+#undef ROOFTILE_KNOB
 
     static constexpr int warpgroup_q = 64;
     int consumer_warpgroups() const { return tile_q / warpgroup_q; }
@@ -86,9 +85,10 @@ struct AttentionInfeasible {
 
 /// What the caller fixes; the rest is searched.
 struct AttentionRequest {
-    std::optional<int> tile_q{}, tile_kv{}, stages{}, consumer_warpgroups{};
-    std::optional<Schedule> schedule{};
-    std::optional<std::int64_t> section_heads{};
+#define ROOFTILE_KNOB(TYPE, NAME, ...) std::optional<TYPE> NAME{};
+#include "rooftile/attention/knobs.def"
+#undef ROOFTILE_KNOB
+    std::optional<int> consumer_warpgroups{};  ///< 64 queries of a tile each
     int top = 8;
     bool exhaustive = false;  ///< search also what rules leave out
 };

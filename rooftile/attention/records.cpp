@@ -1,5 +1,7 @@
 #include "rooftile/attention/records.hpp"
 
+#include "rooftile/attention/knobs.hpp"
+
 namespace rooftile {
 
 Record problem_record(const AttentionProblem& p) {
@@ -20,15 +22,12 @@ Record problem_record(const AttentionProblem& p) {
 
 Record config_record(const AttentionPlan& plan) {
     const AttentionConfig& c = plan.config;
-    return {{"kernel", "sm90_attention"},
-            {"tile_q", c.tile_q},
-            {"tile_kv", c.tile_kv},
-            {"stages", c.stages},
-            {"consumer_warpgroups", c.consumer_warpgroups()},
-            {"schedule", c.schedule == Schedule::pingpong ? "pingpong" : "cooperative"},
-            {"splits", 1},
-            {"order", plan.problem.mask == AttentionMask::none ? "sections" : "sections_longest_first"},
-            {"section_heads", c.section_heads}};
+    Record out = {{"kernel", "sm90_attention"}};
+    add_knobs<AttentionKnobs>(out, c);
+    out.emplace_back("consumer_warpgroups", c.consumer_warpgroups());
+    out.emplace_back("splits", 1);
+    out.emplace_back("order", plan.problem.mask == AttentionMask::none ? "sections" : "sections_longest_first");
+    return out;
 }
 
 Record resources_record(const AttentionResources& r) {

@@ -2,8 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <limits>
-#include <utility>
+#include <algorithm>
 
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
@@ -16,17 +15,6 @@ constexpr std::string_view switches[] = {"off", "on"};
 
 }  // namespace
 
-// Wider than any range: what is possible here but nowhere else is the planner's answer, not a typo.
-int KnobType<int>::read(std::string_view name, std::string_view text, const KnobRange&) {
-    constexpr int most = 65536;
-    return int(whole_number(name, text, 1, most));
-}
-
-std::optional<int> KnobType<int>::of(const Value& value) {
-    const auto* number = std::get_if<std::int64_t>(&value.content());
-    return number && std::in_range<int>(*number) ? std::optional(int(*number)) : std::nullopt;
-}
-
 bool KnobType<bool>::read(std::string_view name, std::string_view text, const KnobRange&) { return one_of(name, text, switches) == 1; }
 
 std::optional<bool> KnobType<bool>::of(const Value& value) {
@@ -36,6 +24,12 @@ std::optional<bool> KnobType<bool>::of(const Value& value) {
 
 namespace knob {
 
+// What is possible here but nowhere else is the planner's answer, not a typo.
+std::int64_t number_of(std::string_view name, std::string_view text, const KnobRange& range) {
+    constexpr std::int64_t most = 65536;
+    return whole_number(name, text, 1, std::max(most, range.most));
+}
+
 std::size_t index_of(std::string_view name, std::string_view text, std::span<const std::string_view> names) { return one_of(name, text, names); }
 
 std::string part_of(const KnobWords& knob, const Given& given, std::size_t place) {
@@ -44,8 +38,8 @@ std::string part_of(const KnobWords& knob, const Given& given, std::size_t place
     return std::to_string(whole_numbers(given.name(knob.field), given.text(knob.field), knob.form, 1, most)[place]);
 }
 
-void refuse(const KnobWords& knob, double value) {
-    throw RequestError(fmt::format("{} = {:.0f}: must be {} .. {}", knob.name, value, knob.range.least, knob.range.most));
+void refuse(const KnobWords& knob, std::int64_t value) {
+    throw RequestError(fmt::format("{} = {}: must be {} .. {}", knob.name, value, knob.range.least, knob.range.most));
 }
 
 void refuse(const KnobWords& knob, const Value& value) {

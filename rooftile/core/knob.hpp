@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "rooftile/core/field.hpp"
@@ -28,10 +29,10 @@ enum class Recorded : bool { always, where_set };
 
 /// What a request may say of a number; not used of other types.
 struct KnobRange {
-    int least = 1, most = 1 << 20;
+    std::int64_t least = 1, most = 1 << 20;
     bool may_lack = false;  ///< a configuration without it has 0
     constexpr KnobRange() = default;
-    constexpr KnobRange(int from, int to, bool lacks = false) : least(from), most(to), may_lack(lacks) {}
+    constexpr KnobRange(std::int64_t from, std::int64_t to, bool lacks = false) : least(from), most(to), may_lack(lacks) {}
 };
 
 /// Of a knob, whatever its type.
@@ -52,20 +53,19 @@ struct Knob : KnobWords {
     T preset() const { return Config{}.*value; }
 };
 
+namespace knob {
+/// A number from 1 on that a request gives: wider than its range, whose refusal is the planner's.
+std::int64_t number_of(std::string_view name, std::string_view text, const KnobRange& range);
+std::size_t index_of(std::string_view name, std::string_view text, std::span<const std::string_view> names);
+/// The part of "128x256x64" at `place`, by its field's form.
+std::string part_of(const KnobWords& knob, const Given& given, std::size_t place);
+[[noreturn]] void refuse(const KnobWords& knob, std::int64_t value);
+[[noreturn]] void refuse(const KnobWords& knob, const Value& value);
+}  // namespace knob
+
 /// How values of a knob's type are written and read. Other types specialise it with the same functions.
 template <class T>
 struct KnobType;
-
-template <>
-struct KnobType<int> {
-    static std::string text(int value) { return std::to_string(value); }
-    static Value recorded(int value) { return value; }
-    /// Throws RequestError, as all of the name; `name` is what messages call the value.
-    static int read(std::string_view name, std::string_view text, const KnobRange& range);
-    static std::optional<int> of(const Value& value);
-    /// Whether a request may say it: what a configuration has where the knob does not apply, it may not.
-    static bool can_be_fixed(int value, const KnobRange& range) { return value >= range.least && value <= range.most; }
-};
 
 template <>
 struct KnobType<bool> {
@@ -74,6 +74,20 @@ struct KnobType<bool> {
     static bool read(std::string_view name, std::string_view text, const KnobRange&);
     static std::optional<bool> of(const Value& value);
     static bool can_be_fixed(bool, const KnobRange&) { return true; }
+};
+
+template <std::integral T>
+struct KnobType<T> {
+    static std::string text(T value) { return std::to_string(value); }
+    static Value recorded(T value) { return value; }
+    /// Throws RequestError, as all of the name; `name` is what messages call the value.
+    static T read(std::string_view name, std::string_view text, const KnobRange& range) { return T(knob::number_of(name, text, range)); }
+    static std::optional<T> of(const Value& value) {
+        const auto* number = std::get_if<std::int64_t>(&value.content());
+        return number && std::in_range<T>(*number) ? std::optional(T(*number)) : std::nullopt;
+    }
+    /// Whether a request may say it: what a configuration has where the knob does not apply, it may not.
+    static bool can_be_fixed(T value, const KnobRange& range) { return value >= range.least && value <= range.most; }
 };
 
 /// The names of an enumeration's values, in their order, are knob_names(E()).
@@ -92,14 +106,6 @@ struct KnobType<E> {
     }
     static bool can_be_fixed(E, const KnobRange&) { return true; }
 };
-
-namespace knob {
-std::size_t index_of(std::string_view name, std::string_view text, std::span<const std::string_view> names);
-/// The part of "128x256x64" at `place`, by its field's form.
-std::string part_of(const KnobWords& knob, const Given& given, std::size_t place);
-[[noreturn]] void refuse(const KnobWords& knob, double value);
-[[noreturn]] void refuse(const KnobWords& knob, const Value& value);
-}  // namespace knob
 
 template <class E>
     requires std::is_enum_v<E>
@@ -146,8 +152,8 @@ Given given_of(const typename Knobs::Request& request) {
 template <class Knobs>
 void check_knobs(const typename Knobs::Request& request) {
     Knobs::each([&]<class T>(const Knob<typename Knobs::Config, typename Knobs::Request, T>& knob) {
-        if constexpr (std::same_as<T, int>)
-            if (const auto& value = request.*knob.fixed; value && !KnobType<int>::can_be_fixed(*value, knob.range)) knob::refuse(knob, *value);
+        if constexpr (std::integral<T>)
+            if (const auto& value = request.*knob.fixed; value && !KnobType<T>::can_be_fixed(*value, knob.range)) knob::refuse(knob, std::int64_t{*value});
     });
 }
 

@@ -3,10 +3,10 @@
 
 #include "rooftile/core/knob.hpp"
 #include "rooftile/gemm/plan.hpp"
+#include "rooftile/tiled/knob_names.hpp"
 
 namespace rooftile {
 
-std::span<const std::string_view> knob_names(Schedule);
 std::span<const std::string_view> knob_names(Order);
 
 /// "none", or letters of the operands: "bc". Documents write nothing for none.

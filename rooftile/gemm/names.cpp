@@ -8,7 +8,6 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view schedules[] = {"cooperative", "pingpong"};
 constexpr std::string_view orders[] = {"row", "column", "grouped", "serpentine", "morton", "hilbert"};
 
 bool EvictFirst::*operand(char letter) {
@@ -35,9 +34,8 @@ std::string letters_of(EvictFirst operands) {
 
 }  // namespace
 
-std::span<const std::string_view> knob_names(Schedule) { return schedules; }
 std::span<const std::string_view> knob_names(Order) { return orders; }
-std::string_view name_of(Schedule schedule) { return schedules[std::size_t(schedule)]; }
+std::string_view name_of(Schedule schedule) { return knob_names(schedule)[std::size_t(schedule)]; }
 std::string_view name_of(Order order) { return orders[std::size_t(order)]; }
 
 std::string KnobType<EvictFirst>::text(EvictFirst operands) { return operands == EvictFirst{} ? "none" : letters_of(operands); }
