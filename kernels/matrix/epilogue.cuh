@@ -8,6 +8,7 @@
 
 #include "kernels/matrix/epilogue_pair.cuh"
 #include "kernels/matrix/store.cuh"
+#include "kernels/ptx/load.cuh"
 #include "kernels/ptx/stream.cuh"
 
 namespace rooftile {
