@@ -13,6 +13,7 @@
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/tiled/hardware.hpp"
+#include "rooftile/tiled/two_products.hpp"
 #include "rooftile/machine/set.hpp"
 
 namespace rooftile {
@@ -209,7 +210,7 @@ class Search {
         for (Cut& cut : cuts)
             if (cut.seconds < fastest->seconds * (1 + apart) && 2 * moved(cut) < moved(*fastest) && moved(cut) < moved(*chosen)) chosen = &cut;
         const Plan &first = *chosen->parts->first.plan, &second = *chosen->parts->second.plan;
-        const OneKernel kernel = first.operation->one_kernel(*machine_, first, second, chunks_of(chosen->plan.config));
+        const TwoProductsKernel kernel = two_products_kernel(*machine_, first, second, chunks_of(chosen->plan.config));
         chosen->plan.workspace_bytes = kernel.workspace_bytes, chosen->plan.threads = kernel.threads, chosen->plan.shared_bytes = kernel.shared_bytes;
         add(std::move(chosen->plan), kernel.why_not, &first, &second);
     }
@@ -387,6 +388,9 @@ class Search {
         const bool on_chip = own.config.form == ChainForm::on_chip, one = on_chip || own.config.form == ChainForm::persistent;
         if (!on_chip) {
             plan.parts = {first ? *first : *first_.plan, second ? *second : *second_.plan};
+            plan.wires = {{{"X"}, {"W1"}, {"H"}}, {{"H"}, {"W2"}}};
+            if (p_.residual) plan.wires[1].push_back({"X"});
+            plan.wires[1].push_back({"Y"});
             for (std::size_t i = 0; i < 2; ++i) own.part_configs[i] = plan.parts[i].operation->config_record(plan.parts[i]);
         }
         resources(own, plan.parts);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rooftile/chain/derive.hpp"
+#include "rooftile/tiled/two_products.hpp"
 
 namespace rooftile {
 namespace {
@@ -80,7 +81,7 @@ class Search {
     void keep_built() {
         const auto built = [&](const Pair& pair) {
             const Plan &first = *candidates_[pair.first].part.plan, &second = *candidates_[pair.second].part.plan;
-            return first.operation->one_kernel(*machine_, first, second, {.rows = p_.m}).why_not.empty();
+            return two_products_kernel(*machine_, first, second, {.rows = p_.m}).why_not.empty();
         };
         std::vector<Pair> kept;
         std::copy_if(pairs_.begin(), pairs_.end(), std::back_inserter(kept), built);
@@ -169,7 +170,7 @@ class Search {
     /// Both with as many stages as the kernel of both has.
     void share_ring(OneKernelParts& parts) const {
         const Plan& first = *parts.first.plan;
-        const OneKernel kernel = first.operation->one_kernel(*machine_, first, *parts.second.plan, {.rows = p_.m});
+        const TwoProductsKernel kernel = two_products_kernel(*machine_, first, *parts.second.plan, {.rows = p_.m});
         if (!kernel.why_not.empty()) return;
         for (std::size_t i = 0; PlannedProduct* part : {&parts.first, &parts.second}) {
             const auto own = find_as<std::int64_t>(part->plan->operation->config_record(*part->plan), "stages");

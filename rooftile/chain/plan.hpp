@@ -12,8 +12,8 @@
 
 #include "rooftile/chain/problem.hpp"
 #include "rooftile/core/bound.hpp"
-#include "rooftile/core/row_chunks.hpp"
 #include "rooftile/core/value.hpp"
+#include "rooftile/tiled/row_chunks.hpp"
 
 namespace rooftile {
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <vector>
 
 #include "rooftile/core/demand.hpp"
@@ -15,7 +16,6 @@
 #include "rooftile/core/field.hpp"
 #include "rooftile/core/formula.hpp"
 #include "rooftile/core/plan.hpp"
-#include "rooftile/core/row_chunks.hpp"
 #include "rooftile/core/suite.hpp"
 #include "rooftile/machine/machine.hpp"
 
@@ -56,12 +56,10 @@ struct PlanDefaults {
     bool one_of_many = false;     ///< of hundreds of problems in a row: what takes long may be told more coarsely; a note says so
 };
 
-/// What one kernel would take that computes two plans, the second of which reads as its first tensor what the first one stores.
-struct OneKernel {
-    std::string why_not{};  ///< where there is none
-    int stages = 0;         ///< tiles in flight that both can have there
-    std::int64_t threads = 0, shared_bytes = 0;
-    std::int64_t workspace_bytes = 0;  ///< what the first stores, and counters
+/// What an operation offers to others beyond the interface below: a class that both know. rooftile/tiled/two_products.hpp has one.
+class Facet {
+  public:
+    virtual ~Facet() = default;
 };
 
 class Operation {
@@ -115,10 +113,8 @@ class Operation {
     /// A configuration in a few words.
     virtual std::string label(const Plan& plan) const = 0;
 
-    /// Both plans are of this operation, for that machine; a chunk's rows are a multiple of both plans' tile heights.
-    virtual OneKernel one_kernel(const Machine&, const Plan& /*first*/, const Plan& /*second*/, const RowChunks&) const {
-        return {.why_not = std::string(name()) + " has no kernel that computes two plans"};
-    }
+    /// Its facet of that type; null: it has none. Ask by facet_of().
+    virtual const Facet* facet(const std::type_info&) const { return nullptr; }
 
     /// Whether its demand holds all that takes energy, so that the joules of a launch follow.
     virtual bool models_energy() const { return false; }
@@ -165,6 +161,11 @@ class Operation {
     /// Keys below `baselines` that every measured row has, null where nothing was timed.
     virtual std::span<const std::string_view> baseline_keys() const { return {}; }
 };
+
+template <class F>
+const F* facet_of(const Operation& operation) {
+    return static_cast<const F*>(operation.facet(typeid(F)));
+}
 
 /// All operations, in the order in which help lists them.
 std::span<const Operation* const> operations();

@@ -24,6 +24,13 @@ struct PlannedLaunch {
     WorkspaceState before = WorkspaceState::any, after = WorkspaceState::any;
 };
 
+/// Where a part finds or puts one of its tensors: one of the plan's own by its name, or one between parts by a name that the plan has none of.
+/// That one is in the plan's workspace, as large as the part that stores it says.
+struct Wire {
+    std::string tensor;
+    std::int64_t offset_bytes = 0;  ///< from its beginning
+};
+
 struct Plan {
     const Operation* operation = nullptr;
     Problem problem;
@@ -36,6 +43,7 @@ struct Plan {
     std::vector<std::string> unknown;     ///< keys of the machine that this plan lacked
     std::vector<PlannedLaunch> launches;  ///< in their order
     std::vector<Plan> parts;              ///< plans inside this one, in the order in which they run
+    std::vector<std::vector<Wire>> wires;  ///< of each part, in the order of its operation's tensors(); empty: the operation wires its parts
     Own own;                              ///< the operation's: config, resources, prediction
 };
 

@@ -47,7 +47,7 @@ struct Extent {
 
 enum class TensorRole : unsigned char { in, out, workspace };
 
-/// A tensor of a problem. A part of a plan is wired to another by the name that they share.
+/// A tensor of a problem. Parts of a plan are wired by names of tensors (Plan::wires).
 struct TensorInfo {
     std::string name;
     std::string type;      ///< "bf16"

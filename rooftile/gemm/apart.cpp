@@ -64,6 +64,7 @@ Plan joined(const GemmHardware& hw, const GemmProblem& problem, const GemmProble
     Plan plan;
     plan.operation = &gemm_operation();
     plan.problem = {plan.operation, Own::of(problem)};
+    const std::vector<TensorInfo> tensors = plan.operation->tensors(plan.problem);
     plan.buildable = own.buildable, plan.why_not = own.why_not;
     plan.time_us = own.prediction.time_us, plan.bound = own.prediction.bound;
     plan.derivation = product.derivation;
@@ -72,6 +73,12 @@ Plan joined(const GemmHardware& hw, const GemmProblem& problem, const GemmProble
     plan.launches.insert(plan.launches.end(), behind.launches.begin(), behind.launches.end());
     plan.launches.front().workspace_bytes = own.resources.workspace_bytes;
     plan.own = Own::of(std::move(own));
+    // Sums, one tensor or gates and ups one behind the other; then what the epilogue reads, and its results. No tensor of a user has that name.
+    const std::string between_name = "(sums)";
+    plan.wires = {{{"a"}, {"b"}, {between_name}}, {}};
+    for (std::size_t i = 0; i < one.epilogue->sums(); ++i)
+        plan.wires[1].push_back({between_name, std::int64_t(i) * one.m * one.result_n() * std::int64_t(sizeof(float))});
+    for (const TensorInfo& tensor : std::span(std::as_const(tensors)).subspan(2)) plan.wires[1].push_back({tensor.name});
     plan.parts = {std::move(product), std::move(behind)};
     return plan;
 }

@@ -361,9 +361,7 @@ class GemmOperation final : public Operation {
     }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<GemmPlan>().config); }
 
-    OneKernel one_kernel(const Machine& machine, const Plan& first, const Plan& second, const RowChunks& chunks) const override {
-        return two_gemms_kernel(machine, first.own.as<GemmPlan>(), second.own.as<GemmPlan>(), chunks);
-    }
+    const Facet* facet(const std::type_info& type) const override { return type == typeid(TwoProducts) ? &two_gemms() : nullptr; }
 
     bool models_energy() const override { return true; }
     std::string text(const PlanSet& set, const PlanDetail& detail, std::span<const Explanation> explanations,

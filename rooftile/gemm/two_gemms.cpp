@@ -75,8 +75,10 @@ TwoGemmsLayout two_gemms_layout(const GemmPlan& first, const GemmPlan& second, c
     return l;
 }
 
-OneKernel two_gemms_kernel(const Machine& machine, const GemmPlan& first, const GemmPlan& second, const RowChunks& chunked) {
-    OneKernel out;
+namespace {
+
+TwoProductsKernel kernel_of(const Machine& machine, const GemmPlan& first, const GemmPlan& second, const RowChunks& chunked) {
+    TwoProductsKernel out;
     out.why_not = no_two_gemms(first, second);
     if (!out.why_not.empty()) return out;
     const auto limit = machine.find("shared.per_cta");
@@ -96,6 +98,20 @@ OneKernel two_gemms_kernel(const Machine& machine, const GemmPlan& first, const 
     out.threads = config.first.threads();
     out.workspace_bytes = two_gemms_layout(first, second, chunked).bytes;
     return out;
+}
+
+class TwoGemms final : public TwoProducts {
+  public:
+    TwoProductsKernel kernel(const Machine& machine, const Plan& first, const Plan& second, const RowChunks& chunks) const override {
+        return kernel_of(machine, first.own.as<GemmPlan>(), second.own.as<GemmPlan>(), chunks);
+    }
+};
+
+}  // namespace
+
+const TwoProducts& two_gemms() {
+    static const TwoGemms both;
+    return both;
 }
 
 }  // namespace rooftile

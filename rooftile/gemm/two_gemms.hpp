@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/gemm/two_gemms_config.hpp"
-#include "rooftile/core/operation.hpp"
 #include "rooftile/gemm/plan.hpp"
+#include "rooftile/tiled/two_products.hpp"
 
 namespace rooftile {
 
@@ -27,6 +27,7 @@ struct TwoGemmsLayout {
 /// Throws RequestError where chunks of so many rows are no whole tiles of both.
 TwoGemmsLayout two_gemms_layout(const GemmPlan& first, const GemmPlan& second, const RowChunks& chunks);
 
-OneKernel two_gemms_kernel(const Machine& machine, const GemmPlan& first, const GemmPlan& second, const RowChunks& chunks);
+/// GEMM's facet.
+const TwoProducts& two_gemms();
 
 }  // namespace rooftile

@@ -44,11 +44,8 @@ class DeviceOperation {
     /// Names the code that compile() makes of the plan: plans of one key share it. Needs NVRTC, no GPU. Empty: the operation
     /// does not say.
     virtual std::string code_key(const Plan&) const { return {}; }
-    /// The kernel that Operation::one_kernel() tells of, and its source. Tensors are the first one's but what it stores, then the second one's
-    /// but what it reads of that. Throw as compile() and source(), and where there is no such kernel.
-    virtual std::shared_ptr<const Runnable> compile_as_one(const Plan& first, const Plan& second, const RowChunks& chunks,
-                                                           const CompileOptions& options) const;
-    virtual Source source_as_one(const Plan& first, const Plan& second) const;
+    /// The device half of a facet, by its type; null: it has none.
+    virtual const Facet* facet(const std::type_info&) const { return nullptr; }
     /// The kernel for the same problem but that its field `key` is `value`: by the code and the configuration that it has, neither
     /// searched nor predicted. Empty where the operation cannot say that these compute it too.
     virtual std::optional<CompiledKernel> at(const CompiledKernel&, std::string_view /*key*/, std::int64_t /*value*/) const {

@@ -21,13 +21,6 @@ const DeviceOperation& on_device(const Operation& operation) {
     throw Error(ExitCode::internal, "no device half of " + std::string(operation.name()));
 }
 
-std::shared_ptr<const Runnable> DeviceOperation::compile_as_one(const Plan& first, const Plan&, const RowChunks&, const CompileOptions&) const {
-    throw RequestError(std::string(first.operation->name()) + " has no kernel that computes two plans");
-}
-Source DeviceOperation::source_as_one(const Plan& first, const Plan&) const {
-    throw RequestError(std::string(first.operation->name()) + " has no kernel that computes two plans");
-}
-
 CompiledKernel compile(const Plan& plan, const CompileOptions& options) {
     return on_device(*plan.operation).compile(plan, options);
 }

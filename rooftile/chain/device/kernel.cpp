@@ -7,17 +7,18 @@
 
 #include "kernels/ptx/tensor_map.hpp"
 #include "rooftile/elapsed.hpp"
+#include "rooftile/measure/composed.hpp"
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/runtime/in_contexts.hpp"
-#include "rooftile/runtime/kernel_codes.hpp"
+#include "rooftile/tiled/device/two_products.hpp"
 
 namespace rooftile {
 namespace {
 
 constexpr int access_bytes = 16;  // of TMA, and of stores of Y
-constexpr std::size_t counter_bytes = 16, workspace_alignment = 256;
+constexpr std::size_t counter_bytes = 16;
 
 const ChainPlan& typed(const Plan& plan) { return plan.own.as<ChainPlan>(); }
 
@@ -32,53 +33,6 @@ void check_tensors(std::span<void* const> tensors, void* workspace) {
     for (std::size_t i = 0; i < std::size(names); ++i) check(names[i], tensors[i]);
     check("the workspace", workspace);
 }
-
-std::size_t aligned(std::size_t bytes) { return (bytes + workspace_alignment - 1) / workspace_alignment * workspace_alignment; }
-
-/// Two products' kernels in one stream. The second one's launch may begin beside the end of the first (programmatic launch), and
-/// reads nothing until that has ended.
-class TwoKernels final : public Runnable, public SeveralKernels {
-  public:
-    TwoKernels(const Plan& plan, CompiledKernel first, CompiledKernel second)
-        : residual_(typed(plan).problem.residual), h_bytes_(aligned(std::size_t(typed(plan).problem.h_bytes()))), first_(std::move(first)),
-          second_(std::move(second)) {}
-
-    KernelCode code() const override {
-        KernelCode code = first_.code();
-        const KernelCode& other = second_.code();
-        code.name += ", then " + other.name;
-        code.from_cache = code.from_cache && other.from_cache;
-        code.compile_seconds += other.compile_seconds;
-        return code;
-    }
-    std::vector<KernelCode> codes() const override {
-        std::vector<KernelCode> all = codes_of(first_);
-        for (KernelCode& code : codes_of(second_)) all.push_back(std::move(code));
-        return all;
-    }
-    std::string ptx() const override { return first_.ptx() + second_.ptx(); }
-    std::size_t workspace_bytes() const override { return h_bytes_ + aligned(first_.workspace_bytes()) + second_.workspace_bytes(); }
-    std::int64_t shared_bytes() const override { return std::max(first_.shared_bytes(), second_.shared_bytes()); }
-    void load() const override { first_.load(), second_.load(); }
-
-    void launch(Stream stream, std::span<void* const> tensors, void* workspace) const override {
-        check_tensors(tensors, workspace);
-        void* const h = workspace;
-        char* const behind = static_cast<char*>(workspace) + h_bytes_;
-        void* const of_first[] = {tensors[0], tensors[1], h};
-        first_.launch(stream, of_first, first_.workspace_bytes() > 0 ? behind : nullptr);
-        void* const for_second = second_.workspace_bytes() > 0 ? behind + aligned(first_.workspace_bytes()) : nullptr;
-        void* const plain[] = {h, tensors[2], tensors[3]};
-        void* const with_x[] = {h, tensors[2], tensors[0], tensors[3]};
-        if (residual_) second_.launch(stream, with_x, for_second);
-        else second_.launch(stream, plain, for_second);
-    }
-
-  private:
-    bool residual_;
-    std::size_t h_bytes_;
-    CompiledKernel first_, second_;
-};
 
 /// Both products in one kernel of their operation's.
 class OneKernelOfTwo final : public Runnable {
@@ -218,7 +172,7 @@ Sm90ChainConfig kernel_config(const ChainPlan& plan) {
 
 Source chain_source(const Plan& plan) {
     if (!plan.buildable) throw RequestError("not buildable: " + plan.why_not);
-    if (is_one_kernel(plan)) return on_device(*plan.parts.front().operation).source_as_one(plan.parts[0], plan.parts[1]);
+    if (is_one_kernel(plan)) return two_products_of(plan.parts.front()).source(plan.parts[0], plan.parts[1]);
     return is_on_chip(plan) ? on_chip_source(plan) : on_device(*plan.parts.front().operation).source(plan.parts.front());
 }
 
@@ -226,12 +180,8 @@ std::shared_ptr<const Runnable> compiled_chain(const Plan& plan, const CompileOp
     if (!plan.buildable) throw RequestError("not buildable: " + plan.why_not);
     if (is_one_kernel(plan))
         return std::make_shared<const OneKernelOfTwo>(
-            plan, on_device(*plan.parts.front().operation).compile_as_one(plan.parts[0], plan.parts[1], chunks_of(typed(plan).config), options));
-    if (!is_on_chip(plan)) {
-        const auto part = [&](std::size_t i) { return on_device(*plan.parts[i].operation).compile(plan.parts[i], options); };
-        CompiledKernel first = part(0), second = part(1);
-        return std::make_shared<const TwoKernels>(plan, std::move(first), std::move(second));
-    }
+            plan, two_products_of(plan.parts.front()).compile(plan.parts[0], plan.parts[1], chunks_of(typed(plan).config), options));
+    if (!is_on_chip(plan)) return compiled_parts(plan, options);
     const auto start = std::chrono::steady_clock::now();
     Source source = on_chip_source(plan);
     source.line_info = options.line_info;

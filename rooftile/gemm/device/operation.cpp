@@ -8,6 +8,7 @@
 #include "rooftile/gemm/device/measure.hpp"
 #include "rooftile/gemm/device/trial.hpp"
 #include "rooftile/gemm/device/two_gemms.hpp"
+#include "rooftile/measure/composed.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/apart.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
@@ -46,56 +47,6 @@ class GemmRunnable final : public Runnable {
     Kernel kernel_;
 };
 
-/// A product, and a kernel of the expression behind it, on one stream. Tensors are those of both in one; between the two the sums lie in
-/// the workspace.
-class ApartGemm final : public Runnable {
-  public:
-    ApartGemm(const GemmProblem& problem, CompiledKernel product, CompiledKernel behind)
-        : problem_(problem), product_(std::move(product)), behind_(std::move(behind)),
-          between_(std::size_t(between_bytes(product_.plan().own.as<GemmPlan>().problem))) {}
-
-    KernelCode code() const override {
-        KernelCode code = product_.code();
-        const KernelCode& other = behind_.code();
-        code.name += ", then " + other.name;
-        code.source = other.source;
-        code.from_cache = code.from_cache && other.from_cache;
-        code.compile_seconds += other.compile_seconds;
-        return code;
-    }
-    std::string ptx() const override { return product_.ptx() + behind_.ptx(); }
-    std::size_t workspace_bytes() const override { return between_ + aligned(product_.workspace_bytes()) + behind_.workspace_bytes(); }
-    std::int64_t shared_bytes() const override { return std::max(product_.shared_bytes(), behind_.shared_bytes()); }
-    void load() const override { product_.load(), behind_.load(); }
-
-    void launch(Stream stream, std::span<void* const> tensors, void* workspace) const override {
-        if (!workspace) throw RequestError("the workspace is null; sums lie there between the product and its epilogue");
-        char* const behind = static_cast<char*>(workspace) + between_;
-        void* const of_product[] = {tensors[0], tensors[1], workspace};
-        product_.launch(stream, of_product, product_.workspace_bytes() > 0 ? behind : nullptr);
-        // Sums, one tensor or gates and ups one behind the other; then what the epilogue reads, and its results.
-        constexpr std::size_t most = 64;
-        void* of_behind[most];
-        std::size_t count = 0;
-        for (std::size_t i = 0; i < problem_.epilogue->sums(); ++i)
-            of_behind[count++] = static_cast<char*>(workspace) + i * std::size_t(problem_.m * problem_.result_n()) * sizeof(float);
-        for (void* tensor : tensors.subspan(2)) {
-            if (count == most) throw RequestError(fmt::format("{} tensors are given; at most {} are taken here", tensors.size(), most));
-            of_behind[count++] = tensor;
-        }
-        behind_.launch(stream, {of_behind, count}, behind_.workspace_bytes() > 0 ? behind + aligned(product_.workspace_bytes()) : nullptr);
-    }
-
-  private:
-    static std::size_t aligned(std::size_t bytes) {
-        constexpr std::size_t alignment = 256;
-        return (bytes + alignment - 1) / alignment * alignment;
-    }
-    GemmProblem problem_;
-    CompiledKernel product_, behind_;
-    std::size_t between_;
-};
-
 constexpr std::int64_t few_rows = 128;
 constexpr double short_us = 5;
 
@@ -128,8 +79,7 @@ class GemmOnDevice final : public DeviceOperation {
     CompiledKernel compile(const Plan& plan, const CompileOptions& options) const override {
         const auto& own = plan.own.as<GemmPlan>();
         if (!own.config.epilogue_apart) return compiled(plan, rooftile::compile(own, options));
-        CompiledKernel product = rooftile::compile(plan.parts.at(0), options), behind = rooftile::compile(plan.parts.at(1), options);
-        return {plan, std::make_shared<const ApartGemm>(own.problem, std::move(product), std::move(behind))};
+        return {plan, compiled_parts(plan, options)};
     }
     Source source(const Plan& plan) const override {
         if (!plan.parts.empty()) return source(plan.parts.front());
@@ -138,10 +88,7 @@ class GemmOnDevice final : public DeviceOperation {
     std::string code_key(const Plan& plan) const override {
         return plan.parts.empty() ? rooftile::code_key(plan.own.as<GemmPlan>()) : code_key(plan.parts.front());
     }
-    std::shared_ptr<const Runnable> compile_as_one(const Plan& first, const Plan& second, const RowChunks& chunks, const CompileOptions& options) const override {
-        return compiled_two_gemms(first.own.as<GemmPlan>(), second.own.as<GemmPlan>(), chunks, options);
-    }
-    Source source_as_one(const Plan& first, const Plan& second) const override { return two_gemms_source(first.own.as<GemmPlan>(), second.own.as<GemmPlan>()); }
+    const Facet* facet(const std::type_info& type) const override { return type == typeid(TwoProductsOnDevice) ? &two_gemms_on_device() : nullptr; }
     /// One cubin serves every M of its majors.
     std::optional<CompiledKernel> at(const CompiledKernel& compiled, std::string_view key, std::int64_t value) const override {
         const auto* runnable = dynamic_cast<const GemmRunnable*>(&compiled.runnable());

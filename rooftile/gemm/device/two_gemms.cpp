@@ -117,9 +117,7 @@ class TwoGemms final : public Runnable {
     InContexts<Loaded> contexts_;
 };
 
-}  // namespace
-
-Source two_gemms_source(const GemmPlan& first, const GemmPlan& second) {
+Source source_of(const GemmPlan& first, const GemmPlan& second) {
     if (const std::string why = no_two_gemms(first, second); !why.empty()) throw RequestError("no kernel of both: " + why);
     const TwoGemmsConfig config = two_gemms_config(first, second);
     Source source;
@@ -138,12 +136,24 @@ Source two_gemms_source(const GemmPlan& first, const GemmPlan& second) {
     return source;
 }
 
-std::shared_ptr<const Runnable> compiled_two_gemms(const GemmPlan& first, const GemmPlan& second, const RowChunks& chunks, const CompileOptions& options) {
-    const auto start = std::chrono::steady_clock::now();
-    Source source = two_gemms_source(first, second);
-    source.line_info = options.line_info;
-    CachedCompile compiled = compile_as(options, source);
-    return std::make_shared<const TwoGemms>(first, second, chunks, std::move(source), std::move(compiled), seconds_since(start));
+class Device final : public TwoProductsOnDevice {
+  public:
+    std::shared_ptr<const Runnable> compile(const Plan& first, const Plan& second, const RowChunks& chunks, const CompileOptions& options) const override {
+        const auto start = std::chrono::steady_clock::now();
+        const GemmPlan &a = first.own.as<GemmPlan>(), &b = second.own.as<GemmPlan>();
+        Source source = source_of(a, b);
+        source.line_info = options.line_info;
+        CachedCompile compiled = compile_as(options, source);
+        return std::make_shared<const TwoGemms>(a, b, chunks, std::move(source), std::move(compiled), seconds_since(start));
+    }
+    Source source(const Plan& first, const Plan& second) const override { return source_of(first.own.as<GemmPlan>(), second.own.as<GemmPlan>()); }
+};
+
+}  // namespace
+
+const TwoProductsOnDevice& two_gemms_on_device() {
+    static const Device both;
+    return both;
 }
 
 }  // namespace rooftile

@@ -1,21 +1,12 @@
 // Two plans compiled to one kernel of both.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-
-#include "rooftile/core/operation.hpp"
-#include "rooftile/gemm/plan.hpp"
-#include "rooftile/runtime/compiled_kernel.hpp"
+#include "rooftile/tiled/device/two_products.hpp"
 
 namespace rooftile {
 
-/// Throws RequestError where there is no such kernel.
-Source two_gemms_source(const GemmPlan& first, const GemmPlan& second);
-
-/// The same compiled. Tensors: A, B and the first epilogue's operands, B and operands of the second one, and its
+/// GEMM's facet on the device. Tensors of its kernels: A, B and the first epilogue's operands, B and operands of the second one, and its
 /// result.
-std::shared_ptr<const Runnable> compiled_two_gemms(const GemmPlan& first, const GemmPlan& second, const RowChunks& chunks,
-                                                   const CompileOptions& options);
+const TwoProductsOnDevice& two_gemms_on_device();
 
 }  // namespace rooftile

@@ -1,4 +1,4 @@
-// How rows that one plan stores and another one reads go through both.
+// How rows that one product stores and another one reads go through both.
 #pragma once
 
 #include <cstdint>
