@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rooftile/core/derivation.hpp"
+#include "rooftile/core/knob.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
@@ -15,19 +16,22 @@
 namespace rooftile {
 namespace {
 
-/// The operation's row of knobs.
-struct Knob {
-    std::string_view key, meaning;
-    int MatrixConfig::* member;
-    std::vector<std::string_view> values;
-};
-const std::vector<Knob> knobs = {{"tile_m", "Rows of a tile of C", &MatrixConfig::tile_m, {"128", "64"}},
-                                 {"tile_n", "Columns of a tile of C", &MatrixConfig::tile_n, {"128", "64", "256"}},
-                                 {"stages", "Tiles of A and B in flight", &MatrixConfig::stages, {"6", "5", "4", "3", "2"}}};
-
 struct GatherRequest {
-    std::vector<MatrixConfig> configs;
-    int top;
+    std::optional<int> tile_m{}, tile_n{}, stages{};
+    int top = 8;
+};
+
+/// The operation's row of knobs.
+struct GatherKnobs {
+    using Config = MatrixConfig;
+    using Request = GatherRequest;
+    template <class Visit>
+    static void each(Visit visit) {
+        using Number = Knob<Config, Request, int>;
+        visit(Number{{"tile_m", "tile_m", "N", "Rows of a tile of C", {64, 128}, Recorded::always}, &Config::tile_m, &Request::tile_m});
+        visit(Number{{"tile_n", "tile_n", "N", "Columns of a tile of C", {64, 256}, Recorded::always}, &Config::tile_n, &Request::tile_n});
+        visit(Number{{"stages", "stages", "N", "Tiles of A and B in flight", {2, 6}, Recorded::always}, &Config::stages, &Request::stages});
+    }
 };
 
 double flops_of(const GatherPlan& p) { return 2.0 * double(p.m) * double(p.n) * double(p.k); }
@@ -76,10 +80,11 @@ class ToyGather final : public Operation {
     std::string_view meaning() const override { return "Products of rows of A that a list names, rounded to bf16"; }
     std::string_view example() const override { return "--m 4096 --source-rows 8192 --n 4096 --k 1024"; }
     std::span<const Field> fields() const override {
-        static std::vector<Field> fields;
-        if (!fields.empty()) return fields;
-        for (const char* key : {"m", "source_rows", "n", "k"}) fields.push_back({key, "N", "An extent of the matrices", "Problem"});
-        for (const Knob& knob : knobs) fields.push_back({std::string(knob.key), "N", std::string(knob.meaning), "Fixed parameters"});
+        static const std::vector<Field> fields = [] {
+            std::vector<Field> all = knob_fields<GatherKnobs>("Fixed parameters");
+            for (const char* key : {"m", "source_rows", "n", "k"}) all.push_back({key, "N", "An extent of the matrices", "Problem"});
+            return all;
+        }();
         return fields;
     }
 
@@ -92,15 +97,8 @@ class ToyGather final : public Operation {
         return {this, Own::of(GatherPlan{size("m", 1), size("source_rows", 1), size("n", 8), size("k", 8)})};
     }
     Own request(const Given& given, const PlanDefaults& defaults) const override {
-        std::vector<int> values[3];
-        for (std::size_t i = 0; i < knobs.size(); ++i)
-            for (const std::string_view value : knobs[i].values)
-                if (!given.has(knobs[i].key) || knobs[i].values[one_of(given.name(knobs[i].key), given.text(knobs[i].key), knobs[i].values)] == value)
-                    values[i].push_back(std::stoi(std::string(value)));
-        GatherRequest r{.configs = {}, .top = defaults.top};
-        for (const int tile_m : values[0])
-            for (const int tile_n : values[1])
-                for (const int stages : values[2]) r.configs.push_back(gather_config(tile_m, tile_n, stages));
+        GatherRequest r{.top = defaults.top};
+        read_knobs<GatherKnobs>(given, r);
         return Own::of(r);
     }
 
@@ -110,14 +108,19 @@ class ToyGather final : public Operation {
         out.machine_id = machine->id, out.machine_name = machine->name, out.problem = problem;
         const double room = machine->number<Bytes>("shared.per_cta").value_or(Bytes{}).value;
         std::vector<GatherPlan> found;
-        for (const MatrixConfig& config : asked.configs) {
+        const auto consider = [&](const MatrixConfig& config) {
             GatherPlan plan = problem.own.as<GatherPlan>();
             plan.config = config, plan.time_us = time_us(*machine, plan);
             out.unknown = roof_of(*machine, plan).unknown;
             const bool fits = config.shared_bytes() <= room, has_wgmma = machine->arch == "sm_90";
             if (fits && has_wgmma) found.push_back(plan);
             else ++out.rejected.reasons[std::size_t(fits ? Reason::instruction : Reason::shared)];
-        }
+        };
+        for (const int tile_m : {128, 64})
+            for (const int tile_n : {128, 64, 256})
+                for (const int stages : {6, 5, 4, 3, 2})
+                    if (asked.tile_m.value_or(tile_m) == tile_m && asked.tile_n.value_or(tile_n) == tile_n && asked.stages.value_or(stages) == stages)
+                        consider(gather_config(tile_m, tile_n, stages));
         std::ranges::stable_sort(found, {}, [](const GatherPlan& plan) { return plan.time_us.value_or(0); });
         for (const GatherPlan& plan : found) {
             if (int(out.plans.size()) == asked.top) ++out.rejected.reasons[std::size_t(Reason::dominated)];
@@ -162,7 +165,7 @@ class ToyGather final : public Operation {
     }
     Record config_record(const Plan& plan) const override {
         Record out = {{"kernel", "toy_gather"}};
-        for (const Knob& knob : knobs) out.emplace_back(std::string(knob.key), plan.own.as<GatherPlan>().config.*knob.member);
+        add_knobs<GatherKnobs>(out, plan.own.as<GatherPlan>().config);
         return out;
     }
     Record resources_record(const Plan& plan) const override { return {{"shared_bytes", plan.own.as<GatherPlan>().config.shared_bytes()}}; }
