@@ -15,9 +15,7 @@ constexpr int max_stages = 4;
 }  // namespace
 
 RoleRegisters register_shares(const AttentionHardware& hw, int consumer_warpgroups) {
-    if (hw.moves_registers) return role_registers(hw, consumer_warpgroups);
-    const double share = split_registers(hw.registers_per_sm, hw.registers_per_thread, consumer_warpgroups, 1, tight_producer).launch;
-    return share < 0 ? RoleRegisters{unknown_number, unknown_number} : RoleRegisters{share, share};
+    return role_registers(hw, consumer_warpgroups, hw.moves_registers);
 }
 
 Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const AttentionConfig& config) {

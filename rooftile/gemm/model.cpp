@@ -32,7 +32,8 @@ double readers(std::int64_t tiles, int sharing) { return double(ceil_div(tiles, 
 /// Where every warp copies, loads fragments and multiplies, copies and fragments go through one port, and the port and the
 /// matrix units overlap in part: the longer of the two gets longer.
 void share_the_warps(StepCycles& step, double port, const GemmHardware& hw) {
-    const double both = overlapped(std::max(step.tensor, port), std::min(step.tensor, port), hw.mma_overlap_exponent);
+    const double both = port > step.tensor ? overlapped(port, step.tensor, hw.mma_overlap_exponent)
+                                           : overlapped(step.tensor, port, hw.mma_overlap_exponent);
     step.shared = port;
     (port > step.tensor ? step.shared : step.tensor) = both;
 }
