@@ -15,9 +15,9 @@
 namespace rooftile::cli {
 namespace {
 
-constexpr const char* group = "Sweep";
+constexpr const char* sweep_group = "Sweep";
 
-std::vector<Field> fields_of(const Operation& operation) {
+std::vector<Field> sweep_fields(const Operation& operation) {
     static const std::string_view left_out[] = {"seed", "suite", "explain", "energy"};
     std::vector<Field> fields = joined_fields({operation.fields(), target_fields(), measure_fields()});
     std::erase_if(fields, [](const Field& field) {
@@ -26,20 +26,20 @@ std::vector<Field> fields_of(const Operation& operation) {
     const Field own[] = {
         {"draw", "N",
          "So many problems, by the operation's law, or from the ranges and lists that stand for values",
-         group},
+         sweep_group},
         {"let", "NAME=VALUES",
-         "NAME in the texts of the problem stands for a list A,B,... or a range A..B; repeatable", group,
+         "NAME in the texts of the problem stands for a list A,B,... or a range A..B; repeatable", sweep_group,
          FieldKind::list},
-        {"seed", "S", "Of what is drawn, and of the random inputs; default 1", group},
-        {"law", "NAME", "The operation's law to draw by; default: the plain one; another word lists them", group},
-        {"any_alignment", "", "--law any: extents, strides, layouts and base addresses that fit no vector too", group,
+        {"seed", "S", "Of what is drawn, and of the random inputs; default 1", sweep_group},
+        {"law", "NAME", "The operation's law to draw by; default: the plain one; another word lists them", sweep_group},
+        {"any_alignment", "", "--law any: extents, strides, layouts and base addresses that fit no vector too", sweep_group,
          FieldKind::on},
-        {"max_flop", "X", "Only problems of at most so many FLOP, as in 2e12", group},
-        {"max_bytes", "X", "Only problems whose tensors take at most so many bytes together", group},
+        {"max_flop", "X", "Only problems of at most so many FLOP, as in 2e12", sweep_group},
+        {"max_bytes", "X", "Only problems whose tensors take at most so many bytes together", sweep_group},
         {"save", "FILE", "Write the problems as a suite; without --out and --plan-only nothing else is done",
-         group},
-        {"svg", "FILE", "Of what was measured: heat maps, or curves where one size alone varies", group},
-        {"plan_only", "", "Plan every problem, JSON lines; needs no GPU", group, FieldKind::on},
+         sweep_group},
+        {"svg", "FILE", "Of what was measured: heat maps, or curves where one size alone varies", sweep_group},
+        {"plan_only", "", "Plan every problem, JSON lines; needs no GPU", sweep_group, FieldKind::on},
     };
     return joined_fields({own, fields});
 }
@@ -180,7 +180,7 @@ void add_sweep(std::vector<Verb>& verbs) {
         verbs.push_back(
             {.path = "sweep " + name,
              .meaning = std::string(operation->meaning()) + ", of many sizes",
-             .fields = fields_of(*operation),
+             .fields = sweep_fields(*operation),
              .documents = Documents::all,
              .examples =
                  fmt::format("Examples:\n  rooftile sweep {0} --draw 100 --seed 7 --save draw-7.toml\n"

@@ -11,7 +11,7 @@ namespace rooftile {
 namespace {
 
 /// What a program asks of its threads, in 32-bit registers of one vector.
-struct Demand : LoadWords {
+struct RegisterDemand : LoadWords {
     double dropout = 0;
     bool kept = false;     ///< a row is wanted again after its reductions
     bool exps = false;     ///< and its exponentials with it
@@ -19,8 +19,8 @@ struct Demand : LoadWords {
     bool sums = false;
 };
 
-Demand demand_of(const Program& p, const ProgramWork& work, int vector_width) {
-    Demand d = {load_words(p, vector_width)};
+RegisterDemand demand_of(const Program& p, const ProgramWork& work, int vector_width) {
+    RegisterDemand d = {load_words(p, vector_width)};
     d.kept = work.reductions > 0 && work.readings > 1;
     d.dropout = 8 * masks_of_vectors(p);
     for (const ProgramValue& v : p.values) {
@@ -33,7 +33,7 @@ Demand demand_of(const Program& p, const ProgramWork& work, int vector_width) {
 }
 
 /// Rows in registers. Loaded early, many weights stay widened: whatever there is.
-double held_registers(const Demand& d, const FuseConfig& c, double bound) {
+double held_registers(const RegisterDemand& d, const FuseConfig& c, double bound) {
     constexpr int many = 4;
     if (c.early_weights && c.vectors_per_thread >= many && d.shared > 0) return bound;
     double need = (d.kept ? 16 : 12) + c.vectors_per_thread * d.full + (d.exps ? 8 : 0);
@@ -72,7 +72,7 @@ double registers_likely(const Program& p, const ProgramWork& work, const FuseCon
     constexpr double unit = 8, least = 16;
     if (c.row_storage == RowStorage::none) return bound;
     if (c.row_storage == RowStorage::shared) return registers_likely(p, work, config_by_element(c, p), bound);
-    const Demand d = demand_of(p, work, c.vector_width);
+    const RegisterDemand d = demand_of(p, work, c.vector_width);
     double need = bound;
     if (c.row_storage == RowStorage::registers) need = held_registers(d, c, bound);
     else if (!d.kept) need = (d.sums && !in_whole_iterations(p, c) ? 20 : 16) + c.vectors_per_thread * d.full;

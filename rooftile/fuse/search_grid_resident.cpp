@@ -16,7 +16,7 @@ namespace rooftile {
 namespace {
 
 /// What the warps of a CTA tell each other, two reductions' words (Team::Exchange).
-double exchange_bytes(double threads) {
+double cta_exchange_bytes(double threads) {
     constexpr double reductions = 2, word = 4, beside = 128;
     return reductions * fuse::reduction_words * word * threads / warp_threads + beside;
 }
@@ -121,7 +121,7 @@ class GridResidentSearch : FuseSearchContext {
         const double iteration_bytes =
             double(c.threads) * c.vectors_per_thread * vector_width * slot_bytes(program);
         const double shared = std::min(hw.shared_per_cta, hw.shared_per_sm / an_sm - hw.shared_reserved);
-        const double room = whole((shared - exchange_bytes(c.threads)) / iteration_bytes);
+        const double room = whole((shared - cta_exchange_bytes(c.threads)) / iteration_bytes);
         if (!(room >= 1) || std::isnan(hw.shared_per_sm)) return reject(Reason::shared);
         const double fit = std::min(iterations, room);
         c.stages = request.stages.value_or(int(fit));
@@ -160,7 +160,7 @@ class GridResidentSearch : FuseSearchContext {
     /// waiting in shared memory is less than all loads lose (docs/facts.md 89). All where no number of them does.
     int leaving_l1(const FuseConfig& c, double in_flight, double iteration_bytes) const {
         for (int stages = c.stages; stages > 0; --stages) {
-            const double cta = stages * iteration_bytes + exchange_bytes(c.threads) + hw.shared_reserved;
+            const double cta = stages * iteration_bytes + cta_exchange_bytes(c.threads) + hw.shared_reserved;
             if (!(l1_beside(hw, c.ctas_per_sm * cta) < in_flight)) return stages;
         }
         return c.stages;

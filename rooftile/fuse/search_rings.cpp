@@ -16,7 +16,7 @@
 namespace rooftile {
 namespace {
 
-constexpr double exchange_bytes = fuse::ring_exchange_bytes;
+constexpr double ring_exchange = fuse::ring_exchange_bytes;
 
 class RingSearch : FuseSearchContext {
   public:
@@ -162,7 +162,7 @@ class RingSearch : FuseSearchContext {
         // Two rows of slots are as good as more, but for what is on its way while short parts are reduced.
         const int chunks = int(ring_chunks(program, c));
         const double shared =
-            std::min(hw.shared_per_cta, hw.shared_per_sm - hw.shared_reserved) - exchange_bytes;
+            std::min(hw.shared_per_cta, hw.shared_per_sm - hw.shared_reserved) - ring_exchange;
         const double fit = whole((shared - kept_bytes) / chunk);
         const double wanted = std::max({double(min_slots), 2.0 * chunks, whole_up(min_ring / chunk)});
         c.stages = request.stages.value_or(int(std::min({double(max_slots), wanted, fit})));

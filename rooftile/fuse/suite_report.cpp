@@ -149,7 +149,7 @@ std::string heading(const FuseSuiteReport& r) {
                        r.mode);
 }
 
-constexpr std::string_view meaning =
+constexpr std::string_view suite_meaning =
     "Of roof: the time of the faster of two copies of as many bytes, or of reading as many where little is "
     "written, over ours. Of issue: what the planned instructions take at the measured clock, over ours. "
     "Behind best: how much slower plan 1 is than the fastest of the plans measured with it.";
@@ -197,14 +197,14 @@ std::string suite_text(const FuseSuiteReport& r, const Terminal& terminal) {
     const auto paragraph = [&](std::string_view text) {
         return wrapped(displayable(text, terminal.utf8), terminal.prose(), 0) + "\n";
     };
-    std::string out = paragraph(heading(r)) + "\n" + paragraph(meaning) + "\n";
+    std::string out = paragraph(heading(r)) + "\n" + paragraph(suite_meaning) + "\n";
     out += text_table(problem_cells(r), terminal) + "\n" + text_table(bar_cells(r), terminal);
     return r.missing.empty() ? out : out + "\n" + paragraph(missing_text(r));
 }
 
 std::string suite_markdown(const FuseSuiteReport& r) {
     std::string out =
-        "**" + markdown_cell(heading(r)) + "**\n\n" + markdown_cell(std::string(meaning)) + "\n\n";
+        "**" + markdown_cell(heading(r)) + "**\n\n" + markdown_cell(std::string(suite_meaning)) + "\n\n";
     out += markdown_table(problem_cells(r)) + "\n" + markdown_table(bar_cells(r));
     return r.missing.empty() ? out : out + "\n" + markdown_cell(missing_text(r)) + "\n";
 }

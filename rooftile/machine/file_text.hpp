@@ -16,6 +16,8 @@ struct FileLimits {
     static constexpr int depth = 8;         ///< of brackets and braces
 };
 inline constexpr FileLimits machine_limits{.bytes = 64 << 10, .line_bytes = 1 << 10};
+/// Of a number's source in a machine file.
+inline constexpr std::size_t max_source_bytes = 400;
 /// Of drawn suites: 10,000 problems, and expressions of a screen.
 inline constexpr FileLimits suite_limits{.bytes = 8 << 20, .line_bytes = 16 << 10};
 

@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::string_view machine_schema = "rooftile/machine/1", arch_schema = "rooftile/arch/1",
                            calibration_schema = "rooftile/calibration/1";
-constexpr std::size_t max_source_bytes = 400;
 
 // What a number's table holds in a machine file, and in a calibration.
 constexpr std::string_view number_parts[] = {"value", "unit", "source", "calibration"},

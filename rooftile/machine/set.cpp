@@ -33,7 +33,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
-Assignment split(std::string_view assignment) {
+Assignment split_assignment(std::string_view assignment) {
     if (const auto both = assignment_of(assignment)) return *both;
     throw RequestError(fmt::format("--set \"{}\": accepted is KEY=VALUE, as in --set l2.latency=200clk", printable(assignment)));
 }
@@ -86,7 +86,7 @@ void set_number(Machine& machine, std::string_view assignment) {
 
 void set_numbers(Machine& machine, std::span<const std::string> assignments) {
     std::vector<Assignment> ordered;
-    for (std::string_view assignment : assignments) ordered.push_back(split(assignment));
+    for (std::string_view assignment : assignments) ordered.push_back(split_assignment(assignment));
     std::ranges::stable_sort(ordered, {}, [](const Assignment& a) { return order_of_setting(a.key); });
     const Machine stated = machine;
     std::set<std::string, std::less<>> set;

@@ -1,12 +1,11 @@
 #include <fmt/core.h>
 
+#include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/read.hpp"
 #include "rooftile/machine/units_text.hpp"
 
 namespace rooftile {
 namespace {
-
-constexpr std::size_t max_source_bytes = 400;  // a machine file's limit
 
 std::string toml_string(std::string_view text) {
     std::string out = "\"";

@@ -19,7 +19,7 @@ namespace {
 
 using M = CounterMetric;
 
-constexpr std::int64_t l2_factor = 4;  ///< a buffer of so many L2 leaves nothing else in it
+constexpr std::int64_t buffer_l2s = 4;  ///< a buffer of so many L2 leaves nothing else in it
 constexpr double sector_bytes = 32;    ///< what L2 counts in
 constexpr const char* none = nullptr;  ///< the chip has no such counter
 constexpr int chip_count = 3;
@@ -202,7 +202,7 @@ struct CounterSession::State {
         return raw;
     }
     void allocate() {
-        const auto bytes = static_cast<std::size_t>(ceil_div(l2_factor * l2_bytes, 256) * 256);
+        const auto bytes = static_cast<std::size_t>(ceil_div(buffer_l2s * l2_bytes, 256) * 256);
         before = DeviceBuffer(bytes);
         after = DeviceBuffer(bytes);
         sum = DeviceBuffer(256);

@@ -10,14 +10,14 @@
 namespace rooftile {
 namespace {
 
-constexpr unsigned threads = 256;
-constexpr int ctas_per_sm = 8;  ///< of the grid-stride kernels: all 2048 threads of an SM
+constexpr unsigned stride_threads = 256;
+constexpr int stride_ctas_per_sm = 8;  ///< of the grid-stride kernels: all 2048 threads of an SM
 
 Launch grid(std::int64_t items, int sms, Stream stream) {
-    const std::int64_t most = std::int64_t{sms} * ctas_per_sm;
+    const std::int64_t most = std::int64_t{sms} * stride_ctas_per_sm;
     Launch launch;
-    launch.grid_x = static_cast<unsigned>(std::clamp<std::int64_t>(ceil_div(items, threads), 1, most));
-    launch.block_x = threads;
+    launch.grid_x = static_cast<unsigned>(std::clamp<std::int64_t>(ceil_div(items, stride_threads), 1, most));
+    launch.block_x = stride_threads;
     launch.stream = stream;
     return launch;
 }
@@ -110,8 +110,8 @@ void MeasureKernels::count_unequal(Stream stream, DevicePointer sums, std::int64
                                    DevicePointer unequal) const {
     assert(count <= max_sets);
     Launch all;
-    all.grid_x = static_cast<unsigned>(ceil_div(count, std::int64_t{threads}));
-    all.block_x = threads;
+    all.grid_x = static_cast<unsigned>(ceil_div(count, std::int64_t{stride_threads}));
+    all.block_x = stride_threads;
     all.stream = stream;
     const int sets = static_cast<int>(count);
     const unsigned long long sum = expected;

@@ -28,7 +28,7 @@ CodeFacts facts_of(const CompiledKernel& kernel) {
     return facts;
 }
 
-double threads_of(const Launch& l) {
+double total_threads(const Launch& l) {
     return double(l.grid_x) * l.grid_y * l.grid_z * l.block_x * l.block_y * l.block_z;
 }
 
@@ -105,7 +105,7 @@ SourceRun measure_source(const SourceRequest& request, const std::shared_ptr<con
         CodeFacts facts = facts_of(user);
         facts.entry = request.entry;
         facts.launch = launch_text(request.launch);
-        facts.elements_per_thread = output_elements(request.problem) / threads_of(request.launch);
+        facts.elements_per_thread = output_elements(request.problem) / total_threads(request.launch);
         out.report.codes.push_back(std::move(facts));
     }
     return out;

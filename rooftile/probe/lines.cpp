@@ -12,7 +12,6 @@
 namespace rooftile {
 namespace {
 
-constexpr std::int64_t MiB = std::int64_t{1} << 20;
 constexpr int rounds = 5;
 constexpr int in_flight_bytes = 128 << 10;
 /// Bytes by which lines lie further apart than a multiple of 128.
@@ -36,7 +35,7 @@ struct LineLoads {
     std::int64_t region_rows() const { return lines == Lines::dram ? 2048 : 256; }
     std::int64_t pitch() const { return line_bytes() + offset; }
     std::int64_t box_bytes() const { return std::int64_t{box_rows} * 128; }
-    std::int64_t bytes_per_cta() const { return lines == Lines::dram ? region_rows() * line_bytes() : 8 * MiB; }
+    std::int64_t bytes_per_cta() const { return lines == Lines::dram ? region_rows() * line_bytes() : std::int64_t{8} << 20; }
     double boxes() const { return double(bytes_per_cta() / box_bytes()); }
 };
 

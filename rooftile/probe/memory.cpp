@@ -16,15 +16,15 @@ namespace {
 constexpr std::size_t MiB = std::size_t{1} << 20;
 constexpr int threads = 256;
 
-enum class Way { read, write, copy };
+enum class Transfer { read, write, copy };
 struct Stream_ {
-    Way way;
+    Transfer way;
     int unroll, ctas_per_sm;
     std::size_t bytes;  ///< read or written, of a copy: read
     int passes = 1;     ///< of a read
 };
 
-const char* name_of(Way way) { return way == Way::read ? "read" : way == Way::write ? "write" : "copy"; }
+const char* name_of(Transfer way) { return way == Transfer::read ? "read" : way == Transfer::write ? "write" : "copy"; }
 
 SampledLaunch memory_run(LaunchSampler& launcher, const Stream_& s, DevicePointer data, DevicePointer other) {
     const Function kernel = launcher.kernel("memory", fmt::format("stream_{}<{}>", name_of(s.way), s.unroll));
@@ -33,12 +33,12 @@ SampledLaunch memory_run(LaunchSampler& launcher, const Stream_& s, DevicePointe
     grid.block_x = threads;
     const long long count = static_cast<long long>(s.bytes / 16);
     const int passes = s.passes;
-    const Way way = s.way;
+    const Transfer way = s.way;
     return {grid.grid_x, [=](Stream stream, DevicePointer records, int) {
                 Launch here = grid;
                 here.stream = stream;
-                if (way == Way::read) launch(kernel, here, data, count, passes, records);
-                else if (way == Way::write) launch(kernel, here, other, count, records);
+                if (way == Transfer::read) launch(kernel, here, data, count, passes, records);
+                else if (way == Transfer::write) launch(kernel, here, other, count, records);
                 else launch(kernel, here, other, data, count, records);
             }};
 }
@@ -53,7 +53,7 @@ std::vector<ProbeValue> measure(LaunchSampler& launcher, ProbeResult& result, co
     std::vector<ProbeValue> values;
     for (std::size_t i = 0; i < streams.size(); ++i) {
         const Stream_& s = streams[i];
-        const double moved = double(s.bytes) * s.passes * (s.way == Way::copy ? 2 : 1);
+        const double moved = double(s.bytes) * s.passes * (s.way == Transfer::copy ? 2 : 1);
         std::vector<double> rates;
         for (const double seconds : samples[i].seconds) rates.push_back(moved / seconds / 1e9);
         values.push_back(probe_value("", "", "GB/s", rates));
@@ -70,7 +70,7 @@ std::vector<ProbeValue> measure(LaunchSampler& launcher, ProbeResult& result, co
 
 /// The best of `values` whose stream goes that way.
 void add_best(ProbeResult& result, const std::vector<Stream_>& streams, const std::vector<ProbeValue>& values,
-              Way way, const std::string& name, const std::string& key, const std::string& note) {
+              Transfer way, const std::string& name, const std::string& key, const std::string& note) {
     const ProbeValue* best = nullptr;
     for (std::size_t i = 0; i < streams.size(); ++i)
         if (streams[i].way == way && (!best || values[i].value > best->value)) best = &values[i];
@@ -120,13 +120,13 @@ void probe_dram(LaunchSampler& launcher, ProbeResult& result) {
     const DevicePointer data = launcher.random(bytes);
     const DeviceBuffer other(bytes);
     std::vector<Stream_> streams;
-    for (const Way way : {Way::read, Way::write, Way::copy})
+    for (const Transfer way : {Transfer::read, Transfer::write, Transfer::copy})
         for (const int unroll : {1, 4})
             for (const int ctas : {1, 2, 4, 8}) streams.push_back({way, unroll, ctas, bytes});
     const auto values = measure(launcher, result, "dram.stream", streams, data, other.address());
-    add_best(result, streams, values, Way::read, "dram.read", "dram.sustained_read", "best of the curve");
-    add_best(result, streams, values, Way::write, "dram.write", "dram.sustained_write", "best of the curve");
-    add_best(result, streams, values, Way::copy, "dram.copy", "dram.sustained_copy",
+    add_best(result, streams, values, Transfer::read, "dram.read", "dram.sustained_read", "best of the curve");
+    add_best(result, streams, values, Transfer::write, "dram.write", "dram.sustained_write", "best of the curve");
+    add_best(result, streams, values, Transfer::copy, "dram.copy", "dram.sustained_copy",
              "read plus written, best of the curve");
     // The copies above left other lines in L2: what is read here comes from DRAM.
     const std::vector<double> cycles = line_latencies(launcher, data, random_lines(bytes, 8192), false);
@@ -145,9 +145,9 @@ void probe_l2(LaunchSampler& launcher, ProbeResult& result) {
     std::vector<Stream_> streams;
     for (const std::size_t size : {4, 8, 16, 24, 32, 40, 48, 64, 96})
         for (const int ctas : {4, 8})
-            streams.push_back({Way::read, 4, ctas, size * MiB, static_cast<int>(2048 / size)});
+            streams.push_back({Transfer::read, 4, ctas, size * MiB, static_cast<int>(2048 / size)});
     const auto values = measure(launcher, result, "l2.read", streams, data, 0);
-    add_best(result, streams, values, Way::read, "l2.read", "", "ordinary loads past L1, best size");
+    add_best(result, streams, values, Transfer::read, "l2.read", "", "ordinary loads past L1, best size");
     // A quarter of L2, every line of some of it: two groups, the nearer half and the farther.
     const std::vector<double> cycles = line_latencies(
         launcher, data, random_lines(static_cast<std::size_t>(launcher.device().l2_bytes) / 4, 8192), true);

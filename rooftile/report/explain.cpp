@@ -9,10 +9,6 @@
 namespace rooftile {
 namespace {
 
-std::string with_unit(const std::string& number, const std::string& unit) {
-    return unit.empty() ? number : number + " " + unit;
-}
-
 /// Bytes, cycles and FLOP are whole at the edge, as in the documents.
 std::string result_text(const Step& step) {
     if (!step.value) return "unknown";

@@ -56,10 +56,6 @@ std::string remark_of(const RoofStep& step) {
     return out;
 }
 
-std::string with_unit(const std::string& number, const std::string& unit) {
-    return unit.empty() ? number : number + " " + unit;
-}
-
 /// "wins if wgmma.turn falls below 120 clk (800)": the nearest few.
 std::string wins_if_text(const std::vector<Counterfactual>& wins_if) {
     constexpr std::size_t most = 3;

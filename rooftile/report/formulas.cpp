@@ -48,7 +48,7 @@ std::string title_of(const Formula& formula) {
     return formula.when.empty() ? std::string(formula.quantity) : fmt::format("{} ({})", formula.quantity, formula.when);
 }
 
-std::string with_unit(std::string_view text, std::string_view unit) {
+std::string blank_with_unit(std::string_view text, std::string_view unit) {
     return unit.empty() || unit == "1" ? std::string(text) : fmt::format("{} {}", text, unit);
 }
 
@@ -80,18 +80,18 @@ constexpr std::string_view numbers_meaning =
 
 std::string formula_text(const Formula& formula, int number, const Terminal& terminal) {
     std::string out = fmt::format("\n{:>3}. {} = "
-        "{}\n", number, terminal.paint(formula.quantity, Tone::strong), with_unit(blank, formula.unit));
+        "{}\n", number, terminal.paint(formula.quantity, Tone::strong), blank_with_unit(blank, formula.unit));
     if (!formula.when.empty()) out += "     of: " + wrapped(formula.when, terminal.prose() - 9, 9) + "\n";
     out += "     " + wrapped(formula.text, terminal.prose() - 7, 7) + "\n";
     std::vector<Entry> inputs;
     for (const Symbol& symbol : formula.symbols())
-        inputs.push_back({std::string(symbol.name), with_unit(blank, unit_of(symbol)), from_of(symbol)});
+        inputs.push_back({std::string(symbol.name), blank_with_unit(blank, unit_of(symbol)), from_of(symbol)});
     return out + entries_text(inputs, 7, terminal);
 }
 
 std::string formula_markdown(const Formula& formula, int number) {
     std::string out = fmt::format("\n### {}. {} = "
-        "{}\n\n`{}`\n", number, markdown_cell(title_of(formula)), with_unit("\\_\\_\\_\\_", formula.unit),
+        "{}\n\n`{}`\n", number, markdown_cell(title_of(formula)), blank_with_unit("\\_\\_\\_\\_", formula.unit),
                                   formula.text);
     if (formula.symbols().empty()) return out;
     TextTable table{.columns = {{"symbol", Table::Align::left}, {"value", Table::Align::left}, {"unit", Table::Align::left},

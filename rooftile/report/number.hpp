@@ -32,6 +32,11 @@ std::string number_or_unknown(const std::optional<T>& value) {
     return value ? number_text(double(*value)) : "?";
 }
 
+/// A number's text and its unit, where it has one.
+inline std::string with_unit(const std::string& number, const std::string& unit) {
+    return unit.empty() ? number : number + " " + unit;
+}
+
 /// A share as a percentage: 0.974 is "97.4 %".
 std::string percent_text(double share);
 

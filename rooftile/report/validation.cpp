@@ -174,10 +174,10 @@ std::optional<double> mean_or_none(const std::vector<double>& values) {
     return values.empty() ? std::nullopt : std::optional(mean(values));
 }
 
-Spread spread_of(std::vector<double> values, bool ratios) {
+FigureSpread spread_of(std::vector<double> values, bool ratios) {
     if (values.empty()) return {};
     std::sort(values.begin(), values.end());
-    Spread spread{.mean = {}, .p95 = nearest_rank(values, 0.95), .max = values.back()};
+    FigureSpread spread{.mean = {}, .p95 = nearest_rank(values, 0.95), .max = values.back()};
     if (ratios)
         for (double& value : values) value = std::log(value);
     spread.mean = ratios ? std::exp(mean(values)) : mean(values);
@@ -244,7 +244,7 @@ struct Figure {
 };
 std::vector<Figure> figures_of(const Validation& v) {
     std::vector<Figure> figures;
-    const auto spread = [&](const std::string& name, const Spread& s) {
+    const auto spread = [&](const std::string& name, const FigureSpread& s) {
         figures.push_back({name + ".mean", s.mean});
         figures.push_back({name + ".p95", s.p95});
         figures.push_back({name + ".max", s.max});
@@ -260,7 +260,7 @@ std::vector<Figure> figures_of(const Validation& v) {
     return figures;
 }
 
-Json spread_json(const Spread& s) {
+Json spread_json(const FigureSpread& s) {
     return {{"mean", json_number(s.mean)}, {"p95", json_number(s.p95)}, {"max", json_number(s.max)}};
 }
 
@@ -326,8 +326,8 @@ Json operation_json(const Validation& v) {
             {"rows", std::move(rows)}};
 }
 
-std::string ratio_text(std::optional<double> value) { return value ? fmt::format("{:.3f}", *value) : "-"; }
-std::string share_text(std::optional<double> value) { return value ? percent_text(*value) : "-"; }
+std::string ratio_figure(std::optional<double> value) { return value ? fmt::format("{:.3f}", *value) : "-"; }
+std::string share_figure(std::optional<double> value) { return value ? percent_text(*value) : "-"; }
 
 }  // namespace
 
@@ -401,11 +401,11 @@ std::string validation_text(const Validation& v, const Terminal& terminal) {
     out += fmt::format("{:.0f} members each in the mean, {} to {}; planned and predicted by this program\n\n",
                        v.space_mean, v.space_least, v.space_most);
     Table figures({{"from 5 us on", Table::Align::left}, {"mean"}, {"95th"}, {"worst"}});
-    const auto ratios = [&](const std::string& name, const Spread& s) {
-        figures.row({{name}, {ratio_text(s.mean)}, {ratio_text(s.p95)}, {ratio_text(s.max)}});
+    const auto ratios = [&](const std::string& name, const FigureSpread& s) {
+        figures.row({{name}, {ratio_figure(s.mean)}, {ratio_figure(s.p95)}, {ratio_figure(s.max)}});
     };
-    const auto shares = [&](const std::string& name, const Spread& s) {
-        figures.row({{name}, {share_text(s.mean)}, {share_text(s.p95)}, {share_text(s.max)}});
+    const auto shares = [&](const std::string& name, const FigureSpread& s) {
+        figures.row({{name}, {share_figure(s.mean)}, {share_figure(s.p95)}, {share_figure(s.max)}});
     };
     ratios("plan 1 over the fastest", v.regret);
     for (std::size_t b = 0; b < std::size(best_of_counts); ++b)
@@ -420,11 +420,11 @@ std::string validation_text(const Validation& v, const Terminal& terminal) {
         "\nrank correlation within a problem {} in the mean; the same configuration timed twice differs by "
         "{} in "
         "the mean, {} at most\n",
-        ratio_text(v.rank_correlation), share_text(v.noise_floor), share_text(v.noise_max));
+        ratio_figure(v.rank_correlation), share_figure(v.noise_floor), share_figure(v.noise_max));
     if (v.shorts > 0)
         out += fmt::format(
             "{} problems under 5 us: plan 1 {} us behind the fastest in the mean, prediction off by {} us\n",
-            v.shorts, ratio_text(v.short_behind_us), ratio_text(v.short_error_us));
+            v.shorts, ratio_figure(v.short_behind_us), ratio_figure(v.short_error_us));
     if (v.outside > 0)
         out += fmt::format("{} problems whose plan 1 is no member: the member predicted fastest stands in\n",
                            v.outside);
@@ -445,11 +445,11 @@ std::string validation_text(const Validation& v, const Terminal& terminal) {
                  {"fastest", Table::Align::left}});
     for (const ValidatedProblem* p : worst)
         table.row({{p->name},
-                   {ratio_text(p->regret)},
-                   {ratio_text(p->best_of[2])},
+                   {ratio_figure(p->regret)},
+                   {ratio_figure(p->best_of[2])},
                    {time_text(*p->plan_us)},
-                   {share_text(p->plan_error)},
-                   {ratio_text(p->rank_correlation)},
+                   {share_figure(p->plan_error)},
+                   {ratio_figure(p->rank_correlation)},
                    {p->plan_label},
                    {p->best_label}});
     return out + "\n" + table.text(terminal);

@@ -14,7 +14,7 @@
 namespace rooftile {
 
 /// Of ratios the geometric mean, of errors the arithmetic one; 95th percentile; worst. Empty of no values.
-struct Spread {
+struct FigureSpread {
     std::optional<double> mean{}, p95{}, max{};
 };
 
@@ -41,7 +41,7 @@ struct Validation {
     struct Picker {
         std::string name;
         int problems = 0;
-        Spread regret;
+        FigureSpread regret;
     };
     std::string files;
     Ledger ledger;  ///< the first, without its entries
@@ -51,7 +51,7 @@ struct Validation {
     double space_mean = 0;
     std::size_t space_least = 0, space_most = 0, unplanned = 0;
     int outside = 0;
-    Spread regret, best_of[3], ranked_regret, prediction_error, prediction_error_all;
+    FigureSpread regret, best_of[3], ranked_regret, prediction_error, prediction_error_all;
     std::optional<double> rank_correlation, noise_floor, noise_max;
     std::vector<Picker> pickers;
     int shorts = 0;
