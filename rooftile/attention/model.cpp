@@ -203,8 +203,9 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     b.softmax = (1 + (hw.softmax_stretch - 1) * parties / said_for) * instructions + hw.softmax_latency;
     b.chain = own * score_share + max_known(own * (1 - score_share), b.softmax);
     step.beside(b.chain, Bound::latency);
+    step.beside(hw.step_floor, Bound::latency);
     b.bound = step.bound;
-    b.all = floored(FloorRule::added, step.time, hw.step_floor);
+    b.all = step.time;
     if (std::isnan(b.tensor) || std::isnan(b.exponential)) b.all = unknown_number;
     return b;
 }
@@ -304,7 +305,7 @@ AttentionTime TimedAttention::with(double cycles, double dram_bytes) const {
     t.work.dram_bytes = dram_bytes;
     t.balance = busy_ / hw.sms / t.cycles;
     t.clock_hz = clock_hz_;
-    const double fill = fill_cycles(FillRule::twice, hw.load_latency, 0) / t.clock_hz;
+    const double fill = fill_cycles(hw.load_latency, max_known(t.block.port, t.block.l2)) / t.clock_hz;
     // Q and O cross L2 too.
     const double dram = t.work.dram_bytes / hw.dram_bandwidth, l2 = t.work.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz);
     const Pace launch = launch_pace({t.cycles / t.clock_hz, t.block.bound}, dram, l2, fill, hw.launch_seconds);

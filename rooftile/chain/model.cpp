@@ -123,8 +123,9 @@ ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& p, const Cha
     step.beside(b.together, own);
     step.beside(b.shared, Bound::shared);
     step.beside(max_known(b.port, b.l2), Bound::l2);
+    step.beside(hw.step_floor, Bound::latency);
     b.bound = step.bound;
-    b.all = floored(FloorRule::added, step.time, hw.step_floor);
+    b.all = step.time;
     if (std::isnan(b.tensor)) b.all = unknown_number;
     return b;
 }
@@ -158,7 +159,7 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
                               .shared_read = out.shared_read_bytes * hw.shared_read_joules};
     double on_chip = 0;
     t.clock_hz = PowerLimit(hw).held(joules.sum(), [&](double clock) { return on_chip = cycles_at(clock) / clock; }).clock_hz;
-    const double fill = fill_cycles(FillRule::twice, known_or(at_clock(hw, t.clock_hz).load_latency, 0), 0) / t.clock_hz;
+    const double fill = fill_cycles(known_or(at_clock(hw, t.clock_hz).load_latency, 0), max_known(out.block.port, out.block.l2)) / t.clock_hz;
     const Pace launch = launch_pace({on_chip, out.block.bound}, dram_seconds(hw, dram_bytes), 0, fill, hw.launch_seconds);
     t.seconds = launch.time, t.bound = launch.bound;
     return out;

@@ -79,7 +79,7 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProble
 }
 
 void GemmTimer::sum_once() {
-    const double fill = fill_cycles(FillRule::load, latency_, max_known(l2_, step_.port));
+    const double fill = fill_cycles(latency_, max_known(l2_, step_.port));
     once_ = counting_ + cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
     // Of two warpgroups in turn one multiplies while the other changes tiles: half of their turns shows.
     const double turn = hw_.tile_turn / (tile_.turn_overlapped && waves_.waves > 1 ? 2 : 1);
@@ -175,7 +175,7 @@ void GemmTimer::set_step(double ctas, double sharing) {
     if (latency_ > l2_latency_) mean += (latency_ - l2_latency_) * min_known(1, reads_ / loaded_);
     const double load = mean * scale_ + max_known(port, 0);
     const auto paced = [&](double cycles, double share) {
-        return floored(FloorRule::least, fed_step(RingRule::lead, cycles, load, stages_, share), hw_.step_floor * share);
+        return max_known(fed_step(RingRule::lead, cycles, load, stages_, share), hw_.step_floor * share);
     };
     alone_ = paced(step.time, 1);
     out_.step = paced(step.time, part);

@@ -31,17 +31,8 @@ inline double fed_step(RingRule rule, double step, double load, double stages, d
     return shown > 0 ? step + shown / stages : step;
 }
 
-/// What wgmma.step does to a step of dependent products; unknown: nothing.
-enum class FloorRule { least, added };
-inline double floored(FloorRule rule, double step, double floor) {
-    return rule == FloorRule::least ? max_known(step, floor) : step + max_known(floor, 0);
-}
-
-/// What the ring takes to be full from empty: a load's latency and its transfer, or the way to L2 there and back.
-enum class FillRule { load, twice };
-inline double fill_cycles(FillRule rule, double latency, double transfer) {
-    return rule == FillRule::load ? latency + max_known(transfer, 0) : 2 * latency;
-}
+/// What the ring takes to be full from empty.
+inline double fill_cycles(double latency, double transfer) { return latency + max_known(transfer, 0); }
 
 /// What takes `longest` by itself and something else `other`, no longer, at once: t^n is the sum of both t^n. The nearer the two are, the more
 /// often one waits for the other. An unknown exponent n: all of it overlaps.
