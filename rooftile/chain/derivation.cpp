@@ -100,7 +100,7 @@ class Writer {
              fmt::format("{} instructions an element; products hardly go on beside them", number_text(cost.instructions)));
         unit("block.shared", b.shared, "(filled + read) / shared.bandwidth", "shared.bandwidth", "copies in, operands out");
         unit("block.l2", max_known(b.port, b.l2), "filled / l2.bandwidth", "l2.bandwidth", "of an SM's share, and through its port");
-        steps_.add("block.all", "sqrt(tensor^2 + special^2) + issue, or shared memory, or L2, or a step", {of("together", b.together, "clk", "above")}, b.all, "clk",
+        steps_.add("block.all", "sqrt(tensor^2 + special^2) + issue, or shared memory, or L2, and a step", {of("together", b.together, "clk", "above")}, b.all, "clk",
                    fmt::format("bound by {}", name_of(b.bound)));
     }
 

@@ -123,9 +123,10 @@ ChainBlock chain_block(const ChainHardware& hw, const ChainProblem& p, const Cha
     step.beside(b.together, own);
     step.beside(b.shared, Bound::shared);
     step.beside(max_known(b.port, b.l2), Bound::l2);
-    step.beside(hw.step_floor, Bound::latency);
     b.bound = step.bound;
-    b.all = step.time;
+    // Added, not the least as of one product's steps: a block's second product waits for the first one's results. By the least on-chip plans
+    // of few rows a tile are told too short, and chosen (docs/facts.md 351).
+    b.all = step.time + max_known(hw.step_floor, 0);
     if (std::isnan(b.tensor)) b.all = unknown_number;
     return b;
 }

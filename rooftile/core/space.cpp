@@ -88,6 +88,13 @@ std::optional<Plan> plan_of_config(const Operation& operation, const std::shared
     return std::move(plans.plans.front());
 }
 
+std::optional<Plan> plan_of_member(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Problem& problem,
+                                   const Record& config) {
+    PlanSet plans = best_of(operation, machine, problem, operation.given_of_config(config));
+    if (plans.plans.empty() || !same_member(operation, operation.config_record(plans.plans.front()), config)) return std::nullopt;
+    return std::move(plans.plans.front());
+}
+
 bool same_member(const Operation& operation, const Record& x, const Record& y) {
     const auto keys = operation.space_keys();
     return std::all_of(keys.begin(), keys.end(), [&](std::string_view key) {

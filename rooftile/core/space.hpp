@@ -40,6 +40,11 @@ DeclaredSpace declared_space(const Operation& operation, const std::shared_ptr<c
 std::optional<Plan> plan_of_config(const Operation& operation, const std::shared_ptr<const Machine>& machine,
                                    const Problem& problem, const Record& config);
 
+/// The plan that is the same member: what the record fixes, fixed, and the rest as today's planner has it. Of an operation that declares no
+/// space_keys() whatever that comes to.
+std::optional<Plan> plan_of_member(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Problem& problem,
+                                   const Record& config);
+
 /// Whether two configurations are one member: the same values under the operation's space_keys().
 bool same_member(const Operation& operation, const Record& x, const Record& y);
 

@@ -57,7 +57,7 @@ SweepPoint read_point(const SuiteShape& shape, const Operation& operation, const
     point.time_us = row.time_us;
     point.predicted_us = row.predicted_us;
     if (machine) {
-        const auto plan = plan_of_config(operation, machine, problem, record_of(line.at("config")));
+        const auto plan = plan_of_member(operation, machine, problem, record_of(line.at("config")));
         point.predicted_us = plan ? plan->time_us : std::nullopt;
     }
     point.ratio = ratio_of(line, operation);
