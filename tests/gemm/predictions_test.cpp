@@ -19,10 +19,10 @@ namespace {
 using testing::HasSubstr;
 
 /// The run of bench/configurations.sh that chose no number of the model (docs/facts.md 59).
-constexpr const char* unseen = "2026-11-22-h200-configurations-fresh.jsonl";
+constexpr const char* unseen_run = "2026-11-22-h200-configurations-fresh.jsonl";
 
 /// Samples of three problems; every second time is 4 % above the prediction, the others are 4 % below.
-std::vector<Measurement> made_up_rows(const Machine& machine) {
+std::vector<Measurement> predicted_rows(const Machine& machine) {
     std::vector<Measurement> rows;
     for (const auto& [m, n, k] :
          {std::array<std::int64_t, 3>{4096, 4096, 4096}, {64, 8192, 8192}, {512, 14336, 4096}}) {
@@ -45,7 +45,7 @@ class PredictionsTest : public testing::Test {
     PredictionReport report(const std::vector<Measurement>& rows) const { return report(rows, h200); }
 
     const Machine h200 = machine_by_id("h200-sxm");
-    const std::vector<Measurement> rows = made_up_rows(h200);
+    const std::vector<Measurement> rows = predicted_rows(h200);
 };
 
 TEST_F(PredictionsTest, ErrorsAreThoseThatWereMade) {
@@ -109,7 +109,7 @@ std::size_t leave_out_tiles_outside(RecordedRun& run) {
 }
 
 TEST(RecordedConfigurations, EveryBarHolds) {
-    RecordedRun run = recorded(unseen);
+    RecordedRun run = recorded(unseen_run);
     const Machine machine = machine_by_id(run.machine_id);
     const PredictionReport all = prediction_report(run, machine);
     EXPECT_EQ(missed_prediction_bars(all), std::vector<std::string>());
@@ -175,7 +175,7 @@ TEST(DrawnProblems, EachBarCanBeMissed) {
 
 // A number wrong by a factor of two, or a term left out, is noticed: a bar is missed.
 TEST(RecordedConfigurations, ABrokenTermMissesABar) {
-    const RecordedRun run = recorded(unseen);
+    const RecordedRun run = recorded(unseen_run);
     for (const auto& [key, value] : {std::pair("l2.bandwidth", "5 TB/s"),
                                      {"dram.sustained_read", "2.1 TB/s"},
                                      {"tma.latency_loaded_l2", "1.8 us"},

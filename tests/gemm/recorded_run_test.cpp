@@ -25,7 +25,7 @@ RecordedRun read(const std::vector<Json>& lines) {
     return read_recorded_run(text, "x.jsonl");
 }
 
-std::string refusal(const std::vector<Json>& lines) {
+std::string read_refusal(const std::vector<Json>& lines) {
     try {
         read(lines);
     } catch (const RequestError& error) { return error.what(); }
@@ -38,13 +38,13 @@ TEST(RecordedRun, RowsWithoutAConfigurationAreCounted) {
     const RecordedRun run = read({line_of_sample(), none, none});
     EXPECT_EQ(run.rows.size(), 1u);
     EXPECT_EQ(run.without_config, 2);
-    EXPECT_THAT(refusal({none}), HasSubstr("no measured configuration"));
+    EXPECT_THAT(read_refusal({none}), HasSubstr("no measured configuration"));
 }
 
 TEST(RecordedRun, OtherOperationsAreNamed) {
     Json line = line_of_sample();
     line["problem"] = {{"op", "fuse"}};
-    const std::string why = refusal({line});
+    const std::string why = read_refusal({line});
     EXPECT_THAT(why, HasSubstr("x.jsonl:2:"));
     EXPECT_THAT(why, HasSubstr("op \"fuse\", accepted: gemm"));
 }
@@ -53,7 +53,7 @@ TEST(RecordedRun, NonsenseIsRefused) {
     const auto with = [](const char* key, const Json& value) {
         Json line = line_of_sample();
         line["config"][key] = value;
-        return refusal({line});
+        return read_refusal({line});
     };
     EXPECT_EQ(with("tile_m", 128), "");
     EXPECT_THAT(with("tile_m", 0), HasSubstr("config.tile_m is 0, accepted: 1 .. 4096"));
@@ -63,7 +63,7 @@ TEST(RecordedRun, NonsenseIsRefused) {
     EXPECT_THAT(with("order", "spiral"), HasSubstr("no name known here"));
     Json line = line_of_sample();
     line["problem"]["a_major"] = "n";
-    EXPECT_THAT(refusal({line}), HasSubstr("problem.a_major is \"n\""));
+    EXPECT_THAT(read_refusal({line}), HasSubstr("problem.a_major is \"n\""));
 }
 
 }  // namespace
