@@ -1,10 +1,10 @@
 # From a fresh clone, with nothing before:
 #   make         sets up, builds, leaves the program at build/rooftile
 #   make run     ... and runs the main job; ARGS="plan gemm --m 64 ..." runs that instead
-#   make test    ... and runs every test this machine can run; ARGS="-L cpu" goes to ctest,
-#                GTEST_FILTER='Units*' to GoogleTest
-#   make test-all ... plants a knob in a copy of the tree, and the CPU tests themselves: of 40 small mistakes in planner
-#                code, drawn by SEED=, they notice 85 %
+#   make test    ... and runs every test this machine can run, of the long ones a few cases drawn by the commit;
+#                ARGS="-L cpu" goes to ctest, GTEST_FILTER='Units*' to GoogleTest
+#   make test-all ... and all cases, plants a knob in a copy of the tree, and the CPU tests themselves: of 40 small mistakes
+#                in planner code, drawn by SEED=, they notice 85 %
 #   make bench   ... and runs the CPU benchmarks; ARGS go to them
 #   make results ... and writes README.md's results from bench/results/current/
 #   make all     builds everything; install (PREFIX=), format, lint, clean
@@ -64,9 +64,10 @@ endif
 test: all
 	@tools/run-tests $(BUILD) $(ARGS)
 
-test-all: test
+test-all: all
+	@ROOFTILE_TEST_ALL=1 tools/run-tests $(BUILD) $(ARGS)
 	@tools/plant-knob $(BUILD)
-	@tools/mutate $(BUILD) --count 40 --seed $(or $(SEED),1) --require 0.85
+	@ROOFTILE_TEST_ALL=1 tools/mutate $(BUILD) --count 40 --seed $(or $(SEED),1) --require 0.85
 
 bench: configure
 	@cmake --build $(BUILD) --target rooftile_benchmarks

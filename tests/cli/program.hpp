@@ -108,6 +108,12 @@ inline Outcome run(const std::vector<std::string>& arguments, const Environment&
     return outcome;
 }
 
+/// `words` and `more`.
+inline std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
 /// A wrong request: exit code 2, nothing on stdout, at most three lines on stderr that hold all of `words`.
 inline void expect_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& words) {
     const Outcome outcome = run(arguments);

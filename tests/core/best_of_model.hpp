@@ -18,6 +18,7 @@
 #include "rooftile/core/random.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "tests/from_environment.hpp"
 
 namespace rooftile {
 
@@ -86,8 +87,9 @@ struct BestOfModel {
         int all = 0;
         for (int i = 0; i < problems; ++i) {
             const Drawn d = drawn(random);
-            const Planned free = planned(d);
             const Values drawn_values = values(random, d.problem);
+            if (!one_in(3, std::size_t(i))) continue;
+            const Planned free = planned(d);
             if (std::isnan(free.us)) continue;
             for (const auto& [key, value] : drawn_values) {
                 const Planned fixed = planned(d, key, value);
@@ -97,7 +99,8 @@ struct BestOfModel {
                                                      << " instead of " << free.label;
             }
         }
-        EXPECT_GE(all, least);
+        EXPECT_GE(all, test_all() ? least : least / 5);
+        if (!test_all()) return;
         for (const Field& field : op.fields())
             if (field.group.starts_with("Fixed") && field.kind != FieldKind::on) { EXPECT_GT(compared[field.key], 0) << field.key << " was never compared"; }
     }

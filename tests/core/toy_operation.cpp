@@ -35,7 +35,7 @@ struct ToyRequest {
 };
 
 constexpr int searched_threads[] = {128, 256, 512, 1024};
-constexpr std::int64_t largest = 1 << 20;
+constexpr std::int64_t largest_toy = 1 << 20;
 
 std::vector<Step> derivation(const Machine& machine, const ToyPlan& plan) {
     Derivation steps(machine);
@@ -70,9 +70,9 @@ class ToyOperation final : public Operation {
     Problem problem(const Given& given) const override {
         ToyProblem p;
         for (const std::string& rows : given.list("group"))
-            p.groups.push_back(whole_number(given.name("group"), rows, 1, largest));
+            p.groups.push_back(whole_number(given.name("group"), rows, 1, largest_toy));
         if (p.groups.empty()) throw RequestError("missing " + given.name("group"));
-        p.columns = whole_number(given.name("columns"), given.text("columns"), 1, largest);
+        p.columns = whole_number(given.name("columns"), given.text("columns"), 1, largest_toy);
         return {this, Own::of(std::move(p))};
     }
     Own request(const Given& given, const PlanDefaults& defaults) const override {

@@ -8,7 +8,7 @@
 namespace rooftile {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double inf = std::numeric_limits<double>::infinity();
 
 template <class T>
 std::vector<char> bytes_of_all(const std::vector<T>& numbers) {
@@ -23,8 +23,8 @@ TEST(Accepted, EveryNumberOfSixteenBitsAsAgrees) {
     const std::vector<char> bytes = bytes_of_all(all);
     for (const Element element : {Element::bf16, Element::fp16})
         for (const double value : {0.0, -0.0, 1.0, -1.5, 3e-6, 1e-40, 0.3333, 65504.0, 70000.0, -3.3e38,
-                                   infinity, -infinity, std::nan("")})
-            for (const double error : {0.0, 1e-9, 0.004, 1.0, 1e5, infinity, std::nan("")}) {
+                                   inf, -inf, std::nan("")})
+            for (const double error : {0.0, 1e-9, 0.004, 1.0, 1e5, inf, std::nan("")}) {
                 const Accepted accepted(BoundedTensor(all.size(), {value, error}), element);
                 const auto wrong = accepted.wrong(bytes.data(), all.size());
                 std::size_t next = 0;
@@ -63,7 +63,7 @@ TEST(Accepted, OtherTypes) {
     EXPECT_EQ(accepted.wrong(bytes_of_all(got).data(), 1).size(), 1u);
 
     const std::vector<char> flags = {1, 0, 1};
-    EXPECT_EQ(Accepted({{1, 0}, {1, 0}, {0, infinity}}, Element::boolean).wrong(flags.data(), 9),
+    EXPECT_EQ(Accepted({{1, 0}, {1, 0}, {0, inf}}, Element::boolean).wrong(flags.data(), 9),
               std::vector<std::size_t>{1});
     const std::vector<std::int64_t> places = {5, 5};
     EXPECT_EQ(Accepted({{5, 0}, {4, 0}}, Element::int64).wrong(bytes_of_all(places).data(), 9),

@@ -29,7 +29,7 @@ ValueEmitter emitter_of(const ExpressionGraph& graph) {
     return ValueEmitter(std::move(values));
 }
 
-std::string text_of(const char* expression, const char* type = "fp32") {
+std::string emitted_text(const char* expression, const char* type = "fp32") {
     std::vector<TensorDeclaration> tensors;
     for (const char* name : {"acc", "bias"})
         tensors.push_back(tensor_declaration(std::string(name) + ":" + type + "[64,64]"));
@@ -42,22 +42,22 @@ std::string text_of(const char* expression, const char* type = "fp32") {
 }
 
 TEST(Emit, AnEpilogueNeedsNamesAlone) {
-    EXPECT_EQ(text_of("d = gelu(acc + bias)"), "gelu(acc + bias)");
-    EXPECT_EQ(text_of("d = gelu(acc + bias)", "bf16"), "gelu_16<Type::bf16>(acc + bias)");
-    EXPECT_EQ(text_of("d = relu(acc) ** 2 - bias / 3"), "power<2>(relu(acc)) - divide(bias, 3.0f)");
-    EXPECT_EQ(text_of("h = acc + bias; d = h * sigmoid(h)"), "const float h = acc + bias;\nh * sigmoid(h)");
-    EXPECT_EQ(text_of("d = dropout(acc, 0.5) + bf16(bias)"),
+    EXPECT_EQ(emitted_text("d = gelu(acc + bias)"), "gelu(acc + bias)");
+    EXPECT_EQ(emitted_text("d = gelu(acc + bias)", "bf16"), "gelu_16<Type::bf16>(acc + bias)");
+    EXPECT_EQ(emitted_text("d = relu(acc) ** 2 - bias / 3"), "power<2>(relu(acc)) - divide(bias, 3.0f)");
+    EXPECT_EQ(emitted_text("h = acc + bias; d = h * sigmoid(h)"), "const float h = acc + bias;\nh * sigmoid(h)");
+    EXPECT_EQ(emitted_text("d = dropout(acc, 0.5) + bf16(bias)"),
               "acc * (keep[k] ? 2.0f : 0.0f) + rounded<bf16>(bias)");
 }
 
 TEST(Emit, SignsKeepTheirOperands) {
-    EXPECT_EQ(text_of("d = acc - (bias - acc)"), "acc - (bias - acc)");
-    EXPECT_EQ(text_of("d = acc - bias - acc"), "acc - bias - acc");
-    EXPECT_EQ(text_of("d = (acc + bias) * -acc"), "(acc + bias) * -acc");
-    EXPECT_EQ(text_of("d = -(acc * bias)"), "-(acc * bias)");
-    EXPECT_EQ(text_of("d = where((acc > 0) * (bias <= acc), acc, bias) + 1.0"),
+    EXPECT_EQ(emitted_text("d = acc - (bias - acc)"), "acc - (bias - acc)");
+    EXPECT_EQ(emitted_text("d = acc - bias - acc"), "acc - bias - acc");
+    EXPECT_EQ(emitted_text("d = (acc + bias) * -acc"), "(acc + bias) * -acc");
+    EXPECT_EQ(emitted_text("d = -(acc * bias)"), "-(acc * bias)");
+    EXPECT_EQ(emitted_text("d = where((acc > 0) * (bias <= acc), acc, bias) + 1.0"),
               "((acc > 0.0f && bias <= acc) ? acc : bias) + 1.0f");
-    EXPECT_EQ(text_of("d = (acc < bias) * acc"), "float(acc < bias) * acc");
+    EXPECT_EQ(emitted_text("d = (acc < bias) * acc"), "float(acc < bias) * acc");
 }
 
 }  // namespace

@@ -13,17 +13,17 @@
 namespace rooftile {
 namespace {
 
-FuseHardware h200() {
+FuseHardware h200_hardware() {
     std::vector<std::string> unknown;
     return fuse_hardware(machine_by_id("h200-sxm"), unknown);
 }
 
 double resident(int threads, double registers) {
-    return resident_ctas(h200(), {.threads = threads}, registers, 0);
+    return resident_ctas(h200_hardware(), {.threads = threads}, registers, 0);
 }
 
 TEST(FuseRegisters, TheFullestPartitionCounts) {
-    const FuseHardware hw = h200();
+    const FuseHardware hw = h200_hardware();
     EXPECT_EQ(even_threads(hw, 32), 128);  // one warp in one of four: as if each had one
     EXPECT_EQ(even_threads(hw, 128), 128);
     EXPECT_EQ(even_threads(hw, 17 * 32), 5 * 128);
@@ -42,7 +42,7 @@ TEST(FuseRegisters, WarpsLieInOnePartition) {
 }
 
 TEST(FuseRegisters, AnUnknownNumberOfPartitionsLeavesTheSum) {
-    FuseHardware hw = h200();
+    FuseHardware hw = h200_hardware();
     hw.issue_lanes = unknown_number;
     EXPECT_EQ(resident_ctas(hw, {.threads = 32}, 120, 0), 17);
     EXPECT_EQ(even_threads(hw, 32), 32);
@@ -50,7 +50,7 @@ TEST(FuseRegisters, AnUnknownNumberOfPartitionsLeavesTheSum) {
 
 // Of 256 KiB shared memory has 228, 196 or 164: the least that leaves four reserves of 1 KiB beside what CTAs take.
 TEST(FuseRegisters, L1HasWhatSharedMemoryLeaves) {
-    const FuseHardware hw = h200();
+    const FuseHardware hw = h200_hardware();
     constexpr double kib = 1024;
     EXPECT_EQ(l1_beside(hw, 192 * kib + 1), 28 * kib);
     EXPECT_EQ(l1_beside(hw, 192 * kib), 60 * kib);

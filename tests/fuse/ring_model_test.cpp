@@ -10,14 +10,14 @@ namespace rooftile {
 namespace {
 
 /// Numbers that are easy to compute with: 64 GB/s of copy, no latency but DRAM's.
-FuseHardware simple() {
+FuseHardware simple_ring() {
     FuseHardware hw = four_sms(64e9);
     hw.l2_bandwidth = 1e15;
     hw.dram_latency = hw.loaded_latency = 1000;
     return hw;
 }
 
-constexpr RingLaunch four_ctas = {
+constexpr RingLaunch four_ring_ctas = {
     .threads_per_row = 512, .cluster = 1, .slots = 8, .chunks = 4, .chunk_bytes = 16384, .clusters = 4};
 
 // 64 rows of 32768 elements of 2 B read and written: 2 * 4 MiB / 64 GB/s = 131.072 us. Passes: 256 + 8 * 100 = 1056
@@ -26,7 +26,7 @@ constexpr RingLaunch four_ctas = {
 TEST(FuseRing, TakesDramsTimeWhereNothingElseCounts) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    const FuseFlow f = ring_flow(simple(), p, two_passes(1), bytes, four_ctas);
+    const FuseFlow f = ring_flow(simple_ring(), p, two_passes(1), bytes, four_ring_ctas);
     EXPECT_EQ(f.ctas, 4);
     EXPECT_NEAR(f.bytes_in_flight, 8 * 2452, 1);
     EXPECT_NEAR(f.bytes_in_flight_needed, 8000, 1);
@@ -40,7 +40,7 @@ TEST(FuseRing, TakesDramsTimeWhereNothingElseCounts) {
 TEST(FuseRing, LastsAsLongAsTheBusiestCluster) {
     const Program p = rows_of(5, 32768);
     const FusedBytes bytes = {5 * 32768 * 2, 5 * 32768 * 2};
-    const FuseFlow f = ring_flow(simple(), p, two_passes(1), bytes, four_ctas);
+    const FuseFlow f = ring_flow(simple_ring(), p, two_passes(1), bytes, four_ring_ctas);
     EXPECT_NEAR(f.time.dram * 1e6, 6 * 32768 * 4 / 64e3, 1e-6);
 }
 
@@ -48,8 +48,8 @@ TEST(FuseRing, LastsAsLongAsTheBusiestCluster) {
 TEST(FuseRing, DynamicallyScheduledRowsAreOneMoreOrLess) {
     const Program p = rows_of(101, 32768);
     const FusedBytes bytes = {101 * 32768 * 2, 101 * 32768 * 2};
-    const FuseHardware hw = simple();
-    RingLaunch launch = four_ctas;
+    const FuseHardware hw = simple_ring();
+    RingLaunch launch = four_ring_ctas;
     const double least = 101 * 32768 * 4 / 64e9;
     EXPECT_NEAR(ring_flow(hw, p, two_passes(1), bytes, launch).time.dram, least * 104 / 101, 1e-9);
     launch.dynamic = true;
@@ -64,13 +64,13 @@ TEST(FuseRing, DynamicallyScheduledRowsAreOneMoreOrLess) {
 // 1836, between a slot's return and its next use. A load takes 4500: 2664 more than a row's 5896. Of DRAM's 8192 that is
 // 1.0449 against 0.7197: (1 + 1.0449^5)^(1/5) = 1.1756 against 1.0359 times 131.072 us.
 TEST(FuseRing, RunsDryWithoutSpareSlots) {
-    FuseHardware hw = simple();
+    FuseHardware hw = simple_ring();
     hw.loaded_latency = 4500;
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    RingLaunch full = four_ctas;
+    RingLaunch full = four_ring_ctas;
     full.slots = 4;
-    const double spare_seconds = ring_flow(hw, p, two_passes(16), bytes, four_ctas).time.seconds;
+    const double spare_seconds = ring_flow(hw, p, two_passes(16), bytes, four_ring_ctas).time.seconds;
     const FuseFlow dry = ring_flow(hw, p, two_passes(16), bytes, full);
     EXPECT_NEAR((dry.time.seconds - spare_seconds) * 1e6, 131.072 * (1.1756 - 1.0359), 0.02);
     EXPECT_EQ(dry.time.bound, Bound::latency);
@@ -85,15 +85,15 @@ TEST(FuseRing, RunsDryWithoutSpareSlots) {
 // cycles. Four chunks are each 1436 cycles longer and wait 250 for L2, but not where a thread has two vectors of a chunk: it
 // asks for the next when the first is stored.
 TEST(FuseRing, LoadsOfTheLastPassStandBehindItsStores) {
-    FuseHardware hw = simple();
+    FuseHardware hw = simple_ring();
     hw.l2_latency = 250;
     const Program p = rows_of(64, 32768);
     ProgramWork work = two_passes(16);
     work.full_bytes = 4;
     work.result = {8, 0};
-    EXPECT_EQ(ring_epilogue(hw, p, work, four_ctas, 8192).draining, 0);
-    EXPECT_EQ(ring_epilogue(hw, p, work, four_ctas, 8192).waiting, 0);
-    RingLaunch epilogue = four_ctas;
+    EXPECT_EQ(ring_epilogue(hw, p, work, four_ring_ctas, 8192).draining, 0);
+    EXPECT_EQ(ring_epilogue(hw, p, work, four_ring_ctas, 8192).waiting, 0);
+    RingLaunch epilogue = four_ring_ctas;
     epilogue.epilogue_bytes = 16384;
     EXPECT_NEAR(ring_epilogue(hw, p, work, epilogue, 8192).draining, 4 * 1436, 1);
     EXPECT_NEAR(ring_epilogue(hw, p, work, epilogue, 8192).waiting, 4 * 250, 1e-6);
@@ -108,30 +108,30 @@ TEST(FuseRing, LoadsOfTheLastPassStandBehindItsStores) {
 
 // Weights are read by the last pass, too, where shared memory does not keep them.
 TEST(FuseRing, WeightsThatAreNotKeptStandBehindStores) {
-    FuseHardware hw = simple();
+    FuseHardware hw = simple_ring();
     hw.l2_latency = 250;
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     ProgramWork work = two_passes(16);
     work.result = {8, 0};
     work.shared_loads = 1;
-    RingLaunch kept = four_ctas;
+    RingLaunch kept = four_ring_ctas;
     kept.kept = true;
-    EXPECT_NEAR(ring_epilogue(hw, p, work, four_ctas, 8192).draining, 4 * 1436, 1);
+    EXPECT_NEAR(ring_epilogue(hw, p, work, four_ring_ctas, 8192).draining, 4 * 1436, 1);
     EXPECT_EQ(ring_epilogue(hw, p, work, kept, 8192).draining, 0);
     EXPECT_EQ(ring_epilogue(hw, p, work, kept, 8192).waiting, 0);
-    EXPECT_GT(ring_flow(hw, p, work, bytes, four_ctas).time.seconds,
+    EXPECT_GT(ring_flow(hw, p, work, bytes, four_ring_ctas).time.seconds,
               1.3 * ring_flow(hw, p, work, bytes, kept).time.seconds);
-    EXPECT_EQ(ring_flow(hw, p, work, bytes, four_ctas).time.bound, Bound::latency);
+    EXPECT_EQ(ring_flow(hw, p, work, bytes, four_ring_ctas).time.bound, Bound::latency);
 }
 
 // 32768 elements of 16 instructions by 128 lanes: 4096 cycles, and 800 for chunks. Where each instruction waits 4 cycles for the one
 // before, 512 threads still fill the lanes, 256 half of them.
 TEST(FuseRing, FewWarpsWaitForTheirOwnResults) {
-    FuseHardware hw = simple();
+    FuseHardware hw = simple_ring();
     hw.arithmetic_latency = 4;
     const Program p = rows_of(64, 32768);
-    RingLaunch ring = four_ctas;
+    RingLaunch ring = four_ring_ctas;
     EXPECT_NEAR(ring_passes_cycles(hw, p, two_passes(16), ring), 4096 + 800, 1);
     ring.threads_per_row = 256;
     EXPECT_NEAR(ring_passes_cycles(hw, p, two_passes(16), ring), 2 * 4096 + 800, 1);
@@ -146,10 +146,10 @@ TEST(FuseRing, MoreRowsBetweenLoseLess) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
     const auto lost = [&](double slots) {
-        RingLaunch l = four_ctas;
+        RingLaunch l = four_ring_ctas;
         l.slots = slots;
         const double ends = 1 + (1000 + 5896) / 2e3;
-        return ring_flow(simple(), p, two_passes(16), bytes, l).time.seconds * 1e6 - 131.072 - ends;
+        return ring_flow(simple_ring(), p, two_passes(16), bytes, l).time.seconds * 1e6 - 131.072 - ends;
     };
     const double two = (5896 + 3 / 8.0 * 4896 - 1000) / 5896,
                  four = (3 * 5896 + 3 / 8.0 * 4896 - 1000) / 5896;
@@ -159,13 +159,13 @@ TEST(FuseRing, MoreRowsBetweenLoseLess) {
 
 // Through device memory: 20 L2 latencies more than within a CTA.
 TEST(FuseRing, GridReductionTakesL2Latencies) {
-    FuseHardware hw = simple();
+    FuseHardware hw = simple_ring();
     hw.l2_latency = 250;
-    RingLaunch far = four_ctas;
+    RingLaunch far = four_ring_ctas;
     far.cluster = 32;
     far.far = true;
     EXPECT_NEAR(
-        ring_reduction_cycles(hw, two_passes(1), far) - ring_reduction_cycles(hw, two_passes(1), four_ctas),
+        ring_reduction_cycles(hw, two_passes(1), far) - ring_reduction_cycles(hw, two_passes(1), four_ring_ctas),
         20 * 250, 1e-6);
 }
 
@@ -173,8 +173,8 @@ TEST(FuseRing, GridReductionTakesL2Latencies) {
 TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    const FuseFlow f = ring_flow(simple(), p, two_passes(64), bytes, four_ctas);
-    EXPECT_NEAR(ring_passes_cycles(simple(), p, two_passes(64), four_ctas), 16384 + 8 * 100, 1);
+    const FuseFlow f = ring_flow(simple_ring(), p, two_passes(64), bytes, four_ring_ctas);
+    EXPECT_NEAR(ring_passes_cycles(simple_ring(), p, two_passes(64), four_ring_ctas), 16384 + 8 * 100, 1);
     EXPECT_GT(f.time.seconds * 1e6, 16 * 16.384);
     EXPECT_EQ(f.time.bound, Bound::issue);
 }
@@ -184,10 +184,10 @@ TEST(FuseRing, InstructionsBindWhereTheyTakeLonger) {
 // one before is stored: half of that, a load, a chunk and a reduction lie between two rows. Each of the 64 elements of a chunk that a reducing
 // thread has takes its 16 instructions.
 TEST(FuseRing, WarpSpecialisedReductionHidesItsTime) {
-    FuseHardware hw = simple();
+    FuseHardware hw = simple_ring();
     const Program p = rows_of(64, 32768);
     const FusedBytes bytes = {64 * 32768 * 2, 64 * 32768 * 2};
-    RingLaunch specialised = four_ctas;
+    RingLaunch specialised = four_ring_ctas;
     specialised.reduction_threads = 128;
     const double reduction = 1000, chunk = 8192 / 128 * 16 + 100;
     EXPECT_NEAR(specialised_reduction_cycles(hw, p, two_passes(16), specialised, 5000, 1000),

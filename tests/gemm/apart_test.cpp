@@ -19,7 +19,7 @@ PlanSet planned_on(Machine machine, const std::string& words) {
                                    gemm_operation().request(given, {.top = 4}));
 }
 PlanSet planned_as(const std::string& words, const char* machine = "h200-sxm") { return planned_on(machine_by_id(machine), words); }
-const Step* step_of(const Plan& plan, std::string_view quantity) {
+const Step* step_where(const Plan& plan, std::string_view quantity) {
     for (const Step& step : plan.derivation)
         if (step.quantity == quantity) return &step;
     return nullptr;
@@ -30,7 +30,7 @@ TEST(GemmApart, FusedIsWeighedAgainstTwoKernelsAndFaster) {
     ASSERT_FALSE(set.plans.empty());
     for (const Plan& plan : set.plans) {
         EXPECT_TRUE(plan.parts.empty());
-        const Step* step = step_of(plan, "epilogue_apart");
+        const Step* step = step_where(plan, "epilogue_apart");
         ASSERT_TRUE(step);
         EXPECT_EQ(step->value, 0);
         // Sums of 4 B are written and read: 2 * 4 * 4096^2.
@@ -60,7 +60,7 @@ TEST(GemmApart, IsTwoPlansInOneWhereItIsAskedFor) {
     EXPECT_NEAR(*plan.time_us, *plan.parts[0].time_us + *plan.parts[1].time_us, 1e-9);
     EXPECT_EQ(plan.launches.size(), 2u);
     EXPECT_GE(plan.launches.front().workspace_bytes, std::int64_t{4} * 4096 * 4096);
-    EXPECT_EQ(step_of(plan, "epilogue_apart")->value, 1);
+    EXPECT_EQ(step_where(plan, "epilogue_apart")->value, 1);
     EXPECT_EQ(plan.problem.own.as<GemmProblem>().c_type, Type::bf16);
     // The configuration says it again, and a request made of it comes to the same.
     const Given again = gemm_operation().given_of_config(gemm_operation().config_record(plan));
@@ -158,7 +158,7 @@ TEST(GemmApart, WeighsNothingAgainstWhatIsUnknown) {
     const PlanSet fused = planned_on(machine, words);
     ASSERT_FALSE(fused.plans.empty());
     EXPECT_TRUE(fused.plans.front().parts.empty());
-    for (const Input& input : step_of(fused.plans.front(), "epilogue_apart")->inputs)
+    for (const Input& input : step_where(fused.plans.front(), "epilogue_apart")->inputs)
         if (input.name == "expression in the product") { EXPECT_FALSE(input.value); }
     const PlanSet asked = planned_on(machine, words + " --epilogue-apart on");
     ASSERT_EQ(asked.plans.size(), 1u);

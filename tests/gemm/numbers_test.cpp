@@ -21,6 +21,7 @@
 #include "rooftile/machine/query.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "tests/from_environment.hpp"
 
 namespace rooftile {
 namespace {
@@ -123,6 +124,7 @@ void add(Machine& few, const std::string& name, const Machine& whole) {
 TEST(FewNumbers, AddedOneByOneInDrawnOrdersTheyEndAtPlan1) {
     Random random(483001);
     int additions = 0, costly = 0;
+    std::size_t place = 0;
     for (int round = 0; round < 2; ++round)
         for (const char* id : {"h100-sxm", "h200-sxm", "a100-80-sxm", "l40s", "h20"}) {
             const Machine whole = machine_by_id(id);
@@ -133,6 +135,7 @@ TEST(FewNumbers, AddedOneByOneInDrawnOrdersTheyEndAtPlan1) {
             for (const auto& [key, fact] : whole.facts)
                 if (!few.find(key)) names.push_back(key);
             for (std::size_t i = names.size() - 1; i > 0; --i) std::swap(names[i], names[std::size_t(random.whole(0, std::int64_t(i)))]);
+            if (!one_in(5, place++)) continue;
             double before = INFINITY;
             std::map<std::pair<int, int>, double> shares;
             for (const std::string& name : names) {
@@ -149,7 +152,7 @@ TEST(FewNumbers, AddedOneByOneInDrawnOrdersTheyEndAtPlan1) {
             }
             EXPECT_EQ(label_of(first_plan(few, problem).config), label_of(first_plan(whole, problem).config)) << id << ", all numbers";
         }
-    EXPECT_GT(additions, 700);
+    EXPECT_GT(additions, test_all() ? 700 : 60);
     // Of 22,000 additions in 250 orders for these five 12 did: a rank by waves and intensity does not see that a kernel has few stages.
     EXPECT_LE(costly, 1);
 }

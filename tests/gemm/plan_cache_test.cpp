@@ -12,6 +12,7 @@
 #include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/report/json.hpp"
+#include "tests/from_environment.hpp"
 
 namespace rooftile {
 namespace {
@@ -141,9 +142,10 @@ TEST(PlanCache, ManyThreadsAskAndRead) {
         expected.push_back(text(derive(cache.machine(), gemm_problem(64 * i, 256, 256))));
     std::vector<std::thread> threads;
     std::vector<int> wrong(4, 0);
+    const int rounds = int(test_count(15, 60));
     for (std::size_t t = 0; t < wrong.size(); ++t)
         threads.emplace_back([&, t] {
-            for (int i = 0; i < 60; ++i) {
+            for (int i = 0; i < rounds; ++i) {
                 const int which = int(t + std::size_t(i) * (t + 1)) % 6;
                 const auto outcome = cache.derive(gemm_problem(64 * (which + 1), 256, 256));
                 wrong[t] += text(*outcome) != expected[std::size_t(which)];

@@ -7,7 +7,7 @@
 namespace rooftile {
 namespace {
 
-BestOfModel::Values drawn_values(Random& random, const Problem&) {
+BestOfModel::Values golden_values(Random& random, const Problem&) {
     const auto number = [&](std::int64_t least, std::int64_t most) { return std::to_string(random.whole(least, most)); };
     const auto either = [&] { return std::string(random.coin() ? "on" : "off"); };
     static constexpr const char *kernels[] = {"sm90_gemm", "sm80_gemm", "simt_gemm"},
@@ -31,7 +31,7 @@ TEST(GemmPlansGolden, AreAsBefore) {
         while (p.flops().value > 1e12);  // the largest take a tenth of a second each
         return Problem{&gemm_operation(), Own::of(p)};
     };
-    expect_plans_as_before({gemm_operation(), drawn_values, problem}, 470103, 100);
+    expect_plans_as_before({gemm_operation(), golden_values, problem}, 470103, 100);
 }
 
 }  // namespace

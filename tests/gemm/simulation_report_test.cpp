@@ -45,16 +45,16 @@ Simulation sample_simulation() {
     return s;
 }
 
-nlohmann::json parsed(const Json& document) { return nlohmann::json::parse(json_text(document)); }
+nlohmann::json parsed_document(const Json& document) { return nlohmann::json::parse(json_text(document)); }
 
 TEST(SimulationReport, TheDocumentFollowsItsSchema) {
     const JsonSchema schema("simulation-1.json");
     Simulation s = sample_simulation();
-    EXPECT_EQ(schema.faults(parsed(simulation_document(sample::context(), s))), "");
+    EXPECT_EQ(schema.faults(parsed_document(simulation_document(sample::context(), s))), "");
     s.dram_bound.reset();
     s.l2_bound.reset();
     s.l2.layout = L2Layout::halves;
-    const auto document = parsed(simulation_document(sample::context(), s));
+    const auto document = parsed_document(simulation_document(sample::context(), s));
     EXPECT_EQ(schema.faults(document), "");
     EXPECT_TRUE(document.at("bounds").at("dram_lower_bound_bytes").is_null());
     EXPECT_TRUE(document.at("rows").at(0).at("l2_over_bound").is_null());
@@ -63,7 +63,7 @@ TEST(SimulationReport, TheDocumentFollowsItsSchema) {
 
 TEST(SimulationReport, EveryLevelIsInTheDocument) {
     const Simulation s = sample_simulation();
-    const auto row = parsed(simulation_document(sample::context(), s)).at("rows").at(0);
+    const auto row = parsed_document(simulation_document(sample::context(), s)).at("rows").at(0);
     const GemmTraffic& t = s.orders[0].traffic;
     EXPECT_EQ(row.at("dram_bytes"), t.dram_a_bytes + t.dram_b_bytes + t.dram_c_bytes + t.dram_operand_bytes);
     EXPECT_DOUBLE_EQ(row.at("dram_over_bound"), double(t.dram_bytes()) / 4e6);

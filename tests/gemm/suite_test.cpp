@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 constexpr const char* head = "schema = \"rooftile/suite/1\"\nname = \"s\"\nm = [1, 64]\n";
 
-Suite parsed(const std::string& rest) { return gemm_suite(head + rest, "s.toml"); }
+Suite parsed_suite(const std::string& rest) { return gemm_suite(head + rest, "s.toml"); }
 
 const GemmProblem& gemm(const Suite& suite, std::size_t i) { return suite.problems[i].problem.own.as<GemmProblem>(); }
 
@@ -26,7 +26,7 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(Suite, LayersTimesSizesInTheFilesOrder) {
-    const Suite suite = parsed(
+    const Suite suite = parsed_suite(
         "[[model]]\nname = \"a\"\nsource = \"x\"\nlayers = [{name = \"up\", n = 8, k = 16}, {name = "
         "\"down\", "
         "n = 16, k = 8}]\n[[model]]\nname = \"sq\"\nsource = \"x\"\nsquares = [32]\n");
@@ -46,7 +46,7 @@ TEST(Suite, NumbersMayBeNumbersOrTexts) {
     for (int i = 0; i < 50; ++i) {
         const std::string alpha = std::to_string(random.uniform(-4, 4)), m = std::to_string(random.whole(1, 100000));
         const auto of = [&](const char* quote) {
-            return parsed(fmt::format("[[problem]]\nm = {0}{1}{0}\nn = 64\nk = 64\nalpha = {0}{2}{0}\n", quote, m, alpha));
+            return parsed_suite(fmt::format("[[problem]]\nm = {0}{1}{0}\nn = 64\nk = 64\nalpha = {0}{2}{0}\n", quote, m, alpha));
         };
         EXPECT_EQ(gemm(of(""), 0), gemm(of("\""), 0));
         EXPECT_EQ(gemm(of(""), 0).alpha, std::stod(alpha));
@@ -58,7 +58,7 @@ TEST(Suite, NumbersMayBeNumbersOrTexts) {
 }
 
 TEST(Suite, EqualProblemsAreOneWithAllTheirNames) {
-    const Suite suite = parsed(
+    const Suite suite = parsed_suite(
         "[[model]]\nname = \"a\"\nsource = \"x\"\nlayers = [{name = \"o\", n = 64, k = 64}]\n"
         "[[model]]\nname = \"b\"\nsource = \"x\"\nm = [64]\nlayers = [{name = \"q\", n = 64, k = 64}]\n"
         "[[model]]\nname = \"sq\"\nsource = \"x\"\nsquares = [64, 64]\n");
@@ -71,7 +71,7 @@ TEST(Suite, AProblemHasTheMostRoundsThatAModelNames) {
     const std::string first =
         "[[model]]\nname = \"a\"\nsource = \"x\"\nlayers = [{name = \"o\", n = 64, k = 64}]\n";
     const std::string squares = "[[model]]\nname = \"sq\"\nsource = \"x\"\nsquares = [64, 32]\nrounds = 16\n";
-    for (const Suite& suite : {parsed(first + squares), parsed(squares + first)})
+    for (const Suite& suite : {parsed_suite(first + squares), parsed_suite(squares + first)})
         for (const SuiteProblem& p : suite.problems)
             EXPECT_EQ(p.rounds, p.layers.front().model == "sq" || p.layers.size() > 1 ? 16 : 0)
                 << name_of(p);
@@ -81,7 +81,7 @@ TEST(Suite, AProblemHasTheMostRoundsThatAModelNames) {
 }
 
 TEST(Suite, FiltersByWhatItIsCalled) {
-    const Suite suite = parsed(
+    const Suite suite = parsed_suite(
         "[[model]]\nname = \"a\"\nsource = \"x\"\nlayers = [{name = \"up\", n = 8, k = 16}, {name = "
         "\"down\", "
         "n = 16, k = 8}]\n");

@@ -42,7 +42,7 @@ GemmPlan plan_of(const Asked& asked) {
     return std::get<Plans>(outcome).plans.front();
 }
 
-const Step& step_of(const GemmPlan& plan, std::string_view quantity) {
+const Step& the_step(const GemmPlan& plan, std::string_view quantity) {
     for (const Step& step : plan.derivation)
         if (step.quantity == quantity) return step;
     throw std::runtime_error("no step " + std::string(quantity));
@@ -74,7 +74,7 @@ std::string table_text(std::vector<std::string> titles, Rows rows) {
 std::string steps_table(const GemmPlan& plan, std::initializer_list<const char*> quantities) {
     Rows rows;
     for (const char* quantity : quantities) {
-        const Step& step = step_of(plan, quantity);
+        const Step& step = the_step(plan, quantity);
         rows.push_back({quantity, step.formula, inputs_text(step), value_text(step)});
     }
     return table_text({"step", "formula", "inputs", "value"}, std::move(rows));
@@ -87,7 +87,7 @@ std::string columns_table(const std::vector<std::pair<std::string, GemmPlan>>& p
     Rows rows;
     for (const char* quantity : quantities) {
         std::vector<std::string> row{quantity};
-        for (const auto& [title, plan] : plans) row.push_back(value_text(step_of(plan, quantity)));
+        for (const auto& [title, plan] : plans) row.push_back(value_text(the_step(plan, quantity)));
         rows.push_back(std::move(row));
     }
     return table_text(std::move(titles), std::move(rows));
@@ -141,7 +141,7 @@ std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share);
 
 /// Bytes a cycle, as the derivation has them.
 double share_dram(const GemmPlan& plan) {
-    for (const Input& input : step_of(plan, "load_dram_isolated").inputs)
+    for (const Input& input : the_step(plan, "load_dram_isolated").inputs)
         if (input.name == "share_dram") return input.value.value_or(std::nan(""));
     return std::nan("");
 }
@@ -153,9 +153,9 @@ TEST(WorkedExamples, FiveNumbersByHand) {
     Asked shared = asked, whole = asked;
     shared.set = {"sm.count=100"};
     const GemmPlan with_sms = plan_of(shared);
-    const double load = *step_of(with_sms, "load_dram_isolated").value;
+    const double load = *the_step(with_sms, "load_dram_isolated").value;
     whole.set = {fmt::format("dram.latency={:.0f} clk", load)};
-    EXPECT_EQ(*step_of(plan_of(whole), "stages_min").value, 3);
+    EXPECT_EQ(*the_step(plan_of(whole), "stages_min").value, 3);
     expect_pages("five-numbers",
                  {{"the derivation", steps_table(plan, {"tile_flops", "stage_bytes", "arithmetic_intensity", "intensity_critical", "accumulator_registers",
                                                         "registers_per_thread", "stages_max", "ctas_by_shared", "ctas_by_registers",
@@ -167,7 +167,7 @@ TEST(WorkedExamples, FiveNumbersByHand) {
                   "16",     // blocks by shared memory at one stage: stages_max
                   "1638"}); // load - 500
     EXPECT_EQ(load - 500, 1638);
-    EXPECT_EQ(*step_of(plan, "stages_max").value, 16);
+    EXPECT_EQ(*the_step(plan, "stages_max").value, 16);
 }
 
 /// Bytes a cycle that an SM of a shipped machine has of DRAM.
@@ -180,9 +180,9 @@ TEST(WorkedExamples, TheA100Exercise) {
     const Asked asked{"a100-exercise", {{"shape", "4096x4096x4096"}, {"type", "fp16"}, {"tile", "256x128x16"}}};
     const GemmPlan plan = plan_of(asked);
     const Machine machine = machine_by_id("a100-exercise");
-    const double flops = *step_of(plan, "tile_flops").value, rate = machine.find("rate.generic.fp16.fp32")->value, cores = *machine.count("sm.partitions");
+    const double flops = *the_step(plan, "tile_flops").value, rate = machine.find("rate.generic.fp16.fp32")->value, cores = *machine.count("sm.partitions");
     const double of_one = 2 * 16 * 16 * 16, instructions = flops / of_one, interval = of_one / (rate / cores);
-    EXPECT_EQ(instructions / cores * interval, *step_of(plan, "tile_compute_cycles").value);
+    EXPECT_EQ(instructions / cores * interval, *the_step(plan, "tile_compute_cycles").value);
     const double source_latency = 25;
     const std::string counted = table_text({"what", "how", "value"},
                                            {{"FLOP of one m16n16k16", "2 * 16 * 16 * 16", number_text(of_one)},
@@ -198,10 +198,10 @@ TEST(WorkedExamples, TheA100Exercise) {
         what_if.emplace_back(fmt::format("{:.3g} of {}", dram_share(id), id), plan_of(real));
     }
     std::set<std::string> others{"25", "256", "128", "16"};
-    for (const auto& [title, each] : what_if) others.merge(numbers_in(percent(*step_of(each, "hit_share_needed").value)));
-    const double dram = *step_of(plan, "load_dram_isolated").value, l2 = *step_of(plan, "load_l2_isolated").value;
+    for (const auto& [title, each] : what_if) others.merge(numbers_in(percent(*the_step(each, "hit_share_needed").value)));
+    const double dram = *the_step(plan, "load_dram_isolated").value, l2 = *the_step(plan, "load_l2_isolated").value;
     others.insert(number_text(dram + l2));  // what the source adds, and counts twice
-    others.merge(numbers_in(step_of(plan, "steady_step_all_miss").limit));
+    others.merge(numbers_in(the_step(plan, "steady_step_all_miss").limit));
     expect_pages("a100-overlap",
                  {{"the derivation", steps_table(plan, {"tile_flops", "stage_bytes", "tile_compute_cycles", "load_l2_isolated", "load_dram_isolated",
                                                         "steady_step_all_miss", "hit_share_needed"})},
@@ -213,7 +213,7 @@ TEST(WorkedExamples, TheA100Exercise) {
 TEST(WorkedExamples, TheV100Exercise) {
     const GemmPlan plan = plan_of({"v100-exercise", {{"shape", "4096x4096x4096"}, {"type", "fp16"}, {"tile", "64x64x32"}}});
     const Machine machine = machine_by_id("v100-exercise");
-    const double flops = *step_of(plan, "tile_flops").value, bytes = *step_of(plan, "stage_bytes").value;
+    const double flops = *the_step(plan, "tile_flops").value, bytes = *the_step(plan, "stage_bytes").value;
     const double of_one = 2 * 16 * 16 * 16, cores = *machine.count("sm.partitions"), rate = machine.find("rate.generic.fp16.fp32")->value;
     EXPECT_EQ(bytes, 128 * 32 * 2);
     const double dram = bytes / machine.find("dram.bandwidth")->value, l2 = bytes / machine.find("l2.bandwidth")->value;
@@ -224,7 +224,7 @@ TEST(WorkedExamples, TheV100Exercise) {
          {"instructions of a step", fmt::format("{:.0f} / {:.0f}", flops, of_one), number_text(flops / of_one)},
          {"compute", fmt::format("{:.0f} / {:.0f} * {:.0f}", flops / of_one, cores, of_one / (rate / cores)), number_text(flops / rate) + " cycles"}});
     std::set<std::string> others{"128", "64"};
-    others.merge(numbers_in(percent(*step_of(plan, "hit_share_needed").value)));
+    others.merge(numbers_in(percent(*the_step(plan, "hit_share_needed").value)));
     expect_pages("v100-transfer",
                  {{"the derivation", steps_table(plan, {"stage_bytes", "tile_compute_cycles", "load_l2_isolated", "load_dram_isolated", "steady_step_all_miss",
                                                         "hit_share_needed"})},
@@ -246,10 +246,10 @@ TEST(WorkedExamples, HowDeepAStepIs) {
             kernel.push_back({tile, fmt::format("{} of {} stages, {} B of shared memory", plan.config.stages, *plan.resources.stages_max, *plan.resources.shared_bytes)});
         }
     }
-    const auto stages = [&](std::size_t i, const char* quantity) { return *step_of(plans[i].second, quantity).value; };
+    const auto stages = [&](std::size_t i, const char* quantity) { return *the_step(plans[i].second, quantity).value; };
     EXPECT_LE(stages(1, "stages_for_full_rate"), stages(1, "stages_max"));
     EXPECT_GT(stages(2, "stages_for_full_rate"), stages(2, "stages_max"));  // bubbles
-    const double left = *step_of(plans[1].second, "shared_limit").value - 4 * *step_of(plans[1].second, "stage_bytes").value, c = 128 * 256 * 2;
+    const double left = *the_step(plans[1].second, "shared_limit").value - 4 * *the_step(plans[1].second, "stage_bytes").value, c = 128 * 256 * 2;
     EXPECT_EQ(left, 35840);
     others.insert(number_text(left)), others.insert(number_text(c));
     for (const int span : {32, 64, 128}) others.insert(number_text(span * 2));  // bytes of a row of a tile

@@ -13,7 +13,7 @@
 namespace rooftile {
 namespace {
 
-std::string refusal(const std::filesystem::path& path) {
+std::string read_refusal(const std::filesystem::path& path) {
     try {
         read_whole_file(path);
     } catch (const RequestError& error) { return error.what(); }
@@ -31,14 +31,14 @@ TEST(FileText, AWholeFileMayBeLargeAndNotHuge) {
     std::ofstream(path, std::ios::binary | std::ios::trunc).close();
     EXPECT_EQ(read_whole_file(path), "");
     std::filesystem::resize_file(path, max_whole_file + 1);  // of holes: takes no disk
-    EXPECT_THAT(refusal(path), testing::HasSubstr("1073741825 bytes; at most 1073741824 are accepted"));
+    EXPECT_THAT(read_refusal(path), testing::HasSubstr("1073741825 bytes; at most 1073741824 are accepted"));
     std::filesystem::remove(path);
 }
 
 TEST(FileText, WhatIsNoFileIsNamed) {
-    EXPECT_THAT(refusal("/nonexistent.jsonl"), testing::HasSubstr("/nonexistent.jsonl: no such file"));
-    EXPECT_THAT(refusal("/"), testing::HasSubstr("directory"));
-    EXPECT_THAT(refusal("/dev/null"), testing::HasSubstr("not a regular file"));
+    EXPECT_THAT(read_refusal("/nonexistent.jsonl"), testing::HasSubstr("/nonexistent.jsonl: no such file"));
+    EXPECT_THAT(read_refusal("/"), testing::HasSubstr("directory"));
+    EXPECT_THAT(read_refusal("/dev/null"), testing::HasSubstr("not a regular file"));
 }
 
 }  // namespace

@@ -9,11 +9,11 @@
 namespace rooftile {
 namespace {
 
-Machine machine(std::string_view body) { return parse_machine(with_head(body), "x.toml"); }
+Machine read_machine_of(std::string_view body) { return parse_machine(with_head(body), "x.toml"); }
 using Keys = std::vector<std::string>;
 
 TEST(MachineReader, ConvertsToTheUnitsOfFormulas) {
-    const Machine ten_sms = machine("sm.count = 10\nl2.latency = \"100 ns\"\nl2.bandwidth = \"400 GB/s\"");
+    const Machine ten_sms = read_machine_of("sm.count = 10\nl2.latency = \"100 ns\"\nl2.bandwidth = \"400 GB/s\"");
     Keys unknown;
     const MachineReader read(ten_sms, Clock{2e9}, &unknown);
     EXPECT_EQ(read.clock(), 2e9);
@@ -36,7 +36,7 @@ TEST(MachineReader, NamesWhatIsMissedOnce) {
 
 // A latency in seconds is known: without a clock what is missing is the clock.
 TEST(MachineReader, MissesTheClockNotWhatItConverts) {
-    const Machine seconds = machine("l2.latency = \"100 ns\"");
+    const Machine seconds = read_machine_of("l2.latency = \"100 ns\"");
     Keys unknown;
     const MachineReader read(seconds, {}, &unknown);
     EXPECT_TRUE(std::isnan(read.cycles("l2.latency")));
@@ -45,8 +45,8 @@ TEST(MachineReader, MissesTheClockNotWhatItConverts) {
 }
 
 TEST(MachineReader, TakesTheFirstKeyThatIsKnown) {
-    const Machine both = machine("dram.sustained_read = \"4 TB/s\"\ndram.bandwidth = \"4.8 TB/s\"");
-    const Machine one = machine("dram.bandwidth = \"4.8 TB/s\""), none;
+    const Machine both = read_machine_of("dram.sustained_read = \"4 TB/s\"\ndram.bandwidth = \"4.8 TB/s\"");
+    const Machine one = read_machine_of("dram.bandwidth = \"4.8 TB/s\""), none;
     for (const auto& [m, key] : {std::pair(both, "dram.sustained_read"), {one, "dram.bandwidth"}, {none, "dram.bandwidth"}})
         EXPECT_EQ(MachineReader(m, {}).first_known({"dram.sustained_read", "dram.bandwidth"}), key);
 }

@@ -1,6 +1,7 @@
 // The bounds of random sums, held against simulated tensor cores: what is right never fails, what is wrong always does.
 #include "kernels/measure/arguments.hpp"
 #include "kernels/measure/numbers.hpp"
+#include "tests/from_environment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -165,7 +166,7 @@ std::string_view name(Type type) { return type == Type::bf16 ? "bf16" : "fp16"; 
 TEST(RandomSums, RightOnesPassAtEveryDepth) {
     std::mt19937_64 random(1);
     for (const Type type : types) {
-        for (const int k : depths) {
+        for (const int k : drawn_few(std::vector(std::begin(depths), std::end(depths)), 1)) {
             const Tile t(32, 32, k, type, random);
             const auto passes = [&](const std::vector<double>& c, std::string_view what) {
                 const TileVerdict v = judged(t, t.rounded(c));
@@ -184,7 +185,7 @@ TEST(RandomSums, RightOnesPassAtEveryDepth) {
 TEST(RandomSums, WrongOnesFailAtEveryDepth) {
     std::mt19937_64 random(2);
     for (const Type type : types) {
-        for (const int k : depths) {
+        for (const int k : drawn_few(std::vector(std::begin(depths), std::end(depths)), 1)) {
             const Tile t(verify_tile, verify_tile, k, type, random);
             const auto fails = [&](const std::vector<unsigned>& got, std::string_view what) {
                 const TileVerdict v = judged(t, got);
@@ -242,7 +243,7 @@ TEST(RandomSums, WrongOnesFailAtEveryDepth) {
 TEST(RandomSums, NoFalseAlarmInAHundredThousandTiles) {
     std::mt19937_64 random(3);
     double element = 0, tile = 0;
-    constexpr int tiles = 100'000;
+    const int tiles = test_all() ? 100'000 : 20'000;
     for (int i = 0; i < tiles; ++i) {
         const Tile t(8, 8, 1 + i % 48, types[i % 2], random);
         const TileVerdict v = judged(t, t.rounded(tensor_core(t, 4)));
@@ -259,7 +260,7 @@ TEST(RandomSums, TheLimitOfATileLiesFarOutside) {
     for (const Type type : types) {
         for (const int k : {1, 2, 8, 64}) {
             double sum = 0, squares = 0, largest = 0;
-            constexpr int tiles = 250;
+            const int tiles = test_all() ? 250 : 60;
             for (int i = 0; i < tiles; ++i) {
                 const Tile t(verify_tile, verify_tile, k, type, random);
                 const TileVerdict v = judged(t, t.rounded(tensor_core(t, 4)));

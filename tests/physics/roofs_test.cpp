@@ -8,7 +8,7 @@
 namespace rooftile {
 namespace {
 
-Machine machine() {
+Machine roofs_machine() {
     Machine m = machine_by_id("h200-sxm");
     for (const char* number : {"l2.bandwidth=10 TB/s", "dram.bandwidth=5 TB/s", "launch.gap_stream=2 us",
                                "sm.count=100 SMs", "clock.boost=1 GHz", "shared.bandwidth=128 B/clk/SM"})
@@ -17,7 +17,7 @@ Machine machine() {
 }
 
 double seconds_of(const Demand& demand, Bound bound, const Conditions& conditions = {}) {
-    for (const UnitTime& unit : roof_time(demand, machine(), conditions).units)
+    for (const UnitTime& unit : roof_time(demand, roofs_machine(), conditions).units)
         if (unit.bound == bound) return unit.seconds;
     return 0;
 }
@@ -33,7 +33,7 @@ TEST(RoofTime, EachUnitTakesItsWorkAtItsRate) {
     EXPECT_DOUBLE_EQ(seconds_of(demand, Bound::shared), 1e-4);
     EXPECT_DOUBLE_EQ(seconds_of(demand, Bound::dram), 2e-4);
     EXPECT_DOUBLE_EQ(seconds_of(demand, Bound::launch), 6e-6);
-    EXPECT_EQ(roof_time(demand, machine()).bound(), Bound::dram);
+    EXPECT_EQ(roof_time(demand, roofs_machine()).bound(), Bound::dram);
     // What L2 holds is asked of it all the same.
     EXPECT_EQ(seconds_of(demand, Bound::dram, {.held_in_l2 = {"x"}}), 0);
     EXPECT_DOUBLE_EQ(seconds_of(demand, Bound::l2, {.held_in_l2 = {"x"}}), 1e-4);

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string context = R"({"schema":"rooftile/measurement/1","context":{},"machine":{},"suite":"made"})" "\n";
+const std::string context_line = R"({"schema":"rooftile/measurement/1","context":{},"machine":{},"suite":"made"})" "\n";
 /// A row of rank 1 of one plan; `more` stands behind a comma.
 std::string row(const std::string& time, const std::string& verified, const std::string& more = "") {
     return R"({"problem":{"op":"none","m":1},"layers":[],"rank":1,"plans":1,"mode":"cold","time_us":)" + time
@@ -20,7 +20,7 @@ std::string row(const std::string& time, const std::string& verified, const std:
 }
 const std::string right = R"({"random":true,"timed":true,"failure":null})";
 
-SuiteRecord read(const std::string& rows) { return read_suite_record(context + rows, "x.jsonl"); }
+SuiteRecord read(const std::string& rows) { return read_suite_record(context_line + rows, "x.jsonl"); }
 
 /// What is said of a file that is refused; one line.
 std::string refusal(const std::string& rows) {

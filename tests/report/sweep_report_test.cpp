@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const Operation& operation() { return *operations().front(); }
+const Operation& first_operation() { return *operations().front(); }
 
 struct Made {
     std::optional<double> ratio;
@@ -44,7 +44,7 @@ std::string record_of(const std::vector<Made>& all, const Suite& suite) {
                     {"label", "a plan"},
                     {"verified", {{"random", true}}}};
         row["baselines"] = Json::object();
-        row["baselines"][std::string(operation().baseline()) + "_ratio"] = json_number(all[i].ratio);
+        row["baselines"][std::string(first_operation().baseline()) + "_ratio"] = json_number(all[i].ratio);
         if (all[i].other_us > 0)
             row["variants"] = {{"so",
                                 {{"name", "launched so"},
@@ -56,7 +56,7 @@ std::string record_of(const std::vector<Made>& all, const Suite& suite) {
     return text;
 }
 
-Suite drawn(std::size_t count) { return swept_suite(operation(), {.draw = int(count), .seed = 7}); }
+Suite drawn(std::size_t count) { return swept_suite(first_operation(), {.draw = int(count), .seed = 7}); }
 
 SweepReport report_of(const std::vector<Made>& all) {
     return sweep_report({read_suite_record(record_of(all, drawn(all.size())), "x.jsonl")});
@@ -157,7 +157,7 @@ TEST(SweepReport, SaysLawSeedAndWhatHasNoResult) {
     const SweepReport r = sweep_report({read_suite_record(text, "x.jsonl")});
     const std::string shown = sweep_text(r, {});
     EXPECT_THAT(shown, HasSubstr("draw-7"));
-    EXPECT_THAT(shown, HasSubstr("No result: " + operation().short_name(suite.problems[1].problem)
+    EXPECT_THAT(shown, HasSubstr("No result: " + first_operation().short_name(suite.problems[1].problem)
                                  + ": it is wrong"));
     EXPECT_THAT(sweep_markdown(r),
                 testing::AllOf(HasSubstr("| problems with |"), HasSubstr("(" + suite.law + ")")));
@@ -179,7 +179,7 @@ TEST(SweepReport, RefusesAProblemThatIsNone) {
     EXPECT_THROW(sweep_report({read_suite_record(
                      "{\"schema\":\"rooftile/measurement/1\",\"context\":{},\"machine\":{}}\n"
                      "{\"problem\":{\"op\":\""
-                         + std::string(operation().name())
+                         + std::string(first_operation().name())
                          + "\"},\"layers\":[],\"rank\":1,\"plans\":1,\"mode\":\"cold\"}\n",
                      "x.jsonl")}),
                  RequestError);
@@ -214,7 +214,7 @@ TEST(SweepSvg, HeatMapsOverBothAxes) {
     const std::string svg = sweep_svg(report_of({{1.1}, {0.9}, {0.8}, {0.6}}));
     EXPECT_EQ(count(svg, "<svg"), 1);
     EXPECT_EQ(count(svg, "</svg>"), 1);
-    EXPECT_THAT(svg, HasSubstr("Ratio to " + std::string(operation().baseline())));
+    EXPECT_THAT(svg, HasSubstr("Ratio to " + std::string(first_operation().baseline())));
     EXPECT_THAT(svg, HasSubstr("Error of the prediction"));
     EXPECT_GE(count(svg, "<title>"), 2);
     EXPECT_EQ(count(svg, "<polyline"), 0);

@@ -32,7 +32,8 @@ std::vector<FusePlan> plans_of(const std::string& text, const std::string& type,
 
 TEST(FuseGridResidentCode, EveryCandidateCompilesCleanAndFits) {
     constexpr int warp = 32, unit = 256;  // registers are given to warps in such units
-    int compiled = 0, place = 0;
+    int compiled = 0;
+    std::size_t place = 0;
     for (const char* text :
          {"y = softmax(x)", "y = layernorm(x, g, b)", "y = rmsnorm(x, g)",
           "y = gelu(dropout(layernorm(x, g, b) + r, 0.1, seed=1))", "y = softmax(layernorm(x) * 2)",
@@ -42,7 +43,7 @@ TEST(FuseGridResidentCode, EveryCandidateCompilesCleanAndFits) {
                 const std::string both = shape, rows = both.substr(0, both.find('x'));
                 for (const FusePlan& plan :
                      plans_of(text, type, rows, both.substr(both.find('x') + 1), 256)) {
-                    if (!compiles_this(place++, 37)) continue;
+                    if (!compiles_this(place++, 37, 2)) continue;
                     const std::string what =
                         fmt::format("{} of {} {}: {} CTAs of {} x {}", text, type, shape, plan.config.cluster,
                                     plan.config.threads, plan.config.vectors_per_thread);
@@ -55,7 +56,7 @@ TEST(FuseGridResidentCode, EveryCandidateCompilesCleanAndFits) {
                     ++compiled;
                 }
             }
-    EXPECT_GE(compiled, 25);
+    EXPECT_GE(compiled, test_all() ? 25 : 12);
 }
 
 TEST(FuseGridResidentCode, ReducesAcrossTheGridAndGivesWayInL2) {

@@ -220,7 +220,8 @@ TEST(FuseCode, NoCandidateSpills) {
     std::vector<RandomExpression> kept;
     for (int i = 0; i < 24; ++i) kept.push_back(random.next());
     for (const RandomExpression& e : kept) all.push_back({e.text.c_str(), e.tensors});
-    int compiled = 0, place = 0;
+    int compiled = 0;
+    std::size_t place = 0;
     for (const Case& c : all)
         for (RowStorage row_storage : row_storages) {
             const auto outcome = derive(machine_by_id("h200-sxm"), made(c.text, c.tensors),
@@ -228,7 +229,7 @@ TEST(FuseCode, NoCandidateSpills) {
             const auto* plans = std::get_if<FusePlans>(&outcome);
             if (!plans) continue;
             for (const FusePlan& plan : plans->plans) {
-                if (!plan.buildable || !compiles_this(place++, 13)) continue;
+                if (!plan.buildable || !compiles_this(place++, 13, 3)) continue;
                 const Compiled code = compile_source(fuse_source(plan));
                 EXPECT_EQ(unclean(code).value_or(""), "")
                     << c.text << " " << name_of(row_storage) << " " << plan.config.vectors_per_thread
@@ -237,7 +238,7 @@ TEST(FuseCode, NoCandidateSpills) {
                 ++compiled;
             }
         }
-    EXPECT_GE(compiled, 60);
+    EXPECT_GE(compiled, test_all() ? 60 : 20);
 }
 
 /// Rows through a ring, of whole chunks and of others.
@@ -667,13 +668,13 @@ TEST(FuseRandom, AnyExpressionIsReadCountedPlannedAndGenerated) {
         ASSERT_TRUE(plan.buildable || !plan.why_not.empty());
         if (!plan.buildable) continue;
         const Source source = fuse_source(plan);
-        if (i % 80) continue;
+        if (!compiles_this(std::size_t(i), 80, 3)) continue;
         const Compiled code = compile_source(source);
         EXPECT_EQ(unclean(code).value_or(""), "") << e.text;
         ++compiled;
     }
     EXPECT_GE(planned, 2800);
-    EXPECT_GE(compiled, 25);
+    EXPECT_GE(compiled, test_all() ? 25 : 7);
 }
 
 }  // namespace

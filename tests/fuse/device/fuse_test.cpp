@@ -14,7 +14,7 @@
 namespace rooftile {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double inf = std::numeric_limits<double>::infinity();
 
 TEST_F(FuseTest, EveryFunctionInEveryType) {
     for (const char* f : {"exp(x)",         "log(abs(x))",
@@ -137,15 +137,15 @@ TEST_F(FuseTest, EmptyTensorsAreLeftAlone) {
 
 TEST_F(FuseTest, InfinitiesAndLargeArguments) {
     const std::vector<double> edges = {10.1, 100,  1e4,      -10.1,     -100,         -1e4,
-                                       0,    -0.0, infinity, -infinity, std::nan(""), 88.8};
+                                       0,    -0.0, inf, -inf, std::nan(""), 88.8};
     for (const char* f :
          {"gelu(x)", "gelu_tanh(x)", "softplus(x)", "tanh(x)", "exp(x)", "sigmoid(x)", "silu(x)", "relu(x)",
           "erf(x)", "sqrt(x)", "log(x)", "1/x", "maximum(x, 0.0)", "x > 0"}) {
         const ExpressionGraph p = made(std::string("y = ") + f, {"x:fp32[12]"});
         FuseTrial(p, {edges}).expect_right(plans_of(p, {.top = 1}).at(0));
     }
-    const std::vector<double> rows = {infinity,  1, 2, 3, -infinity,    -infinity, -infinity, -infinity,
-                                      -infinity, 0, 1, 2, std::nan(""), 1,         2,         3};
+    const std::vector<double> rows = {inf,  1, 2, 3, -inf,    -inf, -inf, -inf,
+                                      -inf, 0, 1, 2, std::nan(""), 1,         2,         3};
     for (const char* f :
          {"softmax(x)", "log_softmax(x)", "logsumexp(x)", "max(x)", "argmax(x)", "sum(x)", "layernorm(x)"}) {
         for (const char* x : {"x:fp32[4,4]", "x:bf16[4,4]"}) {
@@ -182,14 +182,14 @@ TEST_F(FuseTest, SoftmaxOfHugeValues) {
                 const double rise = row == 1 ? 2.0 * double(column) / double(columns) - 1 : 0;
                 x[size_t(i)] = rounded_to(r.middle + r.spread * (x[size_t(i)] + rise), element);
             }
-            x[size_t(2 * columns + columns / 2)] = infinity;
+            x[size_t(2 * columns + columns / 2)] = inf;
             x[size_t(3 * columns + columns - 1)] = std::nan("");
             for (std::int64_t column = 0; column < columns; ++column) {
-                x[size_t(4 * columns + column)] = -infinity;
-                if (column != columns / 3) x[size_t(5 * columns + column)] = -infinity;
+                x[size_t(4 * columns + column)] = -inf;
+                if (column != columns / 3) x[size_t(5 * columns + column)] = -inf;
             }
-            x[size_t(6 * columns)] = infinity;
-            x[size_t(6 * columns + 1)] = -infinity;
+            x[size_t(6 * columns)] = inf;
+            x[size_t(6 * columns + 1)] = -inf;
             FuseTrial trial(p, {std::move(x)});
             int ran = 0;
             for (RowStorage row_storage :
@@ -230,7 +230,7 @@ TEST_F(FuseTest, MomentsOfEveryKindOfRow) {
                     else if (kind == 6) x = 3;
                     else if (kind == 7) x = 0;
                     else if (kind == 8 && column == columns / 3) x = 20000;
-                    else if (kind == 9 && column == columns - 1) x = infinity;
+                    else if (kind == 9 && column == columns - 1) x = inf;
                     else if (kind == 10 && column < columns / 2) x += 50;
                     else if (kind == 11) x = element == Element::bf16 ? huge : 60000;
                     // Their squares overflow together, those of what they differ by do not.

@@ -94,11 +94,6 @@ TEST(Acceptance, OverlapExercise) {
 const std::vector<std::string> big_tile = {"--shape",  "8192x8192x8192", "--machine",
                                            "h100-sxm", "--tile",         "128x256x64"};
 
-std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-}
-
 // M12: 128 * 256 / 256 = 128. M13: (128 + 256) * 64 * 2 = 49152 B; floor((232448 - reserved) / 49152) = 4.
 // M14: 2 * 128 * 256 * 64 / 4096 = 1024.
 TEST(Acceptance, HopperConstraints) {

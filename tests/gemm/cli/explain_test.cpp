@@ -10,11 +10,6 @@ namespace {
 
 const std::vector<std::string> plan = {"plan", "gemm", "--shape", "4096x14336x4096", "--machine", "h200-sxm"};
 
-std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-}
-
 TEST(ExplainProgram, StepsAddUpToThePredictionInTheDocument) {
     const Outcome outcome = run(with(plan, {"--explain", "--energy", "--json"}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -15,11 +15,6 @@ namespace {
 const std::vector<std::string> small_plan = {"plan",        "gemm",      "--shape",
                                              "512x512x512", "--machine", "h100-sxm"};
 
-std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
     std::istringstream stream(text);
     std::vector<std::string> lines;

@@ -16,11 +16,6 @@ using nlohmann::json;
 const std::vector<std::string> small = {"simulate",  "gemm",     "--shape", "2048x2048x2048",
                                         "--machine", "h200-sxm", "--set",   "l2.size=8 MiB"};
 
-std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-}
-
 TEST(SimulateVerb, EveryOrderOfThePlanRankedFirst) {
     const Outcome outcome = run(with(small, {"--json"}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -15,46 +15,46 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-std::vector<std::string> plan(const std::vector<std::string>& more) {
+std::vector<std::string> variants_plan(const std::vector<std::string>& more) {
     std::vector<std::string> words = {"plan", "gemm", "--shape", "4096x4096x4096", "--machine", "h200-sxm"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
 }
 
 TEST(Variants, APlanAndASampleBesideIt) {
-    const Outcome outcome = run(plan({"--sample", "6", "--seed", "5", "--json"}));
+    const Outcome outcome = run(variants_plan({"--sample", "6", "--seed", "5", "--json"}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const json document = json::parse(outcome.out);
     EXPECT_EQ(JsonSchema("plan-1.json").faults(document), "");
     EXPECT_EQ(document.at("plans").size(), 6u);
-    EXPECT_EQ(run(plan({"--sample", "6", "--seed", "5", "--json"})).out, outcome.out);
-    const Outcome other = run(plan({"--sample", "6", "--seed", "6", "--json"}));
+    EXPECT_EQ(run(variants_plan({"--sample", "6", "--seed", "5", "--json"})).out, outcome.out);
+    const Outcome other = run(variants_plan({"--sample", "6", "--seed", "6", "--json"}));
     EXPECT_EQ(json::parse(other.out).at("plans").at(0).at("config"), document.at("plans").at(0).at("config"));
     EXPECT_NE(json::parse(other.out).at("plans").at(3).at("config"), document.at("plans").at(3).at("config"));
 }
 
 TEST(Variants, APlanInOtherOrders) {
-    const Outcome outcome = run(plan({"--orders", "row,serpentine:6,hilbert", "--json"}));
+    const Outcome outcome = run(variants_plan({"--orders", "row,serpentine:6,hilbert", "--json"}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const json document = json::parse(outcome.out);
     EXPECT_EQ(JsonSchema("plan-1.json").faults(document), "");
     std::set<std::string> orders;
     for (const json& p : document.at("plans")) orders.insert(p.at("config").at("order"));
     EXPECT_TRUE(orders.count("row") && orders.count("serpentine") && orders.count("hilbert"));
-    const Outcome all = run(plan({"--orders", "all", "--json"}));
+    const Outcome all = run(variants_plan({"--orders", "all", "--json"}));
     EXPECT_GE(json::parse(all.out).at("plans").size(), 24u);
 }
 
 TEST(Variants, WhatContradictsIsRefused) {
-    expect_refused(plan({"--sample", "1"}), {"--sample", "2 .. 64"});
-    expect_refused(plan({"--sample", "4", "--orders", "row"}), {"--sample", "--orders"});
-    expect_refused(plan({"--sample", "4", "--top", "2"}), {"--sample", "--top"});
-    expect_refused(plan({"--orders", "row", "--order", "row"}), {"--orders", "--order"});
-    expect_refused(plan({"--orders", "grouped"}), {"grouped:N"});
-    expect_refused(plan({"--orders", "row:2"}), {"row"});
-    expect_refused(plan({"--orders", "row,"}), {"--orders"});
-    expect_refused(plan({"--orders", "snail"}), {"hilbert"});
-    expect_refused(plan({"--seed", "3"}), {"--seed", "--sample"});
+    expect_refused(variants_plan({"--sample", "1"}), {"--sample", "2 .. 64"});
+    expect_refused(variants_plan({"--sample", "4", "--orders", "row"}), {"--sample", "--orders"});
+    expect_refused(variants_plan({"--sample", "4", "--top", "2"}), {"--sample", "--top"});
+    expect_refused(variants_plan({"--orders", "row", "--order", "row"}), {"--orders", "--order"});
+    expect_refused(variants_plan({"--orders", "grouped"}), {"grouped:N"});
+    expect_refused(variants_plan({"--orders", "row:2"}), {"row"});
+    expect_refused(variants_plan({"--orders", "row,"}), {"--orders"});
+    expect_refused(variants_plan({"--orders", "snail"}), {"hilbert"});
+    expect_refused(variants_plan({"--seed", "3"}), {"--seed", "--sample"});
     expect_refused({"measure", "gemm", "--shape", "64x64x64", "--no-time", "--ablate"},
                    {"--no-time", "--ablate"});
 }

@@ -1,6 +1,6 @@
 // What the planner calls feasible with an epilogue compiles as planned: nothing spills.
 //
-// ROOFTILE_COMPILE_SAMPLE sets how many (24), ROOFTILE_FUZZ_SEED draws others.
+// ROOFTILE_TEST_COUNT sets how many, ROOFTILE_FUZZ_SEED draws others.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@ namespace rooftile {
 namespace {
 
 TEST(GemmEpilogues, OfTheSearchCompileWithoutASpill) {
-    const std::size_t count = from_environment("ROOFTILE_COMPILE_SAMPLE", 24);
-    Random random(from_environment("ROOFTILE_FUZZ_SEED", 11));
+    const std::size_t count = test_count(8, 24);
+    Random random(from_environment("ROOFTILE_FUZZ_SEED", test_seed()));
     const Machine machine = machine_by_id("h200-sxm");
     std::vector<GemmPlan> plans;
     while (plans.size() < count) {
@@ -65,7 +65,7 @@ TEST(GemmEpilogues, ValuesNeedNoMoreRegistersThanCounted) {
                           {"d = silu(acc) * r", {"r:bf16[M,N]"}},
                           {"d = dropout(gelu(acc + bias), 0.1, seed=1) + r", {"bias:bf16[N]", "r:bf16[M,N]"}},
                           {"d = (acc + bias) * s + r * t", {"bias:bf16[N]", "r:bf16[M,N]", "s:fp32[M,1]", "t:fp32[M,N]"}}};
-    for (const Form& form : forms) {
+    for (const Form& form : drawn_few(std::vector(std::begin(forms), std::end(forms)), 2)) {
         GemmProblem p = gemm_problem(3000, 7168, 1024);
         p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, form.text, form.tensors);
         GemmRequest request;

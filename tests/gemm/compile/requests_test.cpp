@@ -1,6 +1,6 @@
 // What the planner calls feasible of any request compiles as planned: nothing spills.
 //
-// ROOFTILE_COMPILE_SAMPLE sets how many (24), ROOFTILE_FUZZ_SEED draws others.
+// ROOFTILE_TEST_COUNT sets how many, ROOFTILE_FUZZ_SEED draws others.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@ void expect_clean(const std::vector<GemmPlan>& plans, const std::vector<std::str
 }
 
 TEST(GemmRequests, OfTheSearchCompileWithoutASpill) {
-    const std::size_t count = from_environment("ROOFTILE_COMPILE_SAMPLE", 24);
-    Random random(from_environment("ROOFTILE_FUZZ_SEED", 3));
+    const std::size_t count = test_count(8, 24);
+    Random random(from_environment("ROOFTILE_FUZZ_SEED", test_seed()));
     const Machine machine = machine_by_id("h200-sxm");
     std::vector<GemmPlan> plans;
     std::vector<std::string> texts;

@@ -11,6 +11,7 @@
 
 #include "kernels/gemm/sm80_gemm_arguments.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
+#include "tests/from_environment.hpp"
 
 namespace rooftile {
 namespace {
@@ -73,13 +74,13 @@ constexpr Sm80GemmConfig tiles[] = {
 /// The widths of A's and B's copies; a sample meets the first more often.
 constexpr int copies[][2] = {{16, 16}, {16, 16}, {16, 16}, {8, 8}, {4, 4}, {2, 2}, {16, 2}, {4, 16}};
 
-struct Case {
+struct Sm80Case {
     Sm80GemmConfig config;
     const char* arch;
 };
 
-std::vector<Case> all_cases() {
-    std::vector<Case> cases;
+std::vector<Sm80Case> all_cases() {
+    std::vector<Sm80Case> cases;
     for (Sm80GemmConfig c : tiles)
         for (int bits = 0; bits < 64; ++bits)
             for (const auto& [a, b] : copies)
@@ -97,18 +98,12 @@ std::vector<Case> all_cases() {
     return cases;
 }
 
-// As many as ROOFTILE_COMPILE_SAMPLE says, drawn with a fixed seed.
 TEST(Sm80Gemm, CompilesWithTheRegistersItCounts) {
-    std::vector<Case> cases = all_cases();
-    ASSERT_GT(cases.size(), 10000u);
-    const char* asked = std::getenv("ROOFTILE_COMPILE_SAMPLE");
-    const std::size_t count = asked ? std::strtoull(asked, nullptr, 10) : 36;
-    std::cout << count << " of " << cases.size() << " configurations\n";
-    std::mt19937 generator(80);
-    std::shuffle(cases.begin(), cases.end(), generator);
-    cases.resize(std::min(cases.size(), count));
+    const std::vector<Sm80Case> everywhere = all_cases();
+    ASSERT_GT(everywhere.size(), 10000u);
+    const std::vector<Sm80Case> cases = drawn_few(everywhere, 8, 36);
     std::vector<Source> sources;
-    for (const Case& c : cases) sources.push_back(source_of(c.config, c.arch));
+    for (const Sm80Case& c : cases) sources.push_back(source_of(c.config, c.arch));
     const std::vector<CompileOutcome> outcomes = compile_all(sources);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         SCOPED_TRACE(fmt::format("{} {}", cases[i].arch, literal(cases[i].config)));
@@ -124,7 +119,7 @@ TEST(Sm80Gemm, CompilesWithTheRegistersItCounts) {
     }
 }
 
-int mentions(const std::string& text, const std::string& what) {
+int sm80_mentions(const std::string& text, const std::string& what) {
     int count = 0;
     for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
     return count;
@@ -138,12 +133,12 @@ TEST(Sm80Gemm, MultipliesAndCopiesAsItSays) {
         for (Major b : {Major::k, Major::mn}) {
             config.a_major = a, config.b_major = b;
             const std::string ptx = compile_to_ptx(source_of(config, "sm_80"));
-            EXPECT_EQ(mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 2 * 32);
-            EXPECT_EQ(mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), 3 * 8);
-            EXPECT_EQ(mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4.trans"),
+            EXPECT_EQ(sm80_mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 2 * 32);
+            EXPECT_EQ(sm80_mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), 3 * 8);
+            EXPECT_EQ(sm80_mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4.trans"),
                       3 * 4 * ((a == Major::mn) + (b == Major::mn)));
-            EXPECT_EQ(mentions(ptx, "cp.async.cg.shared.global.L2::128B"), 2 * 8);
-            EXPECT_EQ(mentions(ptx, "st.global.v4"), 128 / 8);
+            EXPECT_EQ(sm80_mentions(ptx, "cp.async.cg.shared.global.L2::128B"), 2 * 8);
+            EXPECT_EQ(sm80_mentions(ptx, "st.global.v4"), 128 / 8);
         }
 }
 
@@ -152,10 +147,10 @@ TEST(Sm80Gemm, NarrowOperandsAreCopiedNarrowly) {
     config.a_copy_bytes = 4, config.b_copy_bytes = 2;
     config.vector_store = false;
     const std::string ptx = compile_to_ptx(source_of(config, "sm_80"));
-    EXPECT_EQ(mentions(ptx, "cp.async.cg"), 0);
-    EXPECT_GT(mentions(ptx, "cp.async.ca.shared.global [%r"), 0);
-    EXPECT_GT(mentions(ptx, "st.shared.u16"), 0);
-    EXPECT_EQ(mentions(ptx, "st.global.v4"), 0);
+    EXPECT_EQ(sm80_mentions(ptx, "cp.async.cg"), 0);
+    EXPECT_GT(sm80_mentions(ptx, "cp.async.ca.shared.global [%r"), 0);
+    EXPECT_GT(sm80_mentions(ptx, "st.shared.u16"), 0);
+    EXPECT_EQ(sm80_mentions(ptx, "st.global.v4"), 0);
 }
 
 // The banks that ldmatrix's eight rows lie in, by the kernel's own arithmetic.

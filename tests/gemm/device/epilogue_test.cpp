@@ -30,13 +30,12 @@ struct Way {
     bool swap_ab = false;
     int split_k = 1, cluster_m = 1, cluster_n = 1, grid_split_k = 1;
 };
-constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
-constexpr Way ways[] = {{128, 256}, {128, 128, pingpong}, {64, 256, pingpong}, {256, 128}, {64, 16}, {256, 176}, {128, 144},
-                        {128, 128, cooperative, true}, {72, 64, cooperative, true}, {112, 128, pingpong, true},
-                        {128, 128, cooperative, false, 4}, {64, 64, cooperative, false, 8}, {48, 128, cooperative, true, 2},
-                        {128, 128, pingpong, false, 1, 2, 1}, {128, 256, cooperative, false, 1, 1, 2},
-                        {64, 128, cooperative, false, 4, 2, 1}, {128, 128, cooperative, false, 2, 1, 1, 3},
-                        {64, 64, cooperative, true, 1, 1, 1, 4}, {128, 144, cooperative, false, 1, 1, 1, 2}};
+constexpr Way ways[] = {{128, 256}, {128, 128, Schedule::pingpong}, {64, 256, Schedule::pingpong}, {256, 128}, {64, 16}, {256, 176}, {128, 144},
+                        {128, 128, Schedule::cooperative, true}, {72, 64, Schedule::cooperative, true}, {112, 128, Schedule::pingpong, true},
+                        {128, 128, Schedule::cooperative, false, 4}, {64, 64, Schedule::cooperative, false, 8}, {48, 128, Schedule::cooperative, true, 2},
+                        {128, 128, Schedule::pingpong, false, 1, 2, 1}, {128, 256, Schedule::cooperative, false, 1, 1, 2},
+                        {64, 128, Schedule::cooperative, false, 4, 2, 1}, {128, 128, Schedule::cooperative, false, 2, 1, 1, 3},
+                        {64, 64, Schedule::cooperative, true, 1, 1, 1, 4}, {128, 144, Schedule::cooperative, false, 1, 1, 1, 2}};
 
 class GemmEpilogueTest : public DeviceTest {
   protected:

@@ -21,7 +21,7 @@
 namespace rooftile {
 namespace {
 
-struct Fixed {
+struct Group {
     int tile_m, tile_n;
     Schedule schedule = Schedule::cooperative;
     int cluster_m = 1, cluster_n = 1;
@@ -31,28 +31,27 @@ struct Fixed {
     bool swap_ab = false;
     bool overlapped_epilogue = true;  ///< where registers allow it
 };
-constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
 // Each way out (upright, wide, turned; overlapped or not), both schedules, both clusters, parts of K, every order with a closed form.
-constexpr Fixed configurations[] = {
+constexpr Group configurations[] = {
     {128, 256},
-    {128, 128, cooperative, 1, 1, Order::column, 1, 1, false, false},
-    {64, 256, pingpong},
-    {128, 176, cooperative, 1, 1, Order::grouped, 3},
-    {128, 256, cooperative, 2, 1, Order::grouped, 2},
-    {128, 128, cooperative, 1, 2, Order::serpentine, 2},
-    {64, 128, pingpong, 1, 1, Order::column},
-    {128, 128, cooperative, 1, 1, Order::row, 1, 4},
+    {128, 128, Schedule::cooperative, 1, 1, Order::column, 1, 1, false, false},
+    {64, 256, Schedule::pingpong},
+    {128, 176, Schedule::cooperative, 1, 1, Order::grouped, 3},
+    {128, 256, Schedule::cooperative, 2, 1, Order::grouped, 2},
+    {128, 128, Schedule::cooperative, 1, 2, Order::serpentine, 2},
+    {64, 128, Schedule::pingpong, 1, 1, Order::column},
+    {128, 128, Schedule::cooperative, 1, 1, Order::row, 1, 4},
     {64, 64},
-    {8, 128, cooperative, 1, 1, Order::column, 1, 1, true},
-    {24, 64, cooperative, 1, 1, Order::row, 1, 1, true},
-    {64, 256, cooperative, 1, 1, Order::grouped, 4, 1, true},
-    {104, 128, pingpong, 1, 1, Order::row, 1, 1, true},
-    {48, 128, cooperative, 1, 1, Order::column, 1, 2, true},
-    {16, 128, cooperative, 1, 2, Order::row, 1, 1, true},
-    {72, 128, cooperative, 2, 1, Order::serpentine, 2, 1, true},
+    {8, 128, Schedule::cooperative, 1, 1, Order::column, 1, 1, true},
+    {24, 64, Schedule::cooperative, 1, 1, Order::row, 1, 1, true},
+    {64, 256, Schedule::cooperative, 1, 1, Order::grouped, 4, 1, true},
+    {104, 128, Schedule::pingpong, 1, 1, Order::row, 1, 1, true},
+    {48, 128, Schedule::cooperative, 1, 1, Order::column, 1, 2, true},
+    {16, 128, Schedule::cooperative, 1, 2, Order::row, 1, 1, true},
+    {72, 128, Schedule::cooperative, 2, 1, Order::serpentine, 2, 1, true},
 };
 
-GemmRequest request_of(const Fixed& f) {
+GemmRequest request_of(const Group& f) {
     GemmRequest r;
     r.tile_m = f.tile_m, r.tile_n = f.tile_n;
     r.schedule = f.schedule;
@@ -128,7 +127,7 @@ GemmProblem drawn_problem(Random& random) {
     return p;
 }
 
-std::string shown(const GemmProblem& p, const Fixed& f) {
+std::string shown_group(const GemmProblem& p, const Group& f) {
     return fmt::format("{}x{}x{} {} x {} -> {} a {} b {} lda {} ldb {} ldc {} stride_b {} groups {} tile {}x{} {} cluster {}x{} order {} split_k {} swap {} {}", p.m,
                        p.n, p.k, name_of(p.a_type), name_of(p.b_type), name_of(p.c_type), a_major_name(p.a_major), b_major_name(p.b_major), p.lda, p.ldb, p.ldc, p.b_stride,
                        p.groups.text(), f.tile_m, f.tile_n, name_of(f.schedule), f.cluster_m, f.cluster_n, name_of(f.order), f.split_k, f.swap_ab, p.epilogue.text());
@@ -144,11 +143,11 @@ TEST_F(GemmGroupsTest, EveryElementIsRight) {
     const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
     Random random(seed);
     std::vector<GemmPlan> plans;
-    std::vector<Fixed> fixed;
+    std::vector<Group> fixed;
     for (int i = 0; i < count; ++i) {
         // Every fifth as the planner has it.
         const bool free = i % 5 == 4;
-        const Fixed& f = configurations[std::size_t(i) % std::size(configurations)];
+        const Group& f = configurations[std::size_t(i) % std::size(configurations)];
         bool found = false;
         for (int attempt = 0; attempt < 200 && !found; ++attempt) {  // a cluster wants two tiles, an n-major B wide ones
             GemmRequest request = free ? GemmRequest{} : request_of(f);
@@ -165,10 +164,10 @@ TEST_F(GemmGroupsTest, EveryElementIsRight) {
     double worst = 0;
     int failures = 0;
     for (std::size_t i = first; i < end && failures < 10; ++i) {
-        SCOPED_TRACE(fmt::format("list {}: {}", i, shown(plans[i].problem, fixed[i])));
+        SCOPED_TRACE(fmt::format("list {}: {}", i, shown_group(plans[i].problem, fixed[i])));
         const KernelOutcome& outcome = compiled[i - first];
         if (const auto* error = std::get_if<Error>(&outcome)) {
-            ADD_FAILURE() << shown(plans[i].problem, fixed[i]) << ": " << error->what();
+            ADD_FAILURE() << shown_group(plans[i].problem, fixed[i]) << ": " << error->what();
             ++failures;
             continue;
         }
@@ -189,7 +188,7 @@ TEST_F(GemmGroupsTest, EveryElementIsRight) {
         worst = std::max(worst, v.max_error);
         if (v.failure.empty()) continue;
         ++failures;
-        ADD_FAILURE() << "ROOFTILE_FUZZ_SEED=" << seed << " list " << i << ": " << shown(plans[i].problem, fixed[i]) << "\n  "
+        ADD_FAILURE() << "ROOFTILE_FUZZ_SEED=" << seed << " list " << i << ": " << shown_group(plans[i].problem, fixed[i]) << "\n  "
                       << kernel.name_expression() << "\n  " << v.failure;
     }
     fmt::print("{} lists of groups, largest error {:.3f} of its bound\n", plans.size(), worst);

@@ -18,11 +18,11 @@ namespace {
 
 class Sm80EpilogueTest : public DeviceTest {};
 
-struct Way {
+struct Sm80Way {
     int tile_m, tile_n, tile_k, warpgroups, ctas_per_sm;
 };
 // One CTA an SM is persistent; wide and narrow warps.
-constexpr Way ways[] = {{128, 128, 32, 2, 1}, {64, 64, 32, 1, 2}, {128, 64, 64, 2, 1}, {16, 128, 64, 1, 1}, {64, 128, 32, 1, 3}, {32, 32, 64, 1, 4}};
+constexpr Sm80Way sm80_ways[] = {{128, 128, 32, 2, 1}, {64, 64, 32, 1, 2}, {128, 64, 64, 2, 1}, {16, 128, 64, 1, 1}, {64, 128, 32, 1, 3}, {32, 32, 64, 1, 4}};
 
 /// A batch in every other; its matrices one behind the other, apart, or side by side within their lines.
 GemmProblem drawn(Random& random, int index) {
@@ -47,7 +47,7 @@ TEST_F(Sm80EpilogueTest, EveryElementIsRight) {
     std::vector<GemmPlan> plans;
     for (int i = 0; i < count; ++i)
         for (int attempt = 0; std::size_t(i) == plans.size() && attempt < 1000; ++attempt) {
-            const Way& way = ways[std::size_t(i) % std::size(ways)];
+            const Sm80Way& way = sm80_ways[std::size_t(i) % std::size(sm80_ways)];
             GemmRequest r;
             r.kernel = find_gemm_kernel("sm80_gemm");
             if (i % 5 != 4) r.tile_m = way.tile_m, r.tile_n = way.tile_n, r.tile_k = way.tile_k, r.consumer_warpgroups = way.warpgroups, r.ctas_per_sm = way.ctas_per_sm;

@@ -22,7 +22,6 @@ namespace rooftile {
 namespace {
 
 constexpr Type e4m3 = Type::fp8_e4m3, e5m2 = Type::fp8_e5m2;
-constexpr Schedule pingpong = Schedule::pingpong, cooperative = Schedule::cooperative;
 
 struct Types {
     Type a, b, result;
@@ -30,17 +29,17 @@ struct Types {
 constexpr Types all_types[] = {{e4m3, e4m3, Type::bf16}, {e4m3, e5m2, Type::fp16}, {e5m2, e4m3, Type::fp32}, {e5m2, e5m2, Type::bf16},
                                {e4m3, e4m3, Type::fp32}, {Type::bf16, Type::bf16, Type::fp32}, {Type::fp16, Type::fp16, Type::fp32},
                                {e4m3, e4m3, Type::fp16}, {e4m3, e4m3, e4m3}, {e4m3, e5m2, e5m2}};
-struct Way {
+struct TypesWay {
     int tile_m, tile_n;
     Schedule schedule = Schedule::cooperative;
     bool swap_ab = false;
     int split_k = 1, cluster_m = 1, cluster_n = 1;
 };
-constexpr Way ways[] = {{128, 256}, {128, 128, pingpong}, {64, 16}, {256, 176}, {128, 128, cooperative, true}, {72, 64, cooperative, true},
-                        {112, 128, pingpong, true}, {64, 64, cooperative, false, 8}, {48, 128, cooperative, true, 2},
-                        {256, 128}, {128, 128, cooperative, false, 1, 1, 2}, {64, 128, cooperative, false, 2, 2, 1},
-                        {128, 128, pingpong, false, 1, 2, 1}, {128, 256, cooperative, false, 1, 1, 2}, {128, 192}, {128, 160, cooperative, false, 1, 2, 1},
-                        {192, 128, cooperative, false, 1, 1, 2}, {64, 96}, {128, 144, cooperative, false, 2}};
+constexpr TypesWay types_ways[] = {{128, 256}, {128, 128, Schedule::pingpong}, {64, 16}, {256, 176}, {128, 128, Schedule::cooperative, true}, {72, 64, Schedule::cooperative, true},
+                        {112, 128, Schedule::pingpong, true}, {64, 64, Schedule::cooperative, false, 8}, {48, 128, Schedule::cooperative, true, 2},
+                        {256, 128}, {128, 128, Schedule::cooperative, false, 1, 1, 2}, {64, 128, Schedule::cooperative, false, 2, 2, 1},
+                        {128, 128, Schedule::pingpong, false, 1, 2, 1}, {128, 256, Schedule::cooperative, false, 1, 1, 2}, {128, 192}, {128, 160, Schedule::cooperative, false, 1, 2, 1},
+                        {192, 128, Schedule::cooperative, false, 1, 1, 2}, {64, 96}, {128, 144, Schedule::cooperative, false, 2}};
 
 class GemmTypesTest : public DeviceTest {
   protected:
@@ -66,7 +65,7 @@ class GemmTypesTest : public DeviceTest {
         check(p);
         return p;
     }
-    static std::optional<GemmPlan> planned(const Machine& machine, const GemmProblem& p, const Way& way) {
+    static std::optional<GemmPlan> planned(const Machine& machine, const GemmProblem& p, const TypesWay& way) {
         GemmRequest r;
         r.kernel = find_gemm_kernel("sm90_gemm");
         r.tile_m = way.tile_m, r.tile_n = way.tile_n, r.schedule = way.schedule, r.swap_ab = way.swap_ab;
@@ -96,7 +95,7 @@ TEST_F(GemmTypesTest, FuzzedAgainstFp64) {
         constexpr Scales scales[] = {Scales::none, Scales::tensor, Scales::row, Scales::block, Scales::block};
         const std::size_t at = plans.size();
         if (auto plan = planned(machine, drawn(random, all_types[at % std::size(all_types)], scales[i % std::size(scales)], i % 2 == 1),
-                                ways[i / 5 % std::size(ways)]))
+                                types_ways[i / 5 % std::size(types_ways)]))
             plans.push_back(std::move(*plan));
         ASSERT_LT(i, 100 * count) << "no problem suits a way";
     }

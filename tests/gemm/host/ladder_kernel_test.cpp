@@ -7,7 +7,7 @@
 namespace rooftile {
 namespace {
 
-void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+void* ladder_at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 int grid(Rung rung, const GemmProblem& problem, int resident_ctas) {
     return rung_code(rung, problem, "sm_90")->grid(shape_of(problem), resident_ctas);
@@ -46,7 +46,7 @@ TEST(Ladder, OneCtaATileUnlessTheGridStays) {
 
 TEST(Ladder, TensorMapsHoldTheTilesBoxes) {
     const auto tensors = [](Rung rung) {
-        const GemmPointers operands{at(1024), at(4096), at(8192), nullptr};
+        const GemmPointers operands{ladder_at(1024), ladder_at(4096), ladder_at(8192), nullptr};
         return ladder_tensors(rung, Type::bf16, shape_of(gemm_problem(300, 200, 72)), operands);
     };
     const LadderTensors four = tensors(Rung::wgmma_tma);
