@@ -37,7 +37,8 @@ inline double fill_cycles(double latency, double transfer) { return latency + ma
 /// What takes `longest` by itself and something else `other`, no longer, at once: t^n is the sum of both t^n. The nearer the two are, the more
 /// often one waits for the other. An unknown exponent n: all of it overlaps.
 inline double overlapped(double longest, double other, double n) {
-    return std::isnan(n) || other <= 0 ? longest : std::pow(std::pow(longest, n) + std::pow(other, n), 1 / n);
+    // By their ratio: a power of seconds or of cycles alone may be beyond any number.
+    return std::isnan(n) || other <= 0 ? longest : longest * std::pow(1 + std::pow(other / longest, n), 1 / n);
 }
 
 /// Seconds of a launch whose SMs take `on_chip` beside DRAM and L2. The launch is the same for all plans: unknown, it is left out.
