@@ -22,8 +22,8 @@ inline std::uint64_t from_environment(const char* name, std::uint64_t otherwise)
 /// Whether a test takes all of what it otherwise draws a few of: make test-all sets ROOFTILE_TEST_ALL=1.
 inline bool test_all() { return from_environment("ROOFTILE_TEST_ALL", 0) != 0; }
 
-/// Of what is drawn. tools/run-tests sets ROOFTILE_TEST_SEED to the one that follows from the commit.
-inline std::uint64_t test_seed() { return from_environment("ROOFTILE_TEST_SEED", 1); }
+/// Of which cases are taken, not of what a test draws itself (ROOFTILE_TEST_SEED, by hand alone). tools/run-tests sets ROOFTILE_SAMPLE_SEED to the one that follows from the commit.
+inline std::uint64_t test_seed() { return from_environment("ROOFTILE_SAMPLE_SEED", 1); }
 
 /// How many are taken: `few`, `many` with ROOFTILE_TEST_ALL=1, any number with ROOFTILE_TEST_COUNT.
 inline std::size_t test_count(std::size_t few, std::size_t many) {
@@ -38,7 +38,7 @@ std::vector<T> drawn_few(std::vector<T> all, std::size_t few, std::size_t many =
     std::vector<T> taken;
     std::mt19937_64 generator(test_seed());
     std::sample(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()), std::back_inserter(taken), count, generator);
-    std::cout << count << " of " << all.size() << ", ROOFTILE_TEST_SEED=" << test_seed() << '\n';
+    std::cout << count << " of " << all.size() << ", ROOFTILE_SAMPLE_SEED=" << test_seed() << '\n';
     return taken;
 }
 

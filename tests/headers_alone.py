@@ -1,6 +1,6 @@
 """Every header compiles alone, twice over. usage: headers_alone.py COMPILER FOLDER,... HEADER,...
 
-Some of them, drawn by ROOFTILE_TEST_SEED; all with ROOFTILE_TEST_ALL=1.
+Some of them, drawn by ROOFTILE_SAMPLE_SEED; all with ROOFTILE_TEST_ALL=1.
 """
 import os
 import random
@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 FEW = 8
 compiler, folders, headers = sys.argv[1], sys.argv[2].split(","), sorted(filter(None, sys.argv[3].split(",")))
-count, seed = len(headers), os.environ.get("ROOFTILE_TEST_SEED", "1")
+count, seed = len(headers), os.environ.get("ROOFTILE_SAMPLE_SEED", "1")
 if os.environ.get("ROOFTILE_TEST_ALL") != "1":
     headers = random.Random(seed).sample(headers, min(FEW, count))
-print(f"{len(headers)} of {count} headers, ROOFTILE_TEST_SEED={seed}")
+print(f"{len(headers)} of {count} headers, ROOFTILE_SAMPLE_SEED={seed}")
 
 
 def errors(header):

@@ -278,13 +278,7 @@ Given attention_given(const Record& record) {
     return given;
 }
 
-Given attention_given_of_config(const Record& record) {
-    AttentionConfig config;
-    knobs_of<AttentionKnobs>(record, config);
-    AttentionRequest fixed;
-    AttentionKnobs::each([&](const auto& knob) { fixed.*knob.fixed = config.*knob.value; });
-    return given_of<AttentionKnobs>(fixed);
-}
+Given attention_given_of_config(const Record& config) { return given_of_knobs<AttentionKnobs>(config); }
 
 namespace {
 

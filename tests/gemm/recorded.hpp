@@ -29,7 +29,7 @@ inline std::optional<double> counted(const Json& counters, const char* read, con
 }
 
 /// Of a file of bench/results/history: all that have a configuration.
-inline std::vector<RecordedRow> recorded_rows(const std::string& name) {
+inline std::vector<RecordedRow> rows_of_run(const std::string& name) {
     std::ifstream file(ROOFTILE_SOURCE_DIR "/bench/results/history/" + name);
     std::vector<RecordedRow> rows;
     std::string text;

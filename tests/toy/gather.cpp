@@ -55,8 +55,7 @@ Demand demand_of(const GatherPlan& p) {
 RoofTime roof_of(const Machine& machine, const GatherPlan& p) { return roof_time(demand_of(p), machine, {.sustained = true}); }
 /// The last wave takes as long as a full one.
 std::optional<double> time_us(const Machine& machine, const GatherPlan& p) {
-    const auto roof = roof_of(machine, p).seconds();
-    const auto sms = machine.count("sm.count");
+    const auto roof = roof_of(machine, p).seconds(), sms = machine.count("sm.count");
     if (!roof || !sms) return std::nullopt;
     const double waves = tiles_of(p) / *sms;
     return *roof * std::ceil(waves) / std::max(1.0, waves) * 1e6;
@@ -130,11 +129,7 @@ class ToyGather final : public Operation {
         return out;
     }
 
-    Given given(const Problem& problem) const override {
-        Given given(Given::Named::by_key);
-        for (const auto& [key, value] : sizes(problem.own.as<GatherPlan>())) given.add(key, std::to_string(value));
-        return given;
-    }
+    Given given(const Problem& problem) const override { return given_of_record(problem_record(problem)); }
     Record problem_record(const Problem& problem) const override {
         Record out;
         for (const auto& [key, value] : sizes(problem.own.as<GatherPlan>())) out.emplace_back(key, value);
@@ -168,6 +163,7 @@ class ToyGather final : public Operation {
         add_knobs<GatherKnobs>(out, plan.own.as<GatherPlan>().config);
         return out;
     }
+    Given given_of_config(const Record& config) const override { return given_of_knobs<GatherKnobs>(config); }
     Record resources_record(const Plan& plan) const override { return {{"shared_bytes", plan.own.as<GatherPlan>().config.shared_bytes()}}; }
     Record prediction_record(const Plan& plan) const override { return {{"time_us", plan.own.as<GatherPlan>().time_us}}; }
     Demand demand(const Machine&, const Plan& plan) const override { return demand_of(plan.own.as<GatherPlan>()); }
