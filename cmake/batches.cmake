@@ -10,6 +10,8 @@ function(rooftile_batches target)
         return()
     endif()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    # It takes a source's own types for those of a header, since the batch includes the source.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     get_target_property(sources ${target} SOURCES)
     list(FILTER sources EXCLUDE REGEX "/embedded/|\\.c$|^[$]<")
     foreach(source IN LISTS sources)
