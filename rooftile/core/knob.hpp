@@ -183,9 +183,9 @@ void knobs_of(const Record& record, typename Knobs::Config& config) {
 /// The texts that fix the whole configuration of a record.
 template <class Knobs>
 Given given_of_knobs(const Record& record) {
-    typename Knobs::Config config;
+    typename Knobs::Config config{};
     knobs_of<Knobs>(record, config);
-    typename Knobs::Request fixed;
+    typename Knobs::Request fixed{};
     Knobs::each([&](const auto& knob) { fixed.*knob.fixed = config.*knob.value; });
     return given_of<Knobs>(fixed);
 }

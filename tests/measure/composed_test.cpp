@@ -23,7 +23,11 @@ struct Launched {
 class Recorder final : public Runnable {
   public:
     Recorder(std::string name, std::size_t workspace, std::vector<Launched>& log) : name_(std::move(name)), workspace_(workspace), log_(log) {}
-    KernelCode code() const override { return {.name = name_}; }
+    KernelCode code() const override {
+        KernelCode code;
+        code.name = name_;
+        return code;
+    }
     std::string ptx() const override { return name_ + ";"; }
     std::size_t workspace_bytes() const override { return workspace_; }
     std::int64_t shared_bytes() const override { return std::int64_t(workspace_) + 7; }
