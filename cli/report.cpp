@@ -1,13 +1,13 @@
 #include <fmt/core.h>
 
 #include "cli/sweep.hpp"
+#include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/operation.hpp"
 #include "rooftile/embedded.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/registry.hpp"
-#include "rooftile/machine/set.hpp"
 #include "rooftile/report/suite_rows.hpp"
 
 namespace rooftile::cli {
@@ -49,9 +49,9 @@ int report_sweep(const Given& given, const OutputFlags& output, const Invocation
     for (const std::string& file : given.list("with")) records.push_back(record_of(file, "sweep", given));
     std::shared_ptr<const Machine> machine;
     if (given.has("again") || given.has("machine") || given.has("set")) {
-        Machine named = given.has("machine") ? machine_by_id(given.text("machine")) : shipped_machine(records.front().machine_id);
-        set_numbers(named, given.list("set"));
-        machine = std::make_shared<const Machine>(std::move(named));
+        Given planned = given;
+        if (!given.has("machine")) planned.add_default("machine", shipped_machine(records.front().machine_id).id);  // what a run names is no file to be read
+        machine = target_of(planned).machine;
     }
     const SweepReport report = sweep_report(std::move(records), machine);
     if (given.has("svg")) write_svg(report, given.text("svg"));

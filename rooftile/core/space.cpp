@@ -74,25 +74,35 @@ DeclaredSpace declared_space(const Operation& operation, const std::shared_ptr<c
     return space;
 }
 
-std::optional<Plan> plan_of_config(const Operation& operation, const std::shared_ptr<const Machine>& machine,
-                                   const Problem& problem, const Record& config) {
+namespace {
+
+/// The best plan with what the record fixes, if it has the record's values under all of its keys that count.
+template <class Counts>
+std::optional<Plan> plan_with(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Problem& problem, const Record& config,
+                              Counts counts) {
     PlanSet plans = best_of(operation, machine, problem, operation.given_of_config(config));
     if (plans.plans.empty()) return std::nullopt;
     const Record planned = operation.config_record(plans.plans.front());
     const bool same = std::all_of(config.begin(), config.end(), [&](const auto& item) {
         const Value* value = find(planned, item.first);
-        return value && *value == item.second;
+        return !counts(item.first) || (value && *value == item.second);
     });
     if (!same)
         return std::nullopt;  // a key that this program does not know, or a value that it no longer takes
     return std::move(plans.plans.front());
 }
 
+}  // namespace
+
+std::optional<Plan> plan_of_config(const Operation& operation, const std::shared_ptr<const Machine>& machine,
+                                   const Problem& problem, const Record& config) {
+    return plan_with(operation, machine, problem, config, [](std::string_view) { return true; });
+}
+
 std::optional<Plan> plan_of_member(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Problem& problem,
                                    const Record& config) {
-    PlanSet plans = best_of(operation, machine, problem, operation.given_of_config(config));
-    if (plans.plans.empty() || !same_member(operation, operation.config_record(plans.plans.front()), config)) return std::nullopt;
-    return std::move(plans.plans.front());
+    const auto keys = operation.space_keys();
+    return plan_with(operation, machine, problem, config, [&](std::string_view key) { return std::ranges::find(keys, key) != keys.end(); });
 }
 
 bool same_member(const Operation& operation, const Record& x, const Record& y) {

@@ -40,8 +40,8 @@ DeclaredSpace declared_space(const Operation& operation, const std::shared_ptr<c
 std::optional<Plan> plan_of_config(const Operation& operation, const std::shared_ptr<const Machine>& machine,
                                    const Problem& problem, const Record& config);
 
-/// The plan that is the same member: what the record fixes, fixed, and the rest as today's planner has it. Of an operation that declares no
-/// space_keys() whatever that comes to.
+/// The plan that is the same member: what the record fixes, fixed, and the rest as today's planner has it. Keys of space_keys() that came
+/// after the record are the planner's choice, too; of an operation that declares none all is.
 std::optional<Plan> plan_of_member(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Problem& problem,
                                    const Record& config);
 

@@ -43,14 +43,13 @@ Problem problem_of(const Json& recorded, const Operation& operation) {
     return problem;
 }
 
-SweepPoint read_point(const SuiteShape& shape, const Operation& operation, const std::shared_ptr<const Machine>& machine) {
-    const SuiteRow& row = shape.rank1() ? *shape.rank1() : shape.first();
+SweepPoint read_point(const SuiteRow& row, const Operation& operation, const std::shared_ptr<const Machine>& machine) {
     const Json line = Json::parse(row.line);
     const Problem problem = problem_of(line.at("problem"), operation);
     SweepPoint point;
     point.name = operation.short_name(problem);
     point.traits = operation.traits(problem);
-    if (!shape.rank1() || !row.time_us) {
+    if (!row.time_us || (row.rank > 1 && !machine)) {
         point.why_none = row.invalid.empty() ? "no row of rank 1" : row.invalid;
         return point;
     }
@@ -60,19 +59,19 @@ SweepPoint read_point(const SuiteShape& shape, const Operation& operation, const
         const auto plan = plan_of_member(operation, machine, problem, record_of(line.at("config")));
         point.predicted_us = plan ? plan->time_us : std::nullopt;
     }
-    point.ratio = ratio_of(line, operation);
+    if (row.rank <= 1) point.ratio = ratio_of(line, operation);
     if (point.ratio) point.baseline_us = *point.ratio * *row.time_us;
     point.variants = row.variants;
     point.label = text_at(line, "label");
     return point;
 }
 
-SweepPoint point_of(const SuiteShape& shape, const Operation& operation, const std::shared_ptr<const Machine>& machine) {
-    const std::string& op = shape.first().op;
+SweepPoint point_of(const SuiteRow& row, const Operation& operation, const std::shared_ptr<const Machine>& machine) {
+    const std::string& op = row.op;
     if (op != operation.name())
         throw RequestError(fmt::format("a row of {} among those of {}", op, operation.name()));
     try {
-        return read_point(shape, operation, machine);
+        return read_point(row, operation, machine);
     } catch (const nlohmann::json::exception& error) {
         throw RequestError(fmt::format("a row of {} lacks a key: {}", op, error.what()));
     }
@@ -250,7 +249,7 @@ std::string heading(const SweepReport& r) {
                        r.record.version, r.record.date.substr(0, 10), r.points.size(), r.operation->name(),
                        r.suites, r.mode)
            + (r.record.law.empty() ? "" : " (" + r.record.law + ")")
-           + (r.predicted_by.empty() ? "" : "; predicted anew, by the numbers of " + r.predicted_by);
+           + (r.predicted_by.empty() ? "" : "; every plan predicted anew, by the numbers of " + r.predicted_by);
 }
 
 std::string meaning(const SweepReport& r) {
@@ -360,8 +359,13 @@ SweepReport sweep_report(std::vector<SuiteRecord> records, const std::shared_ptr
     for (const SuiteRecord& record : records) {
         check_together(records.front(), record);
         report.suites += (report.suites.empty() ? "" : ", ") + record.suite;
-        for (const SuiteShape& shape : record.shapes)
-            report.points.push_back(point_of(shape, *report.operation, machine));
+        for (const SuiteShape& shape : record.shapes) {
+            const SuiteRow& judged = shape.rank1() ? *shape.rank1() : shape.first();
+            report.points.push_back(point_of(judged, *report.operation, machine));
+            if (!machine) continue;
+            for (const SuiteRow& row : shape.rows)
+                if (&row != &judged && row.time_us) report.points.push_back(point_of(row, *report.operation, machine));
+        }
     }
     report.mode = records.front().shapes.front().first().mode;
     records.front().take_shapes();

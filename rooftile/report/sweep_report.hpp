@@ -15,7 +15,7 @@
 
 namespace rooftile {
 
-/// One problem, by the plan ranked first.
+/// One problem, by the plan ranked first; where plans are predicted anew one of each, and a ratio of the first alone.
 struct SweepPoint {
     std::string name;
     ProblemTraits traits;
@@ -67,7 +67,7 @@ struct SweepReport {
 };
 
 /// Of runs together, one at least. Throws RequestError where they are of several operations, GPUs, machines or modes, or
-/// where a row's problem is none of its operation's. With `machine` each plan that was measured is predicted anew, by today's model and
+/// where a row's problem is none of its operation's. With `machine` every plan that was measured, not the first of a problem alone, is predicted anew, by today's model and
 /// these numbers; one that can no longer be planned has no prediction.
 SweepReport sweep_report(std::vector<SuiteRecord> records, const std::shared_ptr<const Machine>& machine = nullptr);
 

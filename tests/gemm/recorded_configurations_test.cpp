@@ -168,6 +168,19 @@ TEST(DrawnProblems, EveryBarHoldsAndTermsAreNeeded) {
     EXPECT_GT(without({"tma.store_amid_sector"}).mean_error(), f.mean_error() + 0.001);
 }
 
+// Many configurations of a problem count each, and a record of before a key of the space is predicted by what it has: the file that
+// bench/fit_sm80.sh fits to.
+TEST(RecordedConfigurations, AReportPredictsAllOfAProblem) {
+    const std::string name = "2026-11-24-h200-sm80-fit.jsonl";
+    std::vector<SuiteRecord> records;
+    records.push_back(read_suite_record(read_whole_file(ROOFTILE_SOURCE_DIR "/bench/results/history/" + name), name));
+    const SweepReport report = sweep_report(std::move(records), std::make_shared<const Machine>(machine_by_id("h200-sxm")));
+    ASSERT_EQ(report.points.size(), 80u);
+    for (const SweepPoint& point : report.points) EXPECT_TRUE(point.time_us && point.predicted_us) << point.label;
+    EXPECT_EQ(report.all.front().problems, 80);
+    EXPECT_LT(report.all.front().error_mean.value(), 0.2);
+}
+
 // What `report sweep --again` tells is what each plan of the run is predicted to take now.
 TEST(DrawnProblems, AReportPredictsThemAnew) {
     const std::string name = "2026-11-26-h100-gemm-draw-13553889.jsonl";
