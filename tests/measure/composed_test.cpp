@@ -40,7 +40,8 @@ class Recorder final : public Runnable {
     std::vector<Launched>& log_;
 };
 
-Plan planned(const char* operation, std::initializer_list<std::pair<const char*, const char*>> texts) {
+/// `texts`: fields and their values; of a field that is present or not, "" where it is present.
+Plan planned(const char* operation, const std::vector<std::pair<const char*, const char*>>& texts) {
     Given given(Given::Named::by_key);
     for (const auto& [key, text] : texts) given.add(key, text);
     const auto machine = std::make_shared<const Machine>(machine_by_id("h100-sxm"));
@@ -64,7 +65,9 @@ std::vector<Launched> launched(const Plan& plan, std::vector<std::size_t> worksp
 
 TEST(Composed, AChainsProductsMeetInTheWorkspace) {
     for (const bool residual : {false, true}) {
-        const Plan plan = planned("chain", {{"m", "1000"}, {"d", "512"}, {"ff", "2048"}, {"form", "two_kernels"}, {"residual", residual ? "on" : "off"}});
+        std::vector<std::pair<const char*, const char*>> texts{{"m", "1000"}, {"d", "512"}, {"ff", "2048"}, {"form", "two_kernels"}};
+        if (residual) texts.emplace_back("residual", "");
+        const Plan plan = planned("chain", texts);
         const auto log = launched(plan, {300, 128}, 4);
         ASSERT_EQ(log.size(), 2u);
         EXPECT_EQ(log[0].tensors, (std::vector<void*>{address(0x1000), address(0x2000), address(0x100000)}));
