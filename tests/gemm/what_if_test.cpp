@@ -90,7 +90,7 @@ void expect_no_slower_with_more(const char* operation, std::span<const char* con
                                 int problems, std::span<const Key> more = {}) {
     const Operation& op = *find_operation(operation);
     Random random(seed);
-    int compared = 0, taken = 0;
+    int compared = 0, asked = 0;
     std::vector<Key> tried(std::begin(keys), std::end(keys));
     tried.insert(tried.end(), more.begin(), more.end());
     for (int i = 0; i < problems; ++i) {
@@ -99,9 +99,9 @@ void expect_no_slower_with_more(const char* operation, std::span<const char* con
         std::vector<double> by;
         for (std::size_t k = 0; k < tried.size(); ++k) by.push_back(random.one_of(factors));
         if (!one_in(4, std::size_t(i))) continue;
+        ++asked;
         const double before = time_of(op, machine, problem);
         if (std::isnan(before)) continue;  // no kernel takes it there
-        ++taken;
         for (std::size_t k = 0; k < tried.size(); ++k) {
             const Key& key = tried[k];
             const double factor = by[k];
@@ -113,8 +113,7 @@ void expect_no_slower_with_more(const char* operation, std::span<const char* con
             ++compared;
         }
     }
-    EXPECT_GT(compared, 20 * taken);
-    EXPECT_GT(taken, test_all() ? problems * 9 / 10 : problems / 5);
+    EXPECT_GT(compared, 20 * asked);
 }
 
 TEST(WhatIf, MoreOfAResourceIsNoSlowerForProducts) { expect_no_slower_with_more("gemm", planned, 470110, 150, of_products); }
