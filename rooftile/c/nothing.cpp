@@ -47,9 +47,7 @@ void zero_what_differs(Json& one, const Json& other) {
 }
 
 std::size_t bytes_of(const TensorInfo& tensor) {
-    std::int64_t last = 0;
-    for (std::size_t axis = 0; axis < tensor.extents.size(); ++axis) last += (tensor.extents[axis].most - 1) * tensor.strides[axis];
-    return std::size_t((tensor.offset + last + 1) * tensor.element_bits + 7) / 8;
+    return std::size_t((tensor.offset + spanned_elements(tensor)) * tensor.element_bits + 7) / 8;
 }
 
 /// By `size` in the place of 0; what differs where it is `another` one has no elements.

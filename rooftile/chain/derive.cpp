@@ -13,6 +13,7 @@
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/tiled/hardware.hpp"
+#include "rooftile/tiled/knob_names.hpp"
 #include "rooftile/tiled/two_products.hpp"
 #include "rooftile/machine/set.hpp"
 
@@ -486,8 +487,7 @@ std::string_view name_of(ChainForm form) {
 }
 
 std::string_view name_of_order(Order order) {
-    constexpr std::string_view names[] = {"row", "column", "grouped", "serpentine", "morton", "hilbert"};
-    return names[int(order)];
+    return knob_names(order)[std::size_t(order)];
 }
 
 Given first_product(const ChainProblem& p, bool with_act) {

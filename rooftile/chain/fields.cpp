@@ -4,12 +4,13 @@
 
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/tiled/knob_names.hpp"
 
 namespace rooftile {
 namespace {
 
 constexpr std::string_view acts[] = {"gelu", "silu", "relu", "swiglu"}, types[] = {"bf16", "fp16"},
-                           forms[] = {"two_kernels", "carry_over", "persistent", "on_chip"}, schedules[] = {"cooperative", "pingpong"}, switches[] = {"off", "on"};
+                           forms[] = {"two_kernels", "carry_over", "persistent", "on_chip"}, switches[] = {"off", "on"};
 
 std::vector<Field> make_fields() {
     const char *problem = "Problem, Y = act(X W1^T) W2^T", *fixed = "Fixed parameters (the rest is searched)";
@@ -82,7 +83,7 @@ ChainRequest chain_request(const Given& g, const PlanDefaults& defaults) {
     constexpr int most_x_stages = 2;
     r.x_stages = number_if(g, "x_stages", most_x_stages);
     if (g.has("resident")) r.resident = one_of(g.name("resident"), g.text("resident"), switches) == 1;
-    if (g.has("schedule")) r.schedule = Schedule(one_of(g.name("schedule"), g.text("schedule"), schedules));
+    if (g.has("schedule")) r.schedule = Schedule(one_of(g.name("schedule"), g.text("schedule"), knob_names(Schedule())));
     // What is fixed of one form fixes the form.
     for (const char* key : {"chunk_rows", "room_chunks", "tile_m", "tile_ff", "stages", "x_stages", "resident", "schedule"}) {
         if (!g.has(key)) continue;

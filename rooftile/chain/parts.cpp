@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "rooftile/chain/derive.hpp"
+#include "rooftile/core/knob.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/tiled/knob_names.hpp"
 
 namespace rooftile {
 
@@ -19,12 +21,6 @@ Machine without_dram(const Machine& machine) {
 namespace {
 
 std::optional<std::int64_t> number_of(const Record& record, std::string_view key) { return find_as<std::int64_t>(record, key); }
-
-Order order_of(std::string_view name) {
-    for (const Order order : {Order::row, Order::column, Order::grouped, Order::serpentine, Order::morton, Order::hilbert})
-        if (name_of_order(order) == name) return order;
-    return Order::row;
-}
 
 void describe(PlannedProduct& part, const ChainHardware& hw, Plan plan) {
     if (part.why_not.empty()) part.why_not = plan.why_not;
@@ -59,7 +55,7 @@ ChainProduct product_of(const ChainHardware& hw, const Plan& plan) {
     p.clusters = std::max<std::int64_t>(1, std::int64_t(known_or(hw.sms, 1) * ctas_per_sm / of_cluster));
     p.late_clusters = std::int64_t(known_or(hw.sms_per_gpc, 0) * ctas_per_sm / of_cluster);
     p.skew = hw.sm_skew;
-    p.order = order_of(find_as<std::string>(config, "order").value_or("row"));
+    if (const Value* order = find(config, "order")) p.order = KnobType<Order>::of(*order).value_or(Order::row);
     p.group = int(value(config, "group"));
     return p;
 }

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "rooftile/chain/model.hpp"
+#include "rooftile/core/knob.hpp"
 #include "rooftile/core/operation.hpp"
+#include "rooftile/tiled/knob_names.hpp"
 
 namespace rooftile {
 namespace {
@@ -42,7 +44,7 @@ Record config_record(const ChainPlan& plan) {
             {"consumer_warpgroups", only(on_chip, c.tile.consumer_warpgroups())},
             {"x_stages", only(on_chip, c.tile.x_stages)},
             {"resident", only(on_chip, c.tile.resident)},
-            {"schedule", only(on_chip, c.tile.schedule == Schedule::pingpong ? "pingpong" : "cooperative")},
+            {"schedule", only(on_chip, KnobType<Schedule>::text(c.tile.schedule))},
             {"chunk_rows", only(c.form == ChainForm::persistent, c.chunk_rows)},
             {"room_chunks", only(c.form == ChainForm::persistent, c.room_chunks)},
             {"first", product_record(plan, 0)},

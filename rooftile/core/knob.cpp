@@ -12,6 +12,8 @@ namespace rooftile {
 namespace {
 
 constexpr std::string_view switches[] = {"off", "on"};
+// Wider than any range: what is possible here but nowhere else is the planner's answer, not a typo.
+constexpr std::int64_t widest = 65536;
 
 }  // namespace
 
@@ -24,18 +26,15 @@ std::optional<bool> KnobType<bool>::of(const Value& value) {
 
 namespace knob {
 
-// What is possible here but nowhere else is the planner's answer, not a typo.
 std::int64_t number_of(std::string_view name, std::string_view text, const KnobRange& range) {
-    constexpr std::int64_t most = 65536;
-    return whole_number(name, text, 1, std::max(most, range.most));
+    return whole_number(name, text, 1, std::max(widest, range.most));
 }
 
 std::size_t index_of(std::string_view name, std::string_view text, std::span<const std::string_view> names) { return one_of(name, text, names); }
 
 std::string part_of(const KnobWords& knob, const Given& given, std::size_t place) {
     if (knob.form.find('x') == knob.form.npos) return given.text(knob.field);
-    constexpr int most = 65536;
-    return std::to_string(whole_numbers(given.name(knob.field), given.text(knob.field), knob.form, 1, most)[place]);
+    return std::to_string(whole_numbers(given.name(knob.field), given.text(knob.field), knob.form, 1, widest)[place]);
 }
 
 void refuse(const KnobWords& knob, std::int64_t value) {

@@ -162,9 +162,10 @@ class Operation {
     virtual std::span<const std::string_view> baseline_keys() const { return {}; }
 };
 
-template <class F>
-const F* facet_of(const Operation& operation) {
-    return static_cast<const F*>(operation.facet(typeid(F)));
+/// Of an operation, or of its device half.
+template <class F, class Host>
+const F* facet_of(const Host& host) {
+    return static_cast<const F*>(host.facet(typeid(F)));
 }
 
 /// All operations, in the order in which help lists them.

@@ -58,6 +58,13 @@ struct TensorInfo {
     std::int64_t offset = 0;  ///< elements from an address that is as aligned as allocations are to the first
 };
 
+/// Elements from its first to its last one, both counted.
+inline std::int64_t spanned_elements(const TensorInfo& tensor) {
+    std::int64_t last = 0;
+    for (std::size_t axis = 0; axis < tensor.extents.size(); ++axis) last += (tensor.extents[axis].most - 1) * tensor.strides[axis];
+    return last + 1;
+}
+
 struct Problem {
     const Operation* operation = nullptr;
     Own own;

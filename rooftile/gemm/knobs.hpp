@@ -7,8 +7,6 @@
 
 namespace rooftile {
 
-std::span<const std::string_view> knob_names(Order);
-
 /// "none", or letters of the operands: "bc". Documents write nothing for none.
 template <>
 struct KnobType<EvictFirst> {

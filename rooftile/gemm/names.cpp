@@ -8,8 +8,6 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view orders[] = {"row", "column", "grouped", "serpentine", "morton", "hilbert"};
-
 bool EvictFirst::*operand(char letter) {
     return letter == 'a' ? &EvictFirst::a : letter == 'b' ? &EvictFirst::b : letter == 'c' ? &EvictFirst::c : nullptr;
 }
@@ -34,9 +32,8 @@ std::string letters_of(EvictFirst operands) {
 
 }  // namespace
 
-std::span<const std::string_view> knob_names(Order) { return orders; }
 std::string_view name_of(Schedule schedule) { return knob_names(schedule)[std::size_t(schedule)]; }
-std::string_view name_of(Order order) { return orders[std::size_t(order)]; }
+std::string_view name_of(Order order) { return knob_names(order)[std::size_t(order)]; }
 
 std::string KnobType<EvictFirst>::text(EvictFirst operands) { return operands == EvictFirst{} ? "none" : letters_of(operands); }
 Value KnobType<EvictFirst>::recorded(EvictFirst operands) { return letters_of(operands); }

@@ -18,13 +18,6 @@ constexpr std::size_t max_tensors = 64;  // of a part: a launch allocates nothin
 
 std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// From its first element to its last.
-std::size_t bytes_of(const TensorInfo& t) {
-    std::int64_t elements = 1;
-    for (std::size_t i = 0; i < t.extents.size(); ++i) elements += (t.extents[i].most - 1) * t.strides[i];
-    return std::size_t((elements * t.element_bits + 7) / 8);
-}
-
 /// Where a part's tensor is: a tensor of the plan, or a place in its workspace.
 struct Place {
     std::optional<std::size_t> tensor;
@@ -45,7 +38,7 @@ struct Arena {
                 const bool is_own = std::ranges::any_of(own, [&](const TensorInfo& o) { return o.name == name; });
                 if (is_own || tensors[t].role != TensorRole::out || between.contains(name)) continue;
                 between.emplace(name, bytes);
-                bytes += aligned(bytes_of(tensors[t]));
+                bytes += aligned(std::size_t(spanned_elements(tensors[t]) * tensors[t].element_bits + 7) / 8);
             }
         }
     }

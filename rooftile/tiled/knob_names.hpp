@@ -13,4 +13,9 @@ inline std::span<const std::string_view> knob_names(Schedule) {
     return names;
 }
 
+inline std::span<const std::string_view> knob_names(Order) {
+    static constexpr std::string_view names[] = {"row", "column", "grouped", "serpentine", "morton", "hilbert"};
+    return names;
+}
+
 }  // namespace rooftile

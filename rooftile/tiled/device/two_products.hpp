@@ -17,7 +17,7 @@ class TwoProductsOnDevice : public Facet {
 
 /// Of the operation of a plan. Throws RequestError where it has none.
 inline const TwoProductsOnDevice& two_products_of(const Plan& plan) {
-    if (const Facet* both = on_device(*plan.operation).facet(typeid(TwoProductsOnDevice))) return static_cast<const TwoProductsOnDevice&>(*both);
+    if (const auto* both = facet_of<TwoProductsOnDevice>(on_device(*plan.operation))) return *both;
     throw RequestError(std::string(plan.operation->name()) + " has no kernel that computes two plans");
 }
 
