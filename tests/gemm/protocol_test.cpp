@@ -2,8 +2,11 @@
 // can choose.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <utility>
 #include <vector>
 
+#include "tests/gemm/protocol_roles.hpp"
 #include "text.hpp"
 
 #include "kernels/gemm/sm90_gemm.cuh"
@@ -19,6 +22,10 @@ struct Choice {
     int cluster_m = 1, split_k = 1;
     constexpr int ctas() const { return cluster_m * split_k; }
 };
+
+constexpr Choice choice(const protocol::GemmRoles& r, int stages) {
+    return {r.pingpong ? Schedule::pingpong : Schedule::cooperative, r.warpgroups, stages, r.overlapped, r.dynamic, r.sharing, r.split_k};
+}
 
 /// Narrow tiles: widths decide nothing here.
 constexpr Sm90GemmConfig config(Choice c) {
@@ -45,56 +52,43 @@ void expect_no_fault(int tiles, int blocks) {
         counter = 0;
         sm90_gemm<C>({}, {}, {}, args);
     };
-    const auto found = protocol::explore(record(c.warpgroups, kernel, unsigned(c.ctas())));
+    const auto found = protocol::check(record(c.warpgroups, kernel, unsigned(c.ctas())));
     EXPECT_EQ(found.fault, "") << (c.schedule == Schedule::pingpong ? "ping-pong, " : "cooperative, ") << c.warpgroups << " warpgroups, " << c.stages
                                << " stages, cluster of " << c.cluster_m << ", split-K " << c.split_k << ", " << (c.overlapped ? "overlapped, " : "") << (c.dynamic ? "dynamic, " : "") << tiles << " tiles of "
                                << blocks << " blocks; " << found.states << " states";
 }
 
-template <Schedule schedule, int warpgroups, int stages, bool dynamic>
+template <protocol::GemmRoles roles, int stages>
 void expect_ring() {
-    for (const int tiles : {1, 2, 5})
-        for (const int blocks : {1, 2, stages + 1}) {
-            expect_no_fault<Choice{schedule, warpgroups, stages, false, dynamic}>(tiles, blocks);
-            if constexpr (schedule == Schedule::cooperative && !dynamic) expect_no_fault<Choice{schedule, warpgroups, stages, true, dynamic}>(tiles, blocks);
-        }
+    constexpr bool alone = roles.sharing * roles.split_k == 1;
+    for (const int tiles : alone ? std::vector{1, 2, 5} : std::vector{1, 3})
+        for (const int blocks : alone ? std::vector{1, 2, stages + 1} : std::vector{1, 3}) expect_no_fault<choice(roles, stages)>(tiles, blocks);
 }
 
-template <bool dynamic>
-void expect_schedules() {
-    expect_ring<Schedule::cooperative, 1, 2, dynamic>();
-    expect_ring<Schedule::cooperative, 1, 3, dynamic>();
-    expect_ring<Schedule::cooperative, 1, 5, dynamic>();
-    expect_ring<Schedule::cooperative, 2, 2, dynamic>();
-    expect_ring<Schedule::cooperative, 2, 3, dynamic>();
-    expect_ring<Schedule::cooperative, 2, 5, dynamic>();
-    expect_ring<Schedule::cooperative, 3, 2, dynamic>();
-    expect_ring<Schedule::cooperative, 3, 3, dynamic>();
-    expect_ring<Schedule::pingpong, 2, 2, dynamic>();
-    expect_ring<Schedule::pingpong, 2, 3, dynamic>();
-    expect_ring<Schedule::pingpong, 2, 5, dynamic>();
+/// The more roles, the more orders of events: rings are shorter then. Whose blocks are more than its stages wraps, which all of these do.
+template <protocol::GemmRoles roles>
+void expect_rings() {
+    constexpr int all = (1 + roles.warpgroups) * roles.sharing * roles.split_k;
+    expect_ring<roles, 2>();
+    if constexpr (all <= 4) expect_ring<roles, 3>();
+    if constexpr (all <= 3) expect_ring<roles, 5>();
 }
 
-TEST(GemmProtocol, FixedTurns) { expect_schedules<false>(); }
-TEST(GemmProtocol, TilesFromACounter) { expect_schedules<true>(); }
-
-template <int warpgroups, int stages, bool dynamic, int cluster_m, int split_k>
-void expect_cluster() {
-    for (const int tiles : {1, 3})
-        for (const int blocks : {1, 3}) expect_no_fault<Choice{Schedule::cooperative, warpgroups, stages, false, dynamic, cluster_m, split_k}>(tiles, blocks);
+template <bool dynamic, bool alone, std::size_t i>
+void expect_if() {
+    constexpr protocol::GemmRoles roles = protocol::gemm_roles[i];
+    if constexpr (roles.dynamic == dynamic && (roles.sharing * roles.split_k == 1) == alone) expect_rings<roles>();
 }
-
-TEST(GemmProtocol, ClustersOfTwo) {
-    expect_cluster<1, 2, false, 2, 1>();
-    expect_cluster<1, 3, false, 2, 1>();
-    expect_cluster<2, 2, false, 2, 1>();
-    expect_cluster<1, 2, false, 1, 2>();
-    expect_cluster<1, 3, false, 1, 2>();
-    expect_cluster<2, 2, false, 1, 2>();
-    expect_cluster<1, 2, true, 2, 1>();
-    expect_cluster<1, 3, true, 2, 1>();
-    for (const int tiles : {1, 3}) expect_no_fault<Choice{Schedule::pingpong, 2, 2, false, false, 2}>(tiles, 2);
+template <bool dynamic, bool alone, std::size_t... i>
+void expect_all(std::index_sequence<i...>) {
+    (expect_if<dynamic, alone, i>(), ...);
 }
+constexpr std::make_index_sequence<std::size(protocol::gemm_roles)> each;
+
+TEST(GemmProtocol, FixedTurns) { expect_all<false, true>(each); }
+TEST(GemmProtocol, TilesFromACounter) { expect_all<true, true>(each); }
+TEST(GemmProtocol, ClustersOfTwo) { expect_all<false, false>(each); }
+TEST(GemmProtocol, ClustersOfTwoWithTilesFromACounter) { expect_all<true, false>(each); }
 
 template <Schedule schedule, int stages>
 void expect_two() {

@@ -2,9 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <numeric>
+#include <random>
 #include <unordered_set>
+
+#include "tests/from_environment.hpp"
 
 namespace rooftile::protocol {
 namespace {
@@ -29,9 +35,7 @@ class Explorer {
     }
 
     Findings run(std::size_t most_states) {
-        State first{std::string(size(), '\0')};
-        for (const auto& [barrier, index] : mbarriers_) first.at(pending(index)) = std::uint8_t(r_.arrivals.at(barrier));
-        settle(first);
+        const State first = begin();
         std::unordered_set<std::string> seen{first.bytes};
         std::deque<std::string> open{first.bytes};
         Findings out;
@@ -47,14 +51,58 @@ class Explorer {
             }
             if (!fault_.empty()) break;
             if (!moves) end(State{open.front()}, all_done);
-            if (seen.size() > most_states) fault_ = fmt::format("more than {} states", most_states);
+            if (seen.size() > most_states) {
+                out.gave_up = true;
+                fault_ = fmt::format("more than {} states", most_states);
+            }
         }
         out.states = seen.size();
         out.fault = fault_;
         return out;
     }
 
+    Findings walk(std::size_t orders, std::uint64_t seed) {
+        Findings out;
+        std::mt19937_64 random(seed);
+        std::vector<int> priority(r_.roles.size());
+        std::size_t all_steps = 1;
+        for (const auto& role : r_.roles) all_steps += role.size();
+        for (; orders > 0 && fault_.empty(); --orders) {
+            std::iota(priority.begin(), priority.end(), 0);
+            std::ranges::shuffle(priority, random);
+            std::array<std::size_t, 3> changes;
+            for (std::size_t& change : changes) change = random() % all_steps;
+            State s = begin();
+            for (std::size_t taken = 0; fault_.empty(); ++taken) {
+                std::size_t moved = r_.roles.size();
+                bool all_done = true;
+                for (std::size_t i = 0; i < r_.roles.size() && fault_.empty() && moved == r_.roles.size(); ++i) {
+                    const auto role = std::size_t(priority[i]);
+                    if (position(s, role) < r_.roles[role].size()) all_done = false;
+                    if (step(s, role)) moved = i;
+                }
+                if (!fault_.empty()) break;
+                if (moved == r_.roles.size()) {
+                    end(s, all_done);
+                    break;
+                }
+                settle(s);
+                ++out.states;
+                if (std::ranges::find(changes, taken) != changes.end()) std::rotate(priority.begin() + long(moved), priority.begin() + long(moved) + 1, priority.end());
+            }
+        }
+        out.fault = fault_;
+        return out;
+    }
+
   private:
+    State begin() {
+        State first{std::string(size(), '\0')};
+        for (const auto& [barrier, index] : mbarriers_) first.at(pending(index)) = std::uint8_t(r_.arrivals.at(barrier));
+        settle(first);
+        return first;
+    }
+
     // A state's bytes: two of each role's position and one for being inside a meeting; three of each mbarrier; two of each named barrier;
     // two of each place.
     std::size_t role_at(std::size_t role) const { return 3 * role; }
@@ -205,5 +253,12 @@ class Explorer {
 }  // namespace
 
 Findings explore(const Recording& recording, std::size_t most_states) { return Explorer(recording).run(most_states); }
+Findings walk(const Recording& recording, std::size_t orders, std::uint64_t seed) { return Explorer(recording).walk(orders, seed); }
+
+Findings check(const Recording& recording) {
+    constexpr std::size_t few_states = 20'000, orders = 200;
+    const Findings all = explore(recording, few_states);
+    return all.gave_up ? walk(recording, orders, test_seed()) : all;
+}
 
 }  // namespace rooftile::protocol

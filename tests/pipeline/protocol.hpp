@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -37,9 +38,18 @@ struct Recording {
 struct Findings {
     std::size_t states = 0;
     std::string fault;  ///< empty: none in any order
+    bool gave_up = false;  ///< the fault is that there are too many states
 };
 
 /// `most_states`: more than these are a fault of their own.
 Findings explore(const Recording&, std::size_t most_states = 4'000'000);
+
+/// For what has too many states: `orders` of them, in each of which who can go on does so by a drawn priority that three drawn steps change.
+/// A fault that needs d late steps among n of k roles is met by one order with a chance of at least 1 / (k n^(d - 1)) (Burckhardt and others,
+/// "A randomized scheduler with probabilistic guarantees of finding bugs", 2010). `states`: steps taken.
+Findings walk(const Recording&, std::size_t orders, std::uint64_t seed);
+
+/// Every order where they come to few states, else some drawn by test_seed().
+Findings check(const Recording&);
 
 }  // namespace rooftile::protocol
