@@ -12,6 +12,7 @@
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/report/terminal.hpp"
 #include "tests/calibrated_keys.hpp"
+#include "tests/from_environment.hpp"
 
 namespace rooftile {
 namespace {
@@ -60,7 +61,7 @@ TEST(AttentionSuite, AReportSaysErrorsAndWhatIsMissing) {
 TEST(AttentionCalibratedNumbers, AreAtMostTen) {
     Random random(20261125);
     std::vector<AttentionProblem> drawn;
-    for (int i = 0; i < 40; ++i) drawn.push_back(drawn_attention(random));
+    for (std::size_t i = test_count(10, 40); i > 0; --i) drawn.push_back(drawn_attention(random));
     for (const char* gpu : {"h200-sxm", "h100-sxm"}) {
         // What comes of one: of every plan its time.
         const auto keys = calibrated_keys(machine_by_id(gpu), drawn.size(), [&](const Machine& m, std::size_t i) {
