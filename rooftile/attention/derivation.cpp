@@ -82,9 +82,9 @@ class Writer {
         steps_.add(attention_formula::stages_max,
                    {steps_.fact("shared.per_cta"), ours("Q", k_.q_bytes(), "B"), ours("KV", stage, "B")},
                    stages_max(hw_, p_, c_), fmt::format("{} are used", c_.stages));
-        const double load = hw_.load_latency + max_known(t_.block.port, t_.block.l2);
+        const double load = hw_.few_loads_latency() + max_known(t_.block.port, t_.block.l2);
         steps_.add(attention_formula::load_cycles,
-                   {of("latency", hw_.load_latency, "clk", "the machine: a TMA load that L2 serves"), ours("KV", stage, "B"), steps_.fact("l2.port"),
+                   {of("latency", hw_.few_loads_latency(), "clk", "the machine: l2.latency + tma.latency_extra"), ours("KV", stage, "B"), steps_.fact("l2.port"),
                     steps_.fact("l2.bandwidth")},
                    load, std::isnan(load + t_.block.all) ? "not known: a latency or a rate is unknown"
                    : load <= (c_.stages - 1) * t_.block.all

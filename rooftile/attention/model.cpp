@@ -260,7 +260,7 @@ void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<
     const AttentionProblem& p = *problem_;
     begun_.block = block_cycles(hw, p, c);
     const BlockCycles& b = begun_.block;
-    const double block = fed_step(RingRule::turn, b.all, hw.load_latency + max_known(b.port, b.l2), c.stages);
+    const double block = fed_step(RingRule::turn, b.all, hw.few_loads_latency() + max_known(b.port, b.l2), c.stages);
     // A masked block waits for its load as any other.
     const double masked = begun_.masked_block = block_cycles(hw, p, c, true).all + (block - b.all);
     // A tile's first scores, their softmax and its last product stand alone, where in its blocks all three run side by side; and O leaves.
@@ -305,7 +305,7 @@ AttentionTime TimedAttention::with(double cycles, double dram_bytes) const {
     t.work.dram_bytes = dram_bytes;
     t.balance = busy_ / hw.sms / t.cycles;
     t.clock_hz = clock_hz_;
-    const double fill = fill_cycles(hw.load_latency, max_known(t.block.port, t.block.l2)) / t.clock_hz;
+    const double fill = fill_cycles(hw.few_loads_latency(), max_known(t.block.port, t.block.l2)) / t.clock_hz;
     // Q and O cross L2 too.
     const double dram = t.work.dram_bytes / hw.dram_bandwidth, l2 = t.work.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz);
     const Pace launch = launch_pace({t.cycles / t.clock_hz, t.block.bound}, dram, l2, fill, hw.launch_seconds);

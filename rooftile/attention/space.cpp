@@ -82,7 +82,7 @@ const Rule* rule_of(const AttentionHardware& hw, const AttentionProblem& problem
     if (problem.score && config.tile_kv > least_keys && config.tile_kv / 2 * problem.score->cost.issue > most_instructions)
         return &long_code;
     if (config.tile_kv < (config.consumer_warpgroups() == 2 ? least_keys : least_of_any) && problem.most_seen_keys() > config.tile_kv) return &narrow;
-    if (config.stages == 1 && std::isnan(hw.load_latency)) return &one_stage;
+    if (config.stages == 1 && std::isnan(hw.few_loads_latency())) return &one_stage;
     return nullptr;
 }
 

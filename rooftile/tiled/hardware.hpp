@@ -55,7 +55,9 @@ struct MatrixHardware : MatrixPower {
     double on_chip_bytes = unknown_number;  ///< L2, shared memory and registers of the whole GPU
     double dram_latency = unknown_number, l2_latency = unknown_number,
            tma_latency = unknown_number;      ///< cycles; tma: beyond a plain load
-    double load_latency = unknown_number;     ///< cycles at clock_hz, of a TMA load that L2 serves
+    /// Of a TMA load that L2 answers, where it answers few: cycles at any clock, as probed.
+    double few_loads_latency() const { return l2_latency + tma_latency; }
+    double load_latency = unknown_number;     ///< cycles at clock_hz, of one that L2 answers amid the loads of a product
     bool load_in_seconds = false;             ///< given so: it takes as long at any clock
     double launch_seconds = unknown_number;   ///< of a programmatic dependent, where the kernel may be launched as one
     double programmatic_saving = unknown_number;  ///< seconds that a plain launch of such a kernel takes longer

@@ -185,7 +185,7 @@ TEST(AttentionTime, SmsEndWhereTilesAreHandedOutOneByOne) {
         const AttentionHardware hw = at_clock(d.hw, t.clock_hz);
         const BlockCycles plain = block_cycles(hw, p, d.config), hidden = block_cycles(hw, p, d.config, true);
         const double wait =
-            std::max(0.0, hw.load_latency + std::max(plain.port, plain.l2) - (d.config.stages - 1) * plain.all) / d.config.stages;
+            std::max(0.0, hw.few_loads_latency() + std::max(plain.port, plain.l2) - (d.config.stages - 1) * plain.all) / d.config.stages;
         const double block = plain.all + wait, masked = hidden.all + wait;
         EXPECT_NEAR(t.masked_block, masked, 1e-4 * masked);
         EXPECT_NEAR(t.block.all, plain.all, 1e-4 * plain.all);
@@ -243,7 +243,7 @@ TEST(AttentionTime, IsTheLongestOfItsPartsAtTheClockThatPowerLeaves) {
         const AttentionHardware hw = at_clock(d.hw, t.clock_hz);
         const double chip = t.cycles / t.clock_hz, dram = w.dram_bytes / hw.dram_bandwidth,
                      l2 = w.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz);
-        const double fill = (hw.load_latency + std::max(t.block.port, t.block.l2)) / t.clock_hz, launch = std::isnan(hw.launch_seconds) ? 0 : hw.launch_seconds;
+        const double fill = (hw.few_loads_latency() + std::max(t.block.port, t.block.l2)) / t.clock_hz, launch = std::isnan(hw.launch_seconds) ? 0 : hw.launch_seconds;
         EXPECT_NEAR(t.seconds, std::max({chip, dram, l2}) + fill + launch, 1e-4 * t.seconds);
         const Bound longest = launch > std::max({chip, dram, l2}) ? Bound::launch
                               : l2 > std::max(chip, dram)         ? Bound::l2
