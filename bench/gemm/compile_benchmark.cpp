@@ -39,7 +39,8 @@ void sm80_gemm(benchmark::State& state, std::int64_t k) {
     request.kernel = find_gemm_kernel("sm80_gemm");
     const auto derived = derive(machine_by_id(machine), gemm_problem(4096, 4096, k), request);
     state.SetLabel(arch);
-    compile(state, sm80_source(sm80_config(std::get<Plans>(derived).plans.at(0)), arch));
+    const GemmPlan& plan = std::get<Plans>(derived).plans.at(0);
+    compile(state, sm80_source(sm80_config(plan.problem, plan.config), arch));
 }
 BENCHMARK_CAPTURE(sm80_gemm, whole_copies, 4096)->DenseRange(0, 5)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(sm80_gemm, element_copies, 4095)->DenseRange(0, 5)->Unit(benchmark::kMillisecond);

@@ -31,7 +31,7 @@ struct Count final : GemmVisitor {
     void reject(const Constraint&, const GemmCandidate&, std::int64_t how_many) override {
         candidates += how_many;
     }
-    void accept(const GemmCandidate&, const Footprint&) override { ++candidates; }
+    void accept(const GemmCandidate&) override { ++candidates; }
 };
 
 void candidates(benchmark::State& state) {

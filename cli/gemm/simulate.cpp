@@ -73,7 +73,6 @@ Simulation simulation_of(const SimulateFlags& flags, const Machine& machine, con
     s.machine_name = plans.machine_name;
     s.plan = plans.plans.front().own.as<GemmPlan>();
     const GemmConfig& config = s.plan.config;
-    const GemmTile tile = candidate_of(config).tile;
     // Traffic asks for no rate: any family's numbers do.
     const GemmHardware hw = gemm_hardware(machine, "wgmma", s.plan.problem.a_type, s.unknown);
     std::erase_if(s.unknown, [](const std::string& key) {
@@ -81,14 +80,14 @@ Simulation simulation_of(const SimulateFlags& flags, const Machine& machine, con
     });
     s.l2 = l2_of(flags, machine, hw);
     s.notes = plans.notes;
-    const auto tile_schedule = tile_schedule_of(hw, tile, s.plan.problem, config.order, config.group);
+    const auto tile_schedule = tile_schedule_of(hw, config, s.plan.problem, config.order, config.group);
     if (!tile_schedule)
         throw RequestError(
             fmt::format("sm.count of {} is unknown; --set sm.count=N gives it", machine.id));
     s.tile_schedule = *tile_schedule;
     s.dram_bound = known(dram_lower_bound_bytes(hw, s.plan.problem));
-    s.l2_bound = known(l2_lower_bound_bytes(hw, tile, s.plan.problem));
-    const ScheduleTraffic closed(hw, tile, s.plan.problem);
+    s.l2_bound = known(l2_lower_bound_bytes(hw, config, s.plan.problem));
+    const ScheduleTraffic closed(hw, config, s.plan.problem);
     const auto orders = orders_of(flags, config);
     check_work(s, orders.size());
     for (const TileOrder& order : orders) {

@@ -40,7 +40,7 @@ struct DatasheetRoof {
 /// One tiling, as gemm_time() takes it.
 struct TiledGemm {
     GemmHardware hw;
-    GemmTile tile;
+    GemmCandidate tile;
     GemmProblem problem;
     StepCycles step;
     Waves waves;

@@ -33,7 +33,7 @@ double dram_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& p) {
     return min_traffic_bytes(sizes_of(p), hw.on_chip_bytes, 1) + p.beside_bytes();
 }
 
-double l2_lower_bound_bytes(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+double l2_lower_bound_bytes(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p) {
     const double ctas = double(t.cluster_m) * t.cluster_n * t.split_k;
     // CTAs on one SM share its storage in equal parts.
     const double storage = ctas * (hw.shared_per_sm + 4 * hw.registers_per_sm) / t.ctas_per_sm;
@@ -42,7 +42,7 @@ double l2_lower_bound_bytes(const GemmHardware& hw, const GemmTile& t, const Gem
     return min_traffic_bytes(sizes_of(p), storage, units) + p.beside_bytes();
 }
 
-double shared_traffic_bytes(const GemmTile& t, const GemmProblem& p) {
+double shared_traffic_bytes(const GemmCandidate& t, const GemmProblem& p) {
     const double steps = cluster_grid(p, t.tile_m, t.tile_n, 1, 1).count() * double(ceil_div(p.k, t.tile_k));
     return steps * shared_step_bytes(t, bytes_of(p.a_type)).read + p.c_bytes();
 }

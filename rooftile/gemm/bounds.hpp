@@ -40,11 +40,11 @@ double dram_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& problem
 
 /// The least bytes that SMs in clusters of the tile's size ask of L2 and write to it, whatever they do: each
 /// cluster may share what one of its SMs has. NaN where an SM's storage or the count of SMs is unknown.
-double l2_lower_bound_bytes(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+double l2_lower_bound_bytes(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem);
 
 /// What a tiling's instructions read of A and B from shared memory, zeros outside C included, and C on its way
 /// out of the registers.
-double shared_traffic_bytes(const GemmTile& tile, const GemmProblem& problem);
+double shared_traffic_bytes(const GemmCandidate& tile, const GemmProblem& problem);
 /// The least bytes any schedule moves into and out of the SMs' registers, where operands that instructions
 /// read from shared memory wait nowhere else. NaN where registers or the count of SMs are unknown.
 double shared_lower_bound_bytes(const GemmHardware& hw, const GemmProblem& problem);

@@ -17,7 +17,7 @@ double bytes(std::int64_t rows, std::int64_t columns, Type type) {
 /// What is asked of L2: of loads of one line by neighbours few reach it.
 double l2_bytes_of(const PlanEvaluation& r) {
     const GemmProblem& p = r.gemm.problem;
-    const GemmTile& tile = r.gemm.tile;
+    const GemmConfig& tile = r.gemm.tile;
     const L2Rows own = own_rows(tile, p),
                  reaching = l2_rows(r.gemm.hw, tile, p, neighbours(p, tile, r.order.order, r.order.group));
     const TileGrid clusters = cluster_grid(p, tile);
@@ -65,7 +65,7 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
                    .dram_by_operand(plan.config.order, plan.config.group);
         const double packing = packing_traffic(p, r->packed);
         if (r->packed.any()) demand.launches = 2;
-        const GemmTile& tile = r->gemm.tile;
+        const GemmCandidate& tile = r->gemm.tile;
         demand.l2_bytes = known(l2_bytes_of(*r) + packing);
         demand.tiles = r->gemm.waves.tiles * tile.k_parts();
         demand.dram_bytes = known(r->gemm.dram + packing);

@@ -4,7 +4,6 @@
 #include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/derivation_writer.hpp"
 #include "rooftile/gemm/kernel.hpp"
-#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/pieces.hpp"
 
@@ -13,24 +12,24 @@ namespace {
 
 Prediction predict(const DerivationWriter& w, PackedOperands packed) {
     const GemmHardware& hw = w.hw();
-    const double load = hw.dram_latency + hw.tma_latency + w.footprint().stage_bytes / l2_rate(w);
+    const double load = hw.dram_latency + hw.tma_latency + w.candidate().stage_bytes / l2_rate(w);
     const double packing = packing_traffic(w.problem(), packed);
     Prediction p;
     p.time_us = known(w.kept.time.seconds * 1e6);
     if (p.time_us) p.tflops = known(w.problem().flops().value / w.kept.time.seconds / 1e12);
     if (p.time_us) p.bound = w.kept.time.bound;
     p.arithmetic_intensity = known(w.tile_flops() / w.tile_bytes());
-    p.tile_compute_cycles = known_count(std::ceil(w.kept.footprint.step.tensor));
+    p.tile_compute_cycles = known_count(std::ceil(w.candidate().step.tensor));
     p.stages_min = known_count(min_stages_for_latency(w));
-    p.stages_for_full_rate = known_count(std::ceil(load / w.kept.footprint.step.tensor) + 1);
+    p.stages_for_full_rate = known_count(std::ceil(load / w.candidate().step.tensor) + 1);
     p.waves = known_count(w.kept.waves.waves);
     p.wave_efficiency = known(w.kept.waves.efficiency);
     p.moved_bytes = known_count(w.problem().compulsory_bytes().value);
-    p.l2_bytes = known_count(l2_bytes(w.tile(), w.problem()) + packing);
+    p.l2_bytes = known_count(l2_bytes(w.candidate(), w.problem()) + packing);
     p.dram_bytes = known_count(w.kept.dram + packing);
     p.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, w.problem()));
-    p.l2_lower_bound_bytes = known_count(l2_lower_bound_bytes(hw, w.tile(), w.problem()));
-    p.shared_traffic_bytes = known_count(shared_traffic_bytes(w.tile(), w.problem()));
+    p.l2_lower_bound_bytes = known_count(l2_lower_bound_bytes(hw, w.candidate(), w.problem()));
+    p.shared_traffic_bytes = known_count(shared_traffic_bytes(w.candidate(), w.problem()));
     p.shared_lower_bound_bytes = known_count(shared_lower_bound_bytes(hw, w.problem()));
     return p;
 }
@@ -50,25 +49,23 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
     const GemmContext& context = *shared;
     const Kept& kept = context.kept[index];
     const GemmCandidate& c = kept.candidate;
-    const Footprint& f = kept.footprint;
     GemmPlan plan;
     plan.arch = context.machine->arch;
     plan.problem = context.problem;
+    plan.config = c;
     plan.config.kernel = context.kernel;
-    GemmKnobs::each([&](const auto& knob) { plan.config.*knob.value = (context.request.*knob.fixed).value_or(knob.preset()); });
-    give_choices(plan.config, kept);
     context.kernel->complete(context, kept, plan.config);
     Resources& r = plan.resources;
-    r.threads = f.threads;
-    r.accumulator_registers = f.accumulators;
-    if (f.consumer_registers > 0) {
-        r.producer_registers = f.producer_registers;
-        r.consumer_registers = f.consumer_registers;
+    r.threads = c.threads;
+    r.accumulator_registers = c.accumulators;
+    if (c.consumer_registers > 0) {
+        r.producer_registers = c.producer_registers;
+        r.consumer_registers = c.consumer_registers;
     }
-    r.stage_bytes = f.stage_bytes;
-    r.stages_max = f.known_stages_max();
-    r.shared_bytes = f.shared_bytes(kept.stages);
-    r.ctas_per_sm = c.tile.ctas_per_sm;
+    r.stage_bytes = c.stage_bytes;
+    r.stages_max = c.known_stages_max();
+    r.shared_bytes = c.shared_bytes(kept.candidate.stages);
+    r.ctas_per_sm = c.ctas_per_sm;
     r.workspace_bytes = packed_bytes(context.problem, packed_operands(plan.config))
                         + pieces_workspace(plan.config, context.problem.m, context.problem.n, context.problem.batch).bytes();
 

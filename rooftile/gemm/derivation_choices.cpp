@@ -19,14 +19,14 @@ std::string score_text(const Kept& kept) {
     return fmt::format(
         "{:.4g} cycles a product",
         kept.time.step
-            / (double(kept.candidate.tile.tile_m) * kept.candidate.tile.tile_n * kept.candidate.tile.tile_k));
+            / (double(kept.candidate.tile_m) * kept.candidate.tile_n * kept.candidate.tile_k));
 }
 
 // The best plan kept whose tile is another, for comparison.
 const Kept* other_tile(const GemmContext& context, const Kept& kept) {
     for (const Kept& runner_up : context.kept)
-        if (runner_up.candidate.tile.tile_m != kept.candidate.tile.tile_m
-            || runner_up.candidate.tile.tile_n != kept.candidate.tile.tile_n)
+        if (runner_up.candidate.tile_m != kept.candidate.tile_m
+            || runner_up.candidate.tile_n != kept.candidate.tile_n)
             return &runner_up;
     return nullptr;
 }
@@ -35,7 +35,7 @@ void tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
     std::string limit = fmt::format("predicted {}", score_text(kept));
     if (const Kept* runner_up = other_tile(context, kept)) {
-        const GemmTile& t = runner_up->candidate.tile;
+        const GemmCandidate& t = runner_up->candidate;
         const double other = seconds_with(
             context, [&](GemmRequest& r) { r.tile_m = t.tile_m, r.tile_n = t.tile_n, r.tile_k = t.tile_k; });
         limit +=
@@ -45,59 +45,58 @@ void tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const std::vector<Input> inputs{given("m", double(context.problem.m), "", "problem"),
                                     given("n", double(context.problem.n), "", "problem"),
                                     given("wave efficiency", kept.waves.efficiency, "", "waves, above")};
-    steps.add_chosen(context.request.tile_m.has_value(), gemm_formula::tile_m, inputs, c.tile.tile_m, limit);
-    steps.add_chosen(context.request.tile_n.has_value(), gemm_formula::tile_n, inputs, c.tile.tile_n, std::move(limit));
-    const GemmWords words = context.kernel->words(c, kept.footprint);
+    steps.add_chosen(context.request.tile_m.has_value(), gemm_formula::tile_m, inputs, c.tile_m, limit);
+    steps.add_chosen(context.request.tile_n.has_value(), gemm_formula::tile_n, inputs, c.tile_n, std::move(limit));
+    const GemmWords words = context.kernel->words(c);
     steps.add(*words.tile_k, {given("b", bytes_of(context.problem.a_type), "B", std::string(name_of(context.problem.a_type)))},
-              c.tile.tile_k, words.tile_k_limit);
+              c.tile_k, words.tile_k_limit);
     write_larger_tile(context, kept, steps);
 }
 
 void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps) {
-    const GemmCandidate& c = kept.candidate;
-    const Footprint& f = kept.footprint;
-    const bool pingpong = c.schedule == Schedule::pingpong;
+    const GemmCandidate& f = kept.candidate;
+    const bool pingpong = f.schedule == Schedule::pingpong;
     steps.add_chosen(
         context.request.consumer_warpgroups.has_value(), gemm_formula::consumer_warpgroups,
         {given("registers_per_thread", f.registers, "registers", "an earlier step"),
          given("registers_limit", f.registers_limit, "registers", "an earlier step")},
-        c.warpgroups, fmt::format("{} threads a CTA", f.threads));
+        f.consumer_warpgroups, fmt::format("{} threads a CTA", f.threads));
     steps.add_chosen(
         context.request.schedule.has_value(), gemm_formula::schedule,
         {given("turn and epilogue that show",
-               kept.time.tile_cycles - double(k_steps(kept.candidate.tile, context.problem)) * kept.time.step
+               kept.time.tile_cycles - double(k_steps(kept.candidate, context.problem)) * kept.time.step
                    - max_known(kept.time.exchange, 0),
                "cycles", "tile_cycles, below")},
-        pingpong ? 1 : c.warpgroups,
+        pingpong ? 1 : f.consumer_warpgroups,
         pingpong ? "pingpong: the epilogue runs beside the other warpgroup's products"
                  : "cooperative: the larger tile asks less of L2, and the epilogue shows");
     if (f.consumer_registers > 0) {
         const std::vector<Input> inputs{steps.fact("sm.registers"),
                                         given("threads", f.threads, "", "an earlier step"),
-                                        given("ctas_per_sm", c.tile.ctas_per_sm, "", "this plan")};
+                                        given("ctas_per_sm", f.ctas_per_sm, "", "this plan")};
         steps.add(gemm_formula::setmaxnreg_consumer, inputs, f.consumer_registers, fmt::format("{} are needed", f.registers));
         steps.add(gemm_formula::setmaxnreg_producer, inputs, f.producer_registers, "one thread that issues copies needs few");
     }
     steps.add_chosen(context.request.ctas_per_sm.has_value(), gemm_formula::ctas_per_sm,
-              {given("shared memory of a CTA", f.shared_bytes(kept.stages), "B", "an earlier step"),
+              {given("shared memory of a CTA", f.shared_bytes(kept.candidate.stages), "B", "an earlier step"),
                steps.fact("shared.per_sm")},
-              c.tile.ctas_per_sm,
-              c.tile.ctas_per_sm > 1 ? "one stores while another multiplies, as fast as its own ring feeds it"
+              f.ctas_per_sm,
+              f.ctas_per_sm > 1 ? "one stores while another multiplies, as fast as its own ring feeds it"
                                      : "more would share the SM's registers and shared memory");
 }
 
 void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
     // As the step l2_bytes_per_cycle has it.
-    const auto reaches_l2 = [&](const GemmTile& tile) {
-        const Neighbours n = neighbours(context.problem, tile, kept.order.order, kept.order.group);
+    const auto reaches_l2 = [&](const GemmConfig& tile) {
+        const Neighbours n = neighbours(context.problem, tile, tile.order, tile.group);
         const auto [a, b] = l2_rows(context.hw, tile, context.problem, n);
-        return (a + b) * tile.tile_k * bytes_of(context.problem.a_type) / kept.footprint.step.tensor;
+        return (a + b) * tile.tile_k * bytes_of(context.problem.a_type) / kept.candidate.step.tensor;
     };
-    GemmTile single = c.tile;
+    GemmConfig single = c;
     single.cluster_m = single.cluster_n = 1;
-    const double alone = reaches_l2(single), shared = reaches_l2(c.tile);
-    const bool clustered = c.tile.cluster_m * c.tile.cluster_n > 1;
+    const double alone = reaches_l2(single), shared = reaches_l2(c);
+    const bool clustered = c.cluster_m * c.cluster_n > 1;
     std::string limit = "not compared: a rate is unknown";
     if (!std::isnan(alone) && !std::isnan(context.hw.l2_share))
         limit = clustered ? fmt::format(
@@ -108,16 +107,16 @@ void sharing(const GemmContext& context, const Kept& kept, Derivation& steps) {
                                         context.hw.l2_share);
     const std::vector<Input> inputs{given("l2_bytes_per_cycle", shared, "B/clk", "an earlier step"),
                                     steps.fact("l2.bandwidth")};
-    steps.add_chosen(context.request.cluster_m.has_value(), gemm_formula::cluster_m, inputs, c.tile.cluster_m, limit);
-    steps.add_chosen(context.request.cluster_n.has_value(), gemm_formula::cluster_n, inputs, c.tile.cluster_n, std::move(limit));
+    steps.add_chosen(context.request.cluster_m.has_value(), gemm_formula::cluster_m, inputs, c.cluster_m, limit);
+    steps.add_chosen(context.request.cluster_n.has_value(), gemm_formula::cluster_n, inputs, c.cluster_n, std::move(limit));
     steps.add_chosen(context.request.order.has_value(), gemm_formula::order,
               {steps.fact("l2.size"), steps.fact("l2.partitions"),
                given("slots", kept.waves.slots, "", "waves, above")},
-              kept.dram, std::string(name_of(kept.order.order)));
+              kept.dram, std::string(name_of(kept.candidate.order)));
     steps.add_chosen(context.request.group.has_value(), gemm_formula::group,
               {given("dram_bytes", kept.dram, "B", "an earlier step"), steps.fact("l2.size"),
                steps.fact("l2.partitions")},
-              kept.order.group, fmt::format("order {}", name_of(kept.order.order)));
+              kept.candidate.group, fmt::format("order {}", name_of(kept.candidate.order)));
 }
 
 }  // namespace
@@ -133,7 +132,7 @@ double seconds_with(const GemmContext& context, const std::function<void(GemmReq
     } catch (const RequestError&) { return unknown_number; }
 }
 
-GemmWords plain_words(const Footprint& f) {
+GemmWords plain_words(const GemmCandidate& f) {
     return {.tile_k = &gemm_formula::tile_k,
             .tile_k_limit = "the rank above decides",
             .accumulators = &gemm_formula::accumulators,
@@ -144,7 +143,7 @@ GemmWords plain_words(const Footprint& f) {
 }
 
 std::vector<Input> split_inputs(const GemmContext& context, const Kept& kept) {
-    const double k_blocks = double(ceil_div(context.problem.k, kept.candidate.tile.tile_k));
+    const double k_blocks = double(ceil_div(context.problem.k, kept.candidate.tile_k));
     return {given("tiles", double(kept.waves.tiles), "", "waves, above"),
             given("slots", kept.waves.slots, "", "waves, above"),
             given("k_steps", k_blocks, "", "ceil(k / tile_k)")};

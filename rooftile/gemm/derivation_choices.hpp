@@ -24,7 +24,7 @@ inline Input given(std::string name, double value, std::string unit, std::string
 double seconds_with(const GemmContext& context, const std::function<void(GemmRequest&)>& change);
 
 /// What a kernel without clusters says of the steps that every kernel has.
-GemmWords plain_words(const Footprint& footprint);
+GemmWords plain_words(const GemmCandidate& footprint);
 std::vector<Input> split_inputs(const GemmContext& context, const Kept& kept);
 /// The step "split_k" of a kernel that takes K in one piece.
 void write_whole_k(const GemmContext& context, const Kept& kept, Derivation& steps);

@@ -8,7 +8,7 @@ namespace rooftile {
 namespace {
 
 void intensity(DerivationWriter& w) {
-    const GemmTile& t = w.tile();
+    const GemmCandidate& t = w.candidate();
     const double flops = w.tile_flops(), bytes = w.tile_bytes();
     w.steps.add(gemm_formula::tile_flops,
                 {w.config("tile_m", t.tile_m), w.config("tile_n", t.tile_n), w.config("tile_k", t.tile_k)},
@@ -41,8 +41,8 @@ void intensity(DerivationWriter& w) {
 int epilogue_registers(DerivationWriter& w) {
     const SharedEpilogue& e = w.context.problem.epilogue;
     if (!e) return 0;
-    const bool turned = w.kept.candidate.swap_ab;
-    const bool staged = operand_staged(w.context.problem, w.kept.candidate.tile.k_parts());
+    const bool turned = w.candidate().swap_ab;
+    const bool staged = operand_staged(w.context.problem, w.candidate().k_parts());
     const int all = e->registers(turned, staged), pairs = e->pairs_in_flight(turned, staged), words = e->pair_registers(turned, staged);
     w.steps.add(gemm_formula::epilogue_registers,
                 {w.config("pairs_in_flight", pairs), Derivation::given("pair_registers", words, "registers", "the epilogue's operands"),
@@ -52,10 +52,9 @@ int epilogue_registers(DerivationWriter& w) {
 }
 
 void register_constraint(DerivationWriter& w) {
-    const Footprint& f = w.footprint();
-    const GemmCandidate& c = w.kept.candidate;
-    const GemmWords words = w.context.kernel->words(c, f);
-    std::vector<Input> shared{w.config("tile_m", c.tile.tile_m), w.config("tile_n", c.tile.tile_n)};
+    const GemmCandidate& f = w.candidate();
+    const GemmWords words = w.context.kernel->words(f);
+    std::vector<Input> shared{w.config("tile_m", f.tile_m), w.config("tile_n", f.tile_n)};
     if (words.sharers > 0) shared.push_back(w.config(words.sharers_name, words.sharers));
     w.steps.add(*words.accumulators, std::move(shared), f.accumulators, "32-bit sums held by each multiplying thread");
     const std::string limit =
@@ -67,12 +66,12 @@ void register_constraint(DerivationWriter& w) {
     std::vector<Input> inputs = {w.step("accumulator_registers", f.accumulators, "registers"),
                                  Derivation::given("rest", f.registers - f.accumulators - epilogue, "registers",
                                                    words.registers_source),
-                                 w.config("threads", f.threads), w.config("ctas_per_sm", c.tile.ctas_per_sm)};
+                                 w.config("threads", f.threads), w.config("ctas_per_sm", f.ctas_per_sm)};
     if (epilogue > 0) inputs.push_back(w.step("epilogue_registers", epilogue, "registers"));
     w.steps.add(epilogue > 0 ? gemm_formula::registers_with_epilogue : gemm_formula::registers_per_thread, std::move(inputs), f.registers,
                 unless_unknown(f.registers_limit, "{} <= {}: {}", f.registers, f.registers_limit, limit));
     const bool moved = f.consumer_registers > 0;  // between warpgroups
-    std::vector<Input> has{w.steps.fact("sm.registers"), w.config("threads", f.threads), w.config("ctas_per_sm", c.tile.ctas_per_sm),
+    std::vector<Input> has{w.steps.fact("sm.registers"), w.config("threads", f.threads), w.config("ctas_per_sm", f.ctas_per_sm),
                            w.steps.fact("sm.max_registers_per_thread")};
     if (!moved) has.push_back(w.steps.fact("sm.register_allocation_unit"));
     w.steps.add(moved ? gemm_formula::setmaxnreg_limit : gemm_formula::registers_limit, std::move(has), f.registers_limit, limit);
@@ -82,11 +81,11 @@ void register_constraint(DerivationWriter& w) {
 }
 
 void capacity_constraint(DerivationWriter& w) {
-    const Footprint& f = w.footprint();
-    const GemmWords words = w.context.kernel->words(w.kept.candidate, f);
+    const GemmCandidate& f = w.candidate();
+    const GemmWords words = w.context.kernel->words(f);
     const double per_stage = f.stage_bytes + f.stage_overhead;
     const double most = std::floor((f.shared_limit - f.reserved_bytes) / per_stage);
-    const int ctas = w.kept.candidate.tile.ctas_per_sm;
+    const int ctas = w.candidate().ctas_per_sm;
     std::vector<Input> asked{w.steps.fact("shared.per_cta")};
     if (ctas > 1) {
         asked.push_back(w.steps.fact("shared.per_sm"));
@@ -116,11 +115,11 @@ void capacity_constraint(DerivationWriter& w) {
 // How many k-steps of the ring a load's latency spans [M5].
 void latency_constraint(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
-    const double compute = std::ceil(w.kept.footprint.step.tensor);
+    const double compute = std::ceil(w.candidate().step.tensor);
     std::vector<Input> asked{w.step("F", w.tile_flops(), "FLOP"), w.steps.fact(w.rate())};
-    if (w.promotes()) asked.push_back(w.step("promoting_step_cycles", promoting_step_cycles(hw, w.tile()), "cycles"));
+    if (w.promotes()) asked.push_back(w.step("promoting_step_cycles", promoting_step_cycles(hw, w.candidate()), "cycles"));
     if (w.warps_share_a_port()) {
-        asked.push_back(w.step("D", w.footprint().stage_bytes, "B"));
+        asked.push_back(w.step("D", w.candidate().stage_bytes, "B"));
         asked.push_back(w.read_input());
         asked.push_back(w.steps.fact("shared.bandwidth"));
         asked.push_back(w.steps.fact("mma_sync.overlap_exponent"));
@@ -135,14 +134,14 @@ void latency_constraint(DerivationWriter& w) {
                 {w.steps.fact("dram.latency"), w.step("T", compute, "cycles")}, stages_min,
                 "with the machine's stated latency taken as the whole time from issue to use");
 
-    const GemmTile& t = w.tile();
+    const GemmCandidate& t = w.candidate();
     const bool short_k = double(ceil_div(w.problem().k, t.tile_k)) < stages_min;
     w.steps.add(
         gemm_formula::stages_needed,
-        {w.steps.fact("dram.latency"), w.step("pace", w.footprint().pace(), "cycles"), w.config("ctas_per_sm", t.ctas_per_sm),
-         w.config("k_steps", double(w.footprint().k_steps))},
+        {w.steps.fact("dram.latency"), w.step("pace", w.candidate().pace(), "cycles"), w.config("ctas_per_sm", t.ctas_per_sm),
+         w.config("k_steps", double(w.candidate().k_steps))},
         std::isnan(hw.dram_latency) ? std::nan("")
-                                    : w.footprint().stages_against_latency(hw.dram_latency, t.ctas_per_sm),
+                                    : t.stages_against_latency(hw.dram_latency),
         short_k ? "the constraint: K has fewer steps than the ring would need"
                 : "the constraint: at the pace of the slowest resource, not of the matrix units alone");
 }
@@ -150,7 +149,7 @@ void latency_constraint(DerivationWriter& w) {
 // One load alone, and the step that a full pipe settles into [M36].
 void loads(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
-    const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.footprint.step.tensor);
+    const double bytes = w.candidate().stage_bytes, compute = std::ceil(w.candidate().step.tensor);
     const double l2 = bytes / l2_rate(w), dram = bytes / hw.dram_share;
     const Input of_l2 = Derivation::given("share_l2", l2_rate(w), "B/clk/SM", "l2.bandwidth and l2.port"),
                 of_dram = Derivation::given("share_dram", hw.dram_share, "B/clk/SM", w.dram());
@@ -162,8 +161,8 @@ void loads(DerivationWriter& w) {
                 "would count it twice, "
                 "since the legs are pipelined");
     // Unlike a constraint, a maximum is unknown as soon as one of its terms is.
-    const bool all_known = !std::isnan(w.kept.footprint.step.tensor) && !std::isnan(l2) && !std::isnan(dram);
-    const double steady = all_known ? std::max({w.kept.footprint.step.tensor, l2, dram}) : std::nan("");
+    const bool all_known = !std::isnan(w.candidate().step.tensor) && !std::isnan(l2) && !std::isnan(dram);
+    const double steady = all_known ? std::max({w.candidate().step.tensor, l2, dram}) : std::nan("");
     std::string binding = "not known: a rate is unknown";
     if (all_known)
         binding = fmt::format(
@@ -176,7 +175,7 @@ void loads(DerivationWriter& w) {
                            : "compute-bound");
     const std::vector<Input> transfers{w.step("T", compute, "cycles"), w.step("D", bytes, "B"), of_l2, of_dram};
     w.steps.add(gemm_formula::steady_step_all_miss, transfers, std::round(steady), std::move(binding));
-    const double needed = all_known ? std::max(0.0, 1 - std::max(w.kept.footprint.step.tensor, l2) / dram) : unknown_number;
+    const double needed = all_known ? std::max(0.0, 1 - std::max(w.candidate().step.tensor, l2) / dram) : unknown_number;
     w.steps.add(gemm_formula::hit_share_needed, transfers, needed,
                 unless_unknown(needed, "{:.0f} % of the bytes must hit L2, so that DRAM does not bind", 100 * needed));
 }
@@ -184,10 +183,10 @@ void loads(DerivationWriter& w) {
 // The ring's depth: what full rate would want, and what is taken [M5, M14].
 void depth(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
-    const double bytes = w.footprint().stage_bytes, compute = std::ceil(w.kept.footprint.step.tensor);
+    const double bytes = w.candidate().stage_bytes, compute = std::ceil(w.candidate().step.tensor);
     const double l2 = bytes / l2_rate(w);
     const double load = hw.dram_latency + hw.tma_latency + l2;
-    const double full_rate = std::ceil(load / w.kept.footprint.step.tensor) + 1;
+    const double full_rate = std::ceil(load / w.candidate().step.tensor) + 1;
     std::string limit = "not known: T_load needs a rate and the SM count";
     if (!std::isnan(full_rate)) limit = fmt::format("(stages - 1) * {:.0f} >= {:.0f}", compute, load);
     else if (std::isnan(hw.sms) && !std::isnan(hw.peak_flops / hw.flops_per_cycle * hw.clock_hz * hw.dram_bandwidth * hw.dram_latency)) {
@@ -198,7 +197,7 @@ void depth(DerivationWriter& w) {
             "transfer "
             "would ask for {:.0f} stages",
             sms, hw.dram_latency, transfer,
-            std::ceil((hw.dram_latency + transfer) / w.kept.footprint.step.tensor) + 1);
+            std::ceil((hw.dram_latency + transfer) / w.candidate().step.tensor) + 1);
     }
     const bool by_tma = w.context.family != "mma_sync";
     std::vector<Input> waits{w.steps.fact("dram.latency")};
@@ -206,12 +205,12 @@ void depth(DerivationWriter& w) {
     waits.push_back(w.step("T_load", l2, "cycles"));
     waits.push_back(w.step("T", compute, "cycles"));
     w.steps.add(by_tma ? gemm_formula::full_rate_by_tma : gemm_formula::full_rate, std::move(waits), full_rate, std::move(limit));
-    const std::optional<std::int64_t> most = w.footprint().known_stages_max();
+    const std::optional<std::int64_t> most = w.candidate().known_stages_max();
     w.steps.add_chosen(w.context.request.stages.has_value(), gemm_formula::stages,
                 {w.step("stages_min", min_stages_for_latency(w), "stages"),
                  w.step("stages_max", most ? double(*most) : unknown_number, "stages")},
-                w.kept.stages,
-                fmt::format("{} B of shared memory", w.footprint().shared_bytes(w.kept.stages)));
+                w.candidate().stages,
+                fmt::format("{} B of shared memory", w.candidate().shared_bytes(w.candidate().stages)));
 }
 
 }  // namespace

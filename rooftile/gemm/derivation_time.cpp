@@ -13,7 +13,7 @@ void write_line_cost(DerivationWriter& w, double a_rows, double b_rows) {
     const GemmHardware& hw = w.hw();
     if (hw.a_lines.on_line() && hw.b_lines.on_line()) return;
     const GemmProblem& p = w.problem();
-    const TileGrid clusters = cluster_grid(p, w.tile());
+    const TileGrid clusters = cluster_grid(p, w.candidate());
     const auto key = [](double readers, std::int64_t leading, Type type) {
         return fmt::format("tma.off_line_{}{}", readers > 1 ? "shared_" : "",
                            line_step(leading * bytes_of(type)));
@@ -34,8 +34,8 @@ void write_line_cost(DerivationWriter& w, double a_rows, double b_rows) {
 // Intensity at every level: what one SM asks for in a cycle of full-rate products, and what it is given.
 void levels(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
-    const GemmTile& t = w.tile();
-    const double T = w.kept.footprint.step.tensor, k_bytes = double(t.tile_k) * w.element();
+    const GemmCandidate& t = w.candidate();
+    const double T = w.candidate().step.tensor, k_bytes = double(t.tile_k) * w.element();
     const auto verdict = [](double asked, double given) {
         if (std::isnan(asked) || std::isnan(given)) return std::string("not checked: a rate is unknown");
         return fmt::format("asks {:.3g} B/clk of {:.3g}: {}", asked, given,
@@ -43,13 +43,13 @@ void levels(DerivationWriter& w) {
                                ? "the level keeps up"
                                : fmt::format("this level takes {:.2f} x the products' time", asked / given));
     };
-    std::vector<Input> moved{w.step("D", w.footprint().stage_bytes, "B"), w.read_input(), w.steps.fact("shared.bandwidth")};
+    std::vector<Input> moved{w.step("D", w.candidate().stage_bytes, "B"), w.read_input(), w.steps.fact("shared.bandwidth")};
     if (w.warps_share_a_port()) moved.push_back(w.steps.fact("mma_sync.overlap_exponent"));
     w.steps.add(
         w.warps_share_a_port() ? gemm_formula::shared_step_cycles_shared : gemm_formula::shared_step_cycles, std::move(moved),
-        w.kept.footprint.step.shared,
+        w.candidate().step.shared,
         "instruction against shared memory: "
-            + verdict(w.kept.footprint.step.shared * hw.shared_bandwidth / T, hw.shared_bandwidth));
+            + verdict(w.candidate().step.shared * hw.shared_bandwidth / T, hw.shared_bandwidth));
     const auto [own_a, own_b] = own_rows(t, w.problem());
     const double own = (own_a + own_b) * k_bytes;
     w.steps.add(gemm_formula::port_bytes_per_cycle,
@@ -58,7 +58,7 @@ void levels(DerivationWriter& w) {
                  w.config("tile_k", t.tile_k), w.element_input(), w.step("T", T, "cycles"), w.steps.fact("l2.port")},
                 own / T,
                 "what a CTA asks for itself against the SM's port: " + verdict(own / T, hw.l2_port));
-    const OrderChoice& order = w.kept.order;
+    const OrderChoice order = w.candidate().order_choice();
     const auto [a_rows, b_rows] =
         l2_rows(hw, t, w.problem(), neighbours(w.problem(), t, order.order, order.group));
     const double from_l2 = (a_rows + b_rows) * k_bytes;
@@ -75,11 +75,11 @@ void levels(DerivationWriter& w) {
     const double written = double(w.problem().m) * double(w.problem().result_n()) * bytes_of(w.problem().c_type);
     const double hit = 1 - (w.kept.dram - written) / (asked_bytes(t, w.problem()) - written);
     w.steps.add(gemm_formula::dram_bytes_per_cycle,
-                {w.step("D", w.footprint().stage_bytes, "B"),
+                {w.step("D", w.candidate().stage_bytes, "B"),
                  Derivation::given("hit_share", hit, "", "traffic of the tile schedule, below"), w.step("T", T, "cycles"),
                  w.steps.fact(w.dram())},
-                w.footprint().stage_bytes * (1 - hit) / T,
-                "wave against DRAM: " + verdict(w.footprint().stage_bytes * (1 - hit) / T, hw.dram_share));
+                w.candidate().stage_bytes * (1 - hit) / T,
+                "wave against DRAM: " + verdict(w.candidate().stage_bytes * (1 - hit) / T, hw.dram_share));
 }
 
 void schedule_traffic(DerivationWriter& w) {
@@ -90,19 +90,19 @@ void schedule_traffic(DerivationWriter& w) {
         gemm_formula::waves,
         {Derivation::given("tiles", double(waves.tiles), "",
                            fmt::format("{} x ceil({} / {}), whole clusters",
-                                       p.groups ? fmt::format("{} rows of tiles of all groups", p.groups->tiles(std::int64_t{w.tile().tile_m} * w.tile().cluster_m) * w.tile().cluster_m)
-                                                : fmt::format("ceil({} / {})", p.m, w.tile().tile_m),
-                                       p.n, w.tile().tile_n)),
-         w.config("split_k", w.tile().split_k), w.config("grid_split_k", w.tile().grid_split_k),
+                                       p.groups ? fmt::format("{} rows of tiles of all groups", p.groups->tiles(std::int64_t{w.candidate().tile_m} * w.candidate().cluster_m) * w.candidate().cluster_m)
+                                                : fmt::format("ceil({} / {})", p.m, w.candidate().tile_m),
+                                       p.n, w.candidate().tile_n)),
+         w.config("split_k", w.candidate().split_k), w.config("grid_split_k", w.candidate().grid_split_k),
          Derivation::given("slots", waves.slots, "", "whole clusters within GPCs"), w.steps.fact("sm.count"),
-         w.steps.fact("sm.per_gpc"), w.config("ctas_per_sm", w.tile().ctas_per_sm)},
+         w.steps.fact("sm.per_gpc"), w.config("ctas_per_sm", w.candidate().ctas_per_sm)},
         waves.waves,
         unless_unknown(waves.waves,
                        "{:.1f} % of the last wave's and all other slots hold a tile or a part of one",
                        100 * waves.efficiency));
     w.steps.add(gemm_formula::dram_bytes,
-                {Derivation::given("group", w.kept.order.group, "",
-                                   std::string("order ") + std::string(name_of(w.kept.order.order))),
+                {Derivation::given("group", w.candidate().group, "",
+                                   std::string("order ") + std::string(name_of(w.candidate().order))),
                  w.steps.fact("l2.size")},
                 std::round(w.kept.dram),
                 unless_unknown(w.kept.dram,
@@ -114,7 +114,7 @@ void schedule_traffic(DerivationWriter& w) {
 void clock_under_power(DerivationWriter& w) {
     const GemmHardware& hw = w.hw();
     const GemmTime& t = w.kept.time;
-    const MatrixEnergy joules = gemm_energy(hw, w.tile(), w.problem(), w.kept.dram);
+    const MatrixEnergy joules = gemm_energy(hw, w.candidate(), w.problem(), w.kept.dram);
     if (std::isnan(t.watts)) {
         w.steps.add(gemm_formula::stated_clock, {w.steps.fact(w.clock())}, t.clock_hz / 1e6, "no power model");
         return;
@@ -138,17 +138,17 @@ void clock_under_power(DerivationWriter& w) {
 
 void time(DerivationWriter& w) {
     const GemmTime& t = w.kept.time;
-    const GemmTile& tile = w.tile();
-    std::vector<Input> resources{w.step("products", w.kept.footprint.step.tensor, "cycles"),
-                                 w.step("shared", w.kept.footprint.step.shared, "cycles"),
-                                 w.step("L2", w.kept.footprint.step.l2, "cycles"),
-                                 w.step("port", w.kept.footprint.step.port, "cycles")};
-    const double streamed = streamed_cycles(w.hw(), tile, w.problem(), w.footprint().tiles);
+    const GemmCandidate& tile = w.candidate();
+    std::vector<Input> resources{w.step("products", w.candidate().step.tensor, "cycles"),
+                                 w.step("shared", w.candidate().step.shared, "cycles"),
+                                 w.step("L2", w.candidate().step.l2, "cycles"),
+                                 w.step("port", w.candidate().step.port, "cycles")};
+    const double streamed = streamed_cycles(w.hw(), tile, w.problem(), w.candidate().tiles);
     if (!std::isnan(streamed)) {
         resources.push_back(
             Derivation::given("streamed", streamed, "cycles", "its share of lines from DRAM"));
         resources.push_back(w.steps.fact("dram.per_sm"));
-        if (streams_alone(w.hw(), w.footprint().tiles, tile.cluster_m * tile.cluster_n, tile.split_k)
+        if (streams_alone(w.hw(), w.candidate().tiles, tile.cluster_m * tile.cluster_n, tile.split_k)
             && w.hw().dram_per_sm_alone > w.hw().dram_per_sm)
             resources.push_back(w.steps.fact("dram.per_sm_alone"));
     }

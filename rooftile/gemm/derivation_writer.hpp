@@ -21,11 +21,10 @@ struct DerivationWriter {
     const Machine& machine() const { return *context.machine; }
     const GemmProblem& problem() const { return context.problem; }
     const GemmHardware& hw() const { return context.hw; }
-    const GemmTile& tile() const { return kept.candidate.tile; }
-    const Footprint& footprint() const { return kept.footprint; }
+    const GemmCandidate& candidate() const { return kept.candidate; }
     int element() const { return bytes_of(problem().a_type); }
-    double tile_flops() const { return 2.0 * tile().tile_m * tile().tile_n * tile().tile_k; }
-    double tile_bytes() const { return double(tile().tile_m + tile().tile_n) * tile().tile_k * element(); }
+    double tile_flops() const { return 2.0 * candidate().tile_m * candidate().tile_n * candidate().tile_k; }
+    double tile_bytes() const { return double(candidate().tile_m + candidate().tile_n) * candidate().tile_k * element(); }
     std::string rate() const { return rate_key(context.family, rate_name_of(problem().a_type), "fp32"); }
     std::string clock() const {
         const auto named = matrix_clock(machine(), rate_name_of(problem().a_type));
@@ -41,11 +40,11 @@ struct DerivationWriter {
         return Derivation::given("b", element(), "B", std::string(name_of(problem().a_type)));
     }
     /// Warpgroups add up their products in registers of their own.
-    bool promotes() const { return tile().promoting_warpgroups > 0; }
+    bool promotes() const { return candidate().promoting_warpgroups > 0; }
     /// Copies and fragments go through one port, in every warp.
     bool warps_share_a_port() const { return !std::isnan(hw().mma_overlap_exponent); }
     Input read_input() const {
-        return Derivation::given("read", shared_step_bytes(tile(), element()).read, "B", "A once a column, B once a row of instruction tiles");
+        return Derivation::given("read", shared_step_bytes(candidate(), element()).read, "B", "A once a column, B once a row of instruction tiles");
     }
     Input step(std::string name, double value, std::string unit) const {
         return Derivation::given(std::move(name), value, std::move(unit), "an earlier step");
@@ -54,7 +53,7 @@ struct DerivationWriter {
 };
 
 inline double min_stages_for_latency(const DerivationWriter& w) {
-    return std::ceil(w.hw().dram_latency / std::ceil(w.kept.footprint.step.tensor)) + 1;
+    return std::ceil(w.hw().dram_latency / std::ceil(w.candidate().step.tensor)) + 1;
 }
 
 /// What one SM gets from L2 with every SM pulling, in B/clk.

@@ -33,10 +33,10 @@ Infeasible infeasible(const Request& r, Reason reason, std::string message, doub
     return {reason, std::move(message), needed, available, r.machine.id, r.machine.name, r.problem, {}};
 }
 
-std::string tile_text(const GemmCandidate& c) {
-    return fmt::format("tile {}x{}x{}, {} {} consumer warpgroup{}{}", c.tile.tile_m, c.tile.tile_n,
-                       c.tile.tile_k, c.warpgroups, name_of(c.schedule), c.warpgroups == 1 ? "" : "s",
-                       c.tile.split_k > 1 ? fmt::format(", split_k {}", c.tile.split_k) : "");
+std::string tile_text(const GemmConfig& c) {
+    return fmt::format("tile {}x{}x{}, {} {} consumer warpgroup{}{}", c.tile_m, c.tile_n,
+                       c.tile_k, c.consumer_warpgroups, name_of(c.schedule), c.consumer_warpgroups == 1 ? "" : "s",
+                       c.split_k > 1 ? fmt::format(", split_k {}", c.split_k) : "");
 }
 
 // One line for the constraint that rejected the candidate which got furthest: needed, available, what to change.
@@ -51,19 +51,18 @@ std::string constraint_text(const Request& r, const SearchResult& result) {
                         fmt::arg("available", shortest_text(std::round(constraint.available)))));
     };
     if (constraint.reason != Reason::shared) return rule();
-    Footprint f;
-    r.kernel.examine(r.hw, r.problem, c, f);
-    const int fit = f.stages_max(1 << 20);
+    r.kernel.examine(r.hw, r.problem, c);
+    const int fit = c.stages_max(1 << 20);
     const int stages = r.fixed.stages.value_or(std::max(fit + 1, min_stages));
     if (stages <= fit) return rule();  // too few to hold the sums of parts of K
     return fmt::format(
         "{}: {} stages: {} x {} = {} B + {} B for C epilogue tiles and barriers > {:.0f} B of shared "
         "memory "
         "on {}; {} fit{}",
-        tile_text(c), stages, stages, f.stage_bytes, std::int64_t{stages} * f.stage_bytes,
-        f.reserved_bytes + stages * f.stage_overhead, f.shared_limit, r.machine.id, std::max(fit, 0),
-        fit < f.stages_min && c.tile.split_k > 1
-            ? fmt::format(", and the sums that parts of K exchange take {}", f.stages_min)
+        tile_text(c), stages, stages, c.stage_bytes, std::int64_t{stages} * c.stage_bytes,
+        c.reserved_bytes + stages * c.stage_overhead, c.shared_limit, r.machine.id, std::max(fit, 0),
+        fit < c.stages_min && c.split_k > 1
+            ? fmt::format(", and the sums that parts of K exchange take {}", c.stages_min)
             : "");
 }
 
@@ -136,7 +135,7 @@ Infeasible reject_all(const Request& r, Refusal why) {
         void reject(const Constraint&, const GemmCandidate&, std::int64_t how_many) override {
             candidates += how_many;
         }
-        void accept(const GemmCandidate&, const Footprint&) override { ++candidates; }
+        void accept(const GemmCandidate&) override { ++candidates; }
         void leave_out(const Rule&, std::int64_t how_many) override { candidates += how_many; }
     } count;
     r.kernel.enumerate(r.hw, r.problem, r.fixed, count);

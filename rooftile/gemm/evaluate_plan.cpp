@@ -7,14 +7,13 @@ namespace rooftile {
 namespace {
 
 // What the kernel makes of the plan's tile; empty where a constraint is violated.
-std::optional<GemmTile> tile_of(const GemmHardware& hw, const GemmPlan& plan, const GemmProblem& problem) {
-    GemmCandidate candidate = candidate_of(plan.config);
-    Footprint footprint;
-    if (plan.config.kernel->examine(hw, problem, candidate, footprint)) return std::nullopt;
-    return candidate.tile;
+std::optional<GemmCandidate> tile_of(const GemmHardware& hw, const GemmPlan& plan, const GemmProblem& problem) {
+    GemmCandidate candidate{plan.config, {plan.config.overlapped_epilogue, plan.config.epilogue_tile_n}};
+    if (plan.config.kernel->examine(hw, problem, candidate)) return std::nullopt;
+    return candidate;
 }
 
-StepCycles step_in_order(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+StepCycles step_in_order(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem,
                          const OrderChoice& order) {
     return step_cycles(hw, tile, problem, neighbours(problem, tile, order.order, order.group));
 }
@@ -35,7 +34,7 @@ std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPl
     if (!plan.config.programmatic_launch) hw = launched_apart(hw);
     const PackedOperands packed = packed_operands(plan.config);
     hw = with_operands(hw, p, packed);
-    const std::optional<GemmTile> tile = tile_of(hw, plan, p);
+    const std::optional<GemmCandidate> tile = tile_of(hw, plan, p);
     if (!tile) return std::nullopt;
     PlanEvaluation r{.gemm = {.hw = hw,
                               .tile = *tile,

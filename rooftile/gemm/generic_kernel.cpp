@@ -31,18 +31,17 @@ class GenericGemm final : public GemmKernel {
                    GemmVisitor& visitor) const override {
         GenericGemmFamily{}.enumerate(hw, problem, request, visitor);
     }
-    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                       Footprint& footprint) const override {
-        return GenericGemmFamily{}.examine(hw, problem, candidate, footprint);
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate) const override {
+        return GenericGemmFamily{}.examine(hw, problem, candidate);
     }
 
     std::string why_not(const Machine&, const GemmProblem&, const GemmConfig&, const GemmHardware&) const override {
         return "the machine names no architecture, so no kernel is known for it";
     }
 
-    GemmWords words(const GemmCandidate&, const Footprint& f) const override { return plain_words(f); }
+    GemmWords words(const GemmCandidate& f) const override { return plain_words(f); }
     void explain_capacity(DerivationWriter& w) const override {
-        const Footprint& f = w.footprint();
+        const GemmCandidate& f = w.candidate();
         w.steps.add(gemm_formula::stages_enough,
                     {w.steps.fact("dram.latency"), Derivation::given("T_load", known_or(f.stage_bytes / l2_rate(w), 0), "cycles", "D / share_l2; 0 where that is unknown"),
                      w.step("stages_max", std::isnan(f.shared_limit) ? unknown_number : f.stages_max(1 << 20), "stages")},

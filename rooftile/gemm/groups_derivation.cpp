@@ -24,10 +24,10 @@ GemmProblem with_worst_counts(const GemmProblem& p) {
 
 double seconds_of_worst_counts(const GemmContext& context, const Kept& kept) {
     const GemmProblem worst = with_worst_counts(context.problem);
-    const GemmTile& tile = kept.candidate.tile;
-    const auto [order, group] = kept.order;
+    const GemmCandidate& tile = kept.candidate;
+    const auto [order, group] = tile.order_choice();
     return gemm_time_under_power(context.hw, tile, worst, step_cycles(context.hw, tile, worst, neighbours(worst, tile, order, group)),
-                                 waves(context.hw, tile, worst), ScheduleTraffic(context.hw, tile, worst).dram(order, group), kept.stages)
+                                 waves(context.hw, tile, worst), ScheduleTraffic(context.hw, tile, worst).dram(order, group), kept.candidate.stages)
         .seconds;
 }
 
@@ -35,7 +35,7 @@ void explain_groups(const GemmContext& context, const Kept& kept, Derivation& st
     const GemmProblem& p = context.problem;
     if (!p.groups) return;
     const GemmGroups& groups = *p.groups;
-    const GemmTile& tile = kept.candidate.tile;
+    const GemmCandidate& tile = kept.candidate;
     const std::int64_t height = std::int64_t{tile.tile_m} * tile.cluster_m, tiles = groups.tiles(height);
     const double rows = double(tiles * height);
     steps.add(gemm_formula::rows_of_group_tiles,

@@ -58,8 +58,7 @@ class GemmKernel {
     virtual void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                            GemmVisitor& visitor) const = 0;
     /// The same for one candidate, whose tile it completes.
-    virtual Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                               Footprint& footprint) const = 0;
+    virtual Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate) const = 0;
 
     /// Sets what of a configuration no candidate has.
     virtual void complete(const GemmContext&, const Kept&, GemmConfig&) const {}
@@ -71,7 +70,7 @@ class GemmKernel {
         return {};
     }
 
-    virtual GemmWords words(const GemmCandidate& candidate, const Footprint& footprint) const = 0;
+    virtual GemmWords words(const GemmCandidate& candidate) const = 0;
     /// Appends steps behind the one that counts stages.
     virtual void explain_capacity(DerivationWriter&) const {}
     /// Appends a step for every parameter of its own that the search settled.

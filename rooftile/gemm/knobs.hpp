@@ -40,6 +40,8 @@ struct GemmKnobs {
 
 /// A request that fixes the whole configuration, its kernel included.
 GemmRequest fixed_to(const GemmConfig& config);
+/// What it fixes, all else at presets.
+GemmConfig config_of(const GemmRequest& request);
 /// The configuration that config_record() wrote. Throws RequestError that names the key.
 GemmConfig config_of(const Record& record);
 

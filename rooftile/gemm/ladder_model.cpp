@@ -24,16 +24,10 @@ std::string_view family_of(Rung rung) {
     return on_cuda_cores(rung) ? "fma" : rung == Rung::tensor_sync ? "mma_sync" : "wgmma";
 }
 
-GemmTile tile_of(const LadderConfig& c) {
-    return {.tile_m = c.tile_m,
-            .tile_n = c.tile_n,
-            .tile_k = c.tile_k,
-            .cluster_m = c.cluster_m,
-            .cluster_n = 1,
-            .ctas_per_sm = c.ctas_per_sm,
-            .warp_m = c.block_m,
-            .warp_n = c.block_n,
-            .epilogue_overlapped = false};
+GemmCandidate tile_of(const LadderConfig& c) {
+    GemmCandidate tile{{.tile_m = c.tile_m, .tile_n = c.tile_n, .tile_k = c.tile_k, .cluster_m = c.cluster_m, .ctas_per_sm = c.ctas_per_sm}};
+    tile.warp_m = c.block_m, tile.warp_n = c.block_n;
+    return tile;
 }
 
 /// Rows of A and B that one k-step of a CTA brings from L2, multicast ones shared.
@@ -151,9 +145,9 @@ LadderStep ladder_step(const GemmHardware& hw, Rung rung) {
 
 LadderTime ladder_time(const GemmHardware& hw, Rung rung, const GemmProblem& p) {
     const LadderConfig c = ladder_config(rung);
-    const GemmTile tile = tile_of(c);
+    const GemmCandidate tile = tile_of(c);
     const double steps = double(ceil_div(p.k, c.tile_k));
-    GemmTile alone_on_sm = tile;
+    GemmConfig alone_on_sm = tile;
     alone_on_sm.ctas_per_sm = 1;
     const Waves turns = waves(hw, alone_on_sm, p);
 

@@ -22,16 +22,16 @@ constexpr double sum_bytes = 4;
 struct Larger {
     const GemmContext& context;
     const Kept& kept;
-    GemmTile tile;
+    GemmConfig tile;
 
     double area() const { return double(tile.tile_m) * tile.tile_n; }
     /// Sums that a thread has room for; below 0 it has none for the rest.
     double room(double limit) const {
-        const bool halved = !std::isnan(kept.footprint.sums_limit);
+        const bool halved = !std::isnan(kept.candidate.sums_limit);
         return std::min(limit - rest(), halved ? std::floor((limit + 1) / 2) : INFINITY);
     }
     double most_sums(double limit) const { return std::max(0.0, room(limit)); }
-    double rest() const { return kept.footprint.registers - kept.footprint.accumulators; }
+    double rest() const { return kept.candidate.registers - kept.candidate.accumulators; }
     int most_threads() const { return int(known_or(context.hw.threads_per_cta, fewest_threads)); }
 };
 
@@ -59,8 +59,8 @@ void in_shared_memory(const Larger& l, Derivation& steps) {
     for (int threads = fewest_threads; threads <= l.most_threads(); threads *= 2)
         held = std::max(held, threads * l.most_sums(launch_registers(hw, threads, 1)));
     const double bytes = sum_bytes * std::max(0.0, l.area() - held), moved = 2 * bytes;
-    const Footprint& f = l.kept.footprint;
-    const double operands = double(f.stage_bytes) * (l.tile.tile_m + l.tile.tile_n) / (l.kept.candidate.tile.tile_m + l.kept.candidate.tile.tile_n);
+    const GemmCandidate& f = l.kept.candidate;
+    const double operands = double(f.stage_bytes) * (l.tile.tile_m + l.tile.tile_n) / (l.kept.candidate.tile_m + l.kept.candidate.tile_n);
     const double needed = min_stages * operands + bytes, limit = hw.shared_per_cta;
     std::string limit_text = fmt::format("registers hold {:.0f} of {:.0f} sums; the rest and two stages are {:.0f} B", std::min(held, l.area()), l.area(), needed);
     if (std::isnan(limit)) limit_text += ", of shared memory that is not known";
@@ -82,7 +82,7 @@ void in_shared_memory(const Larger& l, Derivation& steps) {
 }  // namespace
 
 void write_larger_tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
-    GemmTile tile = kept.candidate.tile;
+    GemmConfig tile = kept.candidate;
     (tile.tile_m <= tile.tile_n ? tile.tile_m : tile.tile_n) *= 2;
     const Larger l{context, kept, tile};
     GemmRequest request = context.request;

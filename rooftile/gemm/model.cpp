@@ -10,7 +10,7 @@
 
 namespace rooftile {
 
-SharedBytes shared_step_bytes(const GemmTile& t, int element_bytes) {
+SharedBytes shared_step_bytes(const GemmCandidate& t, int element_bytes) {
     const double k_bytes = double(t.tile_k) * element_bytes;
     const double area = double(t.tile_m) * t.tile_n;
     // Both tiles are written once and read by every block of C that needs them: A once for each column of
@@ -22,7 +22,7 @@ namespace {
 
 // Two CTAs in a row stand side by side. Two clusters do not, and go to the GPCs in turn: two that read the
 // same meet in one where there are twice as many as GPCs.
-double coalesced_neighbours(const GemmHardware& hw, const GemmTile& t) {
+double coalesced_neighbours(const GemmHardware& hw, const GemmConfig& t) {
     return t.cluster_m * t.cluster_n > 1 ? 2 * whole(hw.sms / hw.sms_per_gpc) : 2;
 }
 
@@ -38,7 +38,7 @@ void share_the_warps(StepCycles& step, double port, const GemmHardware& hw) {
     (port > step.tensor ? step.shared : step.tensor) = both;
 }
 
-StepCycles step_with(double l2, const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+StepCycles step_with(double l2, const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p) {
     const double area = double(t.tile_m) * t.tile_n;
     // Fills and reads go side by side: 256x128 tiles keep the matrix units busy though both together ask for
     // more than the bandwidth (docs/facts.md).
@@ -54,23 +54,23 @@ StepCycles step_with(double l2, const GemmHardware& hw, const GemmTile& t, const
 
 }  // namespace
 
-StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+StepCycles step_cycles(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p) {
     return step_with(l2_step_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1)), hw, t, p);
 }
 
-StepCycles step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+StepCycles step_cycles(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p,
                        const Neighbours& neighbours) {
     return step_with(l2_step_cycles(hw, t, p, neighbours), hw, t, p);
 }
 
-double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+double l2_step_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p,
                       const Neighbours& neighbours) {
     const auto [a, b] = l2_rows(hw, t, p, neighbours);
     const TileGrid clusters = cluster_grid(p, t);
     return (a * hw.a_lines.of(double(clusters.columns)) + b * hw.b_lines.of(whole_up(rows_a_matrix(p, clusters)))) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
 }
 
-double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+double l2_step_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p,
                       const TileGrid& tiles) {
     // One operand at most is merged: along a row of tiles A, down a column B. Of one that is not multicast
     // clusters read as much as CTAs.
@@ -86,14 +86,14 @@ double l2_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProbl
     return (all - merged) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
 }
 
-double promoting_step_cycles(const GemmHardware& hw, const GemmTile& t) {
+double promoting_step_cycles(const GemmHardware& hw, const GemmCandidate& t) {
     if (t.promoting_warpgroups == 0) return 0;
     const double elements = double(t.warp_m) * t.warp_n;  // of one wgmma
     const double wgmmas = double(t.tile_m) * t.tile_n / (elements * t.promoting_warpgroups);
     return wgmmas * (2 * elements * t.tile_k / hw.flops_per_cycle + max_known(hw.wgmma_latency, 0) + elements / hw.issue_lanes);
 }
 
-double port_step_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+double port_step_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p) {
     const auto [a, b] = own_rows(t, p);
     return (a + b) / hw.l2_port * t.tile_k * bytes_of(p.a_type);
 }
@@ -108,7 +108,7 @@ Neighbours neighbours(const TileGrid& clusters, Order order, int group) {
     return {1, down};
 }
 
-L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const Neighbours& n) {
+L2Rows l2_rows(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, const Neighbours& n) {
     const double enough = coalesced_neighbours(hw, t);
     const auto reaching = [&](double own, int sharing, double neighbours, const LineCost& lines) {
         if (sharing > 1) return own * hw.l2_multicast;
@@ -120,7 +120,7 @@ L2Rows l2_rows(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, 
 
 // Latencies: the writes have arrived, the counter answers, the first read does. From there on a CTA adds up what it has on its way
 // within L2's latency under load.
-double pieces_cycles(const GemmHardware& hw, const GemmTile& t) {
+double pieces_cycles(const GemmHardware& hw, const GemmConfig& t) {
     if (t.grid_split_k == 1) return 0;
     constexpr int sum_bytes = 4;
     const double share = double(t.tile_m) * t.tile_n * sum_bytes / t.split_k;
@@ -129,7 +129,7 @@ double pieces_cycles(const GemmHardware& hw, const GemmTile& t) {
     return share / port + share * t.grid_split_k / added + 3 * hw.l2_latency;
 }
 
-double exchange_cycles(const GemmHardware& hw, const GemmTile& t) {
+double exchange_cycles(const GemmHardware& hw, const GemmConfig& t) {
     if (t.k_parts() == 1) return 0;
     constexpr int sum_bytes = 4;
     const double written = double(t.tile_m) * t.tile_n * sum_bytes;
@@ -148,7 +148,7 @@ double bytes(std::int64_t rows, std::int64_t columns, Type type) {
 
 }  // namespace
 
-ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p)
+ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p)
     : ScheduleTraffic(hw, t, p, p.rows_a_matrix(), double(p.groups ? p.groups->with_rows() : p.batch)) {
     if (!p.groups || p.groups->alike().size() < 2) return;
     for (const GemmGroups::Alike& groups : p.groups->alike()) alike_.push_back(ScheduleTraffic(hw, t, p, groups.rows, double(groups.groups)));
@@ -161,7 +161,7 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, cons
         if (is_tall(groups)) groups.l2_ *= tall / all;
 }
 
-ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double rows, double products)
+ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, double rows, double products)
     : a_(rows * (double(p.k) * bytes_of(p.a_type) + (p.block_scales() ? 4 * double(p.a_scales().lines) : 0))),
       b_(bytes(p.n, p.k, p.b_type) + (p.block_scales() ? 4 * double(p.b_scales().lines * p.b_scales().width) : 0)),
       c_(rows * double(p.result_n()) * bytes_of(p.c_type) * double(p.results())
@@ -238,13 +238,13 @@ OperandBytes ScheduleTraffic::of_one(Order order, int group) const {
     return {down.rows, down.columns, c_};
 }
 
-double l2_bytes(const GemmTile& t, const GemmProblem& p) {
+double l2_bytes(const GemmConfig& t, const GemmProblem& p) {
     const auto [rows, columns, products] = cluster_grid(p, t);
     return double(products) * (bytes(p.m, p.k, p.a_type) * double(columns) + bytes(p.n, p.k, p.b_type) * double(rows))
            + p.c_bytes() + (p.epilogue ? p.epilogue->bytes : 0);
 }
 
-double crossing_share(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+double crossing_share(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p) {
     const auto [rows, columns, products] = cluster_grid(p, t);
     constexpr std::int64_t many = 31;  // readers, of which one at least is elsewhere
     const auto crossing = [&](std::int64_t readers) {
@@ -257,8 +257,8 @@ double crossing_share(const GemmHardware& hw, const GemmTile& t, const GemmProbl
     return (a * crossing(columns) + b * crossing(std::int64_t(whole_up(rows_a_matrix(p, {rows, columns, products}))))) / (a + b);
 }
 
-double asked_bytes(const GemmTile& t, const GemmProblem& p) {
-    GemmTile alone = t;
+double asked_bytes(const GemmConfig& t, const GemmProblem& p) {
+    GemmConfig alone = t;
     alone.cluster_m = alone.cluster_n = 1;
     return l2_bytes(alone, p);
 }
@@ -277,7 +277,7 @@ double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm) {
     return clusters * cluster_ctas;
 }
 
-Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+Waves waves(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p) {
     Waves w;
     const auto [rows, columns, products] = cluster_grid(p, t);
     const int sharing = t.cluster_m * t.cluster_n;
@@ -289,7 +289,7 @@ Waves waves(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
     return w;
 }
 
-double store_rate(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+double store_rate(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p) {
     constexpr int sector = 32;
     const double port = min_known(hw.l2_port, hw.shared_bandwidth);
     if (t.by_element) return min_known(port, t.turned ? hw.store_by_element_turned : hw.store_by_element);
@@ -299,24 +299,24 @@ double store_rate(const GemmHardware& hw, const GemmTile& t, const GemmProblem& 
 
 // As many boxes as there are epilogue tiles are on their way since the tile's first products. Each of the others is asked for when the
 // store before it in its place has been read.
-double operand_wait_cycles(const GemmHardware& hw, const GemmTile& t) {
+double operand_wait_cycles(const GemmHardware& hw, const GemmCandidate& t) {
     const double from_dram = max_known(hw.loaded_latency, max_known(hw.dram_latency, 0)), from_l2 = max_known(hw.l2_loaded_latency, max_known(hw.l2_latency, 0));
     const double staged = t.operand_staged && t.store_boxes > t.store_depth ? (t.store_boxes - t.store_depth) * from_dram / t.store_depth : 0;
     return staged + t.operand_turns * from_l2;
 }
 
-double epilogue_issue_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+double epilogue_issue_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p) {
     if (!p.epilogue) return 0;
     return double(t.tile_m) * t.tile_n / t.split_k * result_share(p) * p.epilogue->issue / hw.issue_lanes;
 }
 
-double epilogue_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p) {
+double epilogue_cycles(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p) {
     const double elements = double(t.tile_m) * t.tile_n / t.split_k * result_share(p), issue = epilogue_issue_cycles(hw, t, p);
     const double share = elements / (double(p.m) * double(p.result_n()) * double(p.batch));
     return issue + p.epilogue->bytes * share / min_known(hw.l2_port, hw.shared_bandwidth) + operand_wait_cycles(hw, t);
 }
 
-double store_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, double latency) {
+double store_cycles(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p, double latency) {
     const double tile = double(t.tile_m) * t.tile_n / t.split_k * bytes_of(p.c_type) * stored_share(p);
     const double epilogue = p.epilogue ? epilogue_cycles(hw, t, p) : 0;
     // By TMA what all SMs store at once counts for the whole GPU; one tile alone leaves as fast as the port takes it.

@@ -3,24 +3,73 @@
 // needs it.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/types.hpp"
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/gemm/hardware.hpp"
-#include "rooftile/gemm/problem.hpp"
+#include "rooftile/gemm/plan.hpp"
 
 namespace rooftile {
 
-/// A tiling as far as the model must know it. The search chooses the first lines; the rest is what a kernel
-/// family makes of them.
-struct GemmTile {
-    int tile_m = 0, tile_n = 0, tile_k = 0;
-    int cluster_m = 1, cluster_n = 1;
-    int split_k = 1;       ///< CTAs of a cluster that sum parts of K of the same tile
-    int grid_split_k = 1;  ///< clusters that do so for pieces of K, and add up through L2
-    int ctas_per_sm = 1;
+/// The cluster tiles that each C of a batch is cut into; those at the edges may stand partly outside.
+struct TileGrid {
+    std::int64_t rows, columns;
+    std::int64_t products = 1;  ///< of the batch
+    double count() const { return double(rows) * double(columns) * double(products); }
+};
+
+/// A ring needs two stages; 32 of the smallest tile are more than any SM holds.
+inline constexpr int min_stages = 2, max_stages = 32;
+
+/// `group` counts rows of cluster tiles; 1 where the order has none.
+struct OrderChoice {
+    Order order;
+    int group;
+    friend bool operator==(const OrderChoice&, const OrderChoice&) = default;
+};
+
+/// Cycles of one SM for one k-step of one tile, by resource.
+struct StepCycles {
+    double tensor, shared;
+    double l2;        ///< at L2's bandwidth, all SMs pulling
+    double port = 0;  ///< at what one SM asks of L2 at most
+};
+
+/// How C leaves, as far as it is asked for; empty and 0: as the rest leaves room.
+struct StoreAsked {
+    std::optional<bool> overlapped{};
+    int tile_n = 0;
+};
+
+/// One point of a kernel family's space: its choices, of which the search sets those that it varies, and what the family's examine()
+/// makes of them. Stages, order and, with C as it is asked to leave, the epilogue's tile and overlap are chosen last.
+struct GemmCandidate : GemmConfig {
+    static constexpr double no_stages_limit = 1e9;
+    StoreAsked asked{};
+    bool seldom = false;  ///< taken only where no other is nearly as fast
+
+    TileGrid tiles{};          ///< CTA tiles of the problem
+    std::int64_t k_steps = 0;  ///< of one CTA for one tile
+    StepCycles step{};         ///< while candidates are enumerated, in the order that asks least of L2
+    double streamed = unknown_number, exchange = 0;  ///< streamed_cycles() of a step; exchange_cycles()
+    double slots = unknown_number;                   ///< cta_slots()
+    int threads = 0;
+    int accumulators = 0;        ///< 32-bit registers a thread
+    int registers = 0;           ///< a multiplying thread needs, accumulators included
+    double registers_limit = 0;  ///< it can have; NaN unknown
+    double sums_limit = unknown_number;  ///< that accumulators may take of them, where a rule says so
+    int producer_registers = 0, consumer_registers = 0;  ///< setmaxnreg; 0 unused
+    int stage_bytes = 0;
+    int stage_overhead = 0;     ///< barriers that come with each stage
+    int reserved_bytes = 0;     ///< epilogue and alignment, whatever the stages
+    double shared_limit = 0;    ///< B one CTA may use; NaN unknown
+    double stages_limit = no_stages_limit;  ///< of the instruction set: 2 where nothing is asynchronous
+    int stages_enough = 1 << 20;  ///< where the request leaves them, no more are taken, though they fit
+    int stages_min = 2;         ///< that the ring needs for its other uses
 
     int warp_m = 0, warp_n = 0;        ///< block of C whose A and B are read from shared memory once a k-step
     bool epilogue_overlapped = false;  ///< the next tile's products run while this one is stored
@@ -35,16 +84,35 @@ struct GemmTile {
     /// Warpgroups on one tile that add up their products in registers of their own after each k-step; 0: the matrix units do.
     int promoting_warpgroups = 0;
 
-    int k_parts() const { return split_k * grid_split_k; }  ///< CTAs that sum parts of K of the same tile
-    friend bool operator==(const GemmTile&, const GemmTile&) = default;
+    OrderChoice order_choice() const { return {order, group}; }
+    /// Tiles and k-steps of a tile that no cluster shares, and what a step takes.
+    void set_work(const GemmHardware& hw, const GemmProblem& problem);
+    /// From here on `step` is that of this order.
+    void take_order(const OrderChoice& choice, const GemmHardware& hw, const GemmProblem& problem);
+    int shared_bytes(int depth) const { return depth * (stage_bytes + stage_overhead) + reserved_bytes; }
+    /// Cycles of a k-step of the slowest resource.
+    double pace() const { return max_known(step.tensor, max_known(step.shared, max_known(step.l2, step.port))); }
+    /// Stages that (stages - 1) steps of the slowest resource need to cover the latency [M5]. A ring deeper
+    /// than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
+    int stages_against_latency(double dram_latency) const {
+        const double need = whole_up(dram_latency / (pace() * ctas_per_sm)) + 1;
+        if (std::isnan(need)) return min_stages;
+        return static_cast<int>(min_known(need, max_known(double(k_steps), min_stages)));
+    }
+    bool has_stages_limit() const { return stages_limit < no_stages_limit; }
+    /// Most stages that fit; empty where shared memory is unknown.
+    std::optional<std::int64_t> known_stages_max() const {
+        if (std::isnan(shared_limit)) return std::nullopt;
+        return stages_max(1 << 20);
+    }
+    /// Most stages that fit [M13]; `limit` where shared memory is unknown.
+    int stages_max(int limit) const {
+        double most = min_known(limit, stages_limit);
+        most = min_known(most, whole((shared_limit - reserved_bytes) / (stage_bytes + stage_overhead)));
+        return static_cast<int>(most);
+    }
 };
 
-/// The cluster tiles that each C of a batch is cut into; those at the edges may stand partly outside.
-struct TileGrid {
-    std::int64_t rows, columns;
-    std::int64_t products = 1;  ///< of the batch
-    double count() const { return double(rows) * double(columns) * double(products); }
-};
 inline TileGrid cluster_grid(const GemmProblem& p, int tile_m, int tile_n, int cluster_m, int cluster_n) {
     if (p.groups) return {p.groups->tiles(std::int64_t{tile_m} * cluster_m), ceil_div(p.n, std::int64_t{tile_n} * cluster_n), 1};
     return {ceil_div(p.m, std::int64_t{tile_m} * cluster_m), ceil_div(p.n, std::int64_t{tile_n} * cluster_n), p.batch};
@@ -53,7 +121,7 @@ inline TileGrid cluster_grid(const GemmProblem& p, int tile_m, int tile_n, int c
 inline double rows_a_matrix(const GemmProblem& p, const TileGrid& tiles) {
     return p.groups ? double(tiles.rows) / double(p.groups->with_rows()) : double(tiles.rows);
 }
-inline TileGrid cluster_grid(const GemmProblem& problem, const GemmTile& t) {
+inline TileGrid cluster_grid(const GemmProblem& problem, const GemmConfig& t) {
     return cluster_grid(problem, t.tile_m, t.tile_n, t.cluster_m, t.cluster_n);
 }
 
@@ -63,41 +131,35 @@ struct Neighbours {
 };
 /// `clusters` counts cluster tiles of C. A tile schedule that turns at every step has none.
 Neighbours neighbours(const TileGrid& clusters, Order order, int group);
-inline Neighbours neighbours(const GemmProblem& problem, const GemmTile& t, Order order, int group) {
+inline Neighbours neighbours(const GemmProblem& problem, const GemmConfig& t, Order order, int group) {
     TileGrid clusters = cluster_grid(problem, t);
     if (problem.groups) clusters.rows = ceil_div(clusters.rows, problem.groups->with_rows());
     return neighbours(clusters, order, group);
 }
 
-/// Cycles of one SM for one k-step of one tile, by resource.
-struct StepCycles {
-    double tensor, shared;
-    double l2;        ///< at L2's bandwidth, all SMs pulling
-    double port = 0;  ///< at what one SM asks of L2 at most
-};
-StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+StepCycles step_cycles(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem,
                        const Neighbours& neighbours);
 /// The same in the order that asks least of L2: no order takes fewer.
-StepCycles step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+StepCycles step_cycles(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem);
 /// Its `l2` and `port` alone: all that a cluster and, of l2, the order change.
-double l2_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+double l2_step_cycles(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem,
                       const Neighbours& neighbours);
 /// Least of all orders; `tiles` counts those of CTAs.
-double l2_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+double l2_step_cycles(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem,
                       const TileGrid& tiles);
 /// Cycles of a k-step in which one of a tile's promoting warpgroups has nothing to overlap its own work with: products of 64 rows, until
 /// they are seen, and their additions, one wgmma after the other. 0 where none promotes.
-double promoting_step_cycles(const GemmHardware& hw, const GemmTile& tile);
-double port_step_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+double promoting_step_cycles(const GemmHardware& hw, const GemmCandidate& tile);
+double port_step_cycles(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem);
 /// Rows of A and columns of B, tile_k deep, that reach L2 for a k-step of one CTA: what a cluster shares by
 /// multicast is asked for once, and of what neighbours load alike about l2.coalesced loads become one.
 struct L2Rows {
     double a, b;
 };
-L2Rows l2_rows(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+L2Rows l2_rows(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem,
                const Neighbours& neighbours);
 /// The same that one CTA asks for itself, through its SM's port; the rest comes by multicast.
-inline L2Rows own_rows(const GemmTile& t, const GemmProblem& p) {
+inline L2Rows own_rows(const GemmConfig& t, const GemmProblem& p) {
     const double a = min_known(t.tile_m, double(p.m)), b = min_known(t.tile_n, double(p.n));
     return {t.cluster_n == 1 ? a : a / t.cluster_n, t.cluster_m == 1 ? b : b / t.cluster_m};
 }
@@ -105,10 +167,10 @@ inline L2Rows own_rows(const GemmTile& t, const GemmProblem& p) {
 struct SharedBytes {
     double written, read;
 };
-SharedBytes shared_step_bytes(const GemmTile& tile, int element_bytes);
+SharedBytes shared_step_bytes(const GemmCandidate& tile, int element_bytes);
 
 /// k-steps that one CTA takes for one tile, the longest part of K.
-inline std::int64_t k_steps(const GemmTile& tile, const GemmProblem& problem) {
+inline std::int64_t k_steps(const GemmConfig& tile, const GemmProblem& problem) {
     return ceil_div(ceil_div(problem.k, tile.tile_k), tile.k_parts());
 }
 
@@ -116,19 +178,19 @@ inline std::int64_t k_steps(const GemmTile& tile, const GemmProblem& problem) {
 /// shared memory, the cluster synchronises, every CTA reads its share of them from all parts [M22, M39]. With K in pieces
 /// every CTA then writes its share to L2 and counts itself there, and the last one reads that of all pieces. 0 where K is
 /// not split.
-double exchange_cycles(const GemmHardware& hw, const GemmTile& tile);
+double exchange_cycles(const GemmHardware& hw, const GemmConfig& tile);
 
 /// Of it, what pieces of K take; 0 where there is one.
-double pieces_cycles(const GemmHardware& hw, const GemmTile& tile);
+double pieces_cycles(const GemmHardware& hw, const GemmConfig& tile);
 
 /// What the tiles of the whole problem ask for: A once for each column of tiles, B once for each row, C
 /// written.
-double asked_bytes(const GemmTile& tile, const GemmProblem& problem);
+double asked_bytes(const GemmConfig& tile, const GemmProblem& problem);
 /// What leaves L2: the same, less what multicast shares.
-double l2_bytes(const GemmTile& tile, const GemmProblem& problem);
+double l2_bytes(const GemmConfig& tile, const GemmProblem& problem);
 /// Of what comes from DRAM, the share that crosses from one half of L2 to another: lines that somebody reads
 /// who is not on their side.
-double crossing_share(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+double crossing_share(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem);
 
 /// Bytes of each operand that cross to or from DRAM. NaN unknown.
 struct OperandBytes {
@@ -140,7 +202,7 @@ struct OperandBytes {
 /// meets an L2 that holds nothing of it, but for an operand that all of them share and that stays there.
 class ScheduleTraffic {
   public:
-    ScheduleTraffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+    ScheduleTraffic(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem);
     /// Bytes read from DRAM after reuse in L2, and C written. `group` counts rows of (cluster) tiles.
     double dram(Order order, int group) const { return dram_by_operand(order, group).sum(); }
     OperandBytes dram_by_operand(Order order, int group) const;
@@ -151,7 +213,7 @@ class ScheduleTraffic {
 
   private:
     /// Of a product of so many rows, which stands for `products` of them.
-    ScheduleTraffic(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, double rows, double products);
+    ScheduleTraffic(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem, double rows, double products);
     OperandBytes of_one(Order order, int group) const;
     OperandBytes of_batch(const OperandBytes& one) const;
     /// A tile schedule in bands of rows; down the columns the operands change their parts.
@@ -185,7 +247,7 @@ struct Waves {
     double waves = 0;        ///< ceil(tiles * k_parts / slots)
     double efficiency = 0;   ///< tiles * k_parts / (waves * slots)
 };
-Waves waves(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+Waves waves(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem);
 /// CTAs that the GPU runs at once in clusters of so many. NaN unknown.
 double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm);
 
@@ -193,14 +255,14 @@ double cta_slots(const GemmHardware& hw, int cluster_ctas, int ctas_per_sm);
 inline double result_share(const GemmProblem& p) { return double(p.result_n()) / double(p.n); }
 inline double stored_share(const GemmProblem& p) { return result_share(p) * double(p.results()); }
 /// B/clk that each SM stores of C when all do, as the tile leaves.
-double store_rate(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+double store_rate(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem);
 /// Cycles of a tile in which a warp waits for an epilogue's operands that have an element for each of C.
-double operand_wait_cycles(const GemmHardware& hw, const GemmTile& tile);
+double operand_wait_cycles(const GemmHardware& hw, const GemmCandidate& tile);
 /// Of a tile: the issue slots of its epilogue's operators.
-double epilogue_issue_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+double epilogue_issue_cycles(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem);
 /// The same, its operands through the SM's port, and the waits for them.
-double epilogue_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
+double epilogue_cycles(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem);
 /// Cycles from a tile's last sum to the last of its stores, every warp storing box after box.
-double store_cycles(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, double latency);
+double store_cycles(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem, double latency);
 
 }  // namespace rooftile

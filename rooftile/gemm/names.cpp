@@ -60,6 +60,12 @@ GemmRequest fixed_to(const GemmConfig& c) {
     return r;
 }
 
+GemmConfig config_of(const GemmRequest& request) {
+    GemmConfig config{.kernel = request.kernel};
+    GemmKnobs::each([&](const auto& knob) { config.*knob.value = (request.*knob.fixed).value_or(knob.preset()); });
+    return config;
+}
+
 GemmConfig config_of(const Record& record) {
     GemmConfig config;
     const std::string kernel = find_as<std::string>(record, "kernel").value_or("");

@@ -31,7 +31,7 @@ namespace {
 constexpr std::int64_t max_cluster_tiles = 1 << 16;  // a fraction of a millisecond each order
 constexpr std::ptrdiff_t few_orders = 2;             // of those that ask as much of L2
 
-double l2_of(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+double l2_of(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem,
              const OrderChoice& order) {
     return l2_step_cycles(hw, tile, problem, neighbours(problem, tile, order.order, order.group));
 }
@@ -40,7 +40,7 @@ double l2_of(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& pr
 class OrderTrials {
   public:
     /// `whole` says what a k-step asks of L2: of groups all of them, where `problem` is the batch that stands for them.
-    OrderTrials(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+    OrderTrials(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem,
                 const GemmProblem& whole, const ScheduleTraffic& traffic)
         : hw_(hw), tile_(tile), problem_(problem), whole_(whole), least_(traffic.least()) {}
 
@@ -94,7 +94,7 @@ class OrderTrials {
     }
 
     const GemmHardware& hw_;
-    const GemmTile& tile_;
+    const GemmConfig& tile_;
     const GemmProblem &problem_, &whole_;
     double least_;
     std::int64_t clusters_ = 0;
@@ -103,7 +103,7 @@ class OrderTrials {
     OrderFront front_;
 };
 
-OrderFront by_formula(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+OrderFront by_formula(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem,
                       const ScheduleTraffic& traffic, const InnerSpace& inner) {
     OrderFront front;
     for (int i = 0; i < inner.order_count; ++i) {
@@ -114,7 +114,7 @@ OrderFront by_formula(const GemmHardware& hw, const GemmTile& tile, const GemmPr
 }
 
 /// Empty where nothing is simulated. `whole` as OrderTrials has it.
-OrderFront by_simulation(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+OrderFront by_simulation(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem,
                          const GemmProblem& whole, const InnerSpace& inner, bool all) {
     // Of unlike counts none stands for the others: the formula's orders stay.
     if (problem.groups && problem.groups->alike().size() > 1) return {};
@@ -150,7 +150,7 @@ OrderFront by_simulation(const GemmHardware& hw, const GemmTile& tile, const Gem
 
 }  // namespace
 
-OrderFront fastest_orders(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+OrderFront fastest_orders(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem,
                           const InnerSpace& inner, Effort effort) {
     OrderFront front;
     if (effort != Effort::formula)

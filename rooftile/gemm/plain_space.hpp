@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/search.hpp"
 
 namespace rooftile {
@@ -17,24 +18,17 @@ struct PlainSpace {
 template <class Family>
 void enumerate_plain_tiles(const Family& family, const PlainSpace& space, const GemmHardware& hw,
                            const GemmProblem& problem, const GemmRequest& request, GemmVisitor& visitor) {
+    const GemmCandidate start{config_of(request)};
     for (int tile_m : choices(request.tile_m, space.tile_ms))
         for (int tile_n : choices(request.tile_n, space.tile_ns))
             for (int tile_k : choices(request.tile_k, space.tile_ks))
                 for (int count : choices(request.consumer_warpgroups, space.warpgroups))
                     for (int ctas_per_sm : choices(request.ctas_per_sm, space.ctas)) {
-                        GemmCandidate c{.tile = {.tile_m = tile_m,
-                                                 .tile_n = tile_n,
-                                                 .tile_k = tile_k,
-                                                 .cluster_m = request.cluster_m.value_or(1),
-                                                 .cluster_n = request.cluster_n.value_or(1),
-                                                 .split_k = request.split_k.value_or(1),
-                                                 .ctas_per_sm = ctas_per_sm},
-                                        .warpgroups = count,
-                                        .schedule = request.schedule.value_or(Schedule::cooperative)};
-                        Footprint f;
-                        if (const Constraint constraint = family.examine(hw, problem, c, f))
-                            visitor.reject(constraint, c, 1);
-                        else visitor.accept(c, f);
+                        GemmCandidate c = start;
+                        c.tile_m = tile_m, c.tile_n = tile_n, c.tile_k = tile_k;
+                        c.consumer_warpgroups = count, c.ctas_per_sm = ctas_per_sm;
+                        if (const Constraint constraint = family.examine(hw, problem, c)) visitor.reject(constraint, c, 1);
+                        else visitor.accept(c);
                     }
 }
 
@@ -42,15 +36,13 @@ void enumerate_plain_tiles(const Family& family, const PlainSpace& space, const 
 double launch_registers(const GemmHardware& hw, int threads, int ctas);
 
 /// Threads, clusters, schedule and registers.
-Constraint plain_constraints(const GemmHardware& hw, const GemmCandidate& candidate,
-                             const Footprint& footprint);
+Constraint plain_constraints(const GemmHardware& hw, const GemmCandidate& candidate);
 
 /// mma.sync alone: the next tile waits in registers [M6].
 struct MmaOnlyFamily {
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                    GemmVisitor& visitor) const;
-    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                       Footprint& footprint) const;
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate) const;
 
     static constexpr int working_registers = 40;  ///< addresses, loop state, conversion [M12: 32-40]
 };
@@ -58,8 +50,7 @@ struct MmaOnlyFamily {
 struct GenericGemmFamily {
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                    GemmVisitor& visitor) const;
-    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                       Footprint& footprint) const;
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate) const;
 };
 
 }  // namespace rooftile

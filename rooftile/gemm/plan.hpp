@@ -36,6 +36,7 @@ struct GemmConfig {
 #define ROOFTILE_KNOB(TYPE, NAME, PRESET, ...) TYPE NAME = PRESET;
 #include "rooftile/gemm/knobs.def"
 #undef ROOFTILE_KNOB
+    int k_parts() const { return split_k * grid_split_k; }  ///< CTAs that sum parts of K of the same tile
     friend bool operator==(const GemmConfig&, const GemmConfig&) = default;
 };
 

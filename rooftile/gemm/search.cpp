@@ -19,22 +19,6 @@ void check(const GemmRequest& r) {
                         *r.group, name_of(*r.order)));
 }
 
-void give_choices(GemmConfig& config, const Kept& kept) {
-    const GemmCandidate& c = kept.candidate;
-    const GemmTile& t = c.tile;
-    config.tile_m = t.tile_m, config.tile_n = t.tile_n, config.tile_k = t.tile_k;
-    config.stages = kept.stages;
-    config.consumer_warpgroups = c.warpgroups;
-    config.schedule = c.schedule;
-    config.swap_ab = c.swap_ab;
-    config.cluster_m = t.cluster_m, config.cluster_n = t.cluster_n;
-    config.order = kept.order.order, config.group = kept.order.group;
-    config.split_k = t.split_k, config.grid_split_k = t.grid_split_k;
-    config.ctas_per_sm = t.ctas_per_sm;
-    config.overlapped_epilogue = kept.footprint.overlapped_epilogue;
-    config.epilogue_tile_n = kept.footprint.epilogue_tile_n;
-}
-
 InnerSpace inner_space(const GemmRequest& request) {
     InnerSpace inner;
     if (request.stages) inner.stages_low = inner.stages_high = *request.stages;
@@ -98,16 +82,16 @@ double shared_limit(const GemmHardware& hw, int ctas_per_sm) {
     return min_known(hw.shared_per_cta, part);
 }
 
-void Footprint::set_work(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem) {
-    tiles = cluster_grid(problem, tile.tile_m, tile.tile_n, 1, 1);
-    k_steps = rooftile::k_steps(tile, problem);
-    step = step_cycles(hw, tile, problem);
-    streamed = streamed_cycles(hw, tile, problem, tiles);
+void GemmCandidate::set_work(const GemmHardware& hw, const GemmProblem& problem) {
+    tiles = cluster_grid(problem, tile_m, tile_n, 1, 1);
+    k_steps = rooftile::k_steps(*this, problem);
+    step = step_cycles(hw, *this, problem);
+    streamed = streamed_cycles(hw, *this, problem, tiles);
 }
 
-void Footprint::take_order(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
-                           const GemmProblem& problem) {
-    step.l2 = l2_step_cycles(hw, tile, problem, neighbours(problem, tile, order.order, order.group));
+void GemmCandidate::take_order(const OrderChoice& choice, const GemmHardware& hw, const GemmProblem& problem) {
+    order = choice.order, group = choice.group;
+    step.l2 = l2_step_cycles(hw, *this, problem, neighbours(problem, *this, order, group));
 }
 
 bool BestList::offer(const Kept& k) {
@@ -131,13 +115,14 @@ bool BestList::better(const Kept& x, const Kept& y) {
     if (!std::isnan(x.score) && x.score != y.score) return x.score < y.score;
     if (x.candidate.swap_ab != y.candidate.swap_ab) return y.candidate.swap_ab;
     const auto traffic = [](const Kept& k) {
-        return k.dram + max_known(k.footprint.step.l2, k.footprint.step.port);
+        return k.dram + max_known(k.candidate.step.l2, k.candidate.step.port);
     };
     const double xt = traffic(x), yt = traffic(y);
     if (xt != yt && !std::isnan(xt) && !std::isnan(yt)) return xt < yt;
-    if (x.footprint.registers != y.footprint.registers) return x.footprint.registers < y.footprint.registers;
-    const int xs = x.footprint.shared_bytes(x.stages), ys = y.footprint.shared_bytes(y.stages);
-    return xs != ys ? xs < ys : precedes(x.candidate, y.candidate);
+    const GemmCandidate &xc = x.candidate, &yc = y.candidate;
+    if (xc.registers != yc.registers) return xc.registers < yc.registers;
+    const int xs = xc.shared_bytes(xc.stages), ys = yc.shared_bytes(yc.stages);
+    return xs != ys ? xs < ys : precedes(xc, yc);
 }
 
 std::vector<Kept> BestList::sorted() const {
@@ -150,13 +135,13 @@ std::vector<Kept> BestList::sorted() const {
 namespace {
 
 /// All that a tile schedule depends on.
-std::array<int, 8> schedule_key(const GemmTile& t) {
+std::array<int, 8> schedule_key(const GemmConfig& t) {
     return {t.tile_m, t.tile_n, t.tile_k, t.cluster_m, t.cluster_n, t.split_k, t.grid_split_k, t.ctas_per_sm};
 }
 
-/// One candidate, or the same but for the way in which C leaves.
-bool stored_otherwise(const GemmCandidate& x, GemmCandidate y) {
-    y.overlapped_epilogue = x.overlapped_epilogue, y.epilogue_tile_n = x.epilogue_tile_n, y.seldom = x.seldom;
+/// One choice, in whichever order of tiles.
+bool same_candidate(const GemmConfig& x, GemmConfig y) {
+    y.order = x.order, y.group = x.group;
     return x == y;
 }
 
@@ -186,24 +171,21 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
     if (std::isnan(any.dram(inner_.orders[0].order, inner_.orders[0].group))) compulsory_ = unknown_number;
 }
 
-void GemmSearch::accept(const GemmCandidate& candidate, const Footprint& f) {
+void GemmSearch::accept(const GemmCandidate& candidate) {
     accepted_ = std::numeric_limits<double>::infinity();
-    consider(candidate, f, true);
+    consider(candidate, true);
 }
 
-void GemmSearch::accept_otherwise(const GemmCandidate& candidate, const Footprint& f) {
-    consider(candidate, f, false);
-}
+void GemmSearch::accept_otherwise(const GemmCandidate& candidate) { consider(candidate, false); }
 
-bool GemmSearch::may_store_otherwise(const GemmCandidate& candidate, const Footprint& f) {
-    const WorkOfParts work{f.k_steps, f.streamed, f.exchange, f.slots};
+bool GemmSearch::may_store_otherwise(const GemmCandidate& candidate) {
     const int deepest = std::max(max_stages, inner_.stages_high);
-    return !(floor_.seconds(candidate.tile, f.tiles, f.step, work, deepest) > reach(candidate.tile, f.tiles));
+    return !(floor_.seconds(candidate, deepest) > reach(candidate));
 }
 
-void GemmSearch::consider(const GemmCandidate& candidate, const Footprint& f, bool counted) {
+void GemmSearch::consider(const GemmCandidate& f, bool counted) {
     const auto reject = [&](const Constraint& constraint, std::int64_t stages) {
-        if (counted) result_.reject(constraint, candidate, stages * inner_.order_count);
+        if (counted) result_.reject(constraint, f, stages * inner_.order_count);
     };
     const int fits = f.stages_max(std::max(max_stages, inner_.stages_high));
     const int high = std::min(inner_.stages_high, fits);
@@ -216,7 +198,7 @@ void GemmSearch::consider(const GemmCandidate& candidate, const Footprint& f, bo
                too_many);
     if (high < inner_.stages_low) return;
 
-    const int need = f.stages_against_latency(hw_.dram_latency, candidate.tile.ctas_per_sm);
+    const int need = f.stages_against_latency(hw_.dram_latency);
     const int room = std::max(inner_.stages_low, f.stages_min);
     if (const std::int64_t too_small = std::min(high + 1, room) - inner_.stages_low; too_small > 0)
         reject(
@@ -237,17 +219,17 @@ void GemmSearch::consider(const GemmCandidate& candidate, const Footprint& f, bo
     if (counted) count_dominated(std::int64_t{high - low + 1} * inner_.order_count);
     // All stages that fit: what is above the least is slack for refresh and congestion [M14].
     const bool fixed = inner_.stages_low == inner_.stages_high;
-    time(candidate, f, fixed ? high : std::min(high, std::max(low, f.stages_enough)), counted);
+    time(f, fixed ? high : std::min(high, std::max(low, f.stages_enough)), counted);
 }
 
 // Seconds that the tile's candidates may take. Sets the clock of floors to the highest that power allows to them,
 // with every operand moved once: no cluster, no parts of K and no order take fewer joules.
-double GemmSearch::reach(const GemmTile& t, const TileGrid& tiles) {
+double GemmSearch::reach(const GemmCandidate& t) {
     const bool same =
         tile_.m == t.tile_m && tile_.n == t.tile_n && tile_.warp_m == t.warp_m && tile_.warp_n == t.warp_n;
     const double reach = best_.reach() * as_good;
     if (!same) {
-        tile_ = {t.tile_m, t.tile_n, t.warp_m, t.warp_n, gemm_energy(hw_, t, problem_, tiles, compulsory_),
+        tile_ = {t.tile_m, t.tile_n, t.warp_m, t.warp_n, gemm_energy(hw_, t, problem_, t.tiles, compulsory_),
                  0,        0};
     }
     if (tile_.reach != reach) {
@@ -258,15 +240,14 @@ double GemmSearch::reach(const GemmTile& t, const TileGrid& tiles) {
     return reach;
 }
 
-bool GemmSearch::beyond(const GemmTile& tile, const Footprint& least) {
-    const double reach = this->reach(tile, least.tiles);
+bool GemmSearch::beyond(const GemmCandidate& least) {
+    const double reach = this->reach(least);
     return floor_.seconds(least.tiles, least.k_steps, least.step) > reach;
 }
 
-void GemmSearch::rule_out(const GemmTile& tile, const Footprint& least, int stages,
-                          std::vector<PartsOfK>& parts) {
-    const double reach = this->reach(tile, least.tiles);
-    const auto resident = floor_.resident(tile, least.tiles, least.step, stages);
+void GemmSearch::rule_out(const GemmCandidate& least, int stages, std::vector<PartsOfK>& parts) {
+    const double reach = this->reach(least);
+    const auto resident = floor_.resident(least, stages);
     std::erase_if(parts, [&](const PartsOfK& p) {
         const bool beyond = floor_.seconds(resident, p.split_k * p.grid_split_k, p.work, reach) > reach;
         if (beyond) count_dominated(p.candidates * inner_.size());
@@ -274,19 +255,18 @@ void GemmSearch::rule_out(const GemmTile& tile, const Footprint& least, int stag
     });
 }
 
-const OrderFront& GemmSearch::orders(const GemmTile& tile, Effort effort) {
+const OrderFront& GemmSearch::orders(const GemmConfig& tile, Effort effort) {
     OrderFront& front = orders_[static_cast<int>(effort)][schedule_key(tile)];
     if (front.empty()) front = fastest_orders(hw_, tile, problem_, inner_, effort);
     return front;
 }
 
-void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int stages, bool counted) {
-    const GemmTile& tile = candidate.tile;
-    const double reach = this->reach(tile, f.tiles);
-    const WorkOfParts work{f.k_steps, f.streamed, f.exchange, f.slots};
-    if (floor_.seconds(tile, f.tiles, f.step, work, stages) > reach) return;
-    Kept kept{.candidate = candidate, .footprint = f, .waves = waves(hw_, tile, problem_), .stages = stages};
-    GemmTimer timer(hw_, tile, problem_, f.step, kept.waves, stages);
+void GemmSearch::time(const GemmCandidate& candidate, int stages, bool counted) {
+    const double reach = this->reach(candidate);
+    if (floor_.seconds(candidate, stages) > reach) return;
+    Kept kept{.candidate = candidate, .waves = waves(hw_, candidate, problem_)};
+    kept.candidate.stages = stages;
+    GemmTimer timer(hw_, candidate, problem_, candidate.step, kept.waves, stages);
     const double least = timer.at(tile_.clock, compulsory_).least * rounding;
     if (least > reach) return;
     timed_ += counted;
@@ -300,7 +280,7 @@ void GemmSearch::time(const GemmCandidate& candidate, const Footprint& f, int st
 
 void GemmSearch::take_fastest_order(Kept& kept, GemmTimer& timer, MatrixEnergy energy, double reach) {
     bool first = true;
-    for (const auto& [order, dram, l2] : orders(kept.candidate.tile, kept.effort)) {
+    for (const auto& [order, dram, l2] : orders(kept.candidate, kept.effort)) {
         energy.dram = hw_.dram_joules * dram;
         timer.set_l2(l2);
         const GemmTime time = under_power(power_, timer, energy.sum(), dram, reach);
@@ -308,16 +288,16 @@ void GemmSearch::take_fastest_order(Kept& kept, GemmTimer& timer, MatrixEnergy e
         const bool alike = score == kept.score || std::isnan(score);
         if (!first && !(score < kept.score || (alike && dram < kept.dram))) continue;
         first = false;
-        kept.time = time, kept.order = order, kept.dram = dram, kept.score = score;
-        kept.footprint.step.l2 = l2;
+        kept.time = time, kept.dram = dram, kept.score = score;
+        kept.candidate.order = order.order, kept.candidate.group = order.group, kept.candidate.step.l2 = l2;
     }
     if (by_method_) kept.by_method = rank_by_method(hw_, problem_, kept);
 }
 
 void GemmSearch::simulate(Kept& kept, Effort effort, double reach) {
-    GemmTimer timer(hw_, kept.candidate.tile, problem_, kept.footprint.step, kept.waves, kept.stages);
+    GemmTimer timer(hw_, kept.candidate, problem_, kept.candidate.step, kept.waves, kept.candidate.stages);
     kept.effort = effort;
-    take_fastest_order(kept, timer, gemm_energy(hw_, kept.candidate.tile, problem_, kept.dram), reach);
+    take_fastest_order(kept, timer, gemm_energy(hw_, kept.candidate, problem_, kept.dram), reach);
 }
 
 std::optional<Kept> GemmSearch::fastest(double sooner) {
@@ -326,11 +306,11 @@ std::optional<Kept> GemmSearch::fastest(double sooner) {
     std::optional<Kept> fastest;
     for (auto& [least, kept] : open_) {
         if (least > sooner) break;
-        const GemmTile& tile = kept.candidate.tile;
+        const GemmCandidate& tile = kept.candidate;
         if (simulates_) {
-            const double joules = gemm_energy(hw_, tile, problem_, kept.footprint.tiles, compulsory_).sum();
-            GemmTimer timer(hw_, tile, problem_, kept.footprint.step, kept.waves, kept.stages);
-            timer.set_l2(l2_step_cycles(hw_, tile, problem_, kept.footprint.tiles));
+            const double joules = gemm_energy(hw_, tile, problem_, kept.candidate.tiles, compulsory_).sum();
+            GemmTimer timer(hw_, tile, problem_, kept.candidate.step, kept.waves, kept.candidate.stages);
+            timer.set_l2(l2_step_cycles(hw_, tile, problem_, kept.candidate.tiles));
             if (timer.at(power_.clock(sooner, joules), compulsory_).least * rounding > sooner) continue;
             simulate(kept, Effort::all, sooner);
         }
@@ -359,7 +339,7 @@ SearchResult GemmSearch::finish() {
     best.offer(*first), count_dominated(-1);
     for (const Kept& kept : by_formula) {
         const bool told_apart =
-            !stored_otherwise(kept.candidate, first->candidate) && !BestList::better(kept, *first);
+            !same_candidate(kept.candidate, first->candidate) && !BestList::better(kept, *first);
         if (!told_apart || best.offer(kept)) count_dominated(1);
     }
     result_.best = best.sorted();

@@ -19,37 +19,10 @@
 
 namespace rooftile {
 
-/// One point of a family's space, before stages and order are chosen.
-struct GemmCandidate {
-    GemmTile tile{};     ///< sizes, cluster, parts of K, CTAs an SM; the family's examine() completes it
-    int warpgroups = 0;  ///< that multiply
-    Schedule schedule = Schedule::cooperative;
-    bool swap_ab = false;                       ///< the tile's columns stand on the instruction's m
-    std::optional<bool> overlapped_epilogue{};  ///< empty: wherever it can
-    int epilogue_tile_n = 0;                    ///< 0: the widest that takes no stage from the ring
-    bool seldom = false;                        ///< taken only where no other is nearly as fast
-    friend bool operator==(const GemmCandidate&, const GemmCandidate&) = default;
-};
 /// The order of candidates where nothing else tells them apart, whichever the search meets first.
 inline bool precedes(const GemmCandidate& x, const GemmCandidate& y) {
     if (x.swap_ab != y.swap_ab) return y.swap_ab;
-    return x.tile.tile_m != y.tile.tile_m ? x.tile.tile_m < y.tile.tile_m : x.tile.tile_n < y.tile.tile_n;
-}
-/// Where in the space a finished plan stands.
-inline GemmCandidate candidate_of(const GemmConfig& c) {
-    return {.tile = {.tile_m = c.tile_m,
-                     .tile_n = c.tile_n,
-                     .tile_k = c.tile_k,
-                     .cluster_m = c.cluster_m,
-                     .cluster_n = c.cluster_n,
-                     .split_k = c.split_k,
-                     .grid_split_k = c.grid_split_k,
-                     .ctas_per_sm = c.ctas_per_sm},
-            .warpgroups = c.consumer_warpgroups,
-            .schedule = c.schedule,
-            .swap_ab = c.swap_ab,
-            .overlapped_epilogue = c.overlapped_epilogue,
-            .epilogue_tile_n = c.epilogue_tile_n};
+    return x.tile_m != y.tile_m ? x.tile_m < y.tile_m : x.tile_n < y.tile_n;
 }
 
 /// Why a candidate is rejected, or nothing: true where the constraint is violated.
@@ -64,69 +37,6 @@ struct Constraint {
     static Constraint none() { return {}; }
     static Constraint at(Reason reason, double needed, double available, const char* rule) {
         return {rule, needed, available, reason};
-    }
-};
-
-/// A ring needs two stages; 32 of the smallest tile are more than any SM holds.
-inline constexpr int min_stages = 2, max_stages = 32;
-
-/// `group` counts rows of cluster tiles; 1 where the order has none.
-struct OrderChoice {
-    Order order;
-    int group;
-    friend bool operator==(const OrderChoice&, const OrderChoice&) = default;
-};
-
-/// What a family says a candidate uses.
-struct Footprint {
-    static constexpr double no_stages_limit = 1e9;
-    TileGrid tiles{};          ///< CTA tiles of the problem
-    std::int64_t k_steps = 0;  ///< of one CTA for one tile
-    StepCycles step{};         ///< while candidates are enumerated, in the order that asks least of L2
-    double streamed = unknown_number, exchange = 0;  ///< streamed_cycles() of a step; exchange_cycles()
-    double slots = unknown_number;                   ///< cta_slots()
-    int threads = 0;
-    int accumulators = 0;        ///< 32-bit registers a thread
-    int registers = 0;           ///< a multiplying thread needs, accumulators included
-    double registers_limit = 0;  ///< it can have; NaN unknown
-    double sums_limit = unknown_number;  ///< that accumulators may take of them, where a rule says so
-    int producer_registers = 0, consumer_registers = 0;  ///< setmaxnreg; 0 unused
-    int stage_bytes = 0;
-    int stage_overhead = 0;     ///< barriers that come with each stage
-    int reserved_bytes = 0;     ///< epilogue and alignment, whatever the stages
-    double shared_limit = 0;    ///< B one CTA may use; NaN unknown
-    double stages_limit = no_stages_limit;  ///< of the instruction set: 2 where nothing is asynchronous
-    int stages_enough = 1 << 20;  ///< where the request leaves them, no more are taken, though they fit
-    int stages_min = 2;         ///< that the ring needs for its other uses
-    bool overlapped_epilogue = false;
-    int epilogue_tile_n = 0;  ///< columns of C a TMA store takes; 0: none does
-
-    /// Tiles and k-steps of a tile that no cluster shares, and what a step takes.
-    void set_work(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem);
-    /// From here on `step` is that of this order.
-    void take_order(const OrderChoice& order, const GemmHardware& hw, const GemmTile& tile,
-                    const GemmProblem& problem);
-    int shared_bytes(int stages) const { return stages * (stage_bytes + stage_overhead) + reserved_bytes; }
-    /// Cycles of a k-step of the slowest resource.
-    double pace() const { return max_known(step.tensor, max_known(step.shared, max_known(step.l2, step.port))); }
-    /// Stages that (stages - 1) steps of the slowest resource need to cover the latency [M5]. A ring deeper
-    /// than the K loop has nothing to fetch, so a short K asks for no more than it has steps.
-    int stages_against_latency(double dram_latency, int ctas_per_sm) const {
-        const double need = whole_up(dram_latency / (pace() * ctas_per_sm)) + 1;
-        if (std::isnan(need)) return min_stages;
-        return static_cast<int>(min_known(need, max_known(double(k_steps), min_stages)));
-    }
-    bool has_stages_limit() const { return stages_limit < no_stages_limit; }
-    /// Most stages that fit; empty where shared memory is unknown.
-    std::optional<std::int64_t> known_stages_max() const {
-        if (std::isnan(shared_limit)) return std::nullopt;
-        return stages_max(1 << 20);
-    }
-    /// Most stages that fit [M13]; `limit` where shared memory is unknown.
-    int stages_max(int limit) const {
-        double most = min_known(limit, stages_limit);
-        most = min_known(most, whole((shared_limit - reserved_bytes) / (stage_bytes + stage_overhead)));
-        return static_cast<int>(most);
     }
 };
 
@@ -171,26 +81,20 @@ class OrderFront {
 /// A candidate that was accepted, with the best stages and order found for it.
 struct Kept {
     GemmCandidate candidate;
-    Footprint footprint;
     GemmTime time{};
     Waves waves{};
-    OrderChoice order{};
-    int stages = 0;
     double dram = 0;
     double score = 0;  ///< seconds; NaN where they are unknown, and rank_by_method() decides
     std::array<double, 5> by_method{};
     Effort effort = Effort::formula;  ///< that the order was chosen with
 };
 
-/// Sets what the search chose; candidate_of() is the way back.
-void give_choices(GemmConfig& config, const Kept& kept);
-
 /// What ranks a plan where its time cannot be told, the lesser the better, figure by figure [M8]. Of an unknown number of SMs: whether the FLOP a
 /// loaded byte reach peak / bandwidth; then the fewest stages that cover the latency; the most FLOP a byte; the most CTAs an SM, then threads; the
 /// longest k-step up to 128 B of a row. Else first the time that an SM takes for its tiles when what they load comes from DRAM, nothing of it shared and nothing overlapped.
 std::array<double, 5> rank_by_method(const GemmHardware& hw, const GemmProblem& problem, const Kept& kept);
 /// FLOP of the problem a byte that its tiles load, each for itself: F / D of whole tiles, less where they stand out of C [M1].
-double flops_a_loaded_byte(const GemmProblem& problem, const GemmTile& tile);
+double flops_a_loaded_byte(const GemmProblem& problem, const GemmConfig& tile);
 
 /// The best few, those of unknown time behind all others. Ties fall to what is not swapped, less traffic, fewer registers, less shared memory, the lower tile, the
 /// narrower, the first found.
@@ -259,19 +163,18 @@ class GemmVisitor {
     virtual void reject(const Constraint& constraint, const GemmCandidate& candidate,
                         std::int64_t candidates) = 0;
     /// None of the family's own constraints is violated.
-    virtual void accept(const GemmCandidate& candidate, const Footprint& footprint) = 0;
+    virtual void accept(const GemmCandidate& candidate) = 0;
     /// Whether the candidate that was seen last may be among the best where C leaves otherwise.
-    virtual bool may_store_otherwise(const GemmCandidate&, const Footprint&) { return false; }
+    virtual bool may_store_otherwise(const GemmCandidate&) { return false; }
     /// The same candidate, whose C leaves otherwise; taken only where it is faster.
-    virtual void accept_otherwise(const GemmCandidate&, const Footprint&) {}
+    virtual void accept_otherwise(const GemmCandidate&) {}
     /// Whether no candidate of this tile can be among the best, with any residency and any parts of K, before any
     /// constraint is checked. `least` has its tiles, the k-steps of K in one piece, and no more cycles of one than
     /// any cluster takes.
-    virtual bool beyond(const GemmTile&, const Footprint& /*least*/) { return false; }
+    virtual bool beyond(const GemmCandidate& /*least*/) { return false; }
     /// The same of a residency: takes out of `parts` those of which it is so, and meets their candidates.
     /// `stages` is the deepest ring.
-    virtual void rule_out(const GemmTile&, const Footprint& /*least*/, int /*stages*/,
-                          std::vector<PartsOfK>& /*parts*/) {}
+    virtual void rule_out(const GemmCandidate& /*least*/, int /*stages*/, std::vector<PartsOfK>& /*parts*/) {}
     /// Candidates that beyond() spares the enumeration.
     virtual void pass_over(std::int64_t /*candidates*/) {}
     /// Candidates that a rule leaves out.
@@ -320,12 +223,11 @@ class GemmSearch final : public GemmVisitor {
                 std::int64_t candidates) override {
         result_.reject(constraint, candidate, candidates * inner_.size());
     }
-    void accept(const GemmCandidate& candidate, const Footprint& footprint) override;
-    bool may_store_otherwise(const GemmCandidate& candidate, const Footprint& footprint) override;
-    void accept_otherwise(const GemmCandidate& candidate, const Footprint& footprint) override;
-    bool beyond(const GemmTile& tile, const Footprint& least) override;
-    void rule_out(const GemmTile& tile, const Footprint& least, int stages,
-                  std::vector<PartsOfK>& parts) override;
+    void accept(const GemmCandidate& candidate) override;
+    bool may_store_otherwise(const GemmCandidate& candidate) override;
+    void accept_otherwise(const GemmCandidate& candidate) override;
+    bool beyond(const GemmCandidate& least) override;
+    void rule_out(const GemmCandidate& least, int stages, std::vector<PartsOfK>& parts) override;
     void pass_over(std::int64_t candidates) override { count_dominated(candidates * inner_.size()); }
     void leave_out(const Rule& rule, std::int64_t candidates) override {
         result_.rejected.add(rule, candidates * inner_.size());
@@ -345,15 +247,15 @@ class GemmSearch final : public GemmVisitor {
     static constexpr double near_tie = 1e-3;
 
     /// A candidate whose C leaves otherwise is not counted: it is, as the one that was accepted before it.
-    void consider(const GemmCandidate& candidate, const Footprint& footprint, bool counted);
-    void time(const GemmCandidate& candidate, const Footprint& footprint, int stages, bool counted);
-    const OrderFront& orders(const GemmTile& tile, Effort effort);
+    void consider(const GemmCandidate& candidate, bool counted);
+    void time(const GemmCandidate& candidate, int stages, bool counted);
+    const OrderFront& orders(const GemmConfig& tile, Effort effort);
     /// Of those that may be the fastest; where it takes longer than `reach`, any that does.
     void take_fastest_order(Kept& kept, GemmTimer& timer, MatrixEnergy energy, double reach);
     void simulate(Kept& kept, Effort effort, double reach);
     /// The fastest of all that take less than `sooner` seconds; every order is simulated of those that may.
     std::optional<Kept> fastest(double sooner);
-    double reach(const GemmTile& tile, const TileGrid& tiles);
+    double reach(const GemmCandidate& candidate);
     void count_dominated(std::int64_t choices) {
         result_.rejected.reasons[static_cast<int>(Reason::dominated)] += choices;
     }

@@ -33,10 +33,9 @@ class Sm80Gemm final : public GemmKernel {
         if (hw.async_copy) Sm80GemmFamily{}.enumerate(hw, problem, request, visitor);
         else MmaOnlyFamily{}.enumerate(hw, problem, request, visitor);
     }
-    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                       Footprint& footprint) const override {
-        return hw.async_copy ? Sm80GemmFamily{}.examine(hw, problem, candidate, footprint)
-                             : MmaOnlyFamily{}.examine(hw, problem, candidate, footprint);
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate) const override {
+        return hw.async_copy ? Sm80GemmFamily{}.examine(hw, problem, candidate)
+                             : MmaOnlyFamily{}.examine(hw, problem, candidate);
     }
 
     void complete(const GemmContext&, const Kept&, GemmConfig& config) const override { config.programmatic_launch = false; }
@@ -49,25 +48,25 @@ class Sm80Gemm final : public GemmKernel {
     std::vector<std::string> notes(const GemmProblem& problem, const GemmRequest&, const GemmHardware& hw) const override {
         if (!hw.async_copy)
             return {"cp.async is infeasible here: the next tile waits in registers, two stages at most"};
-        const Sm80GemmConfig c = sm80_config(problem, {}, min_stages);
+        const Sm80GemmConfig c = sm80_config(problem, {});
         if (!c.narrow_copies()) return {};
         return {fmt::format("lda = {}, ldb = {}: A is copied {} B at a time and B {}, where 16 are the widest. What that "
                             "costs is not in the predicted time; pad both to multiples of {} elements",
                             problem.lda, problem.ldb, c.a_copy_bytes, c.b_copy_bytes, copy_elements)};
     }
 
-    GemmWords words(const GemmCandidate& c, const Footprint& f) const override {
-        GemmWords words = plain_words(f);
-        if (f.stages_limit == min_stages || c.tile.tile_k % (2 * Sm80GemmConfig::mma_k) != 0) return words;
+    GemmWords words(const GemmCandidate& c) const override {
+        GemmWords words = plain_words(c);
+        if (c.stages_limit == min_stages || c.tile_k % (2 * Sm80GemmConfig::mma_k) != 0) return words;
         words.tile_k = &gemm_formula::tile_k_sm80;
         words.registers_source = "two k-steps of fragments; addresses, bounds and loop state, bisected with ptxas";
         words.reserved_source = "none: C leaves from registers";
         return words;
     }
-    void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig&,
+    void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
                          Derivation& steps) const override {
         write_whole_k(context, kept, steps);
-        if (context.hw.async_copy) explain_kernel(sm80_config(context.problem, kept.candidate, kept.stages), steps);
+        if (context.hw.async_copy) explain_kernel(sm80_config(context.problem, config), steps);
     }
 
   private:

@@ -44,18 +44,17 @@ void set_warps(Sm80GemmConfig& c, int warps) {
 }
 
 Constraint instruction_constraint(const GemmCandidate& c, const Sm80GemmConfig& config) {
-    const GemmTile& t = c.tile;
     constexpr int two_steps = 2 * Sm80GemmConfig::mma_k;
-    if (t.tile_k % two_steps != 0)
+    if (c.tile_k % two_steps != 0)
         return Constraint::at(
-            Reason::instruction, two_steps, t.tile_k,
+            Reason::instruction, two_steps, c.tile_k,
             "tile_k = {available} must be a multiple of {needed}: fragments of two k-steps take turns");
-    if (t.tile_m > widest_tile || t.tile_n > widest_tile)
-        return Constraint::at(Reason::instruction, std::max(t.tile_m, t.tile_n), widest_tile,
+    if (c.tile_m > widest_tile || c.tile_n > widest_tile)
+        return Constraint::at(Reason::instruction, std::max(c.tile_m, c.tile_n), widest_tile,
                               "a side of {needed} elements; this kernel takes tiles of at most {available}");
     if (config.warps() == 0)
         return Constraint::at(
-            Reason::instruction, warps_of_a_warpgroup * c.warpgroups, 0,
+            Reason::instruction, warps_of_a_warpgroup * c.consumer_warpgroups, 0,
             "{needed} warps cannot stand in a grid over the tile: a warp takes a multiple of 16 rows, and "
             "of 32 columns, or 16 where C is stored by element");
     if (!config.copies_evenly())
@@ -66,46 +65,39 @@ Constraint instruction_constraint(const GemmCandidate& c, const Sm80GemmConfig& 
 
 }  // namespace
 
-Sm80GemmConfig sm80_config(const GemmProblem& p, const GemmCandidate& c, int stages) {
-    const GemmTile& t = c.tile;
-    Sm80GemmConfig config{.tile_m = t.tile_m,
-                          .tile_n = t.tile_n,
-                          .tile_k = t.tile_k,
-                          .stages = stages,
+Sm80GemmConfig sm80_config(const GemmProblem& p, const GemmConfig& c) {
+    Sm80GemmConfig config{.tile_m = c.tile_m,
+                          .tile_n = c.tile_n,
+                          .tile_k = c.tile_k,
+                          .stages = c.stages,
                           .warps_m = 0,
                           .warps_n = 0,
-                          .ctas_per_sm = t.ctas_per_sm,
+                          .ctas_per_sm = c.ctas_per_sm,
                           .type = p.a_type,
                           .a_major = p.a_major,
                           .b_major = p.b_major,
-                          .persistent = t.ctas_per_sm == 1,
+                          .persistent = c.ctas_per_sm == 1,
                           .batched = p.batch > 1,
                           .expression = bool(p.epilogue),
                           .epilogue_registers = p.epilogue ? p.epilogue->registers(false, false) : 0};
     set_copies(config, p);
-    set_warps(config, warps_of_a_warpgroup * c.warpgroups);
+    set_warps(config, warps_of_a_warpgroup * c.consumer_warpgroups);
     return config;
 }
 
-Sm80GemmConfig sm80_config(const GemmPlan& plan) {
-    return sm80_config(plan.problem, candidate_of(plan.config), plan.config.stages);
-}
-
-Constraint Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
-                                   Footprint& f) const {
-    GemmTile& t = c.tile;
-    const Sm80GemmConfig config = sm80_config(problem, c, min_stages);
+Constraint Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c) const {
+    const Sm80GemmConfig config = sm80_config(problem, c);
     if (const Constraint constraint = instruction_constraint(c, config)) return constraint;
-    t.warp_m = config.warp_m();
-    t.warp_n = config.warp_n();
-    f.set_work(hw, t, problem);
-    f.threads = config.threads();
-    f.accumulators = config.accumulator_registers();
-    f.registers = config.registers();
-    f.registers_limit = launch_registers(hw, f.threads, t.ctas_per_sm);
-    f.stage_bytes = config.stage_bytes();
-    f.shared_limit = shared_limit(hw, t.ctas_per_sm);
-    return plain_constraints(hw, c, f);
+    c.warp_m = config.warp_m();
+    c.warp_n = config.warp_n();
+    c.set_work(hw, problem);
+    c.threads = config.threads();
+    c.accumulators = config.accumulator_registers();
+    c.registers = config.registers();
+    c.registers_limit = launch_registers(hw, c.threads, c.ctas_per_sm);
+    c.stage_bytes = config.stage_bytes();
+    c.shared_limit = shared_limit(hw, c.ctas_per_sm);
+    return plain_constraints(hw, c);
 }
 
 void Sm80GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,

@@ -12,14 +12,12 @@ struct Sm80GemmFamily {
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                    GemmVisitor& visitor) const;
     /// The same for one candidate, whose tile it completes.
-    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                       Footprint& footprint) const;
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate) const;
 };
 
-/// The kernel's template parameter for a candidate or a finished plan. Of the grids that the warps can stand in over
+/// The kernel's template parameter for a configuration. Of the grids that the warps can stand in over
 /// the tile it has the one that reads least from shared memory; 0 warps where there is none. Operands and C are taken
 /// to begin at multiples of 16 B.
-Sm80GemmConfig sm80_config(const GemmProblem& problem, const GemmCandidate& candidate, int stages);
-Sm80GemmConfig sm80_config(const GemmPlan& plan);
+Sm80GemmConfig sm80_config(const GemmProblem& problem, const GemmConfig& choices);
 
 }  // namespace rooftile

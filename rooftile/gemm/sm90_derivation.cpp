@@ -18,30 +18,28 @@ namespace {
 // What the same tile, ring and order would take with K in so many parts and pieces; NaN where they do not fit.
 double seconds_in_parts(const GemmContext& context, const Kept& kept, int parts, int pieces) {
     GemmCandidate candidate = kept.candidate;
-    candidate.tile.split_k = parts;
-    candidate.tile.grid_split_k = pieces;
-    Footprint f;
-    if (Sm90GemmFamily(context.hw, context.problem).examine(context.hw, context.problem, candidate, f)
-        || kept.stages < f.stages_min)
+    candidate.split_k = parts;
+    candidate.grid_split_k = pieces;
+    if (Sm90GemmFamily(context.hw, context.problem).examine(context.hw, context.problem, candidate)
+        || kept.candidate.stages < candidate.stages_min)
         return std::nan("");
-    GemmTile tile = kept.candidate.tile;
+    GemmCandidate tile = kept.candidate;
     tile.split_k = parts;
     tile.grid_split_k = pieces;
-    const double dram =
-        ScheduleTraffic(context.hw, tile, context.problem).dram(kept.order.order, kept.order.group);
-    return gemm_time_under_power(context.hw, tile, context.problem, kept.footprint.step,
-                                 waves(context.hw, tile, context.problem), dram, kept.stages)
+    const double dram = ScheduleTraffic(context.hw, tile, context.problem).dram(tile.order, tile.group);
+    return gemm_time_under_power(context.hw, tile, context.problem, tile.step,
+                                 waves(context.hw, tile, context.problem), dram, tile.stages)
         .seconds;
 }
 
 // The most promising other way to part K with this tile, and what the best plan takes that parts K so, in words.
 std::string other_parts(const GemmContext& context, const Kept& kept) {
-    const int parts = kept.candidate.tile.split_k;
+    const int parts = kept.candidate.split_k;
     int best = 0;
     double seconds = 0;
     for (int other : searched_splits) {
         if (other == parts || (parts > 1 && other != 1)) continue;
-        const double takes = seconds_in_parts(context, kept, other, kept.candidate.tile.grid_split_k);
+        const double takes = seconds_in_parts(context, kept, other, kept.candidate.grid_split_k);
         if (!std::isfinite(takes) || (best != 0 && takes >= seconds)) continue;
         best = other;
         seconds = takes;
@@ -59,7 +57,7 @@ std::string other_parts(const GemmContext& context, const Kept& kept) {
 
 // Where the search had a choice, or the request made it.
 void pieces(const GemmContext& context, const Kept& kept, Derivation& steps) {
-    const GemmTile& t = kept.candidate.tile;
+    const GemmCandidate& t = kept.candidate;
     const bool idle = 2 * double(kept.waves.tiles) * t.split_k <= kept.waves.slots;
     if (t.grid_split_k == 1 && !idle && !context.request.grid_split_k) return;
     const double whole = t.grid_split_k == 1
@@ -77,22 +75,21 @@ void pieces(const GemmContext& context, const Kept& kept, Derivation& steps) {
 
 void split(const GemmContext& context, const Kept& kept, Derivation& steps) {
     steps.add_chosen(context.request.split_k.has_value(), gemm_formula::split_k,
-        split_inputs(context, kept), kept.candidate.tile.split_k, other_parts(context, kept));
+        split_inputs(context, kept), kept.candidate.split_k, other_parts(context, kept));
     pieces(context, kept, steps);
-    if (kept.candidate.tile.split_k == 1) return;
-    const Footprint& f = kept.footprint;
+    if (kept.candidate.split_k == 1) return;
+    const GemmCandidate& f = kept.candidate;
     steps.add(gemm_formula::exchange_bytes,
-              {given("tile_m", kept.candidate.tile.tile_m, "", "this plan"),
-               given("tile_n", kept.candidate.tile.tile_n, "", "this plan"),
+              {given("tile_m", kept.candidate.tile_m, "", "this plan"),
+               given("tile_n", kept.candidate.tile_n, "", "this plan"),
                given("stage_bytes", f.stage_bytes, "B", "an earlier step")},
-              4.0 * kept.candidate.tile.tile_m * kept.candidate.tile.tile_n,
-              fmt::format("at least {} stages hold them; {} are taken", f.stages_min, kept.stages));
+              4.0 * kept.candidate.tile_m * kept.candidate.tile_n,
+              fmt::format("at least {} stages hold them; {} are taken", f.stages_min, kept.candidate.stages));
 }
 
 void swap(const GemmContext& context, const Kept& kept, Derivation& steps) {
     const GemmCandidate& c = kept.candidate;
-    const GemmTile& t = c.tile;
-    const std::int64_t rows = kept.footprint.tiles.rows, more = rows * t.tile_m - context.problem.m;
+    const std::int64_t rows = c.tiles.rows, more = rows * c.tile_m - context.problem.m;
     const double other = seconds_with(context, [&](GemmRequest& r) { r.swap_ab = !c.swap_ab; });
     std::string limit =
         fmt::format("{} row{} of tiles, {} rows more than C has", rows, rows == 1 ? "" : "s", more);
@@ -100,14 +97,13 @@ void swap(const GemmContext& context, const Kept& kept, Derivation& steps) {
                                : fmt::format("; the other way the best plan takes {:.4g} us", other * 1e6);
     steps.add_chosen(context.request.swap_ab.has_value(), gemm_formula::swap_ab,
               {given("m", double(context.problem.m), "rows", "problem"),
-               given("tile_m", t.tile_m, "rows", "this plan")},
+               given("tile_m", c.tile_m, "rows", "this plan")},
               c.swap_ab, std::move(limit));
 }
 
 void overlapped_epilogue(const GemmContext& context, const Kept& kept, Derivation& steps) {
-    const Footprint& f = kept.footprint;
-    const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages,
-                                                RegisterSplit{0, f.producer_registers, f.consumer_registers});
+    const GemmCandidate& f = kept.candidate;
+    const Sm90GemmConfig config = kernel_config(context.problem, f);
     const char* bar = bars_overlapped_epilogue(config);
     const int need = config.overlapping_registers();
     const bool fits = need <= f.consumer_registers;
@@ -126,13 +122,13 @@ void overlapped_epilogue(const GemmContext& context, const Kept& kept, Derivatio
 
 // How wide an epilogue tile of C is; wide ones are fewer to wait for.
 void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& steps) {
-    const Footprint& f = kept.footprint;
+    const GemmCandidate& f = kept.candidate;
     if (f.epilogue_tile_n == 0) return;
-    const Sm90GemmConfig config = kernel_config(context.problem, kept.candidate, kept.stages, {});
+    const Sm90GemmConfig config = kernel_config(context.problem, f);
     if (kept.candidate.swap_ab) {
         steps.add(config.pairs ? gemm_formula::epilogue_tile_n_swapped_pairs : gemm_formula::epilogue_tile_n_swapped,
-                  {given("tile_m", kept.candidate.tile.tile_m, "rows", "this plan"),
-                   given("split_k", kept.candidate.tile.split_k, "", "this plan")},
+                  {given("tile_m", kept.candidate.tile_m, "rows", "this plan"),
+                   given("split_k", kept.candidate.split_k, "", "this plan")},
                   f.epilogue_tile_n,
                   fmt::format("{} rows a store, {} stores a warpgroup", config.epilogue_rows(),
                               config.epilogue_tiles()));
@@ -144,13 +140,13 @@ void epilogue_tiles(const GemmContext& context, const Kept& kept, Derivation& st
         limit += fmt::format(", {} of an odd number of sectors{}", wide,
                              f.epilogue_tile_n == wide         ? ""
                              : f.overlapped_epilogue           ? ": nobody waits for an overlapped epilogue"
-                             : kept.candidate.tile.split_k > 1 ? ": not of sums of parts"
+                             : kept.candidate.split_k > 1 ? ": not of sums of parts"
                              : context.request.epilogue_tile_n ? ""
                              : config.result_bytes() > 2       ? ": not of fp32"
                                                                : ": would cost a stage, or is no faster");
     steps.add_chosen(context.request.epilogue_tile_n.has_value(), gemm_formula::epilogue_tile_n,
               {given("share_n", share, "columns", config.pairs ? "tile_n / 2 / split_k" : "tile_n / split_k"),
-               given("stages", kept.stages, "", "an earlier step")},
+               given("stages", kept.candidate.stages, "", "an earlier step")},
               f.epilogue_tile_n, std::move(limit));
 }
 
@@ -161,9 +157,9 @@ void staged_operand(const GemmContext& context, const Kept& kept, Derivation& st
     const auto of_each = [](const EpilogueOperand& o) { return o.by_row && o.by_column; };
     const auto operand = std::ranges::find_if(p.epilogue->operands, of_each);
     if (operand == p.epilogue->operands.end()) return;
-    const Sm90GemmConfig config = kernel_config(p, kept.candidate, kept.stages, {});
+    const Sm90GemmConfig config = kernel_config(p, kept.candidate);
     steps.add(gemm_formula::operand_staged,
-              {given("split_k", kept.candidate.tile.split_k, "", "this plan"),
+              {given("split_k", kept.candidate.split_k, "", "this plan"),
                given("n", double(p.n), "columns", "problem"),
                given("element", bytes_of(operand->element), "B", operand->name)},
               config.operand_staged,
@@ -179,14 +175,14 @@ void pairs(const GemmContext& context, const Kept& kept, Derivation& steps) {
     if (p.pairs() == Pairs::none) return;
     const bool interleaved = p.pairs() == Pairs::interleaved;
     steps.add(gemm_formula::pairs,
-              {given("n", double(p.n), "columns", "problem"), given("tile_n", kept.candidate.tile.tile_n, "columns of B", "this plan")},
+              {given("n", double(p.n), "columns", "problem"), given("tile_n", kept.candidate.tile_n, "columns of B", "this plan")},
               interleaved ? 1 : double(p.n / 2),
               fmt::format("{:.4g} B are stored, a product alone would store {:.4g} B, and a kernel behind it would read these again", p.c_bytes(), 2 * p.c_bytes()));
 }
 
 void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
     const double bytes = context.problem.compulsory_bytes().value;
-    const auto [rows, columns, products] = cluster_grid(context.problem, kept.candidate.tile);
+    const auto [rows, columns, products] = cluster_grid(context.problem, kept.candidate);
     const auto use = [](bool first, std::int64_t reads) {
         return fmt::format("{}: read {}", first ? "evict_first" : "normal",
                            reads == 1 ? std::string("once") : fmt::format("{} times", reads));
@@ -277,7 +273,7 @@ void scheduler(const GemmContext& context, const Kept& kept, const GemmConfig& c
                                "", "rows over the mean of those that have any"));
     steps.add_chosen(context.request.dynamic_scheduler.has_value(), gemm_formula::dynamic_scheduler,
               std::move(inputs), config.dynamic_scheduler,
-              config.dynamic_scheduler ? fmt::format("the next tile comes from a counter in the workspace, asked for {} k-steps before the last one's end", kept.stages)
+              config.dynamic_scheduler ? fmt::format("the next tile comes from a counter in the workspace, asked for {} k-steps before the last one's end", kept.candidate.stages)
                                        : std::string("turns are fixed"));
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 using Config = Sm90GemmConfig;
 
-int sharing_warpgroups(const GemmCandidate& c) { return c.schedule == Schedule::pingpong ? 1 : c.warpgroups; }
+int sharing_warpgroups(const GemmCandidate& c) { return c.schedule == Schedule::pingpong ? 1 : c.consumer_warpgroups; }
 
 }  // namespace
 
@@ -20,9 +20,9 @@ Constraint promotion_constraint(const GemmCandidate& c, const GemmProblem& p) {
     if (!p.block_scales()) return Constraint::none();
     if (c.swap_ab) return Constraint::at(Reason::instruction, 1, 0, "with scales of blocks A and B are not swapped: every column would have a scale of its own");
     constexpr int block = Sm90GemmConfig::scale_block;  // of other widths none was faster (docs/facts.md 252)
-    return c.tile.tile_n == block ? Constraint::none()
-                                  : Constraint::at(Reason::instruction, block, c.tile.tile_n,
-                                                   "tile_n = {available} must be {needed}: a scale of B is of so many columns");
+    return c.tile_n == block ? Constraint::none()
+                             : Constraint::at(Reason::instruction, block, c.tile_n,
+                                              "tile_n = {available} must be {needed}: a scale of B is of so many columns");
 }
 
 Constraint instruction_constraint(const GemmCandidate& c, const GemmProblem& problem) {
@@ -33,26 +33,25 @@ Constraint instruction_constraint(const GemmCandidate& c, const GemmProblem& pro
     if (const Constraint constraint = promotion_constraint(c, problem)) return constraint;
     if (c.swap_ab && problem.pairs() != Pairs::none && !stores_by_tma(problem))
         return Constraint::at(Reason::alignment, 1, 0, "pairs with A and B swapped leave by TMA alone, which takes rows of C at multiples of 16 B; leave swap_ab off");
-    const GemmTile& t = c.tile;
     constexpr int whole_sectors = 4 * Config::pair_step;  // of B: 16 columns of the result, 32 B of 16 bits
-    if (problem.pairs() != Pairs::none && t.tile_n % whole_sectors != 0)
-        return Constraint::at(Reason::instruction, whole_sectors, t.tile_n,
+    if (problem.pairs() != Pairs::none && c.tile_n % whole_sectors != 0)
+        return Constraint::at(Reason::instruction, whole_sectors, c.tile_n,
                               "tile_n = {available} must be a multiple of {needed} with pairs of columns: half as many are stored, in whole sectors");
     const bool pingpong = c.schedule == Schedule::pingpong;
     const int rows = Config::wgmma_m * sharing_warpgroups(c);
-    const int mma_m = c.swap_ab ? t.tile_n : t.tile_m;
+    const int mma_m = c.swap_ab ? c.tile_n : c.tile_m;
     constexpr int widest_box = 256;  // elements of a TMA box's side, cuTensorMapEncodeTiled
-    if (pingpong && t.grid_split_k > 1)
-        return Constraint::at(Reason::instruction, t.grid_split_k, 1,
+    if (pingpong && c.grid_split_k > 1)
+        return Constraint::at(Reason::instruction, c.grid_split_k, 1,
                               "grid_split_k = {needed}: with K in pieces a CTA has one tile, and in pingpong one "
                               "warpgroup would have none; take cooperative");
-    if (pingpong && t.split_k > 1)
+    if (pingpong && c.split_k > 1)
         return Constraint::at(
-            Reason::instruction, t.split_k, 1,
+            Reason::instruction, c.split_k, 1,
             "split_k = {needed}: parts of K exchange their sums through the ring, which in pingpong "
             "the other warpgroup's tile is using; take cooperative");
-    if (pingpong && c.warpgroups != 2)
-        return Constraint::at(Reason::instruction, 2, c.warpgroups,
+    if (pingpong && c.consumer_warpgroups != 2)
+        return Constraint::at(Reason::instruction, 2, c.consumer_warpgroups,
                               "pingpong takes {needed} consumer warpgroups, not {available}");
     if (mma_m % rows != 0)
         return Constraint::at(Reason::instruction, rows, mma_m,
@@ -65,15 +64,15 @@ Constraint instruction_constraint(const GemmCandidate& c, const GemmProblem& pro
         return Constraint::at(Reason::instruction, widest_box, mma_m,
                               c.swap_ab ? "tile_n = {available} must be at most {needed}"
                                         : "tile_m = {available} must be at most {needed}");
-    if (c.swap_ab && (t.tile_m % 8 != 0 || t.tile_m > widest_box))
+    if (c.swap_ab && (c.tile_m % 8 != 0 || c.tile_m > widest_box))
         return Constraint::at(
-            Reason::instruction, 8, t.tile_m,
+            Reason::instruction, 8, c.tile_m,
             "with A and B swapped tile_m = {available} must be a multiple of {needed} up to 256");
-    if (!c.swap_ab && (t.tile_n % 16 != 0 || t.tile_n > widest_box))
-        return Constraint::at(Reason::instruction, 16, t.tile_n,
+    if (!c.swap_ab && (c.tile_n % 16 != 0 || c.tile_n > widest_box))
+        return Constraint::at(Reason::instruction, 16, c.tile_n,
                               "tile_n = {available} must be a multiple of {needed} up to 256");
-    if (t.tile_k != k_span(type))
-        return Constraint::at(Reason::instruction, k_span(type), t.tile_k,
+    if (c.tile_k != k_span(type))
+        return Constraint::at(Reason::instruction, k_span(type), c.tile_k,
                               "tile_k = {available} must be {needed}: one 128-byte swizzle span");
     return Constraint::none();
 }
@@ -84,18 +83,16 @@ namespace {
 void check_stores(ConstraintChecker& checker, GemmCandidate& c, const PartsOfK& parts, const Cluster& cluster,
                   GemmVisitor& visitor) {
     const GemmCandidate seen = c;
-    const bool overlapped = checker.footprint().overlapped_epilogue;
-    const std::vector<int> columns =
-        c.epilogue_tile_n == 0 ? checker.store_widths() : std::vector<int>{c.epilogue_tile_n};
+    const std::vector<int> columns = c.asked.tile_n == 0 ? checker.store_widths() : std::vector<int>{c.asked.tile_n};
     c.seldom = true;
     for (const bool apart : {false, true}) {
-        if (apart && (!overlapped || seen.overlapped_epilogue)) break;
-        if (apart) c.overlapped_epilogue = false;
+        if (apart && (!seen.overlapped_epilogue || seen.asked.overlapped)) break;
+        if (apart) c.asked.overlapped = false;
         for (const int width : columns) {
-            c.epilogue_tile_n = width;
+            c.asked.tile_n = width;
             if (!checker.second_row_stops(parts.split_k, parts.grid_split_k)
                 && !checker.third_row_stops(cluster))
-                visitor.accept_otherwise(c, checker.footprint());
+                visitor.accept_otherwise(c);
         }
     }
     c = seen;
@@ -105,8 +102,8 @@ void check_stores(ConstraintChecker& checker, GemmCandidate& c, const PartsOfK& 
 // Takes all candidates of one tile, schedule and residency past the rows, each row once for all it speaks of.
 void check_all(ConstraintChecker& checker, GemmCandidate& c, std::span<const PartsOfK> parts,
                std::span<const Cluster> clusters, const GemmRequest& request, GemmVisitor& visitor) {
-    const bool rare = (!request.consumer_warpgroups && c.warpgroups > usual_warpgroups)
-                      || (!request.ctas_per_sm && c.tile.ctas_per_sm > usual_ctas_per_sm);
+    const bool rare = (!request.consumer_warpgroups && c.consumer_warpgroups > usual_warpgroups)
+                      || (!request.ctas_per_sm && c.ctas_per_sm > usual_ctas_per_sm);
     for (const PartsOfK& p : parts) {
         c.seldom = rare || (!request.split_k && !usual_split(p.split_k));
         if (checker.second_row_stops(p.split_k, p.grid_split_k)) {
@@ -118,9 +115,8 @@ void check_all(ConstraintChecker& checker, GemmCandidate& c, std::span<const Par
                 visitor.reject(checker.constraint(), c, 1);
                 continue;
             }
-            visitor.accept(c, checker.footprint());
-            if (visitor.may_store_otherwise(c, checker.footprint()))
-                check_stores(checker, c, p, cluster, visitor);
+            visitor.accept(c);
+            if (visitor.may_store_otherwise(c)) check_stores(checker, c, p, cluster, visitor);
         }
     }
 }
@@ -141,21 +137,19 @@ const Residency& Sm90GemmFamily::residency_of(const GemmHardware& hw, int warpgr
     return other = Residency(hw, warpgroups, ctas_per_sm);
 }
 
-Constraint Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c,
-                                   Footprint& f) const {
+Constraint Sm90GemmFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c) const {
     using namespace sm90;
     if (const Constraint constraint = instruction_constraint(c, problem)) return constraint;
     Residency other;
-    const Residency& residency = residency_of(hw, c.warpgroups, c.tile.ctas_per_sm, other);
-    const TileFigures figures(hw, problem, c.tile.tile_m, c.tile.tile_n, c.tile.tile_k, c.swap_ab);
-    Cluster cluster{c.tile.cluster_m, c.tile.cluster_n};
+    const Residency& residency = residency_of(hw, c.consumer_warpgroups, c.ctas_per_sm, other);
+    const TileFigures figures(hw, problem, c);
+    Cluster cluster{c.cluster_m, c.cluster_n};
     cluster.time(hw, problem, figures);
-    c.tile.warp_m = figures.tile.warp_m;
-    c.tile.warp_n = figures.tile.warp_n;
-    c.tile.store_depth = figures.tile.store_depth;
+    c.warp_m = figures.tile.warp_m;
+    c.warp_n = figures.tile.warp_n;
+    c.store_depth = figures.tile.store_depth;
     ConstraintChecker checker(hw, problem, figures, residency, c);
-    const bool stopped = checker.second_row_stops(c.tile.split_k, c.tile.grid_split_k) || checker.third_row_stops(cluster);
-    f = checker.footprint();
+    const bool stopped = checker.second_row_stops(c.split_k, c.grid_split_k) || checker.third_row_stops(cluster);
     return stopped ? checker.constraint() : Constraint::none();
 }
 
@@ -163,9 +157,7 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
                                GemmVisitor& visitor) const {
     using namespace sm90;
     Space space(hw, problem, request);
-    GemmCandidate c{.overlapped_epilogue = request.overlapped_epilogue,
-                    .epilogue_tile_n = request.epilogue_tile_n.value_or(0)};
-    GemmTile& t = c.tile;
+    GemmCandidate c;
     Residency other;
     std::vector<PartsOfK> parts;
     parts.reserve(searched_splits.size());
@@ -173,14 +165,13 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
     const auto visit = [&](const TileFigures& figures, Schedule schedule, std::span<const PartsOfK> of_k) {
         if (of_k.empty()) return;
         c.schedule = schedule;
-        t.split_k = of_k.front().split_k;
-        t.grid_split_k = of_k.front().grid_split_k;
-        t.cluster_m = space.clusters.front().m;
-        t.cluster_n = space.clusters.front().n;
+        c.split_k = of_k.front().split_k;
+        c.grid_split_k = of_k.front().grid_split_k;
+        c.cluster_m = space.clusters.front().m;
+        c.cluster_n = space.clusters.front().n;
         if (const Constraint constraint = instruction_constraint(c, problem))
             return visitor.reject(constraint, c, std::int64_t(of_k.size() * space.clusters.size()));
-        ConstraintChecker checker(hw, problem, figures, residency_of(hw, c.warpgroups, t.ctas_per_sm, other),
-                                  c);
+        ConstraintChecker checker(hw, problem, figures, residency_of(hw, c.consumer_warpgroups, c.ctas_per_sm, other), c);
         check_all(checker, c, of_k, space.clusters, request, visitor);
     };
     for (const TileFigures& figures : tiles_of(hw, problem, request)) {
@@ -189,26 +180,25 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
                               space.candidates(figures) + space.ablated(figures));
             continue;
         }
-        c.swap_ab = figures.swap_ab;
         visitor.leave_out(gemm_rules::parts_of_few_waves, space.ablated(figures));
-        if (visitor.beyond(figures.tile, footprint_of(figures, Cluster{}))) {
+        if (visitor.beyond(least_of(figures, Cluster{}))) {
             visitor.pass_over(space.candidates(figures));
             continue;
         }
         for (Cluster& cluster : space.clusters) cluster.time(hw, problem, figures);
         const Cluster cluster = min_of(space.clusters);
-        const Footprint least = footprint_of(figures, cluster);
+        GemmCandidate least = least_of(figures, cluster);
         const std::span<const PartsOfK> all_parts = space.list_parts(figures, cluster);
         for (std::size_t residency = 0; residency < space.residencies.size(); ++residency) {
-            t = figures.tile;
-            t.ctas_per_sm = space.residencies[residency];
-            const int stages = max_stages_of(t, request, rooftile::shared_limit(hw, t.ctas_per_sm));
+            c = figures.tile;
+            c.ctas_per_sm = least.ctas_per_sm = space.residencies[residency];
+            const int stages = max_stages_of(c, request, rooftile::shared_limit(hw, c.ctas_per_sm));
             space.take_parts(figures, residency, all_parts, parts);
-            visitor.rule_out(t, least, stages, parts);
+            visitor.rule_out(least, stages, parts);
             const auto whole = std::span<const PartsOfK>(parts).first(
                 !parts.empty() && space.pingpong_takes(parts.front()) ? 1 : 0);
             for (int count : space.counts) {
-                c.warpgroups = count;
+                c.consumer_warpgroups = count;
                 if (space.cooperative) visit(figures, Schedule::cooperative, parts);
                 if (space.pingpong(count)) visit(figures, Schedule::pingpong, whole);
             }

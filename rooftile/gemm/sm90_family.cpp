@@ -47,56 +47,9 @@ bool stores_by_tma(const GemmProblem& p) {
     return p.result_n() % tma_elements(p.c_type) == 0 && taken_by_tma(p.ldc, p.c_offset, p.c_stride, p.c_type);
 }
 
-void give_registers(Sm90GemmConfig& config, const GemmCandidate& c, const RegisterSplit& r) {
-    config.producer_registers = r.producer;
-    config.consumer_registers = r.consumer;
-    config.overlapped_epilogue = c.overlapped_epilogue.value_or(true) && !bars_overlapped_epilogue(config)
-                                 && config.overlapping_registers() <= r.consumer;
-}
-
-Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmCandidate& c, int stages,
-                             const RegisterSplit& r) {
-    const GemmTile& t = c.tile;
-    Sm90GemmConfig config{.tile_m = t.tile_m,
-                          .tile_n = t.tile_n,
-                          .tile_k = t.tile_k,
-                          .stages = stages,
-                          .consumer_warpgroups = c.warpgroups,
-                          .schedule = c.schedule,
-                          .swap_ab = c.swap_ab,
-                          .cluster_m = t.cluster_m,
-                          .cluster_n = t.cluster_n,
-                          .split_k = t.split_k,
-                          .in_pieces = t.grid_split_k > 1,
-                          .ctas_per_sm = t.ctas_per_sm,
-                          .producer_registers = 0,
-                          .consumer_registers = 0,
-                          .type = p.a_type,
-                          .b_type = p.b_type,
-                          .c_type = p.c_type,
-                          .a_major = is_fp8(p.a_type) ? Major::k : p.a_major,  // others are packed so
-                          .b_major = is_fp8(p.b_type) ? Major::k : p.b_major,
-                          .tma_store = stores_by_tma(p),
-                          .epilogue_tile_n = c.epilogue_tile_n,
-                          .batched = p.batch > 1 || bool(p.groups),
-                          .operand_staged = operand_staged(p, t.k_parts()),
-                          .group_slots = p.groups ? group_slots(p.groups->count()) : 0,
-                          .promoted = p.promoted(),
-                          .block_scales = p.block_scales(),
-                          .pairs = p.pairs() != Pairs::none,
-                          .results = int(p.results()),
-                          .expression = bool(p.epilogue),
-                          .epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab, operand_staged(p, t.k_parts())) : 0};
-    give_registers(config, c, r);
-    return config;
-}
-
-Sm90GemmConfig kernel_config(const GemmPlan& plan) {
-    const GemmConfig& c = plan.config;
-    const RegisterSplit registers{0, static_cast<int>(plan.resources.producer_registers.value_or(0)),
-                                  static_cast<int>(plan.resources.consumer_registers.value_or(0))};
-    Sm90GemmConfig config = kernel_config(plan.problem, candidate_of(c), c.stages, registers);
-    // What the code has of the plan's choices.
+Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmConfig& c) {
+    Sm90GemmConfig config{};
+    // What the code has of the choices.
     const auto take = [&c](auto& own) {
 #define ROOFTILE_KNOB(TYPE, NAME, ...) \
         if constexpr (requires { own.NAME; }) own.NAME = c.NAME;
@@ -104,8 +57,28 @@ Sm90GemmConfig kernel_config(const GemmPlan& plan) {
 #undef ROOFTILE_KNOB
     };
     take(config);
+    config.in_pieces = c.grid_split_k > 1;
+    config.type = p.a_type, config.b_type = p.b_type, config.c_type = p.c_type;
+    config.a_major = is_fp8(p.a_type) ? Major::k : p.a_major;  // others are packed so
+    config.b_major = is_fp8(p.b_type) ? Major::k : p.b_major;
+    config.tma_store = stores_by_tma(p);
     config.load_policy = c.evict_first.a || c.evict_first.b;
     config.store_policy = config.tma_store && c.evict_first.c;
+    config.batched = p.batch > 1 || bool(p.groups);
+    config.operand_staged = operand_staged(p, c.k_parts());
+    config.group_slots = p.groups ? group_slots(p.groups->count()) : 0;
+    config.promoted = p.promoted(), config.block_scales = p.block_scales();
+    config.pairs = p.pairs() != Pairs::none;
+    config.results = int(p.results());
+    config.expression = bool(p.epilogue);
+    config.epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab, config.operand_staged) : 0;
+    return config;
+}
+
+Sm90GemmConfig kernel_config(const GemmPlan& plan) {
+    Sm90GemmConfig config = kernel_config(plan.problem, plan.config);
+    config.producer_registers = int(plan.resources.producer_registers.value_or(0));
+    config.consumer_registers = int(plan.resources.consumer_registers.value_or(0));
     return config;
 }
 

@@ -43,8 +43,7 @@ class Sm90GemmFamily {
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                    GemmVisitor& visitor) const;
     /// The same for one candidate, whose tile it completes.
-    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                       Footprint& footprint) const;
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate) const;
 
   private:
     static constexpr int max_warpgroups = 4, max_ctas = 4;
@@ -72,13 +71,8 @@ constexpr int tma_elements(Type type) { return 16 / bytes_of(type); }
 /// Whether C goes out by TMA: rows of whole 16-byte pieces, and as far apart.
 bool stores_by_tma(const GemmProblem& problem);
 
-/// Sets setmaxnreg of both roles, and whether the store is overlapped: where the candidate wants it, nothing
-/// bars it and the registers hold both tiles.
-void give_registers(Sm90GemmConfig& config, const GemmCandidate& candidate, const RegisterSplit& registers);
-
-/// The kernel's template parameter for a candidate or a finished plan of this family.
-Sm90GemmConfig kernel_config(const GemmProblem& problem, const GemmCandidate& candidate, int stages,
-                             const RegisterSplit& registers);
+/// The kernel's template parameter for a configuration of this family, without setmaxnreg, or for a finished plan.
+Sm90GemmConfig kernel_config(const GemmProblem& problem, const GemmConfig& choices);
 Sm90GemmConfig kernel_config(const GemmPlan& plan);
 
 }  // namespace rooftile

@@ -181,9 +181,8 @@ class Sm90Gemm final : public GemmKernel {
                    GemmVisitor& visitor) const override {
         Sm90GemmFamily(hw, problem).enumerate(hw, problem, request, visitor);
     }
-    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate,
-                       Footprint& footprint) const override {
-        return Sm90GemmFamily(hw, problem).examine(hw, problem, candidate, footprint);
+    Constraint examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& candidate) const override {
+        return Sm90GemmFamily(hw, problem).examine(hw, problem, candidate);
     }
 
     void complete(const GemmContext& context, const Kept& kept, GemmConfig& config) const override {
@@ -212,13 +211,13 @@ class Sm90Gemm final : public GemmKernel {
         return out;
     }
 
-    GemmWords words(const GemmCandidate& c, const Footprint&) const override {
+    GemmWords words(const GemmCandidate& c) const override {
         const bool own_tile = c.schedule == Schedule::pingpong;
         return {.tile_k = &gemm_formula::tile_k_sm90,
                 .tile_k_limit = "a row of a tile is what TMA swizzles and wgmma reads at once",
                 .accumulators = own_tile ? &gemm_formula::accumulators_pingpong : &gemm_formula::accumulators_cooperative,
                 .sharers_name = "consumer_warpgroups",
-                .sharers = own_tile ? 0 : c.warpgroups,
+                .sharers = own_tile ? 0 : c.consumer_warpgroups,
                 .registers_source = "least clean value found by bisection with ptxas",
                 .reserved_source = "C epilogue tiles and other barriers of this kernel"};
     }

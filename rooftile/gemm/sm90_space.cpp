@@ -3,6 +3,7 @@
 #include <array>
 #include <iterator>
 
+#include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/rules.hpp"
 
 namespace rooftile::sm90 {
@@ -27,7 +28,7 @@ bool tight(int tile_m, const GemmProblem& p) {
 
 }  // namespace
 
-int max_stages_of(const GemmTile& t, const GemmRequest& request, double shared_limit) {
+int max_stages_of(const GemmConfig& t, const GemmRequest& request, double shared_limit) {
     const double fits =
         whole(shared_limit / (double(t.tile_m + t.tile_n) * Sm90GemmConfig::swizzle_bytes));
     return static_cast<int>(
@@ -39,19 +40,17 @@ std::vector<TileFigures> tiles_of(const GemmHardware& hw, const GemmProblem& pro
     std::vector<TileFigures> tiles;
     tiles.reserve(searched_tile_ms.size() * (searched_tile_ns.size() + swapped_tile_ms.size()));
     const GemmTimeFloor floor(hw, problem);
-    const int tile_k = request.tile_k.value_or(k_span(problem.a_type));
+    GemmCandidate of{config_of(request), {request.overlapped_epilogue, request.epilogue_tile_n.value_or(0)}};
+    of.tile_k = request.tile_k.value_or(k_span(problem.a_type));
     const double shared_limit = rooftile::shared_limit(hw, 1);
     const auto list = [&](bool swap_ab, std::span<const int> tile_ms, std::span<const int> tile_ns) {
         if (request.swap_ab.value_or(swap_ab) != swap_ab) return;
+        of.swap_ab = swap_ab;
         for (int tile_m : choices(request.tile_m, tile_ms))
             for (int tile_n : choices(request.tile_n, tile_ns)) {
-                TileFigures& figures = tiles.emplace_back(hw, problem, tile_m, tile_n, tile_k, swap_ab);
-                figures.floor = max_known(
-                    floor.seconds(figures.tile, figures.grid, figures.step,
-                                  {figures.k_blocks, streamed_cycles(hw, figures.tile, problem, figures.grid),
-                                   0, unknown_number},
-                                  max_stages_of(figures.tile, request, shared_limit)),
-                    0);
+                of.tile_m = tile_m, of.tile_n = tile_n;
+                TileFigures& figures = tiles.emplace_back(hw, problem, of);
+                figures.floor = max_known(floor.seconds(figures.tile, max_stages_of(figures.tile, request, shared_limit)), 0);
                 if (swap_ab && !request.exhaustive && !request.tile_m && !tight(tile_m, problem))
                     figures.left_out = &gemm_rules::tight_swapped_tiles;
             }

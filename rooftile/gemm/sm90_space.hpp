@@ -16,30 +16,21 @@ inline constexpr int swizzle_span = k_span(Type::bf16);
 
 /// What the search knows of a tile before it chooses a schedule, a cluster and the parts of K.
 struct TileFigures {
-    GemmTile tile;
-    bool swap_ab;
-    TileGrid grid;  // of CTA tiles
-    std::int64_t k_blocks;
-    StepCycles step;
-    double floor = 0;  // seconds, of one CTA an SM and K in one piece
+    GemmCandidate tile;  ///< one CTA an SM, without a cluster, K in one piece
+    double floor = 0;    ///< seconds
     const Rule* left_out = nullptr;  ///< the rule that does; null: none
 
-    TileFigures(const GemmHardware& hw, const GemmProblem& problem, int tile_m, int tile_n, int tile_k,
-                bool swap)
-        : tile{.tile_m = tile_m,
-               .tile_n = tile_n,
-               .tile_k = tile_k,
-               .warp_m = swap ? tile_m : Sm90GemmConfig::wgmma_m,
-               .warp_n = swap ? Sm90GemmConfig::wgmma_m : tile_n,
-               .store_depth = Sm90GemmConfig::epilogue_tiles_in_flight},
-          swap_ab(swap),
-          grid(cluster_grid(problem, tile_m, tile_n, 1, 1)),
-          k_blocks(k_steps(tile, problem)),
-          step(step_cycles(hw, tile, problem)) {}
+    TileFigures(const GemmHardware& hw, const GemmProblem& problem, const GemmCandidate& of) : tile(of) {
+        tile.cluster_m = tile.cluster_n = tile.split_k = tile.grid_split_k = tile.ctas_per_sm = 1;
+        tile.warp_m = tile.swap_ab ? tile.tile_m : Sm90GemmConfig::wgmma_m;
+        tile.warp_n = tile.swap_ab ? Sm90GemmConfig::wgmma_m : tile.tile_n;
+        tile.store_depth = Sm90GemmConfig::epilogue_tiles_in_flight;
+        tile.set_work(hw, problem);
+    }
 };
 
 /// Stages that no ring of the tile exceeds, whatever else a CTA keeps in shared memory.
-int max_stages_of(const GemmTile& tile, const GemmRequest& request, double shared_limit);
+int max_stages_of(const GemmConfig& tile, const GemmRequest& request, double shared_limit);
 
 /// The request's tiles, or all, the most promising first: what is found early spares the search the rest. Those
 /// with A and B swapped that a rule leaves out come last, not promising at all.
@@ -52,13 +43,14 @@ struct Cluster {
     bool fits = true;                                           // in the grid of tiles
 
     void time(const GemmHardware& hw, const GemmProblem& problem, const TileFigures& figures) {
-        GemmTile tile = figures.tile;
+        const TileGrid& tiles = figures.tile.tiles;
+        GemmConfig tile = figures.tile;
         tile.cluster_m = m;
         tile.cluster_n = n;
-        l2_cycles = l2_step_cycles(hw, tile, problem, figures.grid);
+        l2_cycles = l2_step_cycles(hw, tile, problem, tiles);
         port_cycles = port_step_cycles(hw, tile, problem);
-        streamed_bytes = rooftile::streamed_bytes(tile, problem, figures.grid);
-        fits = m <= figures.grid.rows && n <= figures.grid.columns;
+        streamed_bytes = rooftile::streamed_bytes(tile, problem, tiles);
+        fits = m <= tiles.rows && n <= tiles.columns;
     }
 };
 /// Whichever takes least of those `clusters` that fit, by resource; the first where none does.
@@ -73,15 +65,12 @@ inline Cluster min_of(std::span<const Cluster> clusters) {
     return least;
 }
 
-/// Of a tile whose k-steps take what those of `cluster` do.
-inline Footprint footprint_of(const TileFigures& figures, const Cluster& cluster) {
-    Footprint f;
-    f.tiles = figures.grid;
-    f.k_steps = figures.k_blocks;
-    f.step = figures.step;
-    f.step.l2 = cluster.l2_cycles;
-    f.step.port = cluster.port_cycles;
-    return f;
+/// The tile whose k-steps take what those of `cluster` do.
+inline GemmCandidate least_of(const TileFigures& figures, const Cluster& cluster) {
+    GemmCandidate least = figures.tile;
+    least.step.l2 = cluster.l2_cycles;
+    least.step.port = cluster.port_cycles;
+    return least;
 }
 
 /// What a request leaves free, dimension by dimension, but for the tiles.
@@ -119,12 +108,12 @@ class Space {
 
     // All that a residency may take, for k-steps that take what those of `cluster` do; slots left out.
     std::span<const PartsOfK> list_parts(const TileFigures& tile, const Cluster& cluster) {
-        GemmTile t = tile.tile;
+        GemmConfig t = tile.tile;
         listed_.assign(parts_.begin(), parts_.begin() + std::ptrdiff_t(count_parts(tile, max_ctas_)));
         for_each_pieces(tile, [&](const PartsOfK& p) { listed_.push_back(p); });
         for (PartsOfK& p : listed_) {
             t.split_k = p.split_k, t.grid_split_k = p.grid_split_k;
-            p.work.streamed = cluster.streamed_bytes / streaming_rate(hw_, tile.grid, cluster.m * cluster.n, t.k_parts());
+            p.work.streamed = cluster.streamed_bytes / streaming_rate(hw_, tile.tile.tiles, cluster.m * cluster.n, t.k_parts());
             p.work.exchange = exchange_cycles(hw_, t);
         }
         return listed_;
@@ -185,7 +174,7 @@ class Space {
     std::size_t count_parts(const TileFigures& tile, int ctas_per_sm) const {
         constexpr int max_waves = 4;
         if (request_.exhaustive) return parts_.size();
-        const double tiles = tile.grid.count();
+        const double tiles = tile.tile.tiles.count();
         return tiles < max_waves * hw_.sms * ctas_per_sm ? parts_.size() : 1;
     }
 
@@ -194,15 +183,15 @@ class Space {
     template <class Visit>
     void for_each_pieces(const TileFigures& tile, Visit visit) const {
         if (request_.grid_split_k || request_.dynamic_scheduler == true || !cooperative || groups_) return;
-        const double tiles = tile.grid.count();
+        const double tiles = tile.tile.tiles.count();
         for (const PartsOfK& p : parts_) {
             const double slots = max_slots(p.split_k, 1), fill = whole(slots / (tiles * p.split_k));
-            const std::int64_t deep = tile.k_blocks / p.split_k;
+            const std::int64_t deep = tile.tile.k_steps / p.split_k;
             if (!(fill >= 2)) continue;
             for (int pieces = int(fill); pieces >= 2; pieces /= 2)
                 if (pieces <= deep)
                     visit(PartsOfK{p.split_k, pieces,
-                                   {ceil_div(tile.k_blocks, std::int64_t{p.split_k} * pieces), unknown_number, unknown_number, slots},
+                                   {ceil_div(tile.tile.k_steps, std::int64_t{p.split_k} * pieces), unknown_number, unknown_number, slots},
                                    std::int64_t(counts.size() * clusters.size())});
         }
     }

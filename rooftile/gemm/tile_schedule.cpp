@@ -17,7 +17,7 @@ constexpr std::int64_t max_operand_bytes = std::int64_t{1} << 50;
 
 }  // namespace
 
-std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p,
                                              Order order, int group) {
     const double slots = waves(hw, t, p).slots;
     const double clusters = slots / (double(t.cluster_m) * t.cluster_n * t.k_parts());

@@ -64,7 +64,7 @@ struct TileSchedule {
 
 /// The tile schedule of a plan's tile in one order, as many clusters in flight as `hw` has room for. Empty where the
 /// count of SMs is unknown.
-std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmTile& tile,
+std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmConfig& tile,
                                              const GemmProblem& problem, Order order, int group);
 
 /// Throws RequestError where a size is below 1 or there are too many tiles to simulate.

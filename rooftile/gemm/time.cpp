@@ -34,7 +34,7 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
       n_(double(p.n)),
       lines_((double(p.a_matrices()) * m_ + double(p.b_matrices_read()) * n_) * double(p.k)) {}
 
-GemmTimer::GemmTimer(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
+GemmTimer::GemmTimer(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p, const StepCycles& s,
                      const Waves& w, int stages)
     : hw_(hw),
       tile_(t),
@@ -203,7 +203,7 @@ double GemmTimer::wave(double ctas, double sharing, double clock, double dram) {
     return overlapped(seconds, from_dram > 0 ? min_known(beside_dram, from_dram) : 0, hw_.dram_overlap_exponent);
 }
 
-GemmTime gemm_time(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const StepCycles& s,
+GemmTime gemm_time(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p, const StepCycles& s,
                    const Waves& w, double dram, int stages) {
     return GemmTimer(hw, t, p, s, w, stages).at(hw.sustained_hz, dram);
 }
@@ -215,7 +215,7 @@ GemmTime under_power(const PowerLimit& limit, GemmTimer& timer, double joules, d
     return time;
 }
 
-OperandLines operand_lines(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles) {
+OperandLines operand_lines(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p, const TileGrid& tiles) {
     // What stands outside C is not loaded, and multiplies as zeros: next to nothing.
     const auto computed = [&](std::int64_t extent, int tile, std::int64_t count, Major major) {
         return double(hw.edges_repeat && (major == Major::k || is_fp8(p.a_type)) && extent >= tile ? count * tile : extent);
@@ -229,7 +229,7 @@ OperandLines operand_lines(const GemmHardware& hw, const GemmTile& t, const Gemm
             .bytes = double(p.k) * bytes_of(p.a_type)};
 }
 
-MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p, const TileGrid& tiles,
+MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p, const TileGrid& tiles,
                        double dram) {
     const OperandLines lines = operand_lines(hw, t, p, tiles);
     return {.matrix = 2 * hw.flop_joules * lines.products * double(p.k),
@@ -238,7 +238,7 @@ MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmTile& t, const GemmPr
             .shared_read = hw.shared_read_joules * lines.read * lines.bytes};
 }
 
-GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p,
                                const StepCycles& s, const Waves& w, double dram, int stages, double limit) {
     GemmTimer timer(hw, t, p, s, w, stages);
     return under_power(PowerLimit(hw), timer, gemm_energy(hw, t, p, dram).sum(), dram, limit);

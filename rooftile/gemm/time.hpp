@@ -30,7 +30,7 @@ struct GemmTime {
 class GemmTimer {
   public:
     /// `stages` is the ring's depth.
-    GemmTimer(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+    GemmTimer(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem,
               const StepCycles& step, const Waves& waves, int stages);
     /// With the SMs at `clock` Hz and `dram` bytes of DRAM traffic. Where that is NaN, no time but `least`
     /// is known, by every operand moved once.
@@ -55,7 +55,7 @@ class GemmTimer {
     double wave(double ctas, double sharing, double clock, double dram);
 
     const GemmHardware& hw_;
-    const GemmTile& tile_;
+    const GemmCandidate& tile_;
     const StepCycles& step_;
     const Waves& waves_;
     double steps_, streamed_;     // k-steps of a tile; cycles a k-step waits for DRAM
@@ -89,7 +89,7 @@ class GemmTimer {
 
 /// Bytes of a k-step that one CTA waits for DRAM to deliver. Of a line that several read one is the first,
 /// and the rest find it in L2. A cluster that shares by multicast reads once. `tiles` counts those of CTAs.
-inline double streamed_bytes(const GemmTile& t, const GemmProblem& p, const TileGrid& tiles) {
+inline double streamed_bytes(const GemmConfig& t, const GemmProblem& p, const TileGrid& tiles) {
     const auto waited_for = [&](double extent, int sharing, std::int64_t all_readers) {
         return extent / sharing / double(ceil_div(all_readers, sharing));
     };
@@ -107,7 +107,7 @@ inline double streaming_rate(const GemmHardware& hw, const TileGrid& tiles, int 
                                              : hw.dram_per_sm;
 }
 /// Cycles of a k-step in which one CTA waits for DRAM; NaN: no limit known.
-inline double streamed_cycles(const GemmHardware& hw, const GemmTile& t, const GemmProblem& p,
+inline double streamed_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p,
                               const TileGrid& tiles) {
     return streamed_bytes(t, p, tiles) / streaming_rate(hw, tiles, t.cluster_m * t.cluster_n, t.k_parts());
 }
@@ -142,9 +142,10 @@ class GemmTimeFloor {
         double l2;              // of a k-step and CTA, at L2's bandwidth
         double turn, fill;      // cycles of each
     };
-    Resident resident(const GemmTile& t, const TileGrid& tiles, const StepCycles& step, int stages) const {
+    Resident resident(const GemmCandidate& t, int stages) const {
+        const StepCycles& step = t.step;
         const double sharing = t.ctas_per_sm, alone = t.ctas_per_sm == 1 ? 1 : 1 / sharing;
-        const double ctas = tiles.count(),
+        const double ctas = t.tiles.count(),
                      in_ring = scale_ / ((stages - 1) * sharing);
         const double port = max_known(step.port, 0), l2 = max_known(step.l2, 0);
         const double busy = std::max(max_known(max_known(step.tensor, step.shared), 0), port * scale_);
@@ -184,10 +185,8 @@ class GemmTimeFloor {
         const double steady = std::max(cycles * turns, k_steps * r.l2 * ctas) + turned;
         return std::max(steady * cycle_, dram_) + fills * cycle_ + launch_;
     }
-    /// The same; `tiles` counts those of CTAs.
-    double seconds(const GemmTile& tile, const TileGrid& tiles, const StepCycles& step,
-                   const WorkOfParts& work, int stages) const {
-        return seconds(resident(tile, tiles, step, stages), tile.k_parts(), work);
+    double seconds(const GemmCandidate& t, int stages) const {
+        return seconds(resident(t, stages), t.k_parts(), {t.k_steps, t.streamed, t.exchange, t.slots});
     }
     /// No more than seconds() with any number of CTAs an SM and of parts into which `k_steps` are split.
     double seconds(const TileGrid& tiles, std::int64_t k_steps, const StepCycles& step) const {
@@ -206,13 +205,13 @@ class GemmTimeFloor {
 };
 
 /// At the SM clock of sustained matrix work. `dram` is the DRAM traffic in bytes; `stages` the ring's depth.
-GemmTime gemm_time(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+GemmTime gemm_time(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem,
                    const StepCycles& step, const Waves& waves, double dram, int stages);
 
 /// The same at the clock that holds the mean power to `power.sustained`: every operation's energy grows with the
 /// clock, so what moves fewer bytes for its FLOPs, or idles in part, runs at a higher one [M46]. Where an
 /// energy is unknown: as gemm_time. Where the time is more than `limit` seconds, any time between the two.
-GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+GemmTime gemm_time_under_power(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem,
                                const StepCycles& step, const Waves& waves, double dram, int stages,
                                double limit = std::numeric_limits<double>::infinity());
 
@@ -226,11 +225,11 @@ struct OperandLines {
     double products, filled, read, bytes;
 };
 /// `tiles` counts those of CTAs.
-OperandLines operand_lines(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+OperandLines operand_lines(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem,
                            const TileGrid& tiles);
-MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem,
                        const TileGrid& tiles, double dram);
-inline MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem,
+inline MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem,
                               double dram) {
     return gemm_energy(hw, tile, problem, cluster_grid(problem, tile.tile_m, tile.tile_n, 1, 1), dram);
 }

@@ -20,40 +20,36 @@ bool same_order(const GemmConfig& config, const OrderChoice& other) {
 
 /// A candidate with the rest drawn.
 struct Drawn {
-    GemmCandidate candidate;
-    OrderChoice order;
-    int stages;
+    GemmConfig config;
     double seconds;
 };
 
 /// Times every candidate that is accepted, with stages and an order drawn from those that its constraints leave.
 class Draw final : public GemmVisitor {
   public:
-    Draw(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request, std::uint64_t seed)
-        : hw_(hw), problem_(problem), inner_(inner_space(request)), random_(seed) {}
+    Draw(const GemmKernel* kernel, const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request, std::uint64_t seed)
+        : kernel_(kernel), hw_(hw), problem_(problem), inner_(inner_space(request)), random_(seed) {}
 
     void reject(const Constraint&, const GemmCandidate&, std::int64_t) override {}
-    void accept(const GemmCandidate& candidate, const Footprint& f) override {
-        const int sharing = candidate.tile.ctas_per_sm;
-        const int least =
-            std::max({inner_.stages_low, f.stages_min, f.stages_against_latency(hw_.dram_latency, sharing)});
-        const int most = std::min(inner_.stages_high, f.stages_max(std::max(max_stages, inner_.stages_high)));
+    void accept(const GemmCandidate& candidate) override {
+        const int least = std::max({inner_.stages_low, candidate.stages_min, candidate.stages_against_latency(hw_.dram_latency)});
+        const int most = std::min(inner_.stages_high, candidate.stages_max(std::max(max_stages, inner_.stages_high)));
         if (most < least) return;
-        const int stages = least + int(below(std::uint64_t(most - least + 1)));
-        const OrderChoice order = inner_.orders[below(std::uint64_t(inner_.order_count))];
-        const double dram = ScheduleTraffic(hw_, candidate.tile, problem_).dram(order.order, order.group);
-        Footprint footprint = f;
-        footprint.take_order(order, hw_, candidate.tile, problem_);
-        const double seconds = gemm_time_under_power(hw_, candidate.tile, problem_, footprint.step,
-                                                     waves(hw_, candidate.tile, problem_), dram, stages)
-                                   .seconds;
-        if (!std::isnan(seconds)) drawn_.push_back({candidate, order, stages, seconds});
+        GemmCandidate drawn = candidate;
+        drawn.kernel = kernel_;
+        drawn.stages = least + int(below(std::uint64_t(most - least + 1)));
+        drawn.take_order(inner_.orders[below(std::uint64_t(inner_.order_count))], hw_, problem_);
+        const double dram = ScheduleTraffic(hw_, drawn, problem_).dram(drawn.order, drawn.group);
+        const double seconds =
+            gemm_time_under_power(hw_, drawn, problem_, drawn.step, waves(hw_, drawn, problem_), dram, drawn.stages).seconds;
+        if (!std::isnan(seconds)) drawn_.push_back({drawn, seconds});
     }
     /// The same everywhere, unlike the standard library's distributions.
     std::uint64_t below(std::uint64_t limit) { return random_() % limit; }
     std::vector<Drawn> take() { return std::move(drawn_); }
 
   private:
+    const GemmKernel* kernel_;
     const GemmHardware& hw_;
     const GemmProblem& problem_;
     InnerSpace inner_;
@@ -61,21 +57,25 @@ class Draw final : public GemmVisitor {
     std::vector<Drawn> drawn_;
 };
 
-GemmRequest fixed_to(const Drawn& drawn, const GemmRequest& request) {
-    GemmRequest r = request;
-    const GemmTile& t = drawn.candidate.tile;
-    r.tile_m = t.tile_m, r.tile_n = t.tile_n, r.tile_k = t.tile_k;
-    r.cluster_m = t.cluster_m, r.cluster_n = t.cluster_n;
-    r.split_k = t.split_k, r.ctas_per_sm = t.ctas_per_sm;
-    r.consumer_warpgroups = drawn.candidate.warpgroups;
-    r.schedule = drawn.candidate.schedule;
-    r.swap_ab = drawn.candidate.swap_ab;
-    if (drawn.candidate.overlapped_epilogue) r.overlapped_epilogue = drawn.candidate.overlapped_epilogue;
-    r.stages = drawn.stages;
-    r.order = drawn.order.order;
-    if (has_groups(drawn.order.order)) r.group = drawn.order.group;
-    r.top = 1;
-    return r;
+/// Of each knob, whether those drawn differ in it.
+std::vector<bool> differing(const std::vector<Drawn>& all) {
+    std::vector<bool> out;
+    GemmKnobs::each([&](const auto& knob) {
+        const auto differs = [&](const Drawn& d) { return d.config.*knob.value != all.front().config.*knob.value; };
+        out.push_back(std::ranges::any_of(all, differs));
+    });
+    return out;
+}
+
+/// What was drawn; all else is chosen as the request has it.
+GemmRequest fixed_to(const Drawn& drawn, const std::vector<bool>& differ, GemmRequest request) {
+    const GemmRequest fixed = fixed_to(drawn.config);
+    auto differs = differ.begin();
+    GemmKnobs::each([&](const auto& knob) {
+        if (*differs++) request.*knob.fixed = fixed.*knob.fixed;
+    });
+    request.top = 1;
+    return request;
 }
 
 /// The logarithm of the predicted time over rank 1's, in parts of the whole spread: 0 .. 1.
@@ -152,15 +152,16 @@ std::variant<Plans, Infeasible> derive_sample(const Machine& machine, const Gemm
     const GemmHardware& hw = evaluated->gemm.hw;
     const double seconds = evaluated->time.seconds;
     const GemmProblem& computed = first.problem;
-    Draw draw(hw, computed, request, seed);
+    Draw draw(first.config.kernel, hw, computed, request, seed);
     first.config.kernel->enumerate(hw, computed, request, draw);
     std::vector<Drawn> left = draw.take();
     std::erase_if(left, [&](const Drawn& d) { return d.seconds > drawn_within * seconds; });
+    const std::vector<bool> differ = differing(left);
     const int wanted = count - 1;
     for (int i = 0; i < wanted;) {
         if (left.empty()) break;
         const std::size_t at = pick(left, seconds, double(i) / wanted, double(i + 1) / wanted, draw);
-        auto result = derive(machine, problem, fixed_to(left[at], request));
+        auto result = derive(machine, problem, fixed_to(left[at], differ, request));
         left.erase(left.begin() + std::ptrdiff_t(at));
         auto* found = std::get_if<Plans>(&result);
         // A candidate that no kernel is built for is no loss: another is drawn.

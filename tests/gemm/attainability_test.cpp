@@ -12,7 +12,7 @@
 namespace rooftile {
 namespace {
 
-TiledGemm tiled(const GemmHardware& hw, const GemmTile& tile, const GemmProblem& problem, double dram,
+TiledGemm tiled(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem, double dram,
                 int stages) {
     return {.hw = hw,
             .tile = tile,
@@ -37,7 +37,7 @@ TEST(Attainability, EveryTermCostsWhatItAdds) {
     hw.tile_turn = 500;
     hw.dram_bandwidth = 1e12;
     hw.launch_seconds = 2e-6;
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     t.store_boxes = 4, t.store_depth = 2;
     const GemmProblem p = gemm_problem(640, 127, 6400);  // 5 tiles of 100 steps on 4 SMs: two waves
     const std::vector<AttainStep> steps =
@@ -69,7 +69,7 @@ TEST(Attainability, ThePingpongTurnIsATurn) {
     GemmHardware hw = made_up_gpu();
     hw.l2_share = 64;
     hw.tile_turn = 500;
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     t.epilogue_overlapped = t.turn_overlapped = true;
     const GemmProblem p = gemm_problem(512, 256, 6400);  // 8 tiles on 4 SMs: two waves
     const std::vector<AttainStep> steps =
@@ -81,7 +81,7 @@ TEST(Attainability, ThePingpongTurnIsATurn) {
 TEST(Attainability, PartsOfKShowTheirExchange) {
     GemmHardware hw = made_up_gpu();
     hw.sms = 8;
-    GemmTile t = wgmma_tile(128, 256);
+    GemmCandidate t = wgmma_tile(128, 256);
     t.split_k = 2;
     const GemmProblem p = gemm_problem(512, 256, 6400);
     const auto steps = attainability(tiled(hw, t, p, 0, 4), {8 * 4096e9, 32e9}, 1e9);
@@ -93,7 +93,7 @@ TEST(Attainability, PartsOfKShowTheirExchange) {
 TEST(Attainability, AMemoryBoundGemmStartsFromItsBytes) {
     GemmHardware hw = made_up_gpu();
     hw.l2_share = 64;
-    const GemmTile t = wgmma_tile(64, 128);
+    const GemmCandidate t = wgmma_tile(64, 128);
     const GemmProblem p = gemm_problem(64, 512, 6400);
     const double bytes = p.compulsory_bytes().value;  // 819200 + 6553600 + 65536 = 7438336
     const auto steps = attainability(tiled(hw, t, p, bytes, 9), {1e15, 64e9}, 1e9);
@@ -105,7 +105,7 @@ TEST(Attainability, AMemoryBoundGemmStartsFromItsBytes) {
 
 TEST(Attainability, AnUnknownRoofIsLeftOutAndAnUnknownTimeHasNoSteps) {
     GemmHardware hw = made_up_gpu();
-    const GemmTile t = wgmma_tile(128, 128);
+    const GemmCandidate t = wgmma_tile(128, 128);
     const GemmProblem p = gemm_problem(512, 512, 512);
     auto steps = attainability(tiled(hw, t, p, 1e6, 4), {std::nan(""), 1e12}, 1e9);
     ASSERT_FALSE(steps.empty());
@@ -131,7 +131,7 @@ TEST(Attainability, StepsRiseToTheTimeOfTheModel) {
         if (between(0, 1)) hw.dram_per_sm = between(1, 100);
         if (between(0, 1)) hw.loaded_latency = between(100, 3000);
         if (between(0, 1)) hw.step_floor = between(10, 500);
-        GemmTile t = wgmma_tile(64 * between(1, 4), 16 * between(1, 16));
+        GemmCandidate t = wgmma_tile(64 * between(1, 4), 16 * between(1, 16));
         t.cluster_m = between(1, 2);
         t.split_k = between(1, 4);
         t.ctas_per_sm = between(1, 2);

@@ -37,7 +37,7 @@ TEST(L2LowerBound, OfTheMadeUpGpu) {
     hw.shared_per_sm = 65536 - 4 * 1024;
     hw.registers_per_sm = 1024;  // with shared memory 65536 B an SM
     const GemmProblem p = gemm_problem(1024, 1024, 1024);
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     // As above, four SMs.
     EXPECT_EQ(l2_lower_bound_bytes(hw, t, p), 33554432 - 4 * 131072 - 2097152);
     // A pair has twice the storage: 2^31 sqrt(16 / 2^17) = 23726566.4; two pairs lose as much as four SMs.
@@ -46,7 +46,7 @@ TEST(L2LowerBound, OfTheMadeUpGpu) {
     // Two CTAs on an SM have half of it each: 2^31 sqrt(16 / 2^15) = 47453132.8, eight of them.
     t.cluster_m = 1, t.ctas_per_sm = 2;
     EXPECT_NEAR(l2_lower_bound_bytes(hw, t, p), 47453132.8 - 4 * 131072 - 2097152, 0.1);
-    const GemmTile fits = wgmma_tile(64, 64);  // 16 KiB of sums
+    const GemmCandidate fits = wgmma_tile(64, 64);  // 16 KiB of sums
     EXPECT_LE(l2_lower_bound_bytes(hw, fits, p), l2_bytes(fits, p));
     hw.registers_per_sm = unknown_number;
     EXPECT_TRUE(std::isnan(l2_lower_bound_bytes(hw, t, p)));
@@ -60,7 +60,7 @@ TEST(SharedLowerBound, OfTheMadeUpGpu) {
     EXPECT_EQ(shared_lower_bound_bytes(hw, p), 33554432 - 4 * 131072 - 2097152);
     // 64 tiles of 128x128 take 16 steps of 64; each step's A is read once, its B by both warpgroups' 64 rows:
     // (128 + 2 x 128) x 64 x 2 B = 49152 B; C is 2 MiB.
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     t.warp_m = 64, t.warp_n = 128;
     EXPECT_EQ(shared_traffic_bytes(t, p), 64.0 * 16 * 49152 + 2097152);
     // Half a tile more of M is a whole one, zeros and all.

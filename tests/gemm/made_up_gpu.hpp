@@ -30,16 +30,10 @@ inline GemmHardware made_up_gpu() {
     return hw;
 }
 
-inline GemmTile wgmma_tile(int m, int n) {
-    return {.tile_m = m,
-            .tile_n = n,
-            .tile_k = 64,
-            .cluster_m = 1,
-            .cluster_n = 1,
-            .ctas_per_sm = 1,
-            .warp_m = 64,
-            .warp_n = n,
-            .epilogue_overlapped = false};
+inline GemmCandidate wgmma_tile(int m, int n) {
+    GemmCandidate tile{{.tile_m = m, .tile_n = n, .tile_k = 64}};
+    tile.warp_m = 64, tile.warp_n = n;
+    return tile;
 }
 
 }  // namespace rooftile

@@ -43,13 +43,13 @@ TEST(StepCycles, OfThe128x256Tile) {
 TEST(StepCycles, NarrowTilesAreBoundBySharedMemory) {
     // wgmma m64n32: A 64 x 16 and B 32 x 16 are read for 64 x 32 x 16 products. Instruction reads alone: (64
     // + 32) * 16 * 2 B / 128 = 24 cycles for 2 * 64 * 32 * 16 / 4096 = 16 cycles of products: 67 % of peak.
-    GemmTile t = wgmma_tile(64, 32);
+    GemmCandidate t = wgmma_tile(64, 32);
     const StepCycles s = step_cycles(made_up_gpu(), t, large_problem());
     EXPECT_DOUBLE_EQ(s.tensor / s.shared, 16.0 / 24);
 }
 
 TEST(StepCycles, AClusterSharesOneOperand) {
-    GemmTile t = wgmma_tile(128, 256);
+    GemmCandidate t = wgmma_tile(128, 256);
     t.cluster_m = 2;  // two CTAs in one column of tiles share B: 128 + 128 rows for each
     EXPECT_EQ(step_cycles(made_up_gpu(), t, large_problem()).l2, 32768 / 32.0);
     t.cluster_m = 1;
@@ -77,7 +77,7 @@ TEST(L2Rows, WhatNeighboursLoadAlikeReachesL2Less) {
     GemmHardware hw = made_up_gpu();
     hw.l2_coalesced = 1.6;
     hw.l2_multicast = 1.25;
-    GemmTile t = wgmma_tile(128, 256);
+    GemmCandidate t = wgmma_tile(128, 256);
     const Neighbours row{16, 1}, column{1, 32}, none{1, 1};
     EXPECT_EQ(l2_rows(hw, t, large_problem(), row).a, 80);  // 128 / 1.6
     EXPECT_EQ(l2_rows(hw, t, large_problem(), row).b, 256);
@@ -101,7 +101,7 @@ TEST(L2Rows, OffTheLineCostMoreAndAreNotMerged) {
     hw.off_line[0] = {1.25, 1.5};
     hw.off_line[1] = {1.125, 1.25};
     hw.off_line[2] = {1, 0.75};
-    const GemmTile t = wgmma_tile(128, 256);
+    const GemmCandidate t = wgmma_tile(128, 256);
     const auto l2 = [&](std::int64_t m, std::int64_t n, std::int64_t lda, std::int64_t ldb, PackedOperands packed = {}) {
         GemmProblem p = gemm_problem(m, n, 6400);
         p.lda = lda, p.ldb = ldb;
@@ -126,7 +126,7 @@ TEST(L2Rows, TheLeastIsThatOfTheBestOrder) {
     hw.l2_multicast = 1.25;
     for (const auto& [m, n] : {std::pair(64, 256), {256, 64}, {128, 128}})
         for (const auto& [cluster_m, cluster_n] : {std::pair(1, 1), {2, 1}, {1, 2}}) {
-            GemmTile t = wgmma_tile(m, n);
+            GemmCandidate t = wgmma_tile(m, n);
             t.cluster_m = cluster_m, t.cluster_n = cluster_n;
             const GemmProblem p = large_problem();
             const double row = step_cycles(hw, t, p, neighbours(cluster_grid(p, t), Order::row, 1)).l2;
@@ -137,7 +137,7 @@ TEST(L2Rows, TheLeastIsThatOfTheBestOrder) {
 
 TEST(L2Crossing, CountsReadersOnTheOtherSide) {
     GemmHardware hw = made_up_gpu();
-    const GemmTile t = wgmma_tile(128, 256);
+    const GemmCandidate t = wgmma_tile(128, 256);
     EXPECT_EQ(crossing_share(hw, t, gemm_problem(256, 512, 64)), 0);
     // 2 x 2 tiles. A line of A or B has two readers: one of them at least is on the other half in three cases
     // of four.
@@ -153,7 +153,7 @@ TEST(StepCycles, APortTakesWhatItsSmAsksFor) {
     hw.l2_share = 64;
     hw.l2_port = 40;
     hw.l2_coalesced = 2;
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     // One operand reaches L2 half as often, 192 rows for each CTA; its port sees all 256.
     EXPECT_DOUBLE_EQ(step_cycles(hw, t, large_problem()).port, 256 * 128 / 40.0);
     EXPECT_DOUBLE_EQ(step_cycles(hw, t, large_problem()).l2, 192 * 128 / 64.0);
@@ -165,7 +165,7 @@ TEST(StepCycles, APortTakesWhatItsSmAsksFor) {
 }
 
 TEST(Waves, CountTheTailAndWholeClusters) {
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     const GemmProblem p = gemm_problem(128 * 3, 128 * 3, 64);
     Waves w = waves(made_up_gpu(), t, p);
     EXPECT_EQ(w.tiles, 9);
@@ -177,7 +177,7 @@ TEST(Waves, CountTheTailAndWholeClusters) {
 }
 
 TEST(Waves, PartsOfKTakeSlotsAndClustersStandWithinAGpc) {
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     const GemmProblem p = gemm_problem(128 * 3, 128 * 3, 6400);
     t.split_k = 2;
     Waves w = waves(made_up_gpu(), t, p);
@@ -199,7 +199,7 @@ TEST(Waves, PartsOfKTakeSlotsAndClustersStandWithinAGpc) {
 }
 
 TEST(Exchange, WritesAllReadsAShareFromEveryPart) {
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     EXPECT_EQ(exchange_cycles(made_up_gpu(), t), 0);
     EXPECT_EQ(k_steps(t, gemm_problem(128, 128, 6370)), 100);
     t.split_k = 3;
@@ -211,7 +211,7 @@ TEST(Exchange, WritesAllReadsAShareFromEveryPart) {
 }
 
 TEST(Traffic, TilesAskAndClustersShare) {
-    GemmTile t = wgmma_tile(128, 256);
+    GemmCandidate t = wgmma_tile(128, 256);
     const GemmProblem p = gemm_problem(512, 768, 100);  // 4 x 3 tiles; A 102400 B, B 153600 B, C 786432 B
     EXPECT_EQ(asked_bytes(t, p), 3 * 102400.0 + 4 * 153600 + 786432);
     EXPECT_EQ(l2_bytes(t, p), asked_bytes(t, p));
@@ -277,7 +277,7 @@ TEST(LowerBound, IsTheGreaterOfBothForms) {
 TEST(Epilogue, WaitsForOperandsThatHaveAnElementForEachOfC) {
     GemmHardware hw = made_up_gpu();
     hw.loaded_latency = 1000, hw.l2_loaded_latency = 600;
-    GemmTile tile = wgmma_tile(128, 128);
+    GemmCandidate tile = wgmma_tile(128, 128);
     tile.store_boxes = 8, tile.store_depth = 2;
     EXPECT_EQ(operand_wait_cycles(hw, tile), 0);
     tile.operand_staged = true;
@@ -294,7 +294,7 @@ TEST(Epilogue, OfPairsStoresHalfAndFinishesHalf) {
     GemmProblem plain = large_problem(), pairs = large_problem();
     pairs.epilogue = gemm_epilogue(pairs.m, pairs.n, pairs.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, Pairs::split);
     const GemmHardware hw = made_up_gpu();
-    const GemmTile tile = wgmma_tile(128, 256);
+    const GemmCandidate tile = wgmma_tile(128, 256);
     // 128 * 256 * 2 B through a port of 64 B/clk; of pairs half, and the expression of 128 * 128 elements by 128 lanes.
     EXPECT_EQ(store_cycles(hw, tile, plain, 0), 1024);
     EXPECT_EQ(store_cycles(hw, tile, pairs, 0), 512 + 128 * 128 / 128.0 * pairs.epilogue->issue);

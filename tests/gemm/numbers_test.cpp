@@ -56,7 +56,7 @@ TEST(FewNumbers, TheMethodsExampleReachesItsIntensity) {
     for (int i = 0; i < 30; ++i) {
         const GemmProblem problem = gemm_problem(random.whole(128, 2000) * 8, random.whole(128, 2000) * 8, random.whole(8, 600) * 8);
         const GemmPlan plan = first_plan(machine_of_numbers(of_the_method), problem);
-        EXPECT_GE(flops_a_loaded_byte(gemm_problem(1 << 14, 1 << 14, 1 << 10), {.tile_m = plan.config.tile_m, .tile_n = plan.config.tile_n}), 50);
+        EXPECT_GE(flops_a_loaded_byte(gemm_problem(1 << 14, 1 << 14, 1 << 10), {plan.config}), 50);
         EXPECT_EQ(plan.config.stages, 2) << "assumed: nobody said how fast an SM is";
         EXPECT_FALSE(plan.prediction.time_us.has_value());
     }

@@ -22,9 +22,8 @@ double chosen_over_best(const Machine& machine, const GemmProblem& p, std::strin
     const GemmConfig& config = std::get<Plans>(outcome).plans.front().config;
     std::vector<std::string> unknown;
     const GemmHardware hw = gemm_hardware(machine, "wgmma", p.a_type, unknown);
-    const GemmTile tile = candidate_of(config).tile;
     const auto bytes = [&](const TileOrder& order) {
-        return double(lru_dram_bytes(*tile_schedule_of(hw, tile, p, order.order, order.group),
+        return double(lru_dram_bytes(*tile_schedule_of(hw, config, p, order.order, order.group),
                                      std::int64_t(hw.l2_bytes)));
     };
     const TileOrder chosen{config.order, has_groups(config.order) ? config.group : 1};

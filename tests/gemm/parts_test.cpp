@@ -15,7 +15,7 @@ TiledGemm four_tiles(GemmHardware hw) {
     hw.store_latency = 300;
     hw.tile_turn = 500;
     hw.launch_seconds = 1e-6;
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     t.store_boxes = 4, t.store_depth = 2;
     const GemmProblem p = gemm_problem(256, 256, 6400);
     return {.hw = hw,

@@ -22,7 +22,7 @@ GemmHardware traffic_hardware(const Machine& machine, const GemmProblem& problem
 }
 
 double simulated_bytes(const GemmHardware& hw, const RecordedRow& row, const TileOrder& order) {
-    const auto schedule = tile_schedule_of(hw, candidate_of(row.config).tile, row.problem, order.order, order.group);
+    const auto schedule = tile_schedule_of(hw, row.config, row.problem, order.order, order.group);
     return double(lru_dram_bytes(*schedule, std::int64_t(hw.l2_bytes)));
 }
 
@@ -61,7 +61,7 @@ TEST(RecordedTraffic, PredictionsAreAsNearAsTheyWere) {
             EXPECT_GE(row.dram_bytes.value(), *bound) << what;
             EXPECT_GE(simulated_bytes(hw, row, {row.config.order, has_groups(row.config.order) ? row.config.group : 1}), *bound) << what;
         }
-        const auto l2_bound = known(l2_lower_bound_bytes(hw, candidate_of(row.config).tile, p));
+        const auto l2_bound = known(l2_lower_bound_bytes(hw, row.config, p));
         if (row.l2_bytes && l2_bound) { EXPECT_GE(*row.l2_bytes, *l2_bound) << what; }
     }
     EXPECT_GE(traffic_errors(rows, machine, false, 0.15).within, 28);

@@ -19,7 +19,7 @@ GemmHardware hardware(const char* id, const char* family = "wgmma") {
 }
 
 struct Standing final : GemmVisitor {
-    std::vector<std::pair<GemmCandidate, Footprint>> all{};
+    std::vector<GemmCandidate> all{};
     std::vector<std::pair<GemmCandidate, Constraint>> rejected{};
     std::int64_t rejected_count = 0;
     void reject(const Constraint& constraint, const GemmCandidate& candidate,
@@ -27,9 +27,7 @@ struct Standing final : GemmVisitor {
         rejected.emplace_back(candidate, constraint);
         rejected_count += candidates;
     }
-    void accept(const GemmCandidate& candidate, const Footprint& footprint) override {
-        all.emplace_back(candidate, footprint);
-    }
+    void accept(const GemmCandidate& candidate) override { all.push_back(candidate); }
 };
 
 // Orders by formula, as fast as derive() can.
@@ -44,11 +42,11 @@ Rank rank_of(const Kept& k) {
     return {std::isnan(k.time.seconds),
             k.score,
             k.candidate.swap_ab,
-            max_known(k.dram + max_known(k.footprint.step.l2, k.footprint.step.port), 0),
-            k.footprint.registers,
-            k.footprint.shared_bytes(k.stages),
-            k.candidate.tile.tile_m,
-            k.candidate.tile.tile_n};
+            max_known(k.dram + max_known(k.candidate.step.l2, k.candidate.step.port), 0),
+            k.candidate.registers,
+            k.candidate.shared_bytes(k.candidate.stages),
+            k.candidate.tile_m,
+            k.candidate.tile_n};
 }
 
 // Every candidate timed in full, under power, in the order that is the fastest for it; the usual ones apart from those taken seldom.
@@ -59,19 +57,17 @@ std::vector<Rank> best_of_all(const Family& family, const GemmHardware& hw, cons
     family.enumerate(hw, p, {}, standing);
     const InnerSpace inner = inner_space({});
     std::vector<Rank> ranks;
-    for (const auto& [candidate, f] : standing.all) {
+    for (const GemmCandidate& candidate : standing.all) {
         if (candidate.seldom != seldom) continue;
-        const GemmTile& t = candidate.tile;
-        Kept k{.candidate = candidate, .footprint = f, .waves = waves(hw, t, p)};
-        k.stages = std::min(max_stages, f.stages_max(max_stages));
-        if (k.stages < std::max(f.stages_min, f.stages_against_latency(hw.dram_latency, t.ctas_per_sm)))
-            continue;
+        Kept k{.candidate = candidate, .waves = waves(hw, candidate, p)};
+        GemmCandidate& c = k.candidate;
+        c.stages = std::min(max_stages, c.stages_max(max_stages));
+        if (c.stages < std::max(c.stages_min, c.stages_against_latency(hw.dram_latency))) continue;
         std::optional<Rank> best;
         for (int i = 0; i < inner.order_count; ++i) {
-            k.order = inner.orders[std::size_t(i)];
-            k.dram = ScheduleTraffic(hw, t, p).dram(k.order.order, k.order.group);
-            k.footprint.take_order(k.order, hw, t, p);
-            k.time = gemm_time_under_power(hw, t, p, k.footprint.step, k.waves, k.dram, k.stages);
+            c.take_order(inner.orders[std::size_t(i)], hw, p);
+            k.dram = ScheduleTraffic(hw, c, p).dram(c.order, c.group);
+            k.time = gemm_time_under_power(hw, c, p, c.step, k.waves, k.dram, c.stages);
             k.score = k.time.least;
             if (const Rank rank = rank_of(k); !best || rank < *best) best = rank;
         }
@@ -183,26 +179,19 @@ TEST(Sm90GemmFamily, EnumeratesByTheConstraintsThatEachCandidateMeets) {
         Standing standing;
         family.enumerate(hw, p, {}, standing);
         EXPECT_GT(standing.all.size(), 100u);
-        for (auto [candidate, footprint] : standing.all) {
-            candidate.tile.warp_m = candidate.tile.store_boxes = 0;  // examine() completes it
-            Footprint f;
-            EXPECT_FALSE(family.examine(hw, p, candidate, f));
-            EXPECT_EQ(
-                std::tie(f.threads, f.registers, f.producer_registers, f.consumer_registers, f.stage_bytes,
-                         f.reserved_bytes, f.stages_min, f.overlapped_epilogue, f.epilogue_tile_n, f.k_steps),
-                std::tie(footprint.threads, footprint.registers, footprint.producer_registers,
-                         footprint.consumer_registers, footprint.stage_bytes, footprint.reserved_bytes,
-                         footprint.stages_min, footprint.overlapped_epilogue, footprint.epilogue_tile_n,
-                         footprint.k_steps));
-            EXPECT_EQ(
-                std::tie(f.step.tensor, f.step.shared, f.step.l2, f.step.port, f.streamed, f.registers_limit,
-                         f.shared_limit),
-                std::tie(footprint.step.tensor, footprint.step.shared, footprint.step.l2, footprint.step.port,
-                         footprint.streamed, footprint.registers_limit, footprint.shared_limit));
+        for (const GemmCandidate& c : standing.all) {
+            GemmCandidate f{c, c.asked};  // examine() completes it
+            EXPECT_FALSE(family.examine(hw, p, f));
+            EXPECT_EQ(static_cast<const GemmConfig&>(f), static_cast<const GemmConfig&>(c));
+            EXPECT_EQ(std::tie(f.threads, f.registers, f.producer_registers, f.consumer_registers, f.stage_bytes, f.reserved_bytes,
+                               f.stages_min, f.store_boxes, f.epilogue_overlapped, f.k_steps),
+                      std::tie(c.threads, c.registers, c.producer_registers, c.consumer_registers, c.stage_bytes, c.reserved_bytes,
+                               c.stages_min, c.store_boxes, c.epilogue_overlapped, c.k_steps));
+            EXPECT_EQ(std::tie(f.step.tensor, f.step.shared, f.step.l2, f.step.port, f.streamed, f.registers_limit, f.shared_limit),
+                      std::tie(c.step.tensor, c.step.shared, c.step.l2, c.step.port, c.streamed, c.registers_limit, c.shared_limit));
         }
         for (auto [candidate, constraint] : standing.rejected) {
-            Footprint f;
-            const Constraint alone = family.examine(hw, p, candidate, f);
+            const Constraint alone = family.examine(hw, p, candidate);
             EXPECT_EQ(alone.rule, constraint.rule);
             EXPECT_EQ(std::tie(alone.needed, alone.available),
                       std::tie(constraint.needed, constraint.available));

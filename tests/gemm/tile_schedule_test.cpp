@@ -69,7 +69,7 @@ TEST(FixedTraffic, OfAPair) {
 TEST(FixedTraffic, IsWhatTheModelSays) {
     for (int cluster_m : {1, 2})
         for (int cluster_n : {1, 2}) {
-            GemmTile tile = wgmma_tile(128, 192);
+            GemmCandidate tile = wgmma_tile(128, 192);
             tile.cluster_m = cluster_m, tile.cluster_n = cluster_n;
             const GemmProblem p = gemm_problem(1000, 900, 320);
             const auto tile_schedule = tile_schedule_of(made_up_gpu(), tile, p, Order::row, 1);
@@ -80,7 +80,7 @@ TEST(FixedTraffic, IsWhatTheModelSays) {
 }
 
 TEST(TileSchedule, HasAsManyClustersInFlightAsTheGpuHasRoomFor) {
-    GemmTile tile = wgmma_tile(128, 128);
+    GemmCandidate tile = wgmma_tile(128, 128);
     const GemmProblem p = gemm_problem(1024, 1024, 64);
     EXPECT_EQ(tile_schedule_of(made_up_gpu(), tile, p, Order::row, 1)->clusters, 4);  // 4 SMs
     tile.ctas_per_sm = 2, tile.cluster_m = 2, tile.split_k = 2;

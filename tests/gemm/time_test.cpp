@@ -12,7 +12,7 @@ namespace {
 
 TEST(GemmTime, IsTheSlowestOfComputeAndMemory) {
     GemmHardware hw = made_up_gpu();
-    const GemmTile t = wgmma_tile(128, 256);
+    const GemmCandidate t = wgmma_tile(128, 256);
     const GemmProblem p = gemm_problem(512, 256, 6400);
     const StepCycles s = step_cycles(hw, t, p);
     const Waves w = waves(hw, t, p);  // 4 tiles on 4 SMs
@@ -29,7 +29,7 @@ TEST(GemmTime, IsTheSlowestOfComputeAndMemory) {
 TEST(GemmTime, PartsOfKShortenTheLoopAndExchange) {
     GemmHardware hw = made_up_gpu();
     hw.sms = 8;
-    GemmTile t = wgmma_tile(128, 256);
+    GemmCandidate t = wgmma_tile(128, 256);
     t.split_k = 2;
     const GemmProblem p = gemm_problem(512, 256, 6400);
     const StepCycles s = step_cycles(hw, t, p);
@@ -51,7 +51,7 @@ TEST(GemmTime, PartsOfKShortenTheLoopAndExchange) {
 TEST(GemmTime, TooFewStagesLeaveTheLatencyOpen) {
     GemmHardware hw = made_up_gpu();
     hw.l2_share = 64;
-    const GemmTile t = wgmma_tile(64, 64);  // 128 cycles of products a step
+    const GemmCandidate t = wgmma_tile(64, 64);  // 128 cycles of products a step
     const GemmProblem p = gemm_problem(64, 64, 6400);
     const StepCycles s = step_cycles(hw, t, p);
     const Waves w = waves(hw, t, p);
@@ -65,7 +65,7 @@ TEST(GemmTime, TooFewStagesLeaveTheLatencyOpen) {
 // N is contiguous keep their tiles, of which what stands outside is zeros; what is smaller than a tile is loaded as far as it reaches.
 TEST(GemmTime, TilesThatEndWithCRepeatWhatTheyShare) {
     GemmHardware hw = made_up_gpu();
-    const GemmTile t = wgmma_tile(128, 128);
+    const GemmCandidate t = wgmma_tile(128, 128);
     const auto lines = [&](const GemmProblem& p) { return operand_lines(hw, t, p, cluster_grid(p, 128, 128, 1, 1)); };
     const GemmProblem ragged = gemm_problem(129, 192, 64);
     EXPECT_EQ(lines(ragged).products, 129 * 192);
@@ -82,7 +82,7 @@ TEST(GemmTime, WhatL2HasComesSooner) {
     hw.l2_share = 64;
     hw.dram_bandwidth = 1e12;
     hw.loaded_latency = 1000, hw.l2_loaded_latency = 600;
-    const GemmTile t = wgmma_tile(64, 64);
+    const GemmCandidate t = wgmma_tile(64, 64);
     const GemmProblem p = gemm_problem(128, 128, 6400);  // 4 tiles on 4 SMs
     const StepCycles s = step_cycles(hw, t, p);
     const Waves w = waves(hw, t, p);
@@ -98,7 +98,7 @@ TEST(GemmTime, L2PassesWhatDramDeliversOnceMore) {
     GemmHardware hw = made_up_gpu();
     hw.dram_bandwidth = 1e12;
     hw.l2_parts = 2;
-    const GemmTile t = wgmma_tile(128, 256);
+    const GemmCandidate t = wgmma_tile(128, 256);
     const GemmProblem p = gemm_problem(512, 256, 6400);  // 4 tiles, of one column: nobody shares A
     const StepCycles s = step_cycles(hw, t, p);
     // Loaded: 4 * 4915200 B; C 262144; of 100 MB read (512 * 0.5 + 256 * (1 - 1/16)) / 768 cross. 128 B/clk.
@@ -110,7 +110,7 @@ TEST(GemmTime, L2PassesWhatDramDeliversOnceMore) {
 TEST(GemmTime, FewSmsStreamFasterEach) {
     GemmHardware hw = made_up_gpu();
     hw.dram_per_sm = 20, hw.dram_per_sm_alone = 32;
-    GemmTile t = wgmma_tile(64, 128);
+    GemmCandidate t = wgmma_tile(64, 128);
     const auto step = [&](const GemmProblem& p) {
         return streamed_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1));
     };
@@ -128,7 +128,7 @@ TEST(GemmTime, FewSmsStreamFasterEach) {
 TEST(GemmTime, IsUnknownWithoutTheSmCount) {
     GemmHardware hw = made_up_gpu();
     hw.sms = std::nan("");
-    const GemmTile t = wgmma_tile(128, 128);
+    const GemmCandidate t = wgmma_tile(128, 128);
     const GemmProblem p = gemm_problem(512, 512, 512);
     const Waves w = waves(hw, t, p);
     EXPECT_TRUE(std::isnan(w.waves));
@@ -138,7 +138,7 @@ TEST(GemmTime, IsUnknownWithoutTheSmCount) {
 TEST(GemmTime, TheLastWaveIsTimedByWhatItHolds) {
     GemmHardware hw = made_up_gpu();
     hw.l2_share = 64;
-    const GemmTile t = wgmma_tile(128, 128);
+    const GemmCandidate t = wgmma_tile(128, 128);
     // Five tiles of 100 steps on 4 SMs; a tile's part of the traffic is 6.4 MB of the 32 MB.
     const GemmProblem p = gemm_problem(640, 128, 6400);
     const StepCycles s = step_cycles(hw, t, p);
@@ -154,7 +154,7 @@ TEST(GemmTime, OneSmStreamsNoFasterThanItsOwnLimit) {
     hw.l2_share = 64;
     hw.dram_bandwidth = 1e12;
     hw.dram_per_sm = 20;
-    const GemmTile t = wgmma_tile(64, 128);
+    const GemmCandidate t = wgmma_tile(64, 128);
     // One row of tiles: nobody shares B, A is shared by four: (64 / 4 + 128) * 128 = 18432 B a step.
     const GemmProblem row = gemm_problem(64, 512, 6400);
     const StepCycles s = step_cycles(hw, t, row);
@@ -170,7 +170,7 @@ TEST(GemmTime, OneSmStreamsNoFasterThanItsOwnLimit) {
 TEST(GemmTime, OfALineThatSeveralReadOneIsTheFirst) {
     GemmHardware hw = made_up_gpu();
     hw.dram_per_sm = 20;
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     const auto step = [&](const GemmProblem& p) {
         return streamed_cycles(hw, t, p, cluster_grid(p, t.tile_m, t.tile_n, 1, 1));
     };
@@ -188,7 +188,7 @@ TEST(GemmTime, L2AndItsPortAreTimedInSeconds) {
     GemmHardware hw = made_up_gpu();
     hw.dram_bandwidth = 1e12;
     const GemmProblem p = gemm_problem(256, 512, 6400);
-    const GemmTile t = wgmma_tile(64, 128);
+    const GemmCandidate t = wgmma_tile(64, 128);
     const StepCycles s = step_cycles(hw, t, p);  // 192 rows of 128 B at 32 B/clk: 768 cycles at 1 GHz
     const Waves w = waves(hw, t, p);
     GemmTimer timer(hw, t, p, s, w, 9);
@@ -203,7 +203,7 @@ TEST(GemmTime, AStepHasALeastTime) {
     GemmHardware hw = made_up_gpu();
     hw.l2_share = 64;
     hw.step_floor = 190;
-    const GemmTile t = wgmma_tile(64, 16);  // products 32, shared memory 80, L2 160 cycles a step
+    const GemmCandidate t = wgmma_tile(64, 16);  // products 32, shared memory 80, L2 160 cycles a step
     const GemmProblem p = gemm_problem(64, 64, 6400);
     const StepCycles s = step_cycles(hw, t, p);
     EXPECT_EQ(gemm_time(hw, t, p, s, waves(hw, t, p), 0, 20).step, 190);
@@ -215,7 +215,7 @@ TEST(GemmTime, TheStoreAndTheTurnShow) {
     hw.l2_share = 64;
     hw.store_latency = 300;
     hw.tile_turn = 500;
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     t.store_boxes = 4, t.store_depth = 2;
     const GemmProblem p = gemm_problem(256, 256, 6400);
     const StepCycles s = step_cycles(hw, t, p);
@@ -239,7 +239,7 @@ TEST(GemmTime, StoresOfAllSMsBoundAWave) {
     GemmHardware hw = made_up_gpu();
     hw.l2_share = 64;
     hw.dram_bandwidth = 1e15;
-    GemmTile t = wgmma_tile(128, 128);
+    GemmCandidate t = wgmma_tile(128, 128);
     t.epilogue_overlapped = true;
     t.store_boxes = 4;
     const GemmProblem p = gemm_problem(256, 256, 64);  // one step of 512 cycles, C of a tile 32768 B
@@ -283,7 +283,7 @@ GemmHardware made_up_power() {
 
 TEST(GemmTimeUnderPower, TheClockIsWhatPowerLeaves) {
     GemmHardware hw = made_up_power();
-    const GemmTile t = wgmma_tile(128, 128);
+    const GemmCandidate t = wgmma_tile(128, 128);
     const GemmProblem p = gemm_problem(256, 256, 640000);  // one tile an SM, nothing but products
     const StepCycles s = step_cycles(hw, t, p);
     const Waves w = waves(hw, t, p);
@@ -301,7 +301,7 @@ TEST(GemmTimeUnderPower, FewerBytesGiveAHigherClock) {
     GemmHardware hw = made_up_power();
     hw.fill_joules = 1e-12;
     const GemmProblem p = gemm_problem(512, 512, 64000);
-    const auto clock = [&](const GemmTile& t) {
+    const auto clock = [&](const GemmCandidate& t) {
         return gemm_time_under_power(hw, t, p, step_cycles(hw, t, p), waves(hw, t, p), 0, 4).clock_hz;
     };
     EXPECT_GT(clock(wgmma_tile(128, 256)), clock(wgmma_tile(128, 128)));
@@ -338,7 +338,7 @@ RC_GTEST_PROP(PowerLimit, WhatReachesDoesSoAtThatClock, ()) {
     hw.energy_exponent = *rc::gen::element(0.0, 0.0003, 0.2, 0.5, 1.0, 1.5, 2.0, 4.0);
     hw.l2_share = *rc::gen::inRange(10, 1000);
     hw.loaded_latency = *rc::gen::inRange(1, 2000);
-    const GemmTile t = wgmma_tile(64 * *rc::gen::inRange(1, 5), 16 * *rc::gen::inRange(1, 17));
+    const GemmCandidate t = wgmma_tile(64 * *rc::gen::inRange(1, 5), 16 * *rc::gen::inRange(1, 17));
     const auto extent = [] { return *rc::gen::inRange<std::int64_t>(1, 20000); };
     const GemmProblem p = gemm_problem(extent(), extent(), extent());
     const StepCycles s = step_cycles(hw, t, p);
@@ -384,7 +384,7 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     hw.store_share = maybe(100);
     hw.a_lines = {double(*rc::gen::inRange(1, 3)), double(*rc::gen::inRange(1, 4))};
     hw.b_lines = {double(*rc::gen::inRange(1, 3)), maybe(4)};
-    GemmTile t = wgmma_tile(64 * *rc::gen::inRange(1, 5), 16 * *rc::gen::inRange(1, 17));
+    GemmCandidate t = wgmma_tile(64 * *rc::gen::inRange(1, 5), 16 * *rc::gen::inRange(1, 17));
     t.cluster_m = *rc::gen::inRange(1, 3);
     t.cluster_n = *rc::gen::inRange(1, 3);
     t.split_k = *rc::gen::inRange(1, 9);
@@ -395,23 +395,22 @@ RC_GTEST_PROP(GemmTimeFloor, IsBelowEveryTime, ()) {
     t.store_boxes = *rc::gen::inRange(0, 5);
     const auto extent = [] { return *rc::gen::inRange<std::int64_t>(1, 20000); };
     const GemmProblem p = gemm_problem(extent(), extent(), extent());
-    const StepCycles s = step_cycles(hw, t, p);
     const Waves w = waves(hw, t, p);
     const int stages = *rc::gen::inRange(2, 20);
     RC_PRE(w.slots > 0);  // else no cluster of that size fits
-    const TileGrid tiles = cluster_grid(p, t.tile_m, t.tile_n, 1, 1);
-    const double slots = *rc::gen::arbitrary<bool>() ? w.slots : unknown_number;
-    const WorkOfParts work{k_steps(t, p), streamed_cycles(hw, t, p, tiles), exchange_cycles(hw, t), slots};
+    t.set_work(hw, p);
+    t.exchange = exchange_cycles(hw, t);
+    t.slots = *rc::gen::arbitrary<bool>() ? w.slots : unknown_number;
     const double clock = hw.clock_hz * *rc::gen::inRange(5, 20) / 10;
     GemmTimeFloor floors(hw, p);
     if (clock != hw.clock_hz) floors.run_at(clock);
-    const double floor = floors.seconds(t, tiles, s, work, stages);
+    const double floor = floors.seconds(t, stages);
     RC_ASSERT(floor > 0);
     const double enough = floor * (*rc::gen::inRange(0, 10) + 0.5) / 5;  // never the floor itself
-    const double hasty = floors.seconds(floors.resident(t, tiles, s, stages), t.k_parts(), work, enough);
+    const double hasty = floors.seconds(floors.resident(t, stages), t.k_parts(), {t.k_steps, t.streamed, t.exchange, t.slots}, enough);
     RC_ASSERT((hasty > enough) == (floor > enough));
     RC_ASSERT(hasty <= floor * (1 + 1e-12));
-    const double of_any_residency = floors.seconds(tiles, ceil_div(p.k, t.tile_k), s);
+    const double of_any_residency = floors.seconds(t.tiles, ceil_div(p.k, t.tile_k), t.step);
     RC_ASSERT(of_any_residency > 0);
     for (double dram : {p.compulsory_bytes().value, 2 * p.compulsory_bytes().value, std::nan("")})
         for (const Order order : {Order::row, Order::column, Order::hilbert}) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "rooftile/core/random.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/report/json.hpp"
 
@@ -47,6 +48,21 @@ TEST(Sample, SpreadsOverTimeFromTheBestToTwiceThat) {
             if (i > 1) { EXPECT_GE(*plan.prediction.time_us, *plans.plans[i - 1].prediction.time_us); }
         }
         EXPECT_GE(parts.size(), 4u);
+    }
+}
+
+TEST(Sample, EachTakesTheTimeThatItWasDrawnFor) {
+    const Machine h200 = machine_by_id("h200-sxm");
+    Random random(490001);
+    constexpr int drawn = 8;
+    for (int i = 0; i < 6; ++i) {
+        // L2 holds everything: no simulation adds to a time. K is parted, and cut into pieces.
+        const GemmProblem p = gemm_problem(random.whole(30, 300), random.whole(64, 1000) * 8, random.whole(30, 120) * 64);
+        const Plans plans = std::get<Plans>(derive_sample(h200, p, {}, drawn + 1, std::uint64_t(i)));
+        for (std::size_t at = 1; at < plans.plans.size(); ++at) {
+            const double over = *plans.plans[at].prediction.time_us / *plans.plans[0].prediction.time_us;
+            EXPECT_EQ(int(drawn * std::log(over) / std::log(drawn_within)), int(at) - 1) << p.m << "x" << p.n << "x" << p.k;
+        }
     }
 }
 

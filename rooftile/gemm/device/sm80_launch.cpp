@@ -53,7 +53,7 @@ Sm80GemmArguments arguments_of(const GemmConfig& plan, const GemmShape& shape, c
 
 class Sm80Code final : public GemmCode {
   public:
-    explicit Sm80Code(const GemmPlan& plan) : plan_(plan.config), config_(sm80_config(plan)), arch_(plan.arch), epilogue_(plan.problem.epilogue) {}
+    explicit Sm80Code(const GemmPlan& plan) : plan_(plan.config), config_(sm80_config(plan.problem, plan.config)), arch_(plan.arch), epilogue_(plan.problem.epilogue) {}
 
     Source source() const override {
         Source source = sm80_source(config_, arch_);

@@ -36,13 +36,12 @@ struct Configs {
             const GemmProblem& problem;
             Collect(Configs& c, const GemmProblem& p) : configs(c), problem(p) {}
             void reject(const Constraint&, const GemmCandidate&, std::int64_t) override {}
-            void accept(const GemmCandidate& candidate, const Footprint& footprint) override {
-                const int stages = footprint.stages_max(max_stages);
-                if (stages < footprint.stages_min) return;
-                const RegisterSplit split{0, footprint.producer_registers, footprint.consumer_registers};
-                GemmCandidate chosen = candidate;
-                chosen.epilogue_tile_n = footprint.epilogue_tile_n;
-                configs.insert(kernel_config(problem, chosen, stages, split));
+            void accept(const GemmCandidate& candidate) override {
+                Sm90GemmConfig config = kernel_config(problem, candidate);
+                config.stages = candidate.stages_max(max_stages);
+                if (config.stages < candidate.stages_min) return;
+                config.producer_registers = candidate.producer_registers, config.consumer_registers = candidate.consumer_registers;
+                configs.insert(config);
             }
         } collect(*this, problem);
         for (const bool swap_ab : {false, true}) {  // asked for: no rule leaves a way out

@@ -199,7 +199,7 @@ class KernelLaunchTest : public DeviceTest, public testing::WithParamInterface<c
     static bool stores_by_element(const Kernel& kernel) {
         const GemmPlan& plan = kernel.plan();
         return std::string_view(GetParam()) == "sm90_gemm" ? !kernel_config(plan).tma_store
-                                                           : !sm80_config(plan).vector_store;
+                                                           : !sm80_config(plan.problem, plan.config).vector_store;
     }
 };
 
@@ -342,7 +342,7 @@ TEST_F(LaunchTest, Sm80TakesPointersAlignedToItsCopies) {
     request.kernel = find_gemm_kernel("sm80_gemm");
     const auto derived = derive(live_machine().machine, gemm_problem(130, 77, 18), request);
     const Kernel kernel = compile(std::get<Plans>(derived).plans.at(0));
-    const Sm80GemmConfig config = sm80_config(kernel.plan());
+    const Sm80GemmConfig config = sm80_config(kernel.plan().problem, kernel.plan().config);
     ASSERT_EQ(config.a_copy_bytes, 4);
     ASSERT_EQ(config.b_copy_bytes, 4);
     ASSERT_FALSE(config.vector_store);
