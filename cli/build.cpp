@@ -74,9 +74,9 @@ std::string listing_of(const CompiledKernel& kernel, const Given& given) {
                 throw RequestError("--source: the kernel's text is not made for a plan; kernels/ has it, and its name is " + kernel.code().name);
             out += code.source;
         }
-    if (given.has("ptx")) out += kernel.ptx();
+    if (given.has("ptx")) out += ptx_listing(kernel.ptx());
     if (given.has("sass"))
-        for (const KernelCode& code : codes) out += sass_of(code.cubin);
+        for (const KernelCode& code : codes) out += sass_listing(code.cubin);
     return out;
 }
 
@@ -120,8 +120,8 @@ std::vector<Field> build_fields(const Operation& operation) {
     const Field own[] = {{"rank", "N", "Build plan N; default: the first that can be built", group},
                          {"cubin", "FILE", "Write the machine code to FILE; of a second kernel to FILE with .2 in its name", group},
                          {"source", "", "Print the CUDA C++ that was generated for the plan", group, FieldKind::on},
-                         {"ptx", "", "Print the PTX", group, FieldKind::on},
-                         {"sass", "", "Print the SASS, where a disassembler is found", group, FieldKind::on}};
+                         {"ptx", "", "Print the PTX, annotated", group, FieldKind::on},
+                         {"sass", "", "Print the SASS, annotated, where a disassembler is found", group, FieldKind::on}};
     return joined_fields({operation.fields(), target_fields(), own});
 }
 

@@ -50,8 +50,8 @@ int build_source(const Given& given, const OutputFlags& output, const Invocation
     if (given.has("cubin"))
         write_result(code.compiled.cubin, {.file = given.text("cubin"), .flag = "--cubin"});
     std::string text;
-    if (given.has("ptx")) text += annotated_code(code.ptx);
-    if (given.has("sass")) text += annotated_code(sass_of(code.compiled.cubin));
+    if (given.has("ptx")) text += ptx_listing(code.ptx);
+    if (given.has("sass")) text += sass_listing(code.compiled.cubin);
     write_result(text.empty() ? summary_of(request, code, terminal_for(output)) : text, output);
     if (!target.note.empty()) say(target.note);
     return int(ExitCode::done);

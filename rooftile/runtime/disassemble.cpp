@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <vector>
 
 #include <fmt/core.h>
@@ -64,16 +66,35 @@ class TemporaryFile {
     std::string path_;
 };
 
+std::optional<std::string> find_program(std::string_view name) {
+    for (const std::string& folder : program_folders()) {
+        std::string path = fmt::format("{}/{}", folder, name);
+        std::error_code ignored;
+        if (fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0) return path;
+    }
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> find_disassembler() {
-    for (const char* name : {"nvdisasm", "cuobjdump"})
-        for (const std::string& folder : program_folders()) {
-            std::string path = folder + "/" + name;
-            std::error_code ignored;
-            if (fs::is_regular_file(path, ignored) && access(path.c_str(), X_OK) == 0) return path;
-        }
-    return std::nullopt;
+    if (auto nvdisasm = find_program("nvdisasm")) return nvdisasm;
+    return find_program("cuobjdump");
+}
+
+std::optional<Assembled> assemble(std::string_view ptx, const std::string& arch) {
+    const std::optional<std::string> program = find_program("ptxas");
+    if (!program) return std::nullopt;
+    const TemporaryFile in(ptx), out("");
+    const ChildOutcome outcome = run_child({*program, "-v", "--gpu-name", arch, in.path(), "-o", out.path()});
+    if (outcome.code != 0) {
+        // "ptxas /tmp/x, line 12; error   : Unknown symbol 'a'": what it says, not where its copy lies.
+        std::string said = outcome.err.substr(0, outcome.err.find('\n'));
+        if (const std::size_t at = said.find(in.path()); at != said.npos) said.erase(at, in.path().size() + 2);
+        throw Error(ExitCode::compile_failed, fmt::format("ptxas refuses the text for {}: {}", arch, said), outcome.err);
+    }
+    std::ifstream file(out.path(), std::ios::binary);
+    return Assembled{{std::istreambuf_iterator<char>(file), {}}, outcome.out + outcome.err};
 }
 
 std::optional<std::string> disassemble(std::string_view cubin) {

@@ -1,4 +1,4 @@
-// SASS of a cubin, where one of NVIDIA's disassemblers is installed.
+// SASS of a cubin, and a cubin of PTX, where NVIDIA's disassembler and assembler are installed.
 #pragma once
 
 #include <optional>
@@ -15,5 +15,14 @@ std::optional<std::string> find_disassembler();
 /// fails. Give it only what this process compiled or its own cache held: these tools are not made for
 /// malicious files.
 std::optional<std::string> disassemble(std::string_view cubin);
+
+struct Assembled {
+    std::string cubin;
+    std::string log;  ///< of ptxas -v, for parse_entries()
+};
+
+/// What ptxas makes of `ptx` for `arch` ("sm_90a"); empty where none is found, where find_disassembler() looks. Throws
+/// Error(compile_failed), with what ptxas says, where it refuses the text.
+std::optional<Assembled> assemble(std::string_view ptx, const std::string& arch);
 
 }  // namespace rooftile

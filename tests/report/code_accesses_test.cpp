@@ -70,11 +70,39 @@ TEST(CodeAccesses, AnnotationsStandBehindTheirLines) {
     for (std::string line; std::getline(in, line);) lines.push_back(line);
     ASSERT_EQ(lines.size(), 5u);
     EXPECT_TRUE(lines[0].starts_with("\tmov.u32 %r1, %ctaid.x;")
-                && lines[0].ends_with("// place of the CTA in the grid"));
-    EXPECT_TRUE(lines[1].ends_with("// global store of 16 B a thread"));
+                && lines[0].ends_with("// blockIdx: place of the CTA in the grid"));
+    EXPECT_TRUE(lines[1].ends_with("// global memory: store of 16 B a thread (4 of 32 bits, 8 of 16, 16 of 8)"));
     EXPECT_EQ(lines[2], "\tadd.u32 %r1, %r2, %r3;");
-    EXPECT_TRUE(lines[3].ends_with("// global load of 8 B a thread"));
+    EXPECT_TRUE(lines[3].ends_with("// global memory: load of 8 B a thread (2 of 32 bits, 4 of 16, 8 of 8)"));
     EXPECT_TRUE(lines[4].ends_with("// barrier of the CTA"));
+}
+
+TEST(CodeAccesses, AnnotationsNameUnitsAndPredicates) {
+    const std::pair<const char*, const char*> lines[] = {
+        {"\t@%p1 ld.shared.v4.f32 {%f1, %f2, %f3, %f4}, [%r1];", "shared memory: load of 16 B a thread (4 of 32 bits, 8 of 16, 16 of 8), only where %p1"},
+        {"        /*00a0*/              @!P0 BRA `(.L_x_1) ;", "branch, only where not P0"},
+        {"        /*00a0*/              @P2  IMAD R1, R2, R3, R4 ;", "only where P2"},
+        {"\tcp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], [%r4];",
+         "TMA: copy of a box of a tensor, asked for by one thread"},
+        {"\tcp.async.commit_group;", "cp.async: end of a group"},
+        {"\tbar.warp.sync 0xffffffff;", "barrier of the warp"},
+        {"        /*0100*/                   LDSM.16.M88.4 R4, [R2] ;", "ldmatrix: a warp loads 8 x 8 matrices from shared memory"},
+        {"        /*0100*/                   LDS.128 R4, [R2] ;", "shared memory: load of 16 B a thread (4 of 32 bits, 8 of 16, 16 of 8)"},
+        {"        /*0100*/                   STL [R1], R2 ;", "store of spilled or indexed registers of 4 B a thread (2 of 16 bits, 4 of 8)"}};
+    for (const auto& [line, remark] : lines) {
+        const std::string got = annotated_code(line);
+        EXPECT_TRUE(got.starts_with(line)) << got;
+        EXPECT_TRUE(got.ends_with(std::string("// ") + remark + "\n")) << got;
+    }
+    // What is a comment stays one, and says nothing of instructions that it names.
+    EXPECT_EQ(annotated_code("// bar.sync\n"), "// bar.sync\n");
+    EXPECT_EQ(annotated_code(ptx_legend()), ptx_legend());
+    EXPECT_EQ(annotated_code(sass_legend()), sass_legend());
+}
+
+TEST(CodeAccesses, EntriesAreFoundInOrder) {
+    EXPECT_EQ(ptx_entries(".version 8.0\n.visible .entry mine(\n)\n{\n}\n.entry mine_too ()\n{\n}\n"), (std::vector<std::string>{"mine", "mine_too"}));
+    EXPECT_TRUE(ptx_entries(".visible .func f()\n").empty());
 }
 
 }  // namespace
