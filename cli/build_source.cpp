@@ -1,5 +1,6 @@
 // `build source`: what the compiler makes of a kernel that the user wrote. Needs no GPU.
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -53,6 +54,7 @@ int build_source(const Given& given, const OutputFlags& output, const Invocation
     if (given.has("ptx")) text += ptx_listing(code.ptx);
     if (given.has("sass")) text += sass_listing(code.compiled.cubin);
     write_result(text.empty() ? summary_of(request, code, terminal_for(output)) : text, output);
+    if (!request.left_out.empty()) say(fmt::format("left out, for the host: {}", fmt::join(request.left_out, ", ")));
     if (!target.note.empty()) say(target.note);
     return int(ExitCode::done);
 }

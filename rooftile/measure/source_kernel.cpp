@@ -10,6 +10,7 @@
 #include "rooftile/core/operation.hpp"
 #include "rooftile/elapsed.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/measure/device_text.hpp"
 #include "rooftile/report/code_accesses.hpp"
 #include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/runtime/in_contexts.hpp"
@@ -40,11 +41,23 @@ std::vector<std::string> cuda_include_folders() {
     return folders;
 }
 
+/// What a file may include from memory: our kernels' headers, and stand-ins of the host's.
+std::span<const EmbeddedFile> headers_of_files() {
+    static const std::vector<EmbeddedFile> all = [] {
+        std::vector<EmbeddedFile> out(embedded_kernels().begin(), embedded_kernels().end());
+        out.insert(out.end(), host_headers().begin(), host_headers().end());
+        return out;
+    }();
+    return all;
+}
+
 Source source_of(const SourceRequest& request, std::string_view arch) {
     Source source;
     source.name = request.path;
     source.text = request.text;
     source.name_expressions = {request.entry};
+    source.headers = headers_of_files();
+    source.more_headers = request.headers;
     source.arch = nvrtc_arch(arch);
     source.line_info = request.debug;
     source.include_folders = request.include_folders;

@@ -33,7 +33,9 @@ struct OtherTime {
 };
 
 struct SourceRequest {
-    std::string path, text;  ///< of the user's file
+    std::string path, text;  ///< of the user's file; without what is for the host
+    std::vector<std::pair<std::string, std::string>> headers;  ///< of the user's too: as they are included, without what is for the host
+    std::vector<std::string> left_out;  ///< of all of them: functions and includes (device_text.hpp)
     std::string entry;       ///< as one calls it in C++: "scale", "scale<float>"
     Problem problem;         ///< of the reference, of the one operation that takes expressions
     std::vector<SourceParameter> parameters;

@@ -1,5 +1,6 @@
 // From a request to a SourceRequest.
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -15,6 +16,7 @@
 #include "rooftile/expression/tree.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/units_text.hpp"
+#include "rooftile/measure/device_text.hpp"
 #include "rooftile/measure/source_kernel.hpp"
 
 namespace rooftile {
@@ -189,7 +191,7 @@ std::span<const Field> source_fields() {
     const char *kernel = "Kernel", *problem = "Problem";
     static const Field fields[] = {
         {"file", "FILE.cu", "CUDA C++ with the kernel", kernel, FieldKind::positional},
-        {"entry", "NAME", "The __global__ function, as C++ calls it: scale, or \"scale<float>\"", kernel},
+        {"entry", "NAME", "The __global__ function, as C++ calls it: scale, or \"scale<float>\"; default: the file's only one", kernel},
         {"grid", "XxYxZ", "CTAs of a launch", kernel},
         {"block", "XxYxZ", "Threads of a CTA; default 256", kernel},
         {"cluster", "XxYxZ", "CTAs of a cluster, up to 8; default 1, or as the kernel's __cluster_dims__ says", kernel},
@@ -212,17 +214,50 @@ std::span<const Field> source_fields() {
     return fields;
 }
 
+namespace {
+
+/// Of these includes and theirs, those that lie in the user's folders.
+void read_headers(SourceRequest& request, std::vector<std::string> includes) {
+    namespace fs = std::filesystem;
+    std::set<std::string> seen;
+    while (!includes.empty()) {
+        const std::string name = std::move(includes.back());
+        includes.pop_back();
+        if (!seen.insert(name).second) continue;
+        for (std::size_t i = 0; i < request.include_folders.size(); ++i) {
+            const fs::path path = fs::path(request.include_folders[i]) / name;
+            std::error_code ignored;
+            if (!fs::is_regular_file(path, ignored)) continue;
+            DeviceText header = device_header(read_whole_file(path));
+            request.headers.emplace_back(name, std::move(header.text));
+            request.left_out.insert(request.left_out.end(), header.left_out.begin(), header.left_out.end());
+            includes.insert(includes.end(), header.includes.begin(), header.includes.end());
+            // What it includes may lie beside it.
+            if (const std::string beside = path.parent_path().string(); std::ranges::find(request.include_folders, beside) == request.include_folders.end())
+                request.include_folders.push_back(beside);
+            break;
+        }
+    }
+}
+
+}  // namespace
+
 SourceRequest source_code_request(const Given& given) {
     SourceRequest request;
     if (!given.has("file"))
         throw RequestError(
             "missing the kernel's file, as in rooftile measure source my.cu --entry scale ...");
     request.path = given.text("file");
-    request.entry = required(given, "entry", "--entry scale");
-    request.text = read_whole_file(request.path);
+    DeviceText file = device_text(read_whole_file(request.path));
+    request.text = std::move(file.text), request.left_out = std::move(file.left_out);
+    if (given.has("entry")) request.entry = given.text("entry");
+    else if (file.kernels.size() == 1) request.entry = file.kernels.front();
+    else throw RequestError(file.kernels.empty() ? fmt::format("{} has no __global__ function; --entry NAME names one that it includes", request.path)
+                                                 : fmt::format("{} has {} kernels; name one by --entry: {}", request.path, file.kernels.size(), fmt::join(file.kernels, ", ")));
     const std::filesystem::path folder = std::filesystem::path(request.path).parent_path();
     request.include_folders.push_back(folder.empty() ? "." : folder.string());
     for (const std::string& include : given.list("include")) request.include_folders.push_back(include);
+    read_headers(request, std::move(file.includes));
     return request;
 }
 

@@ -77,6 +77,7 @@ class Program {
             copies_.emplace_back(header.text);
             copies_.emplace_back(header.path);
         }
+        for (const auto& [name, text] : source.more_headers) copies_.push_back(text), copies_.push_back(name);
         for (std::size_t i = 0; i < copies_.size(); i += 2) {
             texts.push_back(copies_[i].c_str());
             names.push_back(copies_[i + 1].c_str());

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Source {
     bool line_info = false;                                      ///< for sanitizers and profilers
     int max_registers = 0;                                       ///< a thread; 0: what the kernel declares
     std::vector<std::string> include_folders = {};               ///< of a user's file alone; the cache does not see them
+    std::vector<std::pair<std::string, std::string>> more_headers = {};  ///< likewise: as it is included, and its text
 };
 
 /// What ptxas says about one entry function.
