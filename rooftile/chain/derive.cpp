@@ -11,6 +11,7 @@
 #include "rooftile/chain/one_kernel.hpp"
 #include "rooftile/chain/parts.hpp"
 #include "rooftile/chain/traffic.hpp"
+#include "rooftile/core/arena.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/tiled/hardware.hpp"
@@ -392,7 +393,7 @@ class Search {
             plan.wires[1].push_back({"Y"});
             for (std::size_t i = 0; i < 2; ++i) own.part_configs[i] = plan.parts[i].operation->config_record(plan.parts[i]);
         }
-        resources(own, plan.parts);
+        resources(own, plan);
         ChainPrediction& out = own.prediction;
         const bool known = !out.traffic.tensors.empty();
         const ChainTime time = on_chip || known ? chain_time(*machine_, own, plan.parts, second ? part_predictors(*machine_, plan.parts) : predictors_) : ChainTime{};
@@ -418,10 +419,10 @@ class Search {
 
     static std::optional<double> known_value(double x) { return std::isnan(x) ? std::nullopt : std::optional(x); }
 
-    void resources(ChainPlan& own, std::span<const Plan> parts) const {
+    void resources(ChainPlan& own, const Plan& plan) const {
         if (own.config.form == ChainForm::persistent) return;  // its kernel has told
         if (own.config.form != ChainForm::on_chip) {
-            own.workspace_bytes = chain_workspace_bytes(p_, parts);
+            own.workspace_bytes = arena_of(plan).bytes;
             return;
         }
         const Sm90ChainConfig k = kernel_config(p_, own.config.tile);
@@ -535,13 +536,6 @@ ChainTime chain_time(const Machine& machine, const ChainPlan& plan, std::span<co
     ChainTime time = two_kernels_time(hw, plan.problem, first, second, traffic);
     if (time.bound != Bound::dram) time.bound = bound_of(first.seconds > second.seconds ? parts[0] : parts[1]);
     return time;
-}
-
-std::int64_t chain_workspace_bytes(const ChainProblem& problem, std::span<const Plan> parts) {
-    const auto aligned = [](std::int64_t bytes) { return (bytes + chain_workspace_alignment - 1) / chain_workspace_alignment * chain_workspace_alignment; };
-    std::int64_t sum = aligned(problem.h_bytes());
-    for (const Plan& part : parts) sum += aligned(find_as<std::int64_t>(part.operation->resources_record(part), "workspace_bytes").value_or(0));
-    return sum;
 }
 
 Predictor chain_predictor(const Machine& machine, std::span<const Plan> plans) {
