@@ -46,7 +46,7 @@ GemmHardware hardware_of(const Machine& machine, const GemmProblem& p, const Gem
 }
 
 /// Another plan of both launches; `behind` is of the expression. `problem` as it is given, `one` the product that it is computed as.
-Plan joined(const GemmHardware& hw, const GemmProblem& problem, const GemmProblem& one, Plan product, Plan behind) {
+Plan plan_of_both(const GemmHardware& hw, const GemmProblem& problem, const GemmProblem& one, Plan product, Plan behind) {
     GemmPlan own = product.own.as<GemmPlan>();
     const std::int64_t sums = std::int64_t(own.problem.c_bytes());
     own.problem = one;
@@ -170,7 +170,7 @@ Both plan_both(const std::shared_ptr<const Machine>& machine, const GemmHardware
         if (products.plans.empty()) return {{}, products.refusal ? products.refusal->message : "the product has no plan"};
         PlanSet behind = plan_behind(one, Type::fp32, machine);
         if (behind.plans.empty()) return {{}, behind.refusal ? behind.refusal->message : "no kernel computes the expression"};
-        Plan plan = joined(hw, problem, one, std::move(products.plans.front()), std::move(behind.plans.front()));
+        Plan plan = plan_of_both(hw, problem, one, std::move(products.plans.front()), std::move(behind.plans.front()));
         for (const std::string& key : behind.unknown)
             if (std::find(plan.unknown.begin(), plan.unknown.end(), key) == plan.unknown.end()) plan.unknown.push_back(key);
         return {std::move(plan), {}};
