@@ -1,8 +1,7 @@
 # rooftile_batches(TARGET): compiles the target's sources in batches of a folder's neighbours, so that
 # what they all include is read, and its templates are made, once a batch: half of the build's time. Names in anonymous
-# namespaces then meet those of the neighbours: same helpers are shared, others named apart; sources that a folder's
-# alone.txt names stand alone until they are, and so does a source with options of its own. Not where one source is compiled
-# again and again (the presets dev and asan).
+# namespaces then meet those of the neighbours: same helpers are shared, others named apart. A source with options of its own
+# stands alone. Not where one source is compiled again and again (the presets dev and asan).
 option(ROOFTILE_BATCHES "Compile sources in batches" ON)
 set(ROOFTILE_BATCH 10)  # a batch of more saves little, and is what a change of one source costs
 function(rooftile_batches target)
@@ -18,13 +17,6 @@ function(rooftile_batches target)
         cmake_path(ABSOLUTE_PATH source NORMALIZE OUTPUT_VARIABLE folder)
         cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
         cmake_path(GET folder PARENT_PATH folder)
-        if(EXISTS "${PROJECT_SOURCE_DIR}/${folder}/alone.txt")
-            file(STRINGS "${PROJECT_SOURCE_DIR}/${folder}/alone.txt" alone)
-            cmake_path(GET source FILENAME name)
-            if(name IN_LIST alone)
-                continue()
-            endif()
-        endif()
         string(MAKE_C_IDENTIFIER "${folder}" folder)
         list(APPEND folders ${folder})
         list(APPEND in_${folder} "${source}")

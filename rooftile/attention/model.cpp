@@ -12,7 +12,7 @@
 namespace rooftile {
 namespace {
 
-constexpr double element_bytes = 2;
+constexpr double bytes_an_element = 2;
 /// Of a score, in instructions of a lane: a maximum, a multiply-add, an exponential, a sum; of two a conversion.
 constexpr double arithmetic_of_score = 2, comparisons_of_score = 1.5, instructions_of_score = 4.5;
 
@@ -142,7 +142,7 @@ struct Ends {
 /// A section's keys and values come once, unless one section is more than L2 holds: then once for each round of its tiles.
 double section_dram_bytes(const AttentionHardware& hw, const AttentionProblem& p, const HeadBlocks& head, std::int64_t section_heads) {
     const double shared_by = double(p.heads) / double(p.kv_heads);
-    const double section = whole_up(double(section_heads) / shared_by) * double(p.most_seen_keys()) * double(p.dim + p.dim_v) * element_bytes;
+    const double section = whole_up(double(section_heads) / shared_by) * double(p.most_seen_keys()) * double(p.dim + p.dim_v) * bytes_an_element;
     double again = 1;
     if (section > hw.l2_bytes) {
         // Heads that share their keys and values are in one section, or each section reads them.
@@ -180,8 +180,8 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     b.issue = (work.instructions * scores + outputs + looked_at) / hw.issue_lanes;
     // Each warpgroup reads its Q, K and V; the copies come in by the same port.
     const double filled = k.k_bytes() + k.v_bytes();
-    const double read_of_scores = element_bytes * (double(c.tile_q) + warpgroups * c.tile_kv) * k.dim;
-    const double read_of_values = element_bytes * warpgroups * c.tile_kv * k.dim_v;
+    const double read_of_scores = bytes_an_element * (double(c.tile_q) + warpgroups * c.tile_kv) * k.dim;
+    const double read_of_values = bytes_an_element * warpgroups * c.tile_kv * k.dim_v;
     b.shared = (filled + read_of_scores + read_of_values) / hw.shared_bandwidth;
     b.port = filled / hw.l2_port;
     b.l2 = filled / hw.l2_share;
@@ -226,9 +226,9 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
     w.exponentials = work.exponentials * scores;
     w.instructions = (work.instructions * w.blocks + (of_masked.instructions - work.instructions) * w.masked_blocks) * c.tile_q * c.tile_kv + w.blocks * c.tile_q * k.dim_v;
     w.filled_bytes = w.tiles * k.q_bytes() + w.blocks * (k.k_bytes() + k.v_bytes());
-    w.shared_read_bytes = w.blocks * element_bytes
+    w.shared_read_bytes = w.blocks * bytes_an_element
                           * (double(c.tile_q) * k.dim + double(c.consumer_warpgroups()) * c.tile_kv * (k.dim + k.dim_v));
-    w.l2_bytes = double(p.q_bytes() + p.o_bytes()) + w.blocks * c.tile_kv * double(p.dim + p.dim_v) * element_bytes;
+    w.l2_bytes = double(p.q_bytes() + p.o_bytes()) + w.blocks * c.tile_kv * double(p.dim + p.dim_v) * bytes_an_element;
     w.dram_lower_bound_bytes = double(p.compulsory_bytes());
     w.dram_bytes = section_dram_bytes(hw, p, head, c.section_heads);
     return w;
@@ -268,7 +268,7 @@ void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<
     // Of an element of O: its product, half a conversion, and of each eight four shuffles, twelve choices and what a store takes.
     constexpr double instructions_of_output = 4;
     const double outputs = double(c.tile_q) * double(p.dim_v);
-    const double store = max_known(max_known(outputs * element_bytes / hw.l2_port, outputs * instructions_of_output / hw.issue_lanes), 0);
+    const double store = max_known(max_known(outputs * bytes_an_element / hw.l2_port, outputs * instructions_of_output / hw.issue_lanes), 0);
     begun_.tile_turn = max_known(alone - block, 0) + store + max_known(hw.turn_cycles, 0);
     busy_ = begun_.work.blocks * block + begun_.work.masked_blocks * (masked - block) + begun_.work.tiles * begun_.tile_turn;
     tiles->ends.emplace(hw, p, c, TileCycles{block, masked, begun_.tile_turn}, tiles->head);

@@ -7,13 +7,14 @@
 
 #include "rooftile/chain/derivation.hpp"
 #include "rooftile/chain/flips.hpp"
+#include "rooftile/chain/knobs.hpp"
 #include "rooftile/chain/one_kernel.hpp"
 #include "rooftile/chain/parts.hpp"
 #include "rooftile/chain/traffic.hpp"
+#include "rooftile/core/arena.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/tiled/hardware.hpp"
-#include "rooftile/tiled/knob_names.hpp"
 #include "rooftile/tiled/two_products.hpp"
 #include "rooftile/machine/set.hpp"
 
@@ -256,7 +257,7 @@ class Search {
         const std::int64_t unit = chunk_unit(plan.config.products[0], plan.config.products[1]);
         std::vector<RowChunks> ways;
         const auto offer = [&](double rows, int in_room) {
-            const std::int64_t whole = std::max<std::int64_t>(std::llround(rows / double(unit)), 1) * unit, kept = whole >= p_.m ? p_.m : whole;
+            const std::int64_t whole = std::max<std::int64_t>(std::llround(rows / double(unit)), 1) * unit, kept = std::max(double(whole), rows) >= double(p_.m) ? p_.m : whole;
             const auto same = [&](const RowChunks& c) { return c.rows == kept && c.in_room == in_room; };
             if (std::none_of(ways.begin(), ways.end(), same) && (kept < p_.m || ways.empty())) ways.push_back({kept, kept < p_.m ? in_room : 2});
         };
@@ -338,7 +339,6 @@ class Search {
     /// What the request leaves open of form on_chip. Two tiles of X where they fit; weights that stay are tried before those that stream.
     std::vector<ChainTile> tiles() const {
         std::vector<ChainTile> out;
-        const auto open = [](const auto& fixed, const auto& value) { return !fixed || *fixed == value; };
         for (const bool resident : {true, false})
             for (const int tile_m : {64, 128, 192})
                 for (const int tile_ff : {64, 128})
@@ -351,15 +351,14 @@ class Search {
                             if (stages > 1 || blocks > most_stages) continue;
                             tile.stages = int(blocks);
                         }
-                        if (!open(request_.tile_m, tile_m) || !open(request_.tile_ff, tile_ff) || !open(request_.stages, tile.stages)
-                            || !open(request_.resident, resident))
-                            continue;
                         // Turns keep products of relu dense, by some 6 %; longer functions they keep waiting, silu's by 25 % (docs/facts.md 273).
                         const bool in_turns = tile_m > ChainTile::warpgroup_m && !resident && p_.act == ChainAct::relu;
                         tile.schedule = request_.schedule.value_or(in_turns ? Schedule::pingpong : Schedule::cooperative);
                         tile.x_stages = request_.x_stages.value_or(2);
                         if (!request_.x_stages && wall_of(hw_, p_, tile)) tile.x_stages = 1;
-                        out.push_back(tile);
+                        bool open = true;
+                        ChainKnobs::each([&](const auto& knob) { open &= (request_.*knob.fixed).value_or(tile.*knob.value) == tile.*knob.value; });
+                        if (open) out.push_back(tile);
                     }
         return out;
     }
@@ -394,7 +393,7 @@ class Search {
             plan.wires[1].push_back({"Y"});
             for (std::size_t i = 0; i < 2; ++i) own.part_configs[i] = plan.parts[i].operation->config_record(plan.parts[i]);
         }
-        resources(own, plan.parts);
+        resources(own, plan);
         ChainPrediction& out = own.prediction;
         const bool known = !out.traffic.tensors.empty();
         const ChainTime time = on_chip || known ? chain_time(*machine_, own, plan.parts, second ? part_predictors(*machine_, plan.parts) : predictors_) : ChainTime{};
@@ -420,10 +419,10 @@ class Search {
 
     static std::optional<double> known_value(double x) { return std::isnan(x) ? std::nullopt : std::optional(x); }
 
-    void resources(ChainPlan& own, std::span<const Plan> parts) const {
+    void resources(ChainPlan& own, const Plan& plan) const {
         if (own.config.form == ChainForm::persistent) return;  // its kernel has told
         if (own.config.form != ChainForm::on_chip) {
-            own.workspace_bytes = chain_workspace_bytes(p_, parts);
+            own.workspace_bytes = arena_of(plan).bytes;
             return;
         }
         const Sm90ChainConfig k = kernel_config(p_, own.config.tile);
@@ -537,13 +536,6 @@ ChainTime chain_time(const Machine& machine, const ChainPlan& plan, std::span<co
     ChainTime time = two_kernels_time(hw, plan.problem, first, second, traffic);
     if (time.bound != Bound::dram) time.bound = bound_of(first.seconds > second.seconds ? parts[0] : parts[1]);
     return time;
-}
-
-std::int64_t chain_workspace_bytes(const ChainProblem& problem, std::span<const Plan> parts) {
-    const auto aligned = [](std::int64_t bytes) { return (bytes + chain_workspace_alignment - 1) / chain_workspace_alignment * chain_workspace_alignment; };
-    std::int64_t sum = aligned(problem.h_bytes());
-    for (const Plan& part : parts) sum += aligned(find_as<std::int64_t>(part.operation->resources_record(part), "workspace_bytes").value_or(0));
-    return sum;
 }
 
 Predictor chain_predictor(const Machine& machine, std::span<const Plan> plans) {

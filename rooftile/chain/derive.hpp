@@ -17,9 +17,8 @@ std::vector<Predictor> part_predictors(const Machine& machine, std::span<const P
 ChainTime chain_time(const Machine& machine, const ChainPlan& plan, std::span<const Plan> parts, std::span<const Predictor> predictors);
 Predictor chain_predictor(const Machine& machine, std::span<const Plan> plans);
 
-/// H and what its parts' kernels take beside it, each aligned; of form on_chip a counter.
-inline constexpr std::int64_t chain_workspace_alignment = 256, chain_counter_bytes = 16;
-std::int64_t chain_workspace_bytes(const ChainProblem& problem, std::span<const Plan> parts);
+/// The workspace of form on_chip: a counter.
+inline constexpr std::int64_t chain_counter_bytes = 16;
 
 /// The two products as their operation's requests.
 Given first_product(const ChainProblem& problem, bool with_act);

@@ -2,19 +2,22 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <iterator>
+
+#include "rooftile/chain/knobs.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/tiled/knob_names.hpp"
 
 namespace rooftile {
 namespace {
 
 constexpr std::string_view acts[] = {"gelu", "silu", "relu", "swiglu"}, types[] = {"bf16", "fp16"},
-                           forms[] = {"two_kernels", "carry_over", "persistent", "on_chip"}, switches[] = {"off", "on"};
+                           forms[] = {"two_kernels", "carry_over", "persistent", "on_chip"};
 
 std::vector<Field> make_fields() {
     const char *problem = "Problem, Y = act(X W1^T) W2^T", *fixed = "Fixed parameters (the rest is searched)";
-    return {
+    std::vector<Field> fields = {
         {"m", "M", "Rows of X and Y", problem},
         {"d", "D", "Columns of X and Y: a multiple of 8", problem},
         {"ff", "F", "Columns of the intermediate: a multiple of 8", problem},
@@ -24,16 +27,14 @@ std::vector<Field> make_fields() {
         {"form", "NAME", "two_kernels, carry_over, persistent or on_chip", fixed},
         {"chunk_rows", "N", "Rows that the persistent form takes through both products together", fixed},
         {"room_chunks", "N", "Times that many rows of the intermediate that the persistent form has room for: 2 or more", fixed},
-        {"tile_m", "N", "Rows of a tile of form on_chip: 64, 128 or 192", fixed},
-        {"tile_ff", "N", "Columns of the intermediate that form on_chip makes and uses at a time: 64 or 128", fixed},
-        {"stages", "N", "Blocks of W1, and of W2, in shared memory of form on_chip", fixed},
-        {"x_stages", "N", "Tiles of X in shared memory of form on_chip: 1 or 2", fixed},
-        {"resident", "on|off", "Of form on_chip: W1 and W2 come once a CTA and stay; default: on where they fit", fixed},
-        {"schedule", "NAME", "Of form on_chip: pingpong (products in turns) or cooperative (as they come)", fixed},
+    };
+    std::ranges::move(knob_fields<ChainKnobs>(fixed), std::back_inserter(fields));
+    fields.insert(fields.end(), {
         {"exhaustive", "", "Search also what structural rules leave out", fixed, FieldKind::on},
         {"top", "N", "Forms to keep", "Output"},
         {"flips", "", "Note from which m, d, ff, L2 size or DRAM bandwidth another form is ahead (some hundred plans more)", "Output", FieldKind::on},
-    };
+    });
+    return fields;
 }
 
 std::int64_t needed(const Given& g, std::string_view key) {
@@ -77,22 +78,17 @@ ChainRequest chain_request(const Given& g, const PlanDefaults& defaults) {
     if (g.has("chunk_rows")) r.chunk_rows = whole_number(g.name("chunk_rows"), g.text("chunk_rows"), 1, max_chain_extent);
     constexpr int least_room = 2;
     if (g.has("room_chunks")) r.room_chunks = int(whole_number(g.name("room_chunks"), g.text("room_chunks"), least_room, max_small));
-    r.tile_m = number_if(g, "tile_m", max_small);
-    r.tile_ff = number_if(g, "tile_ff", max_small);
-    r.stages = number_if(g, "stages", max_small);
-    constexpr int most_x_stages = 2;
-    r.x_stages = number_if(g, "x_stages", most_x_stages);
-    if (g.has("resident")) r.resident = one_of(g.name("resident"), g.text("resident"), switches) == 1;
-    if (g.has("schedule")) r.schedule = Schedule(one_of(g.name("schedule"), g.text("schedule"), knob_names(Schedule())));
+    read_knobs<ChainKnobs>(g, r);
+    check_knobs<ChainKnobs>(r);
     // What is fixed of one form fixes the form.
-    for (const char* key : {"chunk_rows", "room_chunks", "tile_m", "tile_ff", "stages", "x_stages", "resident", "schedule"}) {
-        if (!g.has(key)) continue;
-        const bool of_queue = std::string_view(key) == "chunk_rows" || std::string_view(key) == "room_chunks";
-        const ChainForm of = of_queue ? ChainForm::persistent : ChainForm::on_chip;
+    const auto fixes = [&](std::string_view key, ChainForm of) {
+        if (!g.has(key)) return;
         if (r.form.value_or(of) != of)
             throw RequestError(fmt::format("{} is of form {}, and {} is asked for", g.name(key), forms[std::size_t(of)], forms[std::size_t(*r.form)]));
         r.form = of;
-    }
+    };
+    for (const char* key : {"chunk_rows", "room_chunks"}) fixes(key, ChainForm::persistent);
+    ChainKnobs::each([&](const auto& knob) { fixes(knob.field, ChainForm::on_chip); });
     r.top = number_if(g, "top", max_plans).value_or(defaults.top);
     return r;
 }
@@ -124,12 +120,11 @@ Given chain_given(const Record& record) {
 }
 
 Given chain_given_of_config(const Record& config) {
-    Given given(Given::Named::by_key);
-    given.add("form", find_as<std::string>(config, "form").value_or(""));
-    for (const char* key : {"chunk_rows", "tile_m", "tile_ff", "stages", "x_stages"})
+    const std::string form = find_as<std::string>(config, "form").value_or("");
+    Given given = form == name_of(ChainForm::on_chip) ? given_of_knobs<ChainKnobs>(config) : Given(Given::Named::by_key);
+    given.add("form", form);
+    for (const char* key : {"chunk_rows", "room_chunks"})
         if (const auto number = find_as<std::int64_t>(config, key)) given.add(key, std::to_string(*number));
-    if (const auto resident = find_as<bool>(config, "resident")) given.add("resident", *resident ? "on" : "off");
-    if (const auto schedule = find_as<std::string>(config, "schedule")) given.add("schedule", *schedule);
     return given;
 }
 

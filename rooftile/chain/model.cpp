@@ -169,8 +169,14 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
 Sm90ChainConfig kernel_config(const ChainProblem& p, const ChainTile& tile) {
     constexpr std::int64_t box = Sm90ChainConfig::box_elements;
     Sm90ChainConfig k;
-    k.tile_m = tile.tile_m, k.tile_ff = tile.tile_ff, k.stages = tile.stages, k.x_stages = tile.x_stages;
-    k.resident = tile.resident;
+    // What the code has of the choices.
+    const auto take = [&tile](auto& own) {
+#define ROOFTILE_KNOB(TYPE, NAME, ...) \
+        if constexpr (requires { own.NAME; }) own.NAME = tile.NAME;
+#include "rooftile/chain/knobs.def"
+#undef ROOFTILE_KNOB
+    };
+    take(k);
     k.d = int(std::min<std::int64_t>((p.d + box - 1) / box * box, 1 << 20));
     k.type = p.type;
     k.act = ChainFunction(p.act);

@@ -18,9 +18,9 @@ struct Candidate {
     ProductTime time;
 };
 
-class Search {
+class PartsSearch {
   public:
-    Search(const std::shared_ptr<const Machine>& machine, const ChainHardware& hw, const ChainProblem& problem, const PlannedProduct& first, const PlannedProduct& second, const OneKernelSearch& search)
+    PartsSearch(const std::shared_ptr<const Machine>& machine, const ChainHardware& hw, const ChainProblem& problem, const PlannedProduct& first, const PlannedProduct& second, const OneKernelSearch& search)
         : coarse_(search.coarse), followed_(search.coarse ? 8 : 64), tried_(search.coarse ? 1 : 4), most_(search.most), machine_(machine), no_dram_(std::make_shared<const Machine>(without_dram(*machine))), hw_(hw), p_(problem), tile_k_{first.product.tile_k, second.product.tile_k},
           asked_{first_product(problem, first.with_epilogue), second_product(problem, second.with_epilogue && problem.residual)},
           epilogue_{first.with_epilogue, second.with_epilogue && problem.residual} {}
@@ -201,7 +201,7 @@ class Search {
 
 std::vector<OneKernelParts> parts_of_one_kernel(const std::shared_ptr<const Machine>& machine, const ChainHardware& hw, const ChainProblem& problem,
                                                 const PlannedProduct& first, const PlannedProduct& second, const OneKernelSearch& search) {
-    return Search(machine, hw, problem, first, second, search).run();
+    return PartsSearch(machine, hw, problem, first, second, search).run();
 }
 
 }  // namespace rooftile

@@ -28,14 +28,12 @@ inline constexpr std::size_t chain_forms = 4;
 
 std::string_view name_of_order(Order order);
 
-/// How the kernel that keeps H on chip is cut.
+/// How the kernel that keeps H on chip is cut; knobs.def says what each is. Of weights that stay there is a stage for each block.
 struct ChainTile {
-    int tile_m = 128;  ///< rows of a tile: 64 a consumer warpgroup
-    int tile_ff = 64;  ///< columns of H that are made and used at a time
-    int stages = 2;    ///< of W1 and of W2 each
-    int x_stages = 1;  ///< of X: with two the next tile's comes while this one is computed
-    bool resident = false;  ///< W1 and W2 stay in shared memory for all tiles of a CTA: a stage a block
-    Schedule schedule = Schedule::pingpong;  ///< consumer warpgroups issue their products in turns; cooperative: as they come
+#define ROOFTILE_KNOB(TYPE, NAME, PRESET, ...) TYPE NAME = PRESET;
+#include "rooftile/chain/knobs.def"
+#undef ROOFTILE_KNOB
+
     static constexpr int warpgroup_m = 64;
     int consumer_warpgroups() const { return tile_m / warpgroup_m; }
     friend bool operator==(const ChainTile&, const ChainTile&) = default;
@@ -129,9 +127,9 @@ using FollowedTraffic = std::map<std::string, ChainTraffic>;
 /// What a caller fixes; the rest is searched.
 struct ChainRequest {
     std::optional<ChainForm> form{};
-    std::optional<int> tile_m{}, tile_ff{}, stages{}, x_stages{};
-    std::optional<Schedule> schedule{};
-    std::optional<bool> resident{};
+#define ROOFTILE_KNOB(TYPE, NAME, ...) std::optional<TYPE> NAME{};
+#include "rooftile/chain/knobs.def"
+#undef ROOFTILE_KNOB
     std::optional<std::int64_t> chunk_rows{};
     std::optional<int> room_chunks{};
     int top = 8;

@@ -11,7 +11,7 @@ namespace {
 
 using Align = Table::Align;
 
-const ChainPlan& typed(const Plan& plan) { return plan.own.as<ChainPlan>(); }
+const ChainPlan& chain_of(const Plan& plan) { return plan.own.as<ChainPlan>(); }
 
 std::string bytes_or_unknown(const std::optional<std::int64_t>& bytes) { return bytes ? scaled_text(double(*bytes), "B") : "?"; }
 
@@ -27,7 +27,7 @@ std::string plan_table(const PlanSet& plans, const Terminal& terminal) {
     Table table({{"#"}, {"form", Align::left}, {"tiles", Align::left, 3}, {"DRAM"}, {"of the bound", Align::right, 2}, {"H", Align::right, 2},
                  {"both hit", Align::right, 5}, {"predicted"}, {"TFLOP/s"}, {"bound", Align::left, 1}, {"buildable", Align::left, 2}});
     for (const Plan& any : plans.plans) {
-        const ChainPlan& plan = typed(any);
+        const ChainPlan& plan = chain_of(any);
         const ChainPrediction& p = plan.prediction;
         const Tone tone = any.rank == 1 ? Tone::strong : Tone::plain;
         std::optional<std::int64_t> h;
@@ -51,7 +51,7 @@ std::string plan_table(const PlanSet& plans, const Terminal& terminal) {
 std::string why_behind(const Plan& best, const Plan& other) {
     if (!best.time_us || !other.time_us) return "an unknown number leaves it without a time";
     const double slower = *other.time_us / *best.time_us - 1;
-    const auto moved = [](const Plan& plan) { return typed(plan).prediction.dram_bytes.value_or(0); };
+    const auto moved = [](const Plan& plan) { return chain_of(plan).prediction.dram_bytes.value_or(0); };
     const double more = double(moved(other) - moved(best));
     const std::string bytes = more == 0 ? "as many bytes" : scaled_text(std::abs(more), "B") + (more > 0 ? " more" : " less") + " to and from DRAM";
     if (slower < 0.0005) return "as fast by the model, " + bytes;
@@ -64,7 +64,7 @@ std::string energy_table(const PlanSet& plans, std::span<const Explanation> expl
     Table table({{"form", Align::left}, {"products"}, {"shared"}, {"DRAM"}, {"static"}, {"joules"}, {"W"}});
     for (std::size_t i = 0; i < explanations.size(); ++i) {
         const Energy& e = *explanations[i].energy;
-        table.row({{std::string(name_of(typed(plans.plans[i]).config.form))}, {joules(e.matrix)}, {joules(e.fill)}, {joules(e.dram)}, {joules(e.idle)},
+        table.row({{std::string(name_of(chain_of(plans.plans[i]).config.form))}, {joules(e.matrix)}, {joules(e.fill)}, {joules(e.dram)}, {joules(e.idle)},
                    {joules(e.total), i == 0 ? Tone::strong : Tone::plain}, {joules(e.watts)}});
     }
     std::string out = table.text(terminal);
@@ -75,13 +75,13 @@ std::string energy_table(const PlanSet& plans, std::span<const Explanation> expl
 /// Why the form that is ahead is: beside two kernels, or beside the next where it is they.
 std::string why_ahead(const PlanSet& plans) {
     const Plan& best = plans.plans.front();
-    const bool plain = typed(best).config.form == ChainForm::two_kernels;
+    const bool plain = chain_of(best).config.form == ChainForm::two_kernels;
     const Plan* other = nullptr;
     for (const Plan& plan : plans.plans)
-        if (&plan != &best && plan.time_us && (plain ? !other : typed(plan).config.form == ChainForm::two_kernels)) other = &plan;
+        if (&plan != &best && plan.time_us && (plain ? !other : chain_of(plan).config.form == ChainForm::two_kernels)) other = &plan;
     if (!other || !best.time_us) return {};
-    return fmt::format("{} is {}; {} is bound by {}, {} by {}", name_of(typed(*other).config.form), why_behind(best, *other), name_of(typed(best).config.form),
-                       best.bound ? name_of(*best.bound) : "?", name_of(typed(*other).config.form), other->bound ? name_of(*other->bound) : "?");
+    return fmt::format("{} is {}; {} is bound by {}, {} by {}", name_of(chain_of(*other).config.form), why_behind(best, *other), name_of(chain_of(best).config.form),
+                       best.bound ? name_of(*best.bound) : "?", name_of(chain_of(*other).config.form), other->bound ? name_of(*other->bound) : "?");
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ std::string chain_heading_text(const ChainProblem& p, std::string_view machine_i
 
 std::string chain_plan_text(const PlanSet& plans, bool explain, std::span<const Explanation> explanations, const Terminal& terminal) {
     const Plan& best = plans.plans.front();
-    const ChainPlan& own = typed(best);
+    const ChainPlan& own = chain_of(best);
     std::string out = chain_heading_text(own.problem, plans.machine_id, plans.machine_name, terminal);
     out += "\n" + plan_table(plans, terminal) + "\n";
     std::string tensors;
@@ -118,7 +118,7 @@ std::string chain_plan_text(const PlanSet& plans, bool explain, std::span<const 
                      terminal);
     if (const std::string why = why_ahead(plans); !why.empty()) out += entry("why plan 1", why, terminal);
     for (const Plan& plan : plans.plans)
-        if (!plan.buildable) out += entry("not buildable", fmt::format("{}: {}", name_of(typed(plan).config.form), plan.why_not), terminal);
+        if (!plan.buildable) out += entry("not buildable", fmt::format("{}: {}", name_of(chain_of(plan).config.form), plan.why_not), terminal);
     if (plans.rejected.count() > 0)
         out += entry("rejected", fmt::format("{} configurations by constraints, or behind those kept", plans.rejected.count()), terminal);
     if (!plans.unknown.empty()) out += entry("unknown", joined(plans.unknown), terminal);
@@ -132,7 +132,7 @@ std::string chain_plan_text(const PlanSet& plans, bool explain, std::span<const 
     out += "\n" + terminal.paint("From the roof to the prediction, plan 1", Tone::strong) + "\n\n"
            + attainability_text(explanations.front().attainability, std::nullopt, terminal);
     std::vector<NamedPlan> named;
-    for (const Plan& plan : plans.plans) named.push_back({label_of(typed(plan).config), plan.time_us, why_behind(best, plan)});
+    for (const Plan& plan : plans.plans) named.push_back({label_of(chain_of(plan).config), plan.time_us, why_behind(best, plan)});
     return out + runners_up_text(named, explanations, terminal);
 }
 

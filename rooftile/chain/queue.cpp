@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/units.hpp"
 
 namespace rooftile {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 ChunkedTiles tiles_of(const ChainProduct& p, std::int64_t chunk_rows) {
     const std::int64_t rows = ceil_div(p.m, p.tile_m);

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rooftile/chain/knobs.hpp"
 #include "rooftile/chain/model.hpp"
-#include "rooftile/core/knob.hpp"
 #include "rooftile/core/operation.hpp"
-#include "rooftile/tiled/knob_names.hpp"
 
 namespace rooftile {
 namespace {
@@ -36,19 +35,17 @@ Record config_record(const ChainPlan& plan) {
     const bool on_chip = is_on_chip(plan);
     const auto only = [](bool used, const auto& value) { return used ? Value(value) : Value(Unused{}); };
     const std::string kernel = on_chip ? "sm90_chain" : c.form == ChainForm::persistent ? "sm90_two_gemms" : find_as<std::string>(plan.part_configs[0], "kernel").value_or("unknown");
-    return {{"kernel", kernel},
-            {"form", name_of(c.form)},
-            {"tile_m", only(on_chip, c.tile.tile_m)},
-            {"tile_ff", only(on_chip, c.tile.tile_ff)},
-            {"stages", only(on_chip, c.tile.stages)},
-            {"consumer_warpgroups", only(on_chip, c.tile.consumer_warpgroups())},
-            {"x_stages", only(on_chip, c.tile.x_stages)},
-            {"resident", only(on_chip, c.tile.resident)},
-            {"schedule", only(on_chip, KnobType<Schedule>::text(c.tile.schedule))},
-            {"chunk_rows", only(c.form == ChainForm::persistent, c.chunk_rows)},
-            {"room_chunks", only(c.form == ChainForm::persistent, c.room_chunks)},
-            {"first", product_record(plan, 0)},
-            {"second", product_record(plan, 1)}};
+    Record out{{"kernel", kernel}, {"form", name_of(c.form)}}, tile;
+    add_knobs<ChainKnobs>(tile, c.tile);
+    for (const auto& [key, value] : tile) {
+        out.emplace_back(key, only(on_chip, value));
+        if (key == "stages") out.emplace_back("consumer_warpgroups", only(on_chip, c.tile.consumer_warpgroups()));
+    }
+    out.emplace_back("chunk_rows", only(c.form == ChainForm::persistent, c.chunk_rows));
+    out.emplace_back("room_chunks", only(c.form == ChainForm::persistent, c.room_chunks));
+    out.emplace_back("first", product_record(plan, 0));
+    out.emplace_back("second", product_record(plan, 1));
+    return out;
 }
 
 Record resources_record(const ChainPlan& plan) {

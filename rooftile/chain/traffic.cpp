@@ -8,13 +8,12 @@
 
 #include "rooftile/physics/l2_cache.hpp"
 #include "rooftile/tiled/l2_follower.hpp"
+#include "rooftile/units.hpp"
 
 namespace rooftile {
 namespace {
 
 using Int = std::int64_t;
-
-Int ceil_div(Int a, Int b) { return (a + b - 1) / b; }
 
 enum Tensor : std::size_t { x, w1, h, w2, y };
 constexpr double samples_taken = 128;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rooftile/core/arena.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
@@ -17,7 +18,6 @@ namespace rooftile {
 namespace {
 
 constexpr std::string_view expression_operation = "fuse";
-constexpr std::int64_t alignment = 256;  // of what lies in the workspace
 
 /// The expression as its operation takes it: tensors of the graph, each result rounded once.
 Given expression_given(const GemmEpilogue& e, Type type, Type sums) {
@@ -46,9 +46,9 @@ GemmHardware hardware_of(const Machine& machine, const GemmProblem& p, const Gem
 }
 
 /// Another plan of both launches; `behind` is of the expression. `problem` as it is given, `one` the product that it is computed as.
-Plan joined(const GemmHardware& hw, const GemmProblem& problem, const GemmProblem& one, Plan product, Plan behind) {
+Plan plan_of_both(const GemmHardware& hw, const GemmProblem& problem, const GemmProblem& one, Plan product, Plan behind) {
     GemmPlan own = product.own.as<GemmPlan>();
-    const std::int64_t between = between_bytes(own.problem), sums = std::int64_t(own.problem.c_bytes());
+    const std::int64_t sums = std::int64_t(own.problem.c_bytes());
     own.problem = one;
     own.config.epilogue_apart = true;
     own.buildable = product.buildable && behind.buildable;
@@ -60,7 +60,6 @@ Plan joined(const GemmHardware& hw, const GemmProblem& problem, const GemmProble
     const auto behind_bytes = find_as<std::int64_t>(behind.operation->prediction_record(behind), "dram_bytes");
     if (own.prediction.dram_bytes && behind_bytes) own.prediction.dram_bytes = *own.prediction.dram_bytes + *behind_bytes;
     own.prediction.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, problem));
-    own.resources.workspace_bytes += between;
     Plan plan;
     plan.operation = &gemm_operation();
     plan.problem = {plan.operation, Own::of(problem)};
@@ -71,8 +70,6 @@ Plan joined(const GemmHardware& hw, const GemmProblem& problem, const GemmProble
     plan.unknown = product.unknown;
     plan.launches = product.launches;
     plan.launches.insert(plan.launches.end(), behind.launches.begin(), behind.launches.end());
-    plan.launches.front().workspace_bytes = own.resources.workspace_bytes;
-    plan.own = Own::of(std::move(own));
     // Sums, one tensor or gates and ups one behind the other; then what the epilogue reads, and its results. No tensor of a user has that name.
     const std::string between_name = "(sums)";
     plan.wires = {{{"a"}, {"b"}, {between_name}}, {}};
@@ -80,6 +77,8 @@ Plan joined(const GemmHardware& hw, const GemmProblem& problem, const GemmProble
         plan.wires[1].push_back({between_name, std::int64_t(i) * one.m * one.result_n() * std::int64_t(sizeof(float))});
     for (const TensorInfo& tensor : std::span(std::as_const(tensors)).subspan(2)) plan.wires[1].push_back({tensor.name});
     plan.parts = {std::move(product), std::move(behind)};
+    plan.launches.front().workspace_bytes = own.resources.workspace_bytes = arena_of(plan).bytes;
+    plan.own = Own::of(std::move(own));
     return plan;
 }
 
@@ -101,10 +100,6 @@ double least_behind(const GemmHardware& hw, const GemmProblem& problem, const Pr
 }
 
 }  // namespace
-
-std::int64_t between_bytes(const GemmProblem& product) {
-    return (std::int64_t(product.c_bytes()) + alignment - 1) / alignment * alignment;
-}
 
 PlanSet plan_behind(const GemmProblem& problem, Type sums, const std::shared_ptr<const Machine>& machine) {
     return derive_part(expression_operation, machine, expression_given(*problem.epilogue, problem.c_type, sums));
@@ -175,7 +170,7 @@ Both plan_both(const std::shared_ptr<const Machine>& machine, const GemmHardware
         if (products.plans.empty()) return {{}, products.refusal ? products.refusal->message : "the product has no plan"};
         PlanSet behind = plan_behind(one, Type::fp32, machine);
         if (behind.plans.empty()) return {{}, behind.refusal ? behind.refusal->message : "no kernel computes the expression"};
-        Plan plan = joined(hw, problem, one, std::move(products.plans.front()), std::move(behind.plans.front()));
+        Plan plan = plan_of_both(hw, problem, one, std::move(products.plans.front()), std::move(behind.plans.front()));
         for (const std::string& key : behind.unknown)
             if (std::find(plan.unknown.begin(), plan.unknown.end(), key) == plan.unknown.end()) plan.unknown.push_back(key);
         return {std::move(plan), {}};

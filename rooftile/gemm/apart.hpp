@@ -23,9 +23,6 @@ ProductAlone product_alone(const GemmProblem& problem, Type sums = Type::fp32);
 /// Plans of the expression behind such a product. Throws RequestError where its operation refuses it.
 PlanSet plan_behind(const GemmProblem& problem, Type sums, const std::shared_ptr<const Machine>& machine);
 
-/// Bytes of the workspace before the one of the product: its results.
-std::int64_t between_bytes(const GemmProblem& product);
-
 /// Weighs both for plans of a problem with an epilogue. Puts the plan of two kernels first where it is predicted faster than the others or
 /// nothing else can be planned, or keeps it alone where the request asks for it; says in each derivation what came of it.
 void weigh_apart(PlanSet& set, const std::shared_ptr<const Machine>& machine, const GemmProblem& problem, const GemmRequest& request);

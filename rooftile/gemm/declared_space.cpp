@@ -78,7 +78,7 @@ class DeclaredTile {
 
 // DeepGEMM's rule, below.
 constexpr int widest_n = 256, tall_m = 256;
-constexpr double port_bytes = 128;  // a cycle that one SM takes from shared memory and L1, as the rule has it
+constexpr double port_rate = 128;  // a cycle that one SM takes from shared memory and L1, as the rule has it
 
 struct Block {
     int m, n;
@@ -91,7 +91,7 @@ Block scored(const GemmProblem& p, double sms, double l2_bytes, int m, int n, Pa
     const double waves = whole_up(tiles / sms), efficiency = tiles / (waves * sms);
     const double asked = tiles * double(p.k) * 2 * (double(m) / cluster.n + double(n) / cluster.m);
     const double in = tiles * double(p.k) * 2 * (m + n), out = double(p.m) * double(p.n) * 2;
-    const double cycles = std::max((in + out) / (port_bytes * sms), (asked + out) / l2_bytes) / efficiency;
+    const double cycles = std::max((in + out) / (port_rate * sms), (asked + out) / l2_bytes) / efficiency;
     return {m, n, cluster, cycles, efficiency};
 }
 

@@ -10,10 +10,6 @@
 namespace rooftile {
 namespace {
 
-double bytes(std::int64_t rows, std::int64_t columns, Type type) {
-    return double(rows) * double(columns) * bytes_of(type);
-}
-
 /// What is asked of L2: of loads of one line by neighbours few reach it.
 double l2_bytes_of(const PlanEvaluation& r) {
     const GemmProblem& p = r.gemm.problem;
@@ -22,8 +18,8 @@ double l2_bytes_of(const PlanEvaluation& r) {
                  reaching = l2_rows(r.gemm.hw, tile, p, neighbours(p, tile, r.order.order, r.order.group));
     const TileGrid clusters = cluster_grid(p, tile);
     const double products = double(p.batch);
-    return products * bytes(p.m, p.k, p.a_type) * double(clusters.columns) * reaching.a / own.a
-           + products * bytes(p.n, p.k, p.b_type) * double(clusters.rows) * reaching.b / own.b + p.c_bytes() + p.beside_bytes();
+    return products * matrix_bytes(p.m, p.k, p.a_type) * double(clusters.columns) * reaching.a / own.a
+           + products * matrix_bytes(p.n, p.k, p.b_type) * double(clusters.rows) * reaching.b / own.b + p.c_bytes() + p.beside_bytes();
 }
 
 /// What the simulated L2 found of an order without a closed form, where the plan has it, is known as a whole only.

@@ -18,8 +18,6 @@
 namespace rooftile {
 namespace {
 
-constexpr int max_plans = 64;
-
 // Everything about one search that messages need.
 struct Request {
     const Machine& machine;
@@ -33,7 +31,7 @@ Infeasible infeasible(const Request& r, Reason reason, std::string message, doub
     return {reason, std::move(message), needed, available, r.machine.id, r.machine.name, r.problem, {}};
 }
 
-std::string tile_text(const GemmConfig& c) {
+std::string candidate_text(const GemmConfig& c) {
     return fmt::format("tile {}x{}x{}, {} {} consumer warpgroup{}{}", c.tile_m, c.tile_n,
                        c.tile_k, c.consumer_warpgroups, name_of(c.schedule), c.consumer_warpgroups == 1 ? "" : "s",
                        c.split_k > 1 ? fmt::format(", split_k {}", c.split_k) : "");
@@ -45,7 +43,7 @@ std::string constraint_text(const Request& r, const SearchResult& result) {
     const Constraint& constraint = result.last;
     const auto rule = [&] {
         return fmt::format(
-            "{}: {}", tile_text(c),
+            "{}: {}", candidate_text(c),
             fmt::format(fmt::runtime(constraint.rule),
                         fmt::arg("needed", shortest_text(std::round(constraint.needed))),
                         fmt::arg("available", shortest_text(std::round(constraint.available)))));
@@ -59,7 +57,7 @@ std::string constraint_text(const Request& r, const SearchResult& result) {
         "{}: {} stages: {} x {} = {} B + {} B for C epilogue tiles and barriers > {:.0f} B of shared "
         "memory "
         "on {}; {} fit{}",
-        tile_text(c), stages, stages, c.stage_bytes, std::int64_t{stages} * c.stage_bytes,
+        candidate_text(c), stages, stages, c.stage_bytes, std::int64_t{stages} * c.stage_bytes,
         c.reserved_bytes + stages * c.stage_overhead, c.shared_limit, r.machine.id, std::max(fit, 0),
         fit < c.stages_min && c.split_k > 1
             ? fmt::format(", and the sums that parts of K exchange take {}", c.stages_min)
@@ -258,7 +256,7 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     const GemmProblem problem = as_one_product(given);
     check(asked);
     GemmRequest request = asked;
-    request.top = std::clamp(request.top, 1, max_plans);
+    request.top = std::clamp(request.top, 1, max_gemm_plans);
     const GemmKernel& kernel = request.kernel ? *request.kernel : best_gemm_kernel(machine);
     const std::string instruction = kernel.instruction(machine, problem.a_type);
     std::vector<std::string> unknown;

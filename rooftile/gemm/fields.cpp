@@ -17,14 +17,13 @@
 namespace rooftile {
 namespace {
 
-constexpr std::int64_t largest_extent = 2147483647;
 // Wider than any hardware: what is possible here but nowhere else is the planner's answer, not a typo.
-constexpr int max_tile = 65536, max_small = 1024, max_plans = 64, max_sampled = 64;
+constexpr int max_tile = 65536, max_small = 1024, max_sampled = 64;
 
 constexpr std::string_view types[] = {"bf16", "fp16"};
 constexpr std::string_view all_types[] = {"bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2"};  // as Type counts them
 constexpr std::string_view scale_names[] = {"none", "tensor", "row", "block"};                // as Scales counts them
-constexpr std::string_view pair_names[] = {"none", "interleaved", "split"};                   // as Pairs counts them
+constexpr std::string_view pairings[] = {"none", "interleaved", "split"};                   // as Pairs counts them
 constexpr std::string_view accumulations[] = {"fast", "promoted"};  // as Accumulation counts them
 constexpr std::string_view a_majors[] = {"k", "m"};
 constexpr std::string_view b_majors[] = {"k", "n"};
@@ -120,28 +119,28 @@ std::size_t choice(const Given& g, std::string_view key, std::span<const std::st
     return g.has(key) ? one_of(g.name(key), g.text(key), names) : 0;
 }
 
-struct Sizes {
+struct GivenSizes {
     std::int64_t m, n, k;
 };
 
-Sizes sizes_of(const Given& g) {
+GivenSizes sizes_of(const Given& g) {
     if (g.has("shape")) {
         if (g.has("m") || g.has("n") || g.has("k"))
             throw RequestError(fmt::format("{} and {}, {}, {} exclude each other; give one form", g.name("shape"), g.name("m"),
                                            g.name("n"), g.name("k")));
         if (const std::string& shape = g.text("shape"); with_size_for_zero(shape, 1) != shape)
-            throw RequestError(fmt::format("{} {}: nothing to do; M, N and K are 1 .. {}", g.name("shape"), printable(shape), largest_extent));
-        const auto sizes = whole_numbers(g.name("shape"), g.text("shape"), "MxNxK", 1, largest_extent);
+            throw RequestError(fmt::format("{} {}: nothing to do; M, N and K are 1 .. {}", g.name("shape"), printable(shape), max_gemm_extent));
+        const auto sizes = whole_numbers(g.name("shape"), g.text("shape"), "MxNxK", 1, max_gemm_extent);
         return {sizes[0], sizes[1], sizes[2]};
     }
     std::string missing;
     const auto size = [&](const char* key) -> std::int64_t {
-        if (g.has(key)) return size_number(g.name(key), g.text(key), largest_extent);
+        if (g.has(key)) return size_number(g.name(key), g.text(key), max_gemm_extent);
         missing += (missing.empty() ? "" : ", ") + g.name(key);
         return 0;
     };
     const bool counted = g.has("groups") && !g.has("m");  // their rows say it
-    const Sizes sizes{counted ? 0 : size("m"), size("n"), size("k")};
+    const GivenSizes sizes{counted ? 0 : size("m"), size("n"), size("k")};
     if (!missing.empty())
         throw RequestError(
             fmt::format("missing {}; a GEMM needs {}, {} and {}, or {}", missing, g.name("m"), g.name("n"), g.name("k"),
@@ -194,7 +193,7 @@ void give_types(const Given& g, GemmProblem& p) {
 }
 
 void give_batch(const Given& g, GemmProblem& p) {
-    if (g.has("batch")) p.batch = size_number(g.name("batch"), g.text("batch"), largest_extent);
+    if (g.has("batch")) p.batch = size_number(g.name("batch"), g.text("batch"), max_gemm_extent);
     for (const auto& [key, stride, operand] : {std::tuple{"stride_a", &p.a_stride, 'a'}, {"stride_b", &p.b_stride, 'b'}, {"stride_d", &p.c_stride, 'c'}}) {
         const bool of_groups = p.groups && operand == 'b';
         if (g.has(key) && !g.has("batch") && !of_groups)
@@ -228,7 +227,7 @@ GemmProblem gemm_problem(const Given& g) {
         throw RequestError(
             fmt::format("{} is not offered: libraries name the same layout differently; say which index is contiguous with "
                         "{} k|m and {} k|n", g.name("layout"), g.name("a_major"), g.name("b_major")));
-    Sizes sizes = sizes_of(g);
+    GivenSizes sizes = sizes_of(g);
     SharedGroups groups;
     if (g.has("groups")) groups = gemm_groups(g, sizes.m);
     if (groups) sizes.m = groups->total();
@@ -240,14 +239,14 @@ GemmProblem gemm_problem(const Given& g) {
                                        major("b_major", b_majors));
     for (const auto& [key, pitch] :
          {std::pair{"lda", &problem.lda}, {"ldb", &problem.ldb}, {"ldc", &problem.ldc}})
-        if (g.has(key)) *pitch = whole_number(g.name(key), g.text(key), 1, largest_extent);
+        if (g.has(key)) *pitch = whole_number(g.name(key), g.text(key), 1, max_gemm_extent);
     for (const auto& [key, offset] : {std::pair{"a_offset", &problem.a_offset},
                                       {"b_offset", &problem.b_offset},
                                       {"c_offset", &problem.c_offset}})
-        if (g.has(key)) *offset = whole_number(g.name(key), g.text(key), 0, largest_extent);
+        if (g.has(key)) *offset = whole_number(g.name(key), g.text(key), 0, max_gemm_extent);
     problem.groups = std::move(groups);
     give_types(g, problem);
-    const Pairs pairs = Pairs(choice(g, "pairs", pair_names));
+    const Pairs pairs = Pairs(choice(g, "pairs", pairings));
     if (pairs != Pairs::none && !g.has("ldc")) problem.ldc = (problem.n + 1) / 2;
     give_batch(g, problem);
     problem.accumulation = Accumulation(choice(g, "accumulation", accumulations));
@@ -337,7 +336,7 @@ GemmRequest gemm_request(const Given& g, int default_top) {
     }
     read_knobs<GemmKnobs>(g, r);
     r.exhaustive = g.has("exhaustive");
-    r.top = number_if(g, "top", max_plans).value_or(default_top);
+    r.top = number_if(g, "top", max_gemm_plans).value_or(default_top);
     return r;
 }
 

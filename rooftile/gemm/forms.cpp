@@ -45,7 +45,7 @@ constexpr Formula halo_fits{"verdict", "", "", "stages * halo_bytes + weights of
                             {{{"stages", "stages", "choose"}, {"halo_bytes", "B", "above"}, {"shared_limit", "B", "above"}}}};
 
 constexpr std::string_view bottleneck = "1 Bottleneck", unknowns = "2 Unknowns", capacity = "3 Capacity: does it fit?",
-                           intensity = "4 Intensity: can the memory feed it?", latency = "5 Latency: is enough in flight?",
+                           feeding = "4 Intensity: can the memory feed it?", latency = "5 Latency: is enough in flight?",
                            output = "6 Output";
 
 FormulaSection capacity_section(std::vector<const Formula*> before) {
@@ -55,7 +55,7 @@ FormulaSection capacity_section(std::vector<const Formula*> before) {
     return {capacity, std::move(before)};
 }
 FormulaSection intensity_section() {
-    return {intensity, {&f::tile_flops, &f::arithmetic_intensity, &f::intensity_critical, &verdict_of_intensity, &f::shared_step_cycles,
+    return {feeding, {&f::tile_flops, &f::arithmetic_intensity, &f::intensity_critical, &verdict_of_intensity, &f::shared_step_cycles,
                         &f::port_bytes_per_cycle, &f::l2_bytes_per_cycle, &f::dram_bytes_per_cycle}};
 }
 FormulaSection latency_section() {

@@ -49,7 +49,7 @@ std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& pr
 namespace {
 
 /// What reads the sums behind a product takes dense tensors: no columns of gates between those of ups.
-Refusal refuse_pairs(const GemmProblem& p) {
+Refusal pairs_elsewhere(const GemmProblem& p) {
     const bool interleaved = p.pairs() == Pairs::interleaved;
     const std::string lines = !interleaved              ? ""
                               : p.b_major == Major::k ? fmt::format(" with ldb = {}", 2 * p.ldb)
@@ -70,7 +70,7 @@ std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem) {
                        1, 0};
     if (problem.groups)
         return Refusal{Reason::instruction, "groups are sm90_gemm's so far; launch the products one by one", double(problem.groups->count()), 1};
-    if (problem.pairs() != Pairs::none) return refuse_pairs(problem);
+    if (problem.pairs() != Pairs::none) return pairs_elsewhere(problem);
     if (problem.results() > 1)
         return Refusal{Reason::instruction,
                        fmt::format("{} results: several are sm90_gemm's so far; here an epilogue has one, and fuse behind the product makes the others", problem.results()),

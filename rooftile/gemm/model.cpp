@@ -140,14 +140,6 @@ double exchange_cycles(const GemmHardware& hw, const GemmConfig& t) {
            + hw.cluster_barrier + pieces_cycles(hw, t);
 }
 
-namespace {
-
-double bytes(std::int64_t rows, std::int64_t columns, Type type) {
-    return double(rows) * double(columns) * bytes_of(type);
-}
-
-}  // namespace
-
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p)
     : ScheduleTraffic(hw, t, p, p.rows_a_matrix(), double(p.groups ? p.groups->with_rows() : p.batch)) {
     if (!p.groups || p.groups->alike().size() < 2) return;
@@ -163,7 +155,7 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, co
 
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, double rows, double products)
     : a_(rows * (double(p.k) * bytes_of(p.a_type) + (p.block_scales() ? 4 * double(p.a_scales().lines) : 0))),
-      b_(bytes(p.n, p.k, p.b_type) + (p.block_scales() ? 4 * double(p.b_scales().lines * p.b_scales().width) : 0)),
+      b_(matrix_bytes(p.n, p.k, p.b_type) + (p.block_scales() ? 4 * double(p.b_scales().lines * p.b_scales().width) : 0)),
       c_(rows * double(p.result_n()) * bytes_of(p.c_type) * double(p.results())
          + (p.epilogue ? p.epilogue->bytes * rows / (double(p.m) * double(p.batch)) : 0)),  // read once, tile by tile, as C is written
       products_(products),
@@ -240,7 +232,7 @@ OperandBytes ScheduleTraffic::of_one(Order order, int group) const {
 
 double l2_bytes(const GemmConfig& t, const GemmProblem& p) {
     const auto [rows, columns, products] = cluster_grid(p, t);
-    return double(products) * (bytes(p.m, p.k, p.a_type) * double(columns) + bytes(p.n, p.k, p.b_type) * double(rows))
+    return double(products) * (matrix_bytes(p.m, p.k, p.a_type) * double(columns) + matrix_bytes(p.n, p.k, p.b_type) * double(rows))
            + p.c_bytes() + (p.epilogue ? p.epilogue->bytes : 0);
 }
 

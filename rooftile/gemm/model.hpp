@@ -183,6 +183,8 @@ double exchange_cycles(const GemmHardware& hw, const GemmConfig& tile);
 /// Of it, what pieces of K take; 0 where there is one.
 double pieces_cycles(const GemmHardware& hw, const GemmConfig& tile);
 
+inline double matrix_bytes(std::int64_t rows, std::int64_t columns, Type type) { return double(rows) * double(columns) * bytes_of(type); }
+
 /// What the tiles of the whole problem ask for: A once for each column of tiles, B once for each row, C
 /// written.
 double asked_bytes(const GemmConfig& tile, const GemmProblem& problem);

@@ -119,6 +119,8 @@ struct Infeasible {
     std::vector<std::string> unknown{}, unchecked_constraints{}, notes{};  ///< as in Plans
 };
 
+inline constexpr int max_gemm_plans = 64;  ///< that are kept
+
 /// What the caller fixes; the rest is searched, or chosen by a rule.
 struct GemmRequest {
     const GemmKernel* kernel = nullptr;  ///< null: the first of kernels.def that the machine runs

@@ -11,18 +11,17 @@ namespace rooftile {
 namespace {
 
 constexpr std::int64_t scale_block = 128;
-constexpr std::int64_t largest_extent = (std::int64_t{1} << 31) - 1;  // device code counts in 32 bits
 
 void check_extent(const char* name, std::int64_t value) {
-    if (value < 1 || value > largest_extent)
-        throw RequestError(fmt::format("{} = {}: must be 1 .. {}", name, value, largest_extent));
+    if (value < 1 || value > max_gemm_extent)
+        throw RequestError(fmt::format("{} = {}: must be 1 .. {}", name, value, max_gemm_extent));
 }
 
 void check_leading(const char* name, std::int64_t value, std::int64_t least, const char* extent) {
     if (value < least)
         throw RequestError(fmt::format("{} = {}: must be at least {} ({})", name, value, least, extent));
-    if (value > largest_extent)
-        throw RequestError(fmt::format("{} = {}: must be at most {}", name, value, largest_extent));
+    if (value > max_gemm_extent)
+        throw RequestError(fmt::format("{} = {}: must be at most {}", name, value, max_gemm_extent));
 }
 
 void check_offset(const char* name, std::int64_t value) {
@@ -127,7 +126,7 @@ SharedEpilogue epilogue_of_all(const GemmProblem& p, std::int64_t rows) {
 
 GemmProblem as_one_product(const GemmProblem& p) {
     const std::int64_t rows = p.batch * p.m;
-    if (p.batch == 1 || p.b_stride != 0 || p.a_stride == 0 || p.c_stride == 0 || rows > largest_extent || p.results() > 1) return p;
+    if (p.batch == 1 || p.b_stride != 0 || p.a_stride == 0 || p.c_stride == 0 || rows > max_gemm_extent || p.results() > 1) return p;
     // Along M's contiguous A rows lie side by side, and those of products behind each other where they go on there.
     const EvenRows a = p.a_major == Major::k ? even_rows(p, p.lda, p.a_stride) : EvenRows{p.a_stride == p.m && p.lda >= rows ? p.lda : 0, 0};
     const EvenRows c = even_rows(p, p.ldc, p.c_stride);

@@ -31,6 +31,8 @@ struct ScaleLayout {
 ScaleLayout a_scale_layout(std::int64_t m, std::int64_t k);
 ScaleLayout b_scale_layout(std::int64_t n, std::int64_t k);
 
+inline constexpr std::int64_t max_gemm_extent = (std::int64_t{1} << 31) - 1;  ///< device code counts in 32 bits
+
 /// Sizes in elements. Leading dimensions are the distance, in elements, between consecutive lines of
 /// the contiguous index. C is row-major M x N.
 struct GemmProblem {

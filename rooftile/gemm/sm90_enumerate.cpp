@@ -122,6 +122,18 @@ void check_all(ConstraintChecker& checker, GemmCandidate& c, std::span<const Par
 }
 
 }  // namespace
+
+void Space::for_each_kind(GemmConfig& c, const std::function<void()>& visit) const {
+    static constexpr int searched_warpgroups[] = {1, 2, 3, 4};
+    for (const int count : choices(request_.consumer_warpgroups, searched_warpgroups))
+        for (const Schedule schedule : {Schedule::cooperative, Schedule::pingpong}) {
+            // Two warpgroups take turns; a request for other ones is told so.
+            if (schedule != request_.schedule.value_or(count == 2 ? schedule : Schedule::cooperative)) continue;
+            c.consumer_warpgroups = count, c.schedule = schedule;
+            visit();
+        }
+}
+
 }  // namespace sm90
 
 Sm90GemmFamily::Sm90GemmFamily(const GemmHardware& hw, const GemmProblem&) {
@@ -162,9 +174,8 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
     std::vector<PartsOfK> parts;
     parts.reserve(searched_splits.size());
 
-    const auto visit = [&](const TileFigures& figures, Schedule schedule, std::span<const PartsOfK> of_k) {
+    const auto visit = [&](const TileFigures& figures, std::span<const PartsOfK> of_k) {
         if (of_k.empty()) return;
-        c.schedule = schedule;
         c.split_k = of_k.front().split_k;
         c.grid_split_k = of_k.front().grid_split_k;
         c.cluster_m = space.clusters.front().m;
@@ -195,13 +206,8 @@ void Sm90GemmFamily::enumerate(const GemmHardware& hw, const GemmProblem& proble
             const int stages = max_stages_of(c, request, rooftile::shared_limit(hw, c.ctas_per_sm));
             space.take_parts(figures, residency, all_parts, parts);
             visitor.rule_out(least, stages, parts);
-            const auto whole = std::span<const PartsOfK>(parts).first(
-                !parts.empty() && space.pingpong_takes(parts.front()) ? 1 : 0);
-            for (int count : space.counts) {
-                c.consumer_warpgroups = count;
-                if (space.cooperative) visit(figures, Schedule::cooperative, parts);
-                if (space.pingpong(count)) visit(figures, Schedule::pingpong, whole);
-            }
+            const std::span<const PartsOfK> all = parts, whole = all.first(!all.empty() && space.pingpong_takes(all.front()) ? 1 : 0);
+            space.for_each_kind(c, [&] { visit(figures, c.schedule == Schedule::pingpong ? whole : all); });
         }
     }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "rooftile/gemm/sm90_family.hpp"
@@ -78,14 +79,14 @@ class Space {
   public:
     Space(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request)
         : residencies(choices(request.ctas_per_sm, searched_ctas)),
-          counts(choices(request.consumer_warpgroups, searched_warpgroups)),
-          cooperative(request.schedule != Schedule::pingpong),
           hw_(hw),
           request_(request),
           groups_(bool(problem.groups)),
           max_ctas_(*std::max_element(residencies.begin(), residencies.end())) {
         if (request.cluster_m || request.cluster_n)
             clusters = {{request.cluster_m.value_or(1), request.cluster_n.value_or(1)}};
+        GemmConfig c;
+        for_each_kind(c, [&] { ++(c.schedule == Schedule::pingpong ? pingpongs_ : cooperatives_); });
         list_all_parts(ceil_div(problem.k, request.tile_k.value_or(k_span(problem.a_type))));
         for (const PartsOfK& p : std::span(parts_).subspan(1)) in_parts_ += p.candidates;
         slots_.reserve(residencies.size() * parts_.size());
@@ -94,13 +95,12 @@ class Space {
     }
 
     std::vector<Cluster> clusters{{1, 1}, {2, 1}, {1, 2}};
-    std::span<const int> residencies, counts;  // CTAs an SM, warpgroups
-    bool cooperative;
+    std::span<const int> residencies;  // CTAs an SM
 
-    // Two warpgroups take turns in pingpong, on K in one piece; a request for anything else is told so.
-    bool pingpong(int count) const {
-        return request_.schedule ? request_.schedule == Schedule::pingpong : count == 2;
-    }
+    /// Visits every choice beside those of tile, residency, parts of K and cluster, which is set in `c` meanwhile.
+    void for_each_kind(GemmConfig& c, const std::function<void()>& visit) const;
+
+    // On K in one piece; a request for anything else is told so.
     bool pingpong_takes(int split_k) const { return split_k == request_.split_k.value_or(1); }
     bool pingpong_takes(const PartsOfK& p) const {
         return pingpong_takes(p.split_k) && p.grid_split_k == request_.grid_split_k.value_or(1);
@@ -150,22 +150,19 @@ class Space {
     }
 
   private:
-    static constexpr int searched_warpgroups[] = {1, 2, 3, 4}, searched_ctas[] = {1, 2, 3, 4};
+    static constexpr int searched_ctas[] = {1, 2, 3, 4};
 
     // Those that K has steps for, and always the first; what changes with the tile is left out.
     void list_all_parts(std::int64_t k_blocks) {
-        const auto pingpongs =
-            std::count_if(counts.begin(), counts.end(), [&](int n) { return pingpong(n); });
         const auto searched = choices(request_.split_k, searched_splits);
         parts_.reserve(searched.size());
         for (int split_k : searched) {
             if (!parts_.empty() && split_k > k_blocks) break;
-            const auto schedules =
-                (cooperative ? std::ptrdiff_t(counts.size()) : 0) + (pingpong_takes(split_k) ? pingpongs : 0);
+            const std::int64_t kinds = cooperatives_ + (pingpong_takes(split_k) ? pingpongs_ : 0);
             const int pieces = request_.grid_split_k.value_or(1);
             parts_.push_back({split_k, pieces,
                               {ceil_div(k_blocks, std::int64_t{split_k} * pieces), unknown_number, unknown_number, unknown_number},
-                              schedules * std::ptrdiff_t(clusters.size())});
+                              kinds * std::int64_t(clusters.size())});
         }
     }
 
@@ -182,7 +179,7 @@ class Space {
     // of them, and so on. One CTA an SM, of one tile: who wants the next one from a counter wants no pieces.
     template <class Visit>
     void for_each_pieces(const TileFigures& tile, Visit visit) const {
-        if (request_.grid_split_k || request_.dynamic_scheduler == true || !cooperative || groups_) return;
+        if (request_.grid_split_k || request_.dynamic_scheduler == true || cooperatives_ == 0 || groups_) return;
         const double tiles = tile.tile.tiles.count();
         for (const PartsOfK& p : parts_) {
             const double slots = max_slots(p.split_k, 1), fill = whole(slots / (tiles * p.split_k));
@@ -192,7 +189,7 @@ class Space {
                 if (pieces <= deep)
                     visit(PartsOfK{p.split_k, pieces,
                                    {ceil_div(tile.tile.k_steps, std::int64_t{p.split_k} * pieces), unknown_number, unknown_number, slots},
-                                   std::int64_t(counts.size() * clusters.size())});
+                                   cooperatives_ * std::int64_t(clusters.size())});
         }
     }
 
@@ -208,6 +205,7 @@ class Space {
     const GemmRequest& request_;
     bool groups_;  // whose tiles are known on the device alone: no pieces of K
     int max_ctas_;
+    std::int64_t cooperatives_ = 0, pingpongs_ = 0;  // kinds of each schedule
     std::vector<PartsOfK> parts_;
     std::vector<PartsOfK> listed_;  // of one tile
     std::int64_t in_parts_ = 0;  // candidates of a tile and residency with K in more than one

@@ -14,7 +14,7 @@
 namespace rooftile {
 namespace {
 
-constexpr std::size_t max_tiles = 65536;
+constexpr std::size_t max_drawn_tiles = 65536;
 constexpr double picture = 960, min_cell = 3, max_cell = 48, margin = 24, head = 84, legend = 40;
 constexpr double room_for_text = 22;  // a cell that a number can be read in
 constexpr std::size_t titled = 8192;  // tiles whose figures show under the pointer
@@ -87,9 +87,9 @@ std::string cell_text(const TileHits& tile, double x, double y, double cell_x, d
 
 std::string tile_schedule_svg(const GemmProblem& p, const TileSchedule& tile_schedule,
                               const GemmTraffic& traffic, const std::vector<TileHits>& tiles) {
-    if (tiles.size() > max_tiles)
+    if (tiles.size() > max_drawn_tiles)
         throw RequestError(
-            fmt::format("{} tiles are too many to draw; at most {} can be seen", tiles.size(), max_tiles));
+            fmt::format("{} tiles are too many to draw; at most {} can be seen", tiles.size(), max_drawn_tiles));
     // TextTable have the tile's proportions.
     const double rows = double(tile_schedule.tile_rows()), columns = double(tile_schedule.tile_columns());
     const double scale =

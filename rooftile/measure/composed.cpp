@@ -4,19 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
 
+#include "rooftile/core/arena.hpp"
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/runtime/kernel_codes.hpp"
 
 namespace rooftile {
 namespace {
 
-constexpr std::size_t alignment = 256;  // as allocations are
 constexpr std::size_t max_tensors = 64;  // of a part: a launch allocates nothing
-
-std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 /// Where a part's tensor is: a tensor of the plan, or a place in its workspace.
 struct Place {
@@ -24,37 +21,16 @@ struct Place {
     std::size_t offset = 0;
 };
 
-/// The plan's workspace: tensors between parts, then the parts' own.
-struct Arena {
-    std::map<std::string, std::size_t> between;  ///< offsets
-    std::size_t bytes = 0;
-
-    explicit Arena(const Plan& plan) {
-        const std::vector<TensorInfo> own = plan.operation->tensors(plan.problem);
-        for (std::size_t i = 0; i < plan.parts.size(); ++i) {
-            const std::vector<TensorInfo> tensors = plan.parts[i].operation->tensors(plan.parts[i].problem);
-            for (std::size_t t = 0; t < tensors.size(); ++t) {
-                const std::string& name = plan.wires.at(i).at(t).tensor;
-                const bool is_own = std::ranges::any_of(own, [&](const TensorInfo& o) { return o.name == name; });
-                if (is_own || tensors[t].role != TensorRole::out || between.contains(name)) continue;
-                between.emplace(name, bytes);
-                bytes += aligned(std::size_t(spanned_elements(tensors[t]) * tensors[t].element_bits + 7) / 8);
-            }
-        }
-    }
-};
-
 class Composed final : public Runnable, public SeveralKernels {
   public:
     Composed(const Plan& plan, std::vector<CompiledKernel> parts) : tensors_(plan.operation->tensors(plan.problem)), parts_(std::move(parts)) {
-        const Arena arena(plan);
-        bytes_ = arena.bytes;
+        std::vector<std::int64_t> workspaces;
+        for (const CompiledKernel& part : parts_) workspaces.push_back(std::int64_t(part.workspace_bytes()));
+        arena_ = arena_of(plan, workspaces);
         for (std::size_t i = 0; i < parts_.size(); ++i) {
             places_.emplace_back();
-            for (const Wire& wire : plan.wires.at(i)) places_.back().push_back(place_of(wire, arena));
+            for (const Wire& wire : plan.wires.at(i)) places_.back().push_back(place_of(wire));
             if (places_.back().size() > max_tensors) throw RequestError(fmt::format("part {} has {} tensors; at most {} are taken here", i + 1, places_.back().size(), max_tensors));
-            workspaces_.push_back(bytes_);
-            bytes_ += i + 1 < parts_.size() ? aligned(parts_[i].workspace_bytes()) : parts_[i].workspace_bytes();
         }
     }
 
@@ -80,7 +56,7 @@ class Composed final : public Runnable, public SeveralKernels {
         for (const CompiledKernel& part : parts_) all += part.ptx();
         return all;
     }
-    std::size_t workspace_bytes() const override { return bytes_; }
+    std::size_t workspace_bytes() const override { return std::size_t(arena_.bytes); }
     std::int64_t shared_bytes() const override {
         std::int64_t most = 0;
         for (const CompiledKernel& part : parts_) most = std::max(most, part.shared_bytes());
@@ -94,7 +70,7 @@ class Composed final : public Runnable, public SeveralKernels {
         if (tensors.size() != tensors_.size()) throw RequestError(fmt::format("{} tensors are given; there are {}", tensors.size(), tensors_.size()));
         for (std::size_t i = 0; i < tensors.size(); ++i)
             if (!tensors[i]) throw RequestError(fmt::format("the pointer to {} is null", tensors_[i].name));
-        if (bytes_ > 0 && !workspace) throw RequestError(fmt::format("the workspace is null; {} B pass between kernels there", bytes_));
+        if (arena_.bytes > 0 && !workspace) throw RequestError(fmt::format("the workspace is null; {} B pass between kernels there", arena_.bytes));
         char* const base = static_cast<char*>(workspace);
         for (std::size_t i = 0; i < parts_.size(); ++i) {
             std::array<void*, max_tensors> of_part;
@@ -102,24 +78,23 @@ class Composed final : public Runnable, public SeveralKernels {
                 const Place& place = places_[i][t];
                 of_part[t] = (place.tensor ? static_cast<char*>(tensors[*place.tensor]) : base) + place.offset;
             }
-            parts_[i].runnable().launch(stream, {of_part.data(), places_[i].size()}, parts_[i].workspace_bytes() > 0 ? base + workspaces_[i] : nullptr);
+            parts_[i].runnable().launch(stream, {of_part.data(), places_[i].size()}, parts_[i].workspace_bytes() > 0 ? base + arena_.parts[i] : nullptr);
         }
     }
 
   private:
-    Place place_of(const Wire& wire, const Arena& arena) const {
+    Place place_of(const Wire& wire) const {
         const auto own = std::ranges::find(tensors_, wire.tensor, &TensorInfo::name);
         if (own != tensors_.end()) return {std::size_t(own - tensors_.begin()), std::size_t(wire.offset_bytes)};
-        const auto between = arena.between.find(wire.tensor);
-        if (between == arena.between.end()) throw RequestError("no part stores " + wire.tensor + ", which a later one reads");
-        return {std::nullopt, between->second + std::size_t(wire.offset_bytes)};
+        const auto between = arena_.between.find(wire.tensor);
+        if (between == arena_.between.end()) throw RequestError("no part stores " + wire.tensor + ", which a later one reads");
+        return {std::nullopt, std::size_t(between->second + wire.offset_bytes)};
     }
 
     std::vector<TensorInfo> tensors_;
     std::vector<CompiledKernel> parts_;
     std::vector<std::vector<Place>> places_;
-    std::vector<std::size_t> workspaces_;  ///< of the parts, from the beginning
-    std::size_t bytes_ = 0;
+    Arena arena_;
 };
 
 }  // namespace

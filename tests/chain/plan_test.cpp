@@ -124,6 +124,28 @@ TEST(ChainPlan, OnASmallL2AndASlowDramManyLowChunksAreFirst) {
     EXPECT_LT(1.4 * *set.plans.front().time_us, *by_form(set).at(ChainForm::two_kernels)->time_us);
 }
 
+// What a document says of a plan makes it again, whichever its form.
+TEST(ChainPlan, ARecordedConfigurationIsMadeAgain) {
+    Random random(490002);
+    std::map<ChainForm, int> made;
+    for (int i = 0; i < 3; ++i) {
+        const std::string problem = fmt::format("--m {} --d {} --ff {}", 64 * random.whole(100, 1024), 64 * random.whole(1, 8), 64 * random.whole(2, 32));
+        const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+        const Given given = given_of(chain_operation(), problem + fmt::format(" --room-chunks {}", random.whole(2, 24)));
+        for (const Given& asked : {given, given_of(chain_operation(), problem)})
+            for (const Plan& plan : chain_operation().derive(machine, chain_operation().problem(asked), chain_operation().request(asked, {})).plans) {
+                const Record config = chain_operation().config_record(plan);
+                const Given again = chain_operation().given_of_config(config);
+                const PlanSet same = chain_operation().derive(machine, plan.problem, chain_operation().request(again, {}));
+                ASSERT_FALSE(same.plans.empty()) << problem << ": " << again.text();
+                const Record made_again = chain_operation().config_record(same.plans.front());
+                EXPECT_TRUE(made_again == config) << problem << ": " << again.text() << "became " << chain_operation().given_of_config(made_again).text();
+                ++made[plan.own.as<ChainPlan>().config.form];
+            }
+    }
+    EXPECT_EQ(made.size(), chain_forms);
+}
+
 // Who fixes chunks or their room gets no persistent plan that is faster than what is searched, but where half the bytes are worth some time.
 TEST(ChainPlan, NoChunksAreFasterThanThoseOfTheSearch) {
     Random random(47);

@@ -1,9 +1,11 @@
 #include "rooftile/gemm/apart.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "rooftile/core/arena.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -38,16 +40,30 @@ TEST(GemmApart, FusedIsWeighedAgainstTwoKernelsAndFaster) {
     }
 }
 
-// What lies between the two kernels: the product's results, up to the next multiple of 256 B.
-TEST(GemmApart, WhatLiesBetweenIsAlignedAndNoMore) {
+// The workspace: the product's results up to the next multiple of 256 B, then what the product takes for itself. Documents say as much
+// as the kernels take.
+TEST(GemmApart, TheWorkspaceHasWhatLiesBetweenAndThePartsOwn) {
     Random random(471050);
-    for (int i = 0; i < 200; ++i) {
-        const GemmProblem p = gemm_problem(random.whole(1, 300), random.coin() ? 128 : random.whole(1, 300), 64);
-        const std::int64_t bytes = std::int64_t(p.c_bytes()), between = between_bytes(p);
-        EXPECT_EQ(between % 256, 0);
-        EXPECT_GE(between, bytes);
-        EXPECT_LT(between, bytes + 256);
+    int with_own = 0;
+    for (int i = 0; i < 30; ++i) {
+        const std::int64_t m = random.whole(1, 300), n = 8 * random.whole(1, 60), k = 64 * random.whole(1, 100);
+        const PlanSet set = planned_as(fmt::format("--shape {}x{}x{} --epilogue d=gelu(acc+bias) --tensor bias:bf16[N] --epilogue-apart on", m, n, k));
+        ASSERT_FALSE(set.plans.empty());
+        for (const Plan& plan : set.plans) {
+            const std::int64_t sums = 4 * m * n, own = plan.parts[0].own.as<GemmPlan>().resources.workspace_bytes;
+            const Arena arena = arena_of(plan);
+            EXPECT_EQ(arena.between.size(), 1u);
+            EXPECT_EQ(arena.between.begin()->second, 0);
+            EXPECT_EQ(arena.parts[0] % 256, 0);
+            EXPECT_GE(arena.parts[0], sums);
+            EXPECT_LT(arena.parts[0], sums + 256);
+            EXPECT_GE(arena.parts[1], arena.parts[0] + own);
+            EXPECT_LT(arena.parts[1], arena.parts[0] + own + 256);
+            EXPECT_EQ(plan.own.as<GemmPlan>().resources.workspace_bytes, arena.bytes);
+            with_own += own > 0;
+        }
     }
+    EXPECT_GE(with_own, 1);
 }
 
 TEST(GemmApart, IsTwoPlansInOneWhereItIsAskedFor) {
