@@ -207,7 +207,9 @@ int GemmEpilogue::registers(bool turned, bool staged) const {
     constexpr int of_a_function = 8;
     const auto once = std::ranges::count_if(operands, [](const EpilogueOperand& o) { return o.is_one(); });
     const int values = (functions_of(graph) > 0 ? of_a_function : 0) + 2 * values_at_once(graph);  // of two neighbours
-    return values + int(once) + pairs_in_flight(turned, staged) * pair_registers(turned, staged);
+    const int loaded = pairs_in_flight(turned, staged) * pair_registers(turned, staged);
+    constexpr int of_flags = 16;  // Philox's rounds, while operands are on their way
+    return values + int(once) + loaded + (drops(graph) && loaded > 0 ? of_flags : 0);
 }
 
 std::string_view name_of(Scales scales) {
