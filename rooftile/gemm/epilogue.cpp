@@ -209,7 +209,10 @@ int GemmEpilogue::registers(bool turned, bool staged) const {
     const int values = (functions_of(graph) > 0 ? of_a_function : 0) + 2 * values_at_once(graph);  // of two neighbours
     const int loaded = pairs_in_flight(turned, staged) * pair_registers(turned, staged);
     constexpr int of_flags = 16;  // Philox's rounds, while operands are on their way
-    return values + int(once) + loaded + (drops(graph) && loaded > 0 ? of_flags : 0);
+    // The address and the row's length of a matrix beside the first.
+    const auto matrices = std::ranges::count_if(operands, [](const EpilogueOperand& o) { return o.by_row && o.by_column; });
+    const int more_addresses = 4 * std::max(0, int(matrices) - 1);
+    return values + int(once) + loaded + more_addresses + (drops(graph) && loaded > 0 ? of_flags : 0);
 }
 
 std::string_view name_of(Scales scales) {

@@ -46,9 +46,10 @@ TEST(GemmEpilogues, OfTheSearchCompileWithoutASpill) {
         if (!error) continue;
         const GemmProblem& p = plans[i].problem;
         const GemmConfig& c = plans[i].config;
-        ADD_FAILURE() << fmt::format("{} {}x{}x{} {} tile {}x{} {}{} split {}: {}\n  {}", i, p.m, p.n, p.k, name_of(p.a_type), c.tile_m,
-                                     c.tile_n, c.schedule == Schedule::pingpong ? "pingpong" : "cooperative",
-                                     c.swap_ab ? " swapped" : "", c.split_k, p.epilogue.text(), error->what());
+        const Sm90GemmConfig k = kernel_config(plans[i]);
+        ADD_FAILURE() << fmt::format("{} {}x{}x{} {} tile {}x{} {}{} split {}, {} sums, {} beside them, {} of those the epilogue's, of {}: {}\n  {}", i, p.m, p.n, p.k,
+                                     name_of(p.a_type), c.tile_m, c.tile_n, c.schedule == Schedule::pingpong ? "pingpong" : "cooperative", c.swap_ab ? " swapped" : "",
+                                     c.split_k, k.accumulator_registers(), k.working_registers(), k.epilogue_registers, k.consumer_registers, p.epilogue.text(), error->what());
     }
     fmt::print("{} products with epilogues\n", count);
 }
