@@ -19,6 +19,7 @@ std::vector<Verb> all_verbs() {
     add_beside(verbs);
     add_build(verbs);
     add_build_source(verbs);
+    add_emit(verbs);
     add_measure(verbs);
     add_measure_source(verbs);
     add_sweep(verbs);
