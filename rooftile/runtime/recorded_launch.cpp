@@ -24,6 +24,7 @@ struct Recorder {
     DevicePointer next = memory_begin;
 };
 thread_local Recorder* recorder = nullptr;
+constexpr std::uint64_t contexts_apart = 1 << 20;  // more than a GPU has SMs: one of another number is another
 std::atomic<std::uint64_t> contexts = std::uint64_t{1} << 60;  // far from those that a driver counts
 thread_local std::uint64_t context = 0;
 
@@ -114,7 +115,9 @@ DriverTable recording_table() {
     t.cuDeviceGetAttribute = [](int* v, CUdevice_attribute which, CUdevice) { return *v = attribute(which), CUDA_SUCCESS; };
     t.cuCtxGetCurrent = [](CUcontext* c) { return *c = reinterpret_cast<CUcontext>(recorder), CUDA_SUCCESS; };
     t.cuCtxGetDevice = [](CUdevice* d) { return *d = 0, CUDA_SUCCESS; };
-    t.cuCtxGetId = [](CUcontext, unsigned long long* id) { return *id = context, CUDA_SUCCESS; };
+    t.cuCtxGetId = [](CUcontext, unsigned long long* id) {
+        return *id = context + std::uint64_t(recorder->device.sms), CUDA_SUCCESS;
+    };
     t.cuMemAlloc = [](CUdeviceptr* p, std::size_t bytes) {
         *p = recorder->next;
         recorder->next += (bytes / 4096 + 1) * 4096;
@@ -177,7 +180,7 @@ Recording record_launches(const RecordedDevice& device, const std::function<std:
                           const std::function<void()>& work) {
     Recorder here{.device = device, .parameters = parameters};
     struct Scope {
-        explicit Scope(Recorder& r) { recorder = &r, context = ++contexts; }
+        explicit Scope(Recorder& r) { recorder = &r, context = contexts += contexts_apart; }
         ~Scope() { recorder = nullptr; }
     } scope(here);
     work();
