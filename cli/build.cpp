@@ -8,6 +8,7 @@
 #include "cli/output.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
+#include "rooftile/emit/emit.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/report/number.hpp"
@@ -65,15 +66,10 @@ std::string text_of(const CompiledKernel& kernel, const PlanSet& plans, const st
 }
 
 /// Source, PTX and SASS, which take the place of the summary; empty where none was asked for or could be had.
-std::string listing_of(const CompiledKernel& kernel, const Given& given) {
+std::string listing_of(const CompiledKernel& kernel, const Machine& machine, const PlanSet& plans, const Given& given) {
     std::string out;
     const std::vector<KernelCode> codes = codes_of(kernel);
-    if (given.has("source"))
-        for (const KernelCode& code : codes) {
-            if (code.source.empty())
-                throw RequestError("--source: the kernel's text is not made for a plan; kernels/ has it, and its name is " + kernel.code().name);
-            out += code.source;
-        }
+    if (given.has("source")) out += emit_file(machine, plans, kernel.plan()).text;
     if (given.has("ptx")) out += ptx_listing(kernel.ptx());
     if (given.has("sass"))
         for (const KernelCode& code : codes) out += sass_listing(code.cubin);
@@ -108,7 +104,7 @@ int build(const Operation& operation, const Given& given, const OutputFlags& out
         write_result(json_text(document_of(kernel, plans, context)), output);
         return int(ExitCode::done);
     }
-    std::string text = listing_of(kernel, given);
+    std::string text = listing_of(kernel, *target.machine, plans, given);
     if (text.empty()) text = text_of(kernel, plans, target.note, terminal_for(output));
     write_result(text, output);
     if (!target.note.empty()) say(target.note);
@@ -119,7 +115,7 @@ std::vector<Field> build_fields(const Operation& operation) {
     const char* group = "Output";
     const Field own[] = {{"rank", "N", "Build plan N; default: the first that can be built", group},
                          {"cubin", "FILE", "Write the machine code to FILE; of a second kernel to FILE with .2 in its name", group},
-                         {"source", "", "Print the CUDA C++ that was generated for the plan", group, FieldKind::on},
+                         {"source", "", "Print the CUDA C++ as `emit` writes it: one file, with a launcher", group, FieldKind::on},
                          {"ptx", "", "Print the PTX, annotated", group, FieldKind::on},
                          {"sass", "", "Print the SASS, annotated, where a disassembler is found", group, FieldKind::on}};
     return joined_fields({operation.fields(), target_fields(), own});

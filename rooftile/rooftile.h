@@ -96,7 +96,7 @@ int rooftile_plans_json(const rooftile_plans* plans, char** json);
 /** As text: every step that led to plan `rank` (from 1), where its time comes from, and of plan 1 why the others lost.
  * `width`: columns to wrap at, 0: none. */
 int rooftile_explain(const rooftile_plans* plans, int rank, int width, char** text);
-/** The CUDA C++ that rooftile_compile() would compile of plan `rank`; headers that it includes are in the library. */
+/** Plan `rank` as one CUDA C++ file that nvcc compiles by itself, with a launcher: what `rooftile emit` writes. Needs NVRTC. */
 int rooftile_source(const rooftile_plans* plans, int rank, char** text);
 int rooftile_tensor_count(const rooftile_plans* plans);
 /** In the order of a launch; valid as long as `plans`. Null where there is no such tensor. */

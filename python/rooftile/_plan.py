@@ -69,7 +69,8 @@ class Plan:
         return self._plans.explain(self.rank, width)
 
     def source(self) -> str:
-        """The CUDA C++ that compile() compiles; headers that it includes are in the library. Needs no compiler.
+        """The kernel as one CUDA C++ file that nvcc compiles by itself, with a launcher and a check: what `rooftile emit`
+        writes. Needs NVRTC, no GPU.
 
         Raises RequestError where the plan is not buildable."""
         return self._plans.source(self.rank)

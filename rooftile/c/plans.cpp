@@ -7,6 +7,7 @@
 
 #include "rooftile/c/error.hpp"
 #include "rooftile/c/request.hpp"
+#include "rooftile/emit/emit.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/machine/live.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -169,15 +170,6 @@ std::string explained(const rooftile_plans& plans, int rank, int width) {
     return plan.operation->text(set, detail, explain(*plans.machine, set, detail), Terminal{.width = width});
 }
 
-std::string source_of(const Plan& plan) {
-    if (!plan.buildable)
-        throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
-    const Source source = on_device(*plan.operation).source(plan);
-    std::string out = source.text;
-    for (const std::string& name : source.name_expressions) out += fmt::format("// instantiated: {}\n", name);
-    return out;
-}
-
 }  // namespace
 
 const Plan& plan_of(const rooftile_plans& plans, int rank) {
@@ -275,7 +267,8 @@ int rooftile_explain(const rooftile_plans* plans, int rank, int width, char** te
 int rooftile_source(const rooftile_plans* plans, int rank, char** text) {
     return c::guarded([&] {
         char*& made = c::given(text, "text");
-        made = c::text_of(c::source_of(c::plan_of(c::given(plans, "plans"), rank)));
+        const rooftile_plans& from = c::given(plans, "plans");
+        made = c::text_of(emit_file(*from.machine, from.set, c::plan_of(from, rank)).text);
     });
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,6 +30,17 @@ class PreparedTrial {
 struct OtherLaunch {
     std::string key, name;  ///< as LaunchVariant has them
     CompiledKernel kernel;
+};
+
+/// What a result should be, element by element, as text of an emitted program: the simplest loop that says what is computed.
+struct PlainLoop {
+    /// CUDA C++. For each result NAME `__device__ Bounded expected_NAME(const Tensors& t, long long e)` of its e-th element in the order of
+    /// its extents, before it is stored; the tensors are pointers in `t`, read by `number(t.x, i)`.
+    std::string text;
+    double steps = 1;  ///< of one element
+    std::map<std::string, std::string> filled{};  ///< tensors that no random numbers make right: an expression of the index i
+    std::vector<std::string> headers{};  ///< of ours that the text needs
+    std::string members{};               ///< of Tensors, beside the tensors
 };
 
 class DeviceOperation {
@@ -62,6 +74,10 @@ class DeviceOperation {
     /// What `build` says of a kernel beyond its code, for documents and for a terminal.
     virtual Record build_record(const CompiledKernel&) const { return {}; }
     virtual std::vector<Entry> build_entries(const CompiledKernel&) const { return {}; }
+    /// How a plan lies in shared memory and registers: the buffers, and which thread has which elements; for the head of an emitted file.
+    virtual std::vector<std::string> story(const Plan&) const { return {}; }
+    /// Nothing: an emitted program has no check.
+    virtual std::optional<PlainLoop> plain_loop(const Problem&) const { return {}; }
 };
 
 /// The device half of one of operations().

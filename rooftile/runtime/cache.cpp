@@ -196,11 +196,15 @@ CachedCompile compile_cached(const Source& source) {
 CachedCompile compile_as(const CompileOptions& options, Source& source) {
     source.line_info = options.line_info;
     if (options.alter) options.alter(source);
-    else if (options.cache) return compile_cached(source);
     CachedCompile result;
-    result.key = cache_key(source);
-    result.compiled = compile_source(source);
-    if (!options.alter) check_clean(result.compiled, source.name);
+    if (options.cache && !options.alter) {
+        result = compile_cached(source);
+    } else {
+        result.key = cache_key(source);
+        result.compiled = compile_source(source);
+        if (!options.alter) check_clean(result.compiled, source.name);
+    }
+    if (options.told) options.told(source, result.compiled);
     return result;
 }
 

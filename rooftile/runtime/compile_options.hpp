@@ -7,6 +7,7 @@
 
 namespace rooftile {
 
+struct Compiled;
 struct Source;
 
 struct CompileOptions {
@@ -17,6 +18,8 @@ struct CompileOptions {
     /// Changes what is compiled: for kernels that are wrong on purpose. The cache neither gives nor keeps them, and spills or
     /// serialised wgmmas, for which a planned kernel is refused, are taken. What it puts into the source must outlive the kernel.
     std::function<void(Source&)> alter = {};
+    /// Told of each text and what became of it. No other kernel shares the code then.
+    std::function<void(const Source&, const Compiled&)> told = {};
 };
 
 }  // namespace rooftile

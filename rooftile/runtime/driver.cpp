@@ -7,6 +7,7 @@
 
 #include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/runtime/library.hpp"
+#include "rooftile/runtime/recorded_launch.hpp"
 
 namespace rooftile {
 namespace {
@@ -101,12 +102,14 @@ const Loaded& loaded() {
 }  // namespace
 
 const DriverTable* driver_table_if_usable() {
+    if (const DriverTable* recording = recording_driver()) return recording;
     const Loaded& driver = loaded();
     if (forked.load(std::memory_order_relaxed)) return nullptr;
     return driver.status.kind == DriverStatus::Kind::usable ? &driver.table : nullptr;
 }
 
 const DriverTable& driver_table() {
+    if (const DriverTable* recording = recording_driver()) return *recording;
     const Loaded& driver = loaded();
     if (driver.status.kind != DriverStatus::Kind::usable)
         throw Error(ExitCode::no_gpu, driver.status.message);
@@ -117,7 +120,7 @@ const DriverTable& driver_table() {
     return driver.table;
 }
 
-std::string describe(CUresult result) { return describe(loaded().table, result); }
+std::string describe(CUresult result) { return recording_launches() ? "refused by a recording" : describe(loaded().table, result); }
 
 void check(CUresult result, std::string_view call) {
     if (result != CUDA_SUCCESS)
@@ -133,7 +136,7 @@ const Driver& Driver::instance() {
 }
 
 int Driver::version() const { return loaded().status.version; }
-int Driver::device_count() const { return loaded().status.devices; }
+int Driver::device_count() const { return recording_launches() ? 1 : loaded().status.devices; }
 
 int Driver::attribute(int ordinal, int which) const {
     const DriverTable& driver = driver_table();

@@ -86,6 +86,8 @@ struct DriverTable {
 #undef ROOFTILE_MEMBER
 };
 
+/// That of record_launches(), where this thread is in one; else null.
+const DriverTable* recording_driver();
 /// The table of a usable driver; throws Error(no_gpu) where there is none.
 const DriverTable& driver_table();
 /// The same, or null: for destructors, which must not throw.

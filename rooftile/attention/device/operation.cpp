@@ -1,10 +1,14 @@
 // Attention's half that needs a kernel compiler or a GPU, as the stations see it.
+#include <cmath>
+
 #include <fmt/core.h>
 
 #include "rooftile/attention/device/kernel.hpp"
 #include "rooftile/attention/device/trial.hpp"
 #include "rooftile/attention/operation.hpp"
+#include "rooftile/emit/plain_graph.hpp"
 #include "rooftile/measure/device_operation.hpp"
+#include "rooftile/tiled/device/back_to_back_story.hpp"
 
 namespace rooftile {
 namespace {
@@ -20,6 +24,69 @@ class PreparedAttention final : public PreparedTrial {
     AttentionProblem problem_;
 };
 
+/// Each query's keys one by one, and the row of its head's elements.
+std::optional<PlainLoop> attention_loop(const AttentionProblem& p) {
+    if (p.score) return {};
+    const auto tensors = attention_tensors(p);
+    const auto &q = tensors[0], &k = tensors[1], &v = tensors[2];
+    const std::int64_t rows = p.query_rows();
+    std::string head = fmt::format("    const long long b = row / {}, h = row / {} % {}, i = row % {}, g = h / {};\n", p.heads * rows,
+                                   rows, p.heads, rows, p.heads / p.kv_heads);
+    PlainLoop out;
+    if (p.packed()) {
+        head +=
+            "    int s = 0;\n    while (t.cu_seqlens[s + 1] <= i) ++s;\n    const long long first_row = t.cu_seqlens[s], rows = "
+            "t.cu_seqlens[s + 1] - first_row, keys = rows;\n";
+        std::string begins;
+        for (std::int64_t s = 0; s <= p.batch; ++s) begins += fmt::format("{}{}", s ? ", " : "", s < p.batch ? p.first_row(s) : rows);
+        out.filled["cu_seqlens"] = fmt::format("[](long long s) {{ constexpr int begins[] = {{{}}}; return begins[s]; }}(i)", begins);
+    } else {
+        head += fmt::format("    const long long first_row = 0, rows = {}, keys = {};\n", p.queries, p.keys);
+    }
+    head += "    const long long place = i - first_row + keys - rows;  // of the query among the keys\n";
+    const bool causal = p.mask != AttentionMask::none;
+    head += causal ? "    const long long end = place + 1 < keys ? place + 1 : keys;\n" : "    const long long end = keys;\n";
+    head += p.mask == AttentionMask::window
+                ? fmt::format("    const long long begin = place + 1 > {0} ? place + 1 - {0} : 0;\n", p.window)
+                : "    const long long begin = 0;\n";
+    out.text = fmt::format(R"(/// Over the keys that a row's query sees: `see(score, key)`.
+template <class See>
+__device__ void each_key(const Tensors& t, long long row, See see) {{
+{}    for (long long j = begin; j < end; ++j) {{
+        double dot = 0;
+        for (int d = 0; d < {}; ++d) dot += number(t.q, {}) * number(t.k, {});
+        see(dot * {}, b, g, first_row + j);
+    }}
+}}
+__device__ Bounded expected_o(const Tensors& t, long long e) {{
+    const long long row = e / {}, d = e % {};
+    double top = -1e300, total = 0, sum = 0, magnitude = 0, squares = 0;
+    each_key(t, row, [&](double score, long long, long long, long long) {{ top = larger(score, top); }});
+    each_key(t, row, [&](double score, long long b, long long g, long long j) {{
+        const double share = exp(score - top), term = share * number(t.v, {});
+        total += share, sum += term, magnitude += fabs(term), squares += term * term;
+    }});
+    if (total == 0) return {{0, 0}};  // it sees no key
+    // Shares are rounded to {} before they are multiplied; exponentials and sums are off by some units of fp32.
+    return {{sum / total, ({} * 6 * sqrt(squares) + 0x1p-13 * magnitude) / total}};
+}}
+)",
+                           head, p.dim, emit::place_of(q, {"b", "h", "i", "d"}), emit::place_of(k, {"b", "g", "(first_row + j)", "d"}),
+                           1 / std::sqrt(double(p.dim)), p.dim_v, p.dim_v, emit::place_of(v, {"b", "g", "j", "d"}),
+                           attention_type_name(p.type), p.type == Type::bf16 ? "0x1p-9" : "0x1p-12");
+    if (p.log_sum_exp)
+        out.text += R"(__device__ Bounded expected_l(const Tensors& t, long long row) {
+    double top = -1e300, total = 0;
+    each_key(t, row, [&](double score, long long, long long, long long) { top = larger(score, top); });
+    each_key(t, row, [&](double score, long long, long long, long long) { total += exp(score - top); });
+    if (total == 0) return {-bounds::infinity, 0};
+    return {top + log(total), 0x1p-13 * (1 + fabs(top))};
+}
+)";
+    out.steps = 2 * double(p.keys) * double(p.dim);
+    return out;
+}
+
 class AttentionOnDevice final : public DeviceOperation {
   public:
     CompiledKernel compile(const Plan& plan, const CompileOptions& options) const override {
@@ -29,6 +96,12 @@ class AttentionOnDevice final : public DeviceOperation {
     std::string code_key(const Plan& plan) const override { return rooftile::code_key(plan.own.as<AttentionPlan>()); }
     std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions& options, unsigned) const override {
         return std::make_unique<PreparedAttention>(problem.own.as<AttentionProblem>(), options);
+    }
+    std::vector<std::string> story(const Plan& plan) const override {
+        return back_to_back_story(kernel_config(plan.own.as<AttentionPlan>()).shape(), {"Q", "K", "V", "O"});
+    }
+    std::optional<PlainLoop> plain_loop(const Problem& problem) const override {
+        return attention_loop(problem.own.as<AttentionProblem>());
     }
     std::vector<Entry> build_entries(const CompiledKernel& kernel) const override {
         const AttentionResources& r = kernel.plan().own.as<AttentionPlan>().resources;

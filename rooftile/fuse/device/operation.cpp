@@ -1,6 +1,7 @@
 // The half of fused expressions that needs a kernel compiler or a GPU, as the stations see it.
 #include <fmt/core.h>
 
+#include "rooftile/emit/plain_graph.hpp"
 #include "rooftile/fuse/device/accesses.hpp"
 #include "rooftile/fuse/device/kernel.hpp"
 #include "rooftile/fuse/device/measure.hpp"
@@ -77,6 +78,11 @@ class FuseOnDevice final : public DeviceOperation {
         return {plan, std::make_shared<const FuseKernelRunnable>(rooftile::compile(plan.own.as<FusePlan>(), options))};
     }
     Source source(const Plan& plan) const override { return fuse_source(plan.own.as<FusePlan>()); }
+    std::optional<PlainLoop> plain_loop(const Problem& problem) const override {
+        constexpr double most_steps = 0x1p26;  // of one thread, seconds
+        PlainLoop loop = emit::plain_graph(problem.own.as<ExpressionGraph>());
+        return loop.steps <= most_steps ? std::optional(std::move(loop)) : std::nullopt;
+    }
     std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions& options,
                                            unsigned threads) const override {
         return std::make_unique<PreparedFuse>(problem.own.as<ExpressionGraph>(), options, threads);

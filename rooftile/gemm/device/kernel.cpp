@@ -106,7 +106,7 @@ std::shared_ptr<Program> living_program(const std::string& hash, std::shared_ptr
 }
 
 std::shared_ptr<Program> make_program(Source& source, const CompileOptions& options, bool& from_cache) {
-    const bool shared = options.cache && !options.alter;
+    const bool shared = options.cache && !options.alter && !options.told;
     source.line_info = options.line_info;
     if (shared) {
         if (auto living = living_program(cache_key(source).hash, nullptr)) {

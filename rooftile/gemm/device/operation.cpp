@@ -3,16 +3,17 @@
 
 #include <cmath>
 
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/apart.hpp"
 #include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/measure.hpp"
+#include "rooftile/gemm/device/plain_loop.hpp"
 #include "rooftile/gemm/device/trial.hpp"
 #include "rooftile/gemm/device/two_gemms.hpp"
-#include "rooftile/measure/composed.hpp"
-#include "rooftile/error.hpp"
-#include "rooftile/gemm/apart.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/operation.hpp"
+#include "rooftile/measure/composed.hpp"
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/report/number.hpp"
 
@@ -118,6 +119,10 @@ class GemmOnDevice final : public DeviceOperation {
         out.push_back({"pdl_off", "without programmatic launch", compiled(std::move(*plain), std::move(kernel))});
         return out;
     }
+    std::vector<std::string> story(const Plan& plan) const override {
+        return gemm_story(plan.parts.empty() ? plan.own.as<GemmPlan>() : plan.parts.front().own.as<GemmPlan>());
+    }
+    std::optional<PlainLoop> plain_loop(const Problem& problem) const override { return gemm_plain_loop(problem.own.as<GemmProblem>()); }
     std::vector<Entry> build_entries(const CompiledKernel& kernel) const override {
         const Resources& r = kernel.plan().own.as<GemmPlan>().resources;
         const auto number = [](const auto& value) { return value ? number_text(double(*value)) : std::string("?"); };
