@@ -72,10 +72,13 @@ Plan plan_of_both(const GemmHardware& hw, const GemmProblem& problem, const Gemm
     plan.launches.insert(plan.launches.end(), behind.launches.begin(), behind.launches.end());
     // Sums, one tensor or gates and ups one behind the other; then what the epilogue reads, and its results. No tensor of a user has that name.
     const std::string between_name = "(sums)";
-    plan.wires = {{{"a"}, {"b"}, {between_name}}, {}};
+    plan.wires = {{}, {}};
+    for (const TensorInfo& tensor : product.operation->tensors(product.problem))
+        plan.wires[0].push_back({tensor.role == TensorRole::out ? between_name : tensor.name});
+    const std::size_t products_own = plan.wires[0].size() - 1;
     for (std::size_t i = 0; i < one.epilogue->sums(); ++i)
         plan.wires[1].push_back({between_name, std::int64_t(i) * one.m * one.result_n() * std::int64_t(sizeof(float))});
-    for (const TensorInfo& tensor : std::span(std::as_const(tensors)).subspan(2)) plan.wires[1].push_back({tensor.name});
+    for (const TensorInfo& tensor : std::span(std::as_const(tensors)).subspan(products_own)) plan.wires[1].push_back({tensor.name});
     plan.parts = {std::move(product), std::move(behind)};
     plan.launches.front().workspace_bytes = own.resources.workspace_bytes = arena_of(plan).bytes;
     plan.own = Own::of(std::move(own));

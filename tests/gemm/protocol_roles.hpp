@@ -21,7 +21,7 @@ constexpr bool exist(const GemmRoles& r) {
     return !in_turns && !(r.overlapped && (r.pingpong || r.split_k > 1)) && !(r.pingpong && r.split_k > 1);
 }
 
-/// All of them; four consumers only where a CTA stands alone, since no tile of a cluster has so many.
+/// All of them.
 inline constexpr auto gemm_roles = [] {
     constexpr auto each = [](auto take) {
         for (const bool dynamic : {false, true})
@@ -29,7 +29,7 @@ inline constexpr auto gemm_roles = [] {
                 for (const int split_k : {1, 2})
                     for (const bool overlapped : {false, true})
                         for (const bool pingpong : {false, true})
-                            for (int warpgroups = 1; warpgroups <= (sharing * split_k > 1 ? 3 : 4); ++warpgroups)
+                            for (int warpgroups = 1; warpgroups <= 4; ++warpgroups)
                                 if (const GemmRoles r{pingpong, warpgroups, overlapped, dynamic, sharing, split_k}; exist(r)) take(r);
     };
     constexpr std::size_t count = [&] {

@@ -93,6 +93,16 @@ TEST(Composed, GatesAndUpsAreTwoTensorsOfOneBetween) {
     EXPECT_EQ(log[1].workspace, address(0x100000 + 2 * gates));
 }
 
+// Where groups end is the product's to know, not the epilogue's.
+TEST(Composed, ATensorOfTheProductAloneStaysWithIt) {
+    const Plan plan = planned("gemm", {{"groups", "100,200,300"}, {"n", "1024"}, {"k", "2048"}, {"epilogue", "d = acc + x"}, {"tensor", "x:bf16[M,N]"}, {"epilogue_apart", "on"}});
+    ASSERT_EQ(plan.parts.size(), 2u);
+    const auto log = launched(plan, {0, 0}, 5);
+    ASSERT_EQ(log.size(), 2u);
+    EXPECT_EQ(log[0].tensors, (std::vector<void*>{address(0x1000), address(0x2000), address(0x3000), address(0x100000)}));
+    EXPECT_EQ(log[1].tensors, (std::vector<void*>{address(0x100000), address(0x4000), address(0x5000)}));
+}
+
 TEST(Composed, TellsOfAllItsParts) {
     const Plan plan = planned("chain", {{"m", "256"}, {"d", "512"}, {"ff", "512"}, {"form", "two_kernels"}});
     std::vector<Launched> log;
