@@ -159,7 +159,7 @@ def beside_ours(row, args, gpu, folder):
         row['wrong'].append('the check failed: ' + ' | '.join(row['printed'] or [ran.stderr.strip()]))
         return
     import rooftile  # the package of the same build
-    plan = rooftile.plan(row['operation'], machine=args.machine, **row['problem'])[0]
+    plan = rooftile.plan(row['operation'], machine=args.machine, **row["problem"])
     if sum(tensor.bytes for tensor in plan.tensors) > args.most_bytes:
         row['not_compared'] = 'more bytes than --most-bytes'
         return
