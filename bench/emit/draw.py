@@ -2,9 +2,10 @@
 """Emits drawn plans, compiles them with nvcc, and on a GPU runs each: its own check, then bits and time beside our kernel's.
 
     bench/emit/draw.py build/rooftile --draw 50 --seed 1
-    bench/emit/draw.py build/rooftile --draw 10 --seed 1 --run --python build/python
+    bench/emit/draw.py build/rooftile --draw 10 --seed 1 --run
 
-One line a problem: operation, file, lines of it before and after, registers of NVRTC's kernel and of nvcc's, and what is wrong.
+One line a problem: operation, file, its lines, registers of NVRTC's kernel and of nvcc's, and what is wrong; of a run what the program
+printed, whether the bits are our kernel's, both times (ours, the file's) and their ratio.
 Exits 1 where something is.
 """
 
@@ -13,7 +14,9 @@ import concurrent.futures
 import ctypes
 import json
 import pathlib
+import random
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -47,7 +50,7 @@ def problems(args, operation, folder):
     suite = folder / f'{operation}.toml'
     law = ['--law', args.law] if args.law else []
     drawn = run(args.rooftile, 'sweep', operation, '--draw', args.draw, '--seed', args.seed, *law,
-                '--machine', args.machine, '--save', suite)
+                '--machine', args.machine, '--max-bytes', '8e9', '--save', suite)
     if drawn.returncode:
         sys.exit(f'sweep {operation}: {drawn.stderr}')
     return tomllib.loads(suite.read_text())['problem']
@@ -57,30 +60,87 @@ def registers(text):
     return max((int(n) for n in re.findall(r'Used (\d+) registers', text)), default=None)
 
 
+class Tensor(ctypes.Structure):
+    """rooftile_tensor of rooftile.h."""
+
+    _fields_ = [('name', ctypes.c_char_p), ('type', ctypes.c_char_p), ('element_bits', ctypes.c_int), ('is_output', ctypes.c_int),
+                ('rank', ctypes.c_int), ('extents', ctypes.POINTER(ctypes.c_int64)), ('strides', ctypes.POINTER(ctypes.c_int64)),
+                ('offset', ctypes.c_int64)]
+
+    def bytes(self):
+        last = sum((self.extents[i] - 1) * self.strides[i] for i in range(self.rank))
+        return (last + 1) * self.element_bits // 8
+
+
 class Gpu:
-    """Device memory and launches by cudart, through ctypes."""
+    """Our kernel by the C library beside the program, memory and time by cudart, through ctypes."""
 
-    def __init__(self):
-        self.cudart = ctypes.CDLL('libcudart.so')
+    def __init__(self, args):
+        self.cudart = ctypes.CDLL(args.cudart)
+        self.ours = ctypes.CDLL(str(args.rooftile.parent / 'librooftile_c.so'))
+        self.ours.rooftile_error_message.restype = ctypes.c_char_p
+        self.ours.rooftile_kernel_tensor_at.restype = ctypes.POINTER(Tensor)
+        self.stream = ctypes.c_void_p()
+        self.cuda(self.cudart.cudaStreamCreate(ctypes.byref(self.stream)))
 
-    def must(self, error):
+    def cuda(self, error):
         if error:
             raise RuntimeError(f'CUDA error {error}')
 
+    def own(self, status):
+        if status:
+            raise RuntimeError(self.ours.rooftile_error_message().decode())
+
+    def kernel(self, request):
+        plans, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+        self.own(self.ours.rooftile_plan(json.dumps(request).encode(), ctypes.byref(plans)))
+        self.own(self.ours.rooftile_compile(plans, 0, ctypes.byref(kernel)))
+        count = self.ours.rooftile_kernel_tensor_count(kernel)
+        tensors = [self.ours.rooftile_kernel_tensor_at(kernel, i).contents for i in range(count)]
+        workspace = ctypes.c_size_t()
+        self.own(self.ours.rooftile_workspace_bytes(kernel, 0, ctypes.byref(workspace)))
+        return kernel, tensors, workspace.value
+
     def memory(self, count, value=None):
         pointer = ctypes.c_void_p()
-        self.must(self.cudart.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(count + 256)))
+        self.cuda(self.cudart.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(count + 256)))
         if value is None:
-            self.must(self.cudart.cudaMemset(pointer, 0, ctypes.c_size_t(count)))
+            self.cuda(self.cudart.cudaMemset(pointer, 0, ctypes.c_size_t(count)))
         else:
-            self.must(self.cudart.cudaMemcpy(pointer, value, ctypes.c_size_t(count), 1))
+            self.cuda(self.cudart.cudaMemcpy(pointer, value, ctypes.c_size_t(count), 1))
         return pointer
+
+    def free(self, pointers):
+        for pointer in {p.value for p in pointers}:
+            self.cudart.cudaFree(ctypes.c_void_p(pointer))
 
     def bytes(self, pointer, count):
         out = ctypes.create_string_buffer(count)
-        self.must(self.cudart.cudaDeviceSynchronize())
-        self.must(self.cudart.cudaMemcpy(out, pointer, ctypes.c_size_t(count), 2))
+        self.cuda(self.cudart.cudaDeviceSynchronize())
+        self.cuda(self.cudart.cudaMemcpy(out, pointer, ctypes.c_size_t(count), 2))
         return out.raw
+
+    def graph(self, launch, launches=20):
+        """So many launches as one graph: the host's time is not the kernel's."""
+        graph, run_ = ctypes.c_void_p(), ctypes.c_void_p()
+        self.cuda(self.cudart.cudaStreamBeginCapture(self.stream, 0))
+        for _ in range(launches):
+            launch()
+        self.cuda(self.cudart.cudaStreamEndCapture(self.stream, ctypes.byref(graph)))
+        self.cuda(self.cudart.cudaGraphInstantiate(ctypes.byref(run_), graph, ctypes.c_ulonglong(0)))
+        return run_
+
+    def time_us(self, graph, launches=20):
+        begin, end = ctypes.c_void_p(), ctypes.c_void_p()
+        ms = ctypes.c_float()
+        self.cuda(self.cudart.cudaEventCreate(ctypes.byref(begin)))
+        self.cuda(self.cudart.cudaEventCreate(ctypes.byref(end)))
+        self.cuda(self.cudart.cudaEventRecord(begin, self.stream))
+        self.cuda(self.cudart.cudaGraphLaunch(graph, self.stream))
+        self.cuda(self.cudart.cudaEventRecord(end, self.stream))
+        self.cuda(self.cudart.cudaEventSynchronize(end))
+        self.cuda(self.cudart.cudaEventElapsedTime(ctypes.byref(ms), begin, end))
+        return ms.value * 1000 / launches
 
 
 def one(args, operation, problem, folder, number):
@@ -118,56 +178,63 @@ def one(args, operation, problem, folder, number):
 
 
 def beside_ours(row, args, gpu):
-    """Runs the program; then its launch() and our kernel on the same bytes."""
+    """Runs the program; then its launch() and our kernel on the same bytes, and in turns for the time."""
     ran = run(row['main'], limit=300)
     row['printed'] = ran.stdout.splitlines()
-    time = re.search(r'time: ([\d.]+) us', ran.stdout)
-    if time:
-        row['time_us'] = float(time.group(1))
     if ran.returncode:
         row['wrong'].append('the check failed: ' + ' | '.join(row['printed'] or [ran.stderr.strip()]))
         return
-    import random
-
-    import rooftile  # the package of the same build
-    plan = rooftile.plan(row['operation'], machine=args.machine, **row['problem'])[0]
-    kernel = rooftile.compile(plan)
-    library = pathlib.Path(row['folder']) / 'launch.so'
-    shim = pathlib.Path(row['folder']) / 'shim.cu'
-    tensors = plan.tensors
-    names = ', '.join(f'p[{i}]' for i in range(len(tensors) + (kernel.workspace_bytes > 0)))
+    fields = {key: ('on' if value is True else 'off' if value is False else value) for key, value in row['problem'].items()}
+    kernel, tensors, workspace_bytes = gpu.kernel({'op': row['operation'], 'machine': args.machine, **fields})
+    if any(tensor.type in (b'int32', b'int64') and not tensor.is_output for tensor in tensors):
+        row['bits'] = 'not compared: an input is of indices'
+        return
+    folder = pathlib.Path(row['folder'])
+    shim, library = folder / 'shim.cu', folder / 'launch.so'
+    names = ', '.join(f'p[{i}]' for i in range(len(tensors) + (workspace_bytes > 0)))
     shim.write_text(f'#include "{row["source"]}"\n'
-                    f'extern "C" int emitted_launch(void** p) {{ return int(rooftile::launch({names}, nullptr)); }}\n')
+                    'extern "C" int emitted_launch(void** p, cudaStream_t stream) '
+                    f'{{ return int(rooftile::launch({names}, stream)); }}\n')
     built = run('nvcc', '-std=c++20', f'-arch={row["arch"]}', '-shared', '-Xcompiler', '-fPIC', '-cudart', 'shared', shim, '-o', library)
     if built.returncode:
         row['wrong'].append('shared library: ' + built.stderr[:200])
         return
-    launch = ctypes.CDLL(str(library)).emitted_launch
+    emitted = ctypes.CDLL(str(library)).emitted_launch
     source = random.Random(args.seed)
     results, ours, theirs = [], [], []
     for tensor in tensors:
-        count = tensor.bytes
-        if tensor.role == 'out':
+        count = tensor.bytes()
+        if tensor.is_output:
             ours.append(gpu.memory(count))
             theirs.append(gpu.memory(count))
             results.append((ours[-1], theirs[-1], count))
-        else:
-            # Small numbers of any of the 16-bit types and of fp32: an exponent in the middle, any fraction.
-            values = bytearray(source.randbytes(count))
-            values[1::2] = bytes(b & 0x80 | 0x3c | b & 0x03 for b in values[1::2])
-            pointer = gpu.memory(count, bytes(values))
-            ours.append(pointer)
-            theirs.append(pointer)
-    if kernel.workspace_bytes:
-        ours.append(gpu.memory(kernel.workspace_bytes))
-        theirs.append(gpu.memory(kernel.workspace_bytes))
-    kernel.launch(0, [p.value for p in ours[:len(tensors)]], ours[-1].value if kernel.workspace_bytes else 0)
-    error = launch((ctypes.c_void_p * len(theirs))(*[p.value for p in theirs]))
-    if error:
-        row['wrong'].append(f'launch: CUDA error {error}')
-        return
-    if any(gpu.bytes(a, n) != gpu.bytes(b, n) for a, b, n in results):
+            continue
+        # Numbers of a middling size, whichever the type: an exponent near that of 1, any fraction. Flags are 0 or 1.
+        block = bytearray(source.randbytes(1 << 16))
+        block[1::2] = bytes(b & 0x80 | 0x3c | b & 0x03 for b in block[1::2])
+        if tensor.element_bits == 8:
+            block = bytearray(b & 1 if tensor.type in (b'bool', b'boolean') else b & 0xb7 for b in block)
+        pointer = gpu.memory(count, (bytes(block) * (count // len(block) + 1))[:count])
+        ours.append(pointer)
+        theirs.append(pointer)
+    own_workspace = gpu.memory(workspace_bytes) if workspace_bytes else ctypes.c_void_p()
+    if workspace_bytes:
+        theirs.append(gpu.memory(workspace_bytes))
+    array = ctypes.c_void_p * len(tensors)
+    own = array(*[p.value for p in ours[:len(tensors)]])
+    other = (ctypes.c_void_p * len(theirs))(*[p.value for p in theirs])
+    launch_own = lambda: gpu.own(gpu.ours.rooftile_launch(kernel, 0, gpu.stream, own, len(tensors), own_workspace))
+    launch_other = lambda: gpu.cuda(emitted(other, gpu.stream))
+    launch_own()
+    launch_other()
+    row['bits'] = all(gpu.bytes(a, n) == gpu.bytes(b, n) for a, b, n in results)
+    if not row['bits']:
         row['wrong'].append('other bits than our kernel')
+    graphs = gpu.graph(launch_own), gpu.graph(launch_other)
+    times = [[gpu.time_us(graph) for graph in graphs] for _ in range(12)][2:]  # in turns
+    row['time_us'] = [statistics.median(t[i] for t in times) for i in (0, 1)]
+    row['ratio'] = statistics.median(t[1] / t[0] for t in times)
+    gpu.free([*ours, *theirs])
 
 
 def main():
@@ -179,6 +246,7 @@ def main():
     parser.add_argument('--machine', default='h100-sxm')
     parser.add_argument('--operations', nargs='*', default=OPERATIONS)
     parser.add_argument('--run', action='store_true', help='on a GPU: check, bits, time')
+    parser.add_argument('--cudart', default='/usr/local/cuda/lib64/libcudart.so')
     parser.add_argument('--jobs', type=int, default=2)
     parser.add_argument('--keep', type=pathlib.Path, help='leave the files here')
     args = parser.parse_args()
@@ -190,14 +258,14 @@ def main():
                 for number, problem in enumerate(problems(args, operation, folder))]
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
             rows = list(pool.map(lambda w: one(args, *w), work))
-        gpu = Gpu() if args.run else None
+        gpu = Gpu(args) if args.run else None
         for row in rows:
             if args.run and not row['wrong'] and 'main' in row:
                 try:
                     beside_ours(row, args, gpu)
                 except Exception as error:  # a problem that cannot be run says so and the others go on
                     row['wrong'].append(f'{type(error).__name__}: {error}')
-            shown = {key: row[key] for key in ('operation', 'file', 'lines', 'registers', 'time_us', 'printed', 'refused', 'wrong') if key in row}
+            shown = {key: row[key] for key in ('operation', 'file', 'lines', 'registers', 'time_us', 'ratio', 'bits', 'printed', 'refused', 'wrong') if key in row}
             if row['wrong'] or 'refused' in row:
                 shown['problem'] = row['problem']
             print(json.dumps(shown), flush=True)
