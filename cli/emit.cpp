@@ -29,6 +29,7 @@ int emit(const Operation& operation, const Given& given, const OutputFlags& outp
     if (!output.file.empty()) {
         std::error_code error;
         std::filesystem::create_directories(output.file, error);
+        if (error) throw RequestError(fmt::format("--out: {} is no folder and cannot be made: {}", output.file, error.message()));
         to.file = (std::filesystem::path(output.file) / file.name).string();
     }
     write_result(file.text, to);

@@ -3,10 +3,11 @@
 
     bench/emit/draw.py build/rooftile --draw 50 --seed 1
     bench/emit/draw.py build/rooftile --draw 10 --seed 1 --run
-    bench/emit/draw.py build/rooftile --draw 10 --seed 1 --keep FOLDER     # where nvcc is
-    bench/emit/draw.py build/rooftile --kept FOLDER                        # where a GPU is, and no nvcc
 
-One line a problem: operation, file, lines of it before and after, registers of NVRTC's kernel and of nvcc's, and what is wrong.
+With --keep FOLDER alone all is built and left there, where nvcc is; --kept FOLDER runs it, where a GPU is and no nvcc.
+
+One line a problem: operation, file, its lines, registers of NVRTC's kernel and of nvcc's, and what is wrong; of a run what the program
+printed, whether the bits are our kernel's, both times (ours, the file's) and their ratio.
 Exits 1 where something is.
 """
 
@@ -51,7 +52,7 @@ def problems(args, operation, folder):
     suite = folder / f'{operation}.toml'
     law = ['--law', args.law] if args.law else []
     drawn = run(args.rooftile, 'sweep', operation, '--draw', args.draw, '--seed', args.seed, *law,
-                '--machine', args.machine, '--save', suite)
+                '--machine', args.machine, '--max-bytes', '8e9', '--save', suite)
     if drawn.returncode:
         sys.exit(f'sweep {operation}: {drawn.stderr}')
     return tomllib.loads(suite.read_text())['problem']
@@ -61,50 +62,87 @@ def registers(text):
     return max((int(n) for n in re.findall(r'Used (\d+) registers', text)), default=None)
 
 
+class Tensor(ctypes.Structure):
+    """rooftile_tensor of rooftile.h."""
+
+    _fields_ = [('name', ctypes.c_char_p), ('type', ctypes.c_char_p), ('element_bits', ctypes.c_int), ('is_output', ctypes.c_int),
+                ('rank', ctypes.c_int), ('extents', ctypes.POINTER(ctypes.c_int64)), ('strides', ctypes.POINTER(ctypes.c_int64)),
+                ('offset', ctypes.c_int64)]
+
+    def bytes(self):
+        last = sum((self.extents[i] - 1) * self.strides[i] for i in range(self.rank))
+        return (last + 1) * self.element_bits // 8
+
+
 class Gpu:
-    """Device memory and launches by cudart, through ctypes."""
+    """Our kernel by the C library beside the program, memory and time by cudart, through ctypes."""
 
-    def __init__(self):
-        found = [p for folder in sys.path for p in pathlib.Path(folder or '.').glob('nvidia/cu13/lib/libcudart.so.*')]
-        self.cudart = ctypes.CDLL(str(found[0]) if found else 'libcudart.so')
+    def __init__(self, args):
+        self.cudart = ctypes.CDLL(args.cudart)
+        self.ours = ctypes.CDLL(str(args.rooftile.parent / 'librooftile_c.so'))
+        self.ours.rooftile_error_message.restype = ctypes.c_char_p
+        self.ours.rooftile_kernel_tensor_at.restype = ctypes.POINTER(Tensor)
+        self.stream = ctypes.c_void_p()
+        self.cuda(self.cudart.cudaStreamCreate(ctypes.byref(self.stream)))
 
-    def must(self, error):
+    def cuda(self, error):
         if error:
             raise RuntimeError(f'CUDA error {error}')
 
+    def own(self, status):
+        if status:
+            raise RuntimeError(self.ours.rooftile_error_message().decode())
+
+    def kernel(self, request):
+        plans, kernel = ctypes.c_void_p(), ctypes.c_void_p()
+        self.own(self.ours.rooftile_plan(json.dumps(request).encode(), ctypes.byref(plans)))
+        self.own(self.ours.rooftile_compile(plans, 0, ctypes.byref(kernel)))
+        count = self.ours.rooftile_kernel_tensor_count(kernel)
+        tensors = [self.ours.rooftile_kernel_tensor_at(kernel, i).contents for i in range(count)]
+        workspace = ctypes.c_size_t()
+        self.own(self.ours.rooftile_workspace_bytes(kernel, 0, ctypes.byref(workspace)))
+        return kernel, tensors, workspace.value
+
     def memory(self, count, value=None):
         pointer = ctypes.c_void_p()
-        self.must(self.cudart.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(count + 256)))
+        self.cuda(self.cudart.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(count + 256)))
         if value is None:
-            self.must(self.cudart.cudaMemset(pointer, 0, ctypes.c_size_t(count)))
+            self.cuda(self.cudart.cudaMemset(pointer, 0, ctypes.c_size_t(count)))
         else:
-            self.must(self.cudart.cudaMemcpy(pointer, value, ctypes.c_size_t(count), 1))
+            self.cuda(self.cudart.cudaMemcpy(pointer, value, ctypes.c_size_t(count), 1))
         return pointer
 
-    def seconds(self, launch, count=20):
-        events = [ctypes.c_void_p() for _ in range(2)]
-        for event in events:
-            self.must(self.cudart.cudaEventCreate(ctypes.byref(event)))
-        self.must(self.cudart.cudaEventRecord(events[0], None))
-        for _ in range(count):
-            launch()
-        self.must(self.cudart.cudaEventRecord(events[1], None))
-        self.must(self.cudart.cudaDeviceSynchronize())
-        milliseconds = ctypes.c_float()
-        self.must(self.cudart.cudaEventElapsedTime(ctypes.byref(milliseconds), *events))
-        for event in events:
-            self.must(self.cudart.cudaEventDestroy(event))
-        return milliseconds.value / 1e3 / count
-
-    def ratio(self, one, other):
-        """Of their times, the median of pairs in turn."""
-        return round(statistics.median(self.seconds(one) / self.seconds(other) for _ in range(7)), 3)
+    def free(self, pointers):
+        for pointer in {p.value for p in pointers}:
+            self.cudart.cudaFree(ctypes.c_void_p(pointer))
 
     def bytes(self, pointer, count):
         out = ctypes.create_string_buffer(count)
-        self.must(self.cudart.cudaDeviceSynchronize())
-        self.must(self.cudart.cudaMemcpy(out, pointer, ctypes.c_size_t(count), 2))
+        self.cuda(self.cudart.cudaDeviceSynchronize())
+        self.cuda(self.cudart.cudaMemcpy(out, pointer, ctypes.c_size_t(count), 2))
         return out.raw
+
+    def graph(self, launch, launches=20):
+        """So many launches as one graph: the host's time is not the kernel's."""
+        graph, run_ = ctypes.c_void_p(), ctypes.c_void_p()
+        self.cuda(self.cudart.cudaStreamBeginCapture(self.stream, 0))
+        for _ in range(launches):
+            launch()
+        self.cuda(self.cudart.cudaStreamEndCapture(self.stream, ctypes.byref(graph)))
+        self.cuda(self.cudart.cudaGraphInstantiate(ctypes.byref(run_), graph, ctypes.c_ulonglong(0)))
+        return run_
+
+    def time_us(self, graph, launches=20):
+        begin, end = ctypes.c_void_p(), ctypes.c_void_p()
+        ms = ctypes.c_float()
+        self.cuda(self.cudart.cudaEventCreate(ctypes.byref(begin)))
+        self.cuda(self.cudart.cudaEventCreate(ctypes.byref(end)))
+        self.cuda(self.cudart.cudaEventRecord(begin, self.stream))
+        self.cuda(self.cudart.cudaGraphLaunch(graph, self.stream))
+        self.cuda(self.cudart.cudaEventRecord(end, self.stream))
+        self.cuda(self.cudart.cudaEventSynchronize(end))
+        self.cuda(self.cudart.cudaEventElapsedTime(ctypes.byref(ms), begin, end))
+        return ms.value * 1000 / launches
 
 
 def one(args, operation, problem, folder, number):
@@ -141,7 +179,8 @@ def one(args, operation, problem, folder, number):
     parameters = re.search(r'cudaError_t launch\(([^)]*)\)', text).group(1)
     names = ', '.join(f'p[{i}]' for i in range(parameters.count(',')))  # all but the stream
     (here / 'shim.cu').write_text(f'#include "{source.resolve()}"\n'
-                                 f'extern "C" int emitted_launch(void** p) {{ return int(rooftile::launch({names}, nullptr)); }}\n')
+                                  'extern "C" int emitted_launch(void** p, cudaStream_t stream) '
+                                  f'{{ return int(rooftile::launch({names}, stream)); }}\n')
     built = run('nvcc', '-std=c++20', f'-arch={arch}', '-shared', '-Xcompiler', '-fPIC', here / 'shim.cu', '-o', here / 'launch.so')
     if built.returncode:
         row['wrong'].append('shared library: ' + built.stderr[:200])
@@ -151,48 +190,54 @@ def one(args, operation, problem, folder, number):
 
 
 def beside_ours(row, args, gpu, folder):
-    """Runs the program; then its launch() and our kernel on the same bytes, for bits and time."""
+    """Runs the program; then its launch() and our kernel on the same bytes, and in turns for the time."""
     here = folder / row['folder']
-    ran = run(here / 'main', limit=120)
+    ran = run(here / 'main', limit=300)
     row['printed'] = ran.stdout.splitlines()
     if ran.returncode:
         row['wrong'].append('the check failed: ' + ' | '.join(row['printed'] or [ran.stderr.strip()]))
         return
-    import rooftile  # the package of the same build
-    plan = rooftile.plan(row['operation'], machine=args.machine, **row["problem"])
-    if sum(tensor.bytes for tensor in plan.tensors) > args.most_bytes:
-        row['not_compared'] = 'more bytes than --most-bytes'
+    fields = {key: ('on' if value is True else 'off' if value is False else value) for key, value in row['problem'].items()}
+    kernel, tensors, workspace_bytes = gpu.kernel({'op': row['operation'], 'machine': args.machine, **fields})
+    if any(tensor.type in (b'int32', b'int64') and not tensor.is_output for tensor in tensors):
+        row['bits'] = 'not compared: an input is of indices'
         return
-    kernel = rooftile.compile(plan)
-    launch = ctypes.CDLL(str((here / 'launch.so').resolve())).emitted_launch
+    emitted = ctypes.CDLL(str((here / 'launch.so').resolve())).emitted_launch
     source = random.Random(args.seed)
     results, ours, theirs = [], [], []
-    for tensor in plan.tensors:
-        if tensor.role == 'out':
-            ours.append(gpu.memory(tensor.bytes))
-            theirs.append(gpu.memory(tensor.bytes))
-            results.append((ours[-1], theirs[-1], tensor.bytes))
-        else:
-            # Small numbers of any of the 16-bit types and of fp32: an exponent in the middle, any fraction.
-            values = bytearray(source.randbytes(tensor.bytes))
-            values[1::2] = bytes(values[1::2]).translate(bytes(b & 0x80 | 0x3c | b & 0x03 for b in range(256)))
-            ours.append(gpu.memory(tensor.bytes, bytes(values)))
-            theirs.append(ours[-1])
-    if kernel.workspace_bytes:
-        ours.append(gpu.memory(kernel.workspace_bytes))
-        theirs.append(gpu.memory(kernel.workspace_bytes))
-    pointers = (ctypes.c_void_p * len(theirs))(*[p.value for p in theirs])
-    tensors, workspace = [p.value for p in ours[:len(plan.tensors)]], ours[-1].value if kernel.workspace_bytes else 0
-    launches = {'ours': lambda: kernel.launch(0, tensors, workspace), 'emitted': lambda: launch(pointers)}
-    launches['ours']()
-    if error := launch(pointers):
-        row['wrong'].append(f'launch: CUDA error {error}')
-    elif any(gpu.bytes(a, n) != gpu.bytes(b, n) for a, b, n in results):
+    for tensor in tensors:
+        count = tensor.bytes()
+        if tensor.is_output:
+            ours.append(gpu.memory(count))
+            theirs.append(gpu.memory(count))
+            results.append((ours[-1], theirs[-1], count))
+            continue
+        # Numbers of a middling size, whichever the type: an exponent near that of 1, any fraction. Flags are 0 or 1.
+        block = bytearray(source.randbytes(1 << 16))
+        block[1::2] = bytes(b & 0x80 | 0x3c | b & 0x03 for b in block[1::2])
+        if tensor.element_bits == 8:
+            block = bytearray(b & 1 if tensor.type in (b'bool', b'boolean') else b & 0xb7 for b in block)
+        pointer = gpu.memory(count, (bytes(block) * (count // len(block) + 1))[:count])
+        ours.append(pointer)
+        theirs.append(pointer)
+    own_workspace = gpu.memory(workspace_bytes) if workspace_bytes else ctypes.c_void_p()
+    if workspace_bytes:
+        theirs.append(gpu.memory(workspace_bytes))
+    array = ctypes.c_void_p * len(tensors)
+    own = array(*[p.value for p in ours[:len(tensors)]])
+    other = (ctypes.c_void_p * len(theirs))(*[p.value for p in theirs])
+    launch_own = lambda: gpu.own(gpu.ours.rooftile_launch(kernel, 0, gpu.stream, own, len(tensors), own_workspace))
+    launch_other = lambda: gpu.cuda(emitted(other, gpu.stream))
+    launch_own()
+    launch_other()
+    row['bits'] = all(gpu.bytes(a, n) == gpu.bytes(b, n) for a, b, n in results)
+    if not row['bits']:
         row['wrong'].append('other bits than our kernel')
-    else:
-        row['time_ratio'] = gpu.ratio(launches['emitted'], launches['ours'])
-    for pointer in {p.value: p for p in ours + theirs}.values():
-        gpu.must(gpu.cudart.cudaFree(pointer))
+    graphs = gpu.graph(launch_own), gpu.graph(launch_other)
+    times = [[gpu.time_us(graph) for graph in graphs] for _ in range(12)][2:]  # in turns
+    row['time_us'] = [statistics.median(t[i] for t in times) for i in (0, 1)]
+    row['ratio'] = statistics.median(t[1] / t[0] for t in times)
+    gpu.free([*ours, *theirs])
 
 
 def main():
@@ -204,10 +249,10 @@ def main():
     parser.add_argument('--machine', default='h100-sxm')
     parser.add_argument('--operations', nargs='*', default=OPERATIONS)
     parser.add_argument('--run', action='store_true', help='on a GPU: check, bits, time')
+    parser.add_argument('--cudart', default='/usr/local/cuda/lib64/libcudart.so')
     parser.add_argument('--jobs', type=int, default=2)
-    parser.add_argument('--keep', type=pathlib.Path, help='build for a GPU elsewhere, and leave all here')
+    parser.add_argument('--keep', type=pathlib.Path, help='build what a GPU elsewhere runs, and leave it here')
     parser.add_argument('--kept', type=pathlib.Path, help='run what --keep left')
-    parser.add_argument('--most-bytes', type=int, default=1 << 29, help='of tensors whose bits and times are compared')
     args = parser.parse_args()
     args.rooftile = pathlib.Path(args.rooftile).resolve()
     with tempfile.TemporaryDirectory() as made:
@@ -221,20 +266,17 @@ def main():
             with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
                 rows = list(pool.map(lambda w: one(args, *w), work))
             (folder / 'rows.json').write_text(json.dumps(rows))
-        gpu = Gpu() if args.run or args.kept else None
+        gpu = Gpu(args) if args.run or args.kept else None
         for row in rows:
             if gpu and not row['wrong'] and 'folder' in row:
                 try:
                     beside_ours(row, args, gpu, folder)
                 except Exception as error:  # a problem that cannot be run says so and the others go on
                     row['wrong'].append(f'{type(error).__name__}: {error}')
-            shown = {key: row[key] for key in ('operation', 'file', 'lines', 'registers', 'time_ratio', 'printed', 'not_compared', 'refused', 'wrong') if key in row}
+            shown = {key: row[key] for key in ('operation', 'file', 'lines', 'registers', 'time_us', 'ratio', 'bits', 'printed', 'refused', 'wrong') if key in row}
             if row['wrong'] or 'refused' in row:
                 shown['problem'] = row['problem']
             print(json.dumps(shown), flush=True)
-        ratios = [row['time_ratio'] for row in rows if 'time_ratio' in row]
-        if ratios:
-            print(f'{len(ratios)} of the same bits; their time over ours {statistics.geometric_mean(ratios):.3f}, {min(ratios)} to {max(ratios)}', file=sys.stderr)
         wrong = sum(bool(row['wrong']) for row in rows)
         print(f'{len(rows)} drawn, {sum("refused" in row for row in rows)} refused, {wrong} wrong', file=sys.stderr)
     sys.exit(1 if wrong else 0)

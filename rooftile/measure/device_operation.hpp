@@ -36,6 +36,7 @@ struct OtherLaunch {
 struct PlainLoop {
     /// CUDA C++. For each result NAME `__device__ Bounded expected_NAME(const Tensors& t, long long e)` of its e-th element in the order of
     /// its extents, before it is stored; the tensors are pointers in `t`, read by `number(t.x, i)`.
+    /// All lanes of a warp call it for one element: `lane()` and `warp_sum(x)` share a loop among them.
     std::string text;
     double steps = 1;  ///< of one element
     std::map<std::string, std::string> filled{};  ///< tensors that no random numbers make right: an expression of the index i

@@ -51,7 +51,8 @@ DevicePointer recorded_address(int i);
 int recorded_tensor(DevicePointer address);
 
 /// Runs `work` in this thread, whose driver calls are written down; nothing reaches a GPU. `work` must not keep what it made of the driver:
-/// modules and memory; it may change the device's SMs between launches. `parameters`: bytes of each parameter of a kernel of that lowered name.
+/// modules and memory; it may change the device's SMs between launches. `parameters`: bytes of each parameter of a kernel of that
+/// lowered name.
 Recording record_launches(const RecordedDevice& device, const std::function<std::vector<int>(std::string_view lowered_name)>& parameters,
                           const std::function<void()>& work);
 

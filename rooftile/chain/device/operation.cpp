@@ -29,8 +29,8 @@ PlainLoop chain_loop(const ChainProblem& p) {
     const char* act = gated || p.act == ChainAct::silu ? "exact_silu" : p.act == ChainAct::relu ? "exact_relu" : "exact_gelu";
     out.text = fmt::format(R"(__device__ Bounded expected_y(const Tensors& t, long long e) {{
     const long long i = e / {0}, j = e % {0};
-    double sum = {1}, squares = 0, magnitude = 0;
-    for (long long f = 0; f < {2}; ++f) {{
+    double sum = 0, squares = 0, magnitude = 0;
+    for (long long f = lane(); f < {2}; f += 32) {{
         double {3};
         for (int d = 0; d < {0}; ++d) {{
             const double x = number(t.x, i * {0} + d);
@@ -39,6 +39,7 @@ PlainLoop chain_loop(const ChainProblem& p) {
         const double stored = rounded_to(meaning::{5}(hidden, 0){6}, Element::{7}), term = stored * number(t.w2, j * {2} + f);
         sum += term, squares += term * term, magnitude += fabs(term);
     }}
+    sum = warp_sum(sum) + {1}, squares = warp_sum(squares), magnitude = warp_sum(magnitude);
     // A hidden number may be rounded the other way; its sum is off by some units of fp32.
     return {{sum, {8} * 6 * sqrt(squares) + 0x1p-12 * sqrt(squares) + 0x1p-19 * magnitude}};
 }}
@@ -46,7 +47,7 @@ PlainLoop chain_loop(const ChainProblem& p) {
                            p.d, p.residual ? fmt::format("number(t.x, e)") : "0", p.ff, gated ? "hidden = 0, up = 0" : "hidden = 0",
                            gated ? fmt::format("            up += x * number(t.w1, ({} + f) * {} + d);\n", p.ff, p.d) : "", act,
                            gated ? " * up" : "", bf16 ? "bf16" : "fp16", bf16 ? "0x1p-9" : "0x1p-12");
-    out.steps = double(p.ff) * double(p.d) * (gated ? 2 : 1);
+    out.steps = double(p.ff) * double(p.d) * (gated ? 2 : 1) / 32;  // a lane's
     return out;
 }
 

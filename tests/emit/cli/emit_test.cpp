@@ -1,0 +1,68 @@
+// `emit` from outside: one file, the same text on stdout, and what is refused.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/cli/program.hpp"
+#include "tests/core/example.hpp"
+#include "tests/from_environment.hpp"
+
+namespace rooftile {
+namespace {
+
+namespace fs = std::filesystem;
+
+class EmitVerb : public testing::Test {
+  protected:
+    void SetUp() override {
+        std::string name = (fs::temp_directory_path() / "rooftile-emit-XXXXXX").string();
+        ASSERT_TRUE(mkdtemp(name.data()));
+        folder_ = name;
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+    static std::vector<std::string> command(const char* verb, const Operation& operation, std::vector<std::string> more) {
+        std::vector<std::string> out = {verb, std::string(operation.name())};
+        for (std::string& word : words_of(operation.example())) out.push_back(std::move(word));
+        out.insert(out.end(), {"--machine", "h100-sxm"});
+        out.insert(out.end(), more.begin(), more.end());
+        return out;
+    }
+    fs::path folder_;
+};
+
+TEST_F(EmitVerb, WritesOneFileOfTheTextThatBuildPrintsToo) {
+    const Operation& operation = *operations()[test_seed() % operations().size()];
+    SCOPED_TRACE(operation.name());
+    const fs::path folder = folder_ / "new" / "folder";
+    const Outcome made = run(command("emit", operation, {"-o", folder.string()}));
+    ASSERT_EQ(made.code, 0) << made.err;
+    EXPECT_EQ(made.out, "");
+    ASSERT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
+    const fs::path file = fs::directory_iterator(folder)->path();
+    EXPECT_EQ(file.extension(), ".cu");
+    EXPECT_NE(made.err.find(file.string()), std::string::npos) << made.err;
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    EXPECT_NE(text.str().find("inline cudaError_t launch("), std::string::npos);
+    EXPECT_EQ(run(command("emit", operation, {})).out, text.str());
+    EXPECT_EQ(run(command("build", operation, {"--source"})).out, text.str());
+}
+
+TEST_F(EmitVerb, RefusesInOneLine) {
+    const Operation& operation = *operations().front();
+    const auto one_line = [&](std::vector<std::string> more, const char* says) {
+        const Outcome refused = run(command("emit", operation, std::move(more)));
+        EXPECT_EQ(refused.code, 2) << refused.err;
+        EXPECT_EQ(refused.out, "");
+        EXPECT_EQ(refused.error_lines(), 1) << refused.err;
+        EXPECT_NE(refused.err.find(says), std::string::npos) << refused.err;
+    };
+    one_line({"--rank", "99"}, "--rank");
+    std::ofstream(folder_ / "file") << "no folder";
+    one_line({"-o", (folder_ / "file").string()}, "--out");
+}
+
+}  // namespace
+}  // namespace rooftile
