@@ -100,11 +100,20 @@ AttentionPlan plan_of(const std::shared_ptr<const Machine>& machine, const Atten
 }
 
 constexpr double alike = 1e-6;  // of two times: one
-/// Fastest first; what has no time last. Of equals the one that takes less shared memory, then fewer threads.
-bool before(const AttentionProblem& p, const Candidate& a, const Candidate& b) {
+/// Cycles of a load amid others that the blocks in flight beside it do not hide: times are told by the latency of a load alone, which is the
+/// usual one, and a ring that is as deep as the longer one asks for costs shared memory that nobody else wants.
+double unhidden(const AttentionHardware& hw, const Candidate& c) {
+    const BlockCycles& block = c.time.block;
+    return max_known(hw.load_latency + max_known(block.port, block.l2) - (c.config.stages - 1) * block.all, 0);
+}
+
+/// Fastest first; what has no time last. Of equals the one whose ring hides more of a slow load, then what takes less shared memory, then
+/// fewer threads.
+bool before(const AttentionHardware& hw, const AttentionProblem& p, const Candidate& a, const Candidate& b) {
     const double ta = a.time.seconds, tb = b.time.seconds;
     if (std::isnan(ta) != std::isnan(tb)) return std::isnan(tb);
     if (std::fabs(ta - tb) > alike * std::min(ta, tb)) return ta < tb;
+    if (const double wa = unhidden(hw, a), wb = unhidden(hw, b); std::fabs(wa - wb) > alike * std::max(wa, wb)) return wa < wb;
     const Sm90AttentionConfig ka = kernel_config(p, a.config), kb = kernel_config(p, b.config);
     if (ka.shared_bytes() != kb.shared_bytes()) return ka.shared_bytes() < kb.shared_bytes();
     return ka.threads() < kb.threads();
@@ -125,7 +134,7 @@ std::vector<Candidate> fastest_of(const AttentionHardware& hw, const AttentionPr
     }
     std::ranges::stable_sort(begun, {}, &Begun::least);
     std::vector<Candidate> best;
-    const auto sooner = [&](const Candidate& a, const Candidate& b) { return before(p, a, b); };
+    const auto sooner = [&](const Candidate& a, const Candidate& b) { return before(hw, p, a, b); };
     for (Begun& b : begun) {
         const bool full = best.size() == std::size_t(request.top);
         if (full && b.least > best.back().time.seconds * (1 + alike)) break;
