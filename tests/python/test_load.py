@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import CPU, FastTensor, Tensor, dense, launches
+from support import CPU, Driver, FastTensor, Tensor, dense, launches
 
 import rooftile
 
@@ -162,6 +162,27 @@ class Load(unittest.TestCase):
         plain = rooftile.load("__global__ void plain(int* p) { *p = 1; }").plain  # for the GPU here, which the fake driver has
         gc.collect()
         plain[1, 1](tensor())
+
+    def test_a_graph_keeps_the_code(self):
+        driver = Driver()
+        module = rooftile.load("__global__ void plain(int* p) { *p = 1; }", arch="sm_90")
+        module.load()
+        self.module.load()
+        gc.collect()
+        before, y = driver.libraries(), tensor()
+
+        def work(stream):
+            for _ in range(3):
+                module.plain[1, 1](y, stream=stream)
+
+        executable = driver.graph_of(work)
+        del module, work
+        gc.collect()
+        self.assertEqual(driver.libraries(), before)
+        driver.cuGraphLaunch(executable, None)
+        driver.cuGraphExecDestroy(executable)
+        self.module.plain[1, 1](y)  # a launch unloads what nothing needs any more
+        self.assertEqual(driver.libraries(), before - 1)
 
     def test_takes_files_with_their_headers(self):
         with tempfile.TemporaryDirectory() as folder:

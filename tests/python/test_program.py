@@ -60,7 +60,7 @@ class Program(unittest.TestCase):
             file.write_text(text)
             for source in (text, file, str(file)):
                 self.assertIn("1 of 16 B", rooftile.build_source(source, **asked))
-        self.assertIn("global load of 16 B a thread", rooftile.build_source(text, ptx=True, **asked))
+        self.assertIn("global memory: load of 16 B a thread", rooftile.build_source(text, ptx=True, **asked))
         with self.assertRaises(rooftile.CompileFailed) as caught:
             rooftile.build_source(text.replace("y[", "z["), **asked)
         self.assertIn("(2)", str(caught.exception) + caught.exception.detail, "the line of the text")
