@@ -69,23 +69,35 @@ SourceRequest request_of(const std::string& source, const LoadOptions& options) 
     return source_text_request(source, read_whole_file(source), std::move(folders));
 }
 
+bool contains(const std::vector<std::string>& list, std::string_view text) { return std::ranges::find(list, text) != list.end(); }
+
+/// "mine::gelu<float>" of "gelu<float>", where the file has one kernel of that name alone.
+std::string with_namespaces(const std::string& function, const SourceRequest& request) {
+    const std::string name = function.substr(0, function.find('<'));
+    std::vector<std::string> found;
+    for (const std::string& kernel : request.kernels)
+        if (kernel.ends_with("::" + name) && !contains(found, kernel)) found.push_back(kernel);
+    return contains(request.kernels, name) || found.size() != 1 ? function : found.front() + function.substr(name.size());
+}
+
 /// Those that are asked for, or all that need no arguments of a template.
 void choose(std::vector<std::string>& functions, const SourceRequest& request) {
     const std::string there = request.kernels.empty() ? "no __global__ function" : fmt::format("{}", fmt::join(request.kernels, ", "));
     if (functions.empty())
-        for (const std::string& kernel : request.kernels)
-            if (std::ranges::find(request.templates, kernel) == request.templates.end()) functions.push_back(kernel);
+        for (const std::string& kernel : request.kernels)  // which may stand in each branch of an #if
+            if (!contains(request.templates, kernel) && !contains(functions, kernel)) functions.push_back(kernel);
     if (functions.empty())
-        throw RequestError(fmt::format("{}: there is {}{}; --functions names what to compile", request.path, there,
-                                       request.templates.empty() ? "" : ", templates, as gelu<float>"));
+        throw RequestError(request.kernels.empty()
+                               ? fmt::format("{} has no __global__ function; --functions names those that it includes", request.path)
+                               : fmt::format("{} has templates alone: {}; --functions names them with their arguments, as {}<float>",
+                                             request.path, there, request.templates.front()));
     for (std::size_t i = 0; i < functions.size(); ++i) {
         if (functions[i].empty() || printable(functions[i]) != functions[i])
             throw RequestError(fmt::format("--functions: {} is no name of a function; there is {}", printable(functions[i]), there));
         if (std::ranges::count(functions, functions[i]) > 1)
             throw RequestError(fmt::format("--functions: {} is given twice", functions[i]));
-        const std::string name = functions[i].substr(0, functions[i].find('<'));
-        if (name != functions[i] || std::ranges::find(request.templates, name) == request.templates.end()) continue;
-        throw RequestError(fmt::format("--functions: {0} is a template: give its arguments, as {0}<float>", name));
+        if (contains(request.templates, with_namespaces(functions[i], request)))
+            throw RequestError(fmt::format("--functions: {0} is a template: give its arguments, as {0}<float>", functions[i]));
     }
 }
 
@@ -103,8 +115,7 @@ Compiled compiled_of(const SourceRequest& request, const Source& source) {
         if (error.detail().find("name expression") == std::string::npos) throw;
         std::vector<std::string> unknown;
         for (const std::string& name : source.name_expressions)
-            if (std::ranges::none_of(request.kernels, [&](const std::string& kernel) { return kernel == name.substr(0, name.find('<')); }))
-                unknown.push_back(name);
+            if (!contains(request.kernels, name.substr(0, name.find('<')))) unknown.push_back(name);
         if (unknown.empty()) throw;  // overloads, or wrong arguments of a template
         throw RequestError(fmt::format("{} has no kernel {}; there is {}", request.path, fmt::join(unknown, ", "),
                                        request.kernels.empty() ? "none" : fmt::format("{}", fmt::join(request.kernels, ", "))));
@@ -217,12 +228,12 @@ SourceModule load(const std::string& source, std::vector<std::string> functions,
     state->arch = arch_of(options);
     state->left_out = request.left_out;
     Source program = source_of(request, state->arch);
-    program.name_expressions = functions;
+    for (std::string& name : program.name_expressions = functions) name = with_namespaces(name, request);
     state->compiled = compiled_of(request, program);
     program.text.insert(0, kinds_text);
     for (std::size_t i = 0; i < functions.size(); ++i)
-        program.text +=
-            fmt::format("extern \"C\" {{ __device__ rooftile_kinds::List<decltype({})> rooftile_kinds_{}; }}\n", functions[i], i);
+        program.text += fmt::format("extern \"C\" {{ __device__ rooftile_kinds::List<decltype({})> rooftile_kinds_{}; }}\n",
+                                    program.name_expressions[i], i);
     const std::string ptx = compile_to_ptx(program);
     for (std::size_t i = 0; i < functions.size(); ++i) {
         ModuleFunction& made = state->functions.emplace_back();

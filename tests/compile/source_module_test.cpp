@@ -90,13 +90,28 @@ TEST(SourceModule, TemplatesAreAskedForWithTheirArguments) {
     const SourceModule two = load(text, {"gelu<float, 2>", "gelu<int, 1>"}, {.arch = "sm_90"});
     EXPECT_THROW(two.find("gelu"), RequestError);
     EXPECT_THAT(message_of(text, {"gelu"}), HasSubstr("gelu is a template: give its arguments"));
+    EXPECT_THAT(message_of("template <class T>\n__global__ void k(T* y) {}\n", {}), HasSubstr("as k<float>"));
+}
+
+TEST(SourceModule, NamespacesMayBeLeftOut) {
+    const std::string text =
+        "namespace a { template <class T> __global__ void k(T s) {}\nnamespace b { __global__ void k2(int n) {} } }\n"
+        "#if 1\n__global__ void k3(int n) {}\n#else\n__global__ void k3(float x) {}\n#endif\n";
+    const SourceModule module = load(text, {"k<float>", "k2"}, {.arch = "sm_90"});
+    EXPECT_EQ(module.functions()[0].name, "k<float>");
+    EXPECT_EQ(module.functions()[0].parameters[0].kind, ParameterKind::float_);
+    EXPECT_EQ(module.find("k2"), 1);
+    EXPECT_THAT(message_of(text, {"k"}), HasSubstr("k is a template"));
+    const SourceModule all = load(text, {}, {.arch = "sm_90"});
+    ASSERT_EQ(all.functions().size(), 2u);
+    EXPECT_EQ(all.functions()[1].parameters[0].kind, ParameterKind::int_);
 }
 
 TEST(SourceModule, SaysWhatIsWrong) {
     const std::string text = "__global__ void a(int* p) {}\n__global__ void b(int* p) {}\n";
     EXPECT_THAT(message_of(text, {"a", "c"}), HasSubstr("source.cu has no kernel c; there is a, b"));
     EXPECT_THAT(message_of(text, {"a", "a"}), HasSubstr("a is given twice"));
-    EXPECT_THAT(message_of("int main() {\n}\n", {}), HasSubstr("no __global__ function"));
+    EXPECT_THAT(message_of("int main() {\n}\n", {}), HasSubstr("source.cu has no __global__ function"));
     EXPECT_THAT(message_of("\n__global__ void a(int* p) { *p = q; }\n", {}),
                 HasSubstr("source.cu(2): error: identifier \"q\" is undefined"));
     EXPECT_THAT(message_of("/nowhere/a.cu", {}), HasSubstr("/nowhere/a.cu"));
