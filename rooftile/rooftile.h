@@ -137,6 +137,39 @@ int rooftile_zero(int device, void* stream, void* memory, size_t bytes);
 int rooftile_launch(const rooftile_kernel* kernel, int device, void* stream, void* const* tensors, int count,
                     void* workspace);
 
+/* Kernels of one's own, as functions to call. */
+
+/** Kernels of one source. */
+typedef struct rooftile_module rooftile_module;
+/** What a kernel's parameter takes. */
+typedef struct rooftile_parameter {
+    int bytes;
+    const char* kind; /**< "pointer", "int", "uint" (booleans and enums too), "float", "struct" */
+} rooftile_parameter;
+
+/** Compiles kernels of a public `.cu` as it lies: what is for the host is left out. `request` is a JSON object: `file` or `text`;
+ * `functions`, a list of names as C++ calls them, templates with their arguments ("gelu<float>"), without it all that are no
+ * templates; `include`, a list of folders where includes look beside the file's own or, of a text, the current one; `arch`
+ * ("sm_90") or `machine` (an id or a file), without which the GPU of the current context, or the first one, says what to compile for.
+ * ROOFTILE_BAD_REQUEST, ROOFTILE_COMPILE_FAILED, ROOFTILE_NO_GPU. */
+int rooftile_load_source(const char* request, rooftile_module** module);
+void rooftile_free_module(rooftile_module* module);
+/** As JSON: arch, functions [{name, registers, spill_bytes, static_shared_bytes, parameters [{kind, bytes}]}], left_out. */
+int rooftile_module_json(const rooftile_module* module, char** json);
+/** Functions in the order of the request, and their parameters. Null where there is no such parameter; valid as long as `module`. */
+int rooftile_module_function_count(const rooftile_module* module);
+int rooftile_module_parameter_count(const rooftile_module* module, int function);
+const rooftile_parameter* rooftile_module_parameter_at(const rooftile_module* module, int function, int index);
+/** Loads the code, once a context; a launch does it at its first call, but not while a graph is captured. */
+int rooftile_module_load(const rooftile_module* module, int device);
+/** Launches a function in `stream`. `grid`, `block` and `cluster` have three extents; `cluster` null: 1, or as the kernel says
+ * itself. A grid with an extent of 0 launches nothing. arguments[i] points to the value of parameter i, which has sizes[i] bytes. Neither
+ * synchronises nor, once loaded, allocates; may be captured, and the graph then keeps the code. ROOFTILE_BAD_REQUEST, before
+ * anything is launched, where the arguments are not what the function declares, or no such launch can start. */
+int rooftile_module_launch(const rooftile_module* module, int function, int device, void* stream, const int64_t* grid,
+                           const int64_t* block, const int64_t* cluster, size_t shared_bytes, void* const* arguments,
+                           const size_t* sizes, int count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,3 +16,5 @@
 #include "rooftile/expression/tensor_value.hpp"
 
 #include "rooftile/machine/live.hpp"
+
+#include "rooftile/measure/source_module.hpp"

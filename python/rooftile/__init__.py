@@ -24,6 +24,7 @@ from rooftile._errors import (
     VerificationFailed,
 )
 from rooftile._expression import expression
+from rooftile._load import Function, Module, load
 from rooftile._plan import Field, Operation, Plan, Tensor, machine, machines, operations
 from rooftile._program import build_source, measure, measure_source, sweep, validate
 from rooftile._range import KernelRange, PlanRange
@@ -37,11 +38,13 @@ __all__ = [
     "CountersDenied",
     "Error",
     "Field",
+    "Function",
     "GpuFailed",
     "Infeasible",
     "InternalError",
     "Kernel",
     "KernelRange",
+    "Module",
     "NoGpu",
     "Operation",
     "Plan",
@@ -54,6 +57,7 @@ __all__ = [
     "build_source",
     "compile",
     "expression",
+    "load",
     "machine",
     "machines",
     "measure",

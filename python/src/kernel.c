@@ -72,8 +72,7 @@ static DLManagedTensorVersioned* allocated(const DLPackExchangeAPI* api, int dev
     return NULL;
 }
 
-/* A stream handle from an integer, an object with one (torch, CuPy) or with __cuda_stream__. -1 where it raised. */
-static int stream_of(PyObject* object, void** stream) {
+int stream_of(PyObject* object, void** stream) {
     static const char* const attributes[] = {"cuda_stream", "ptr", "handle"};
     PyObject* number = NULL;
     if (PyLong_Check(object)) {

@@ -114,7 +114,7 @@ PyMODINIT_FUNC PyInit__rooftile(void) {
     if (!module) return NULL;
     errors = PyDict_New();
     if (!errors || PyModule_AddObjectRef(module, "errors", errors) != 0 || add_plans_type(module) != 0
-        || add_kernel_type(module) != 0) {
+        || add_kernel_type(module) != 0 || add_source_type(module) != 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -24,6 +24,7 @@ PyObject* plan_range(PyObject* self, PyObject* arguments);
 /* Adds the types to the module; -1 where it raised. */
 int add_plans_type(PyObject* module);
 int add_kernel_type(PyObject* module);
+int add_source_type(PyObject* module);
 /* A Kernel; its attribute `plan` is what is given, or what that returns when it is called. */
 PyObject* make_kernel(rooftile_kernel* kernel, PyObject* plan);
 

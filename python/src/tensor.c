@@ -76,33 +76,40 @@ const DLPackExchangeAPI* exchange_of(PyObject* object) {
     return api;
 }
 
-int is_negative(PyObject* tensor) {
+enum { negative_bit, conjugate_bit, lazy_bits };
+
+static int has_lazy_bit(PyObject* tensor, int which) {
+    static const char* const names[lazy_bits] = {"is_neg", "is_conj"};
     /* As above: asked once a type. */
     static struct {
         PyTypeObject* type;
-        int has_bit;
+        int has_bit[lazy_bits];
     } known[16];
     static int count = 0;
-    static PyObject* name = NULL;
+    static PyObject* interned[lazy_bits] = {NULL};
     PyTypeObject* type = Py_TYPE(tensor);
     int has_bit = -1;
     for (int i = 0; has_bit < 0 && i < count; ++i)
-        if (known[i].type == type) has_bit = known[i].has_bit;
+        if (known[i].type == type) has_bit = known[i].has_bit[which];
     if (has_bit < 0) {
-        if (!name) name = PyUnicode_InternFromString("is_neg");
-        has_bit = PyObject_HasAttrString((PyObject*)type, "is_neg");
+        has_bit = PyObject_HasAttrString((PyObject*)type, names[which]);
         if (count < (int)(sizeof known / sizeof known[0])) {
             Py_INCREF((PyObject*)type);
             known[count].type = type;
-            known[count++].has_bit = has_bit;
+            for (int bit = 0; bit < lazy_bits; ++bit) known[count].has_bit[bit] = PyObject_HasAttrString((PyObject*)type, names[bit]);
+            ++count;
         }
     }
     if (!has_bit) return 0;
-    PyObject* is = name ? PyObject_CallMethodObjArgs(tensor, name, NULL) : NULL;
-    const int negative = is ? PyObject_IsTrue(is) : -1;
+    if (!interned[which]) interned[which] = PyUnicode_InternFromString(names[which]);
+    PyObject* is = interned[which] ? PyObject_CallMethodObjArgs(tensor, interned[which], NULL) : NULL;
+    const int bit = is ? PyObject_IsTrue(is) : -1;
     Py_XDECREF(is);
-    return negative;
+    return bit;
 }
+
+int is_negative(PyObject* tensor) { return has_lazy_bit(tensor, negative_bit); }
+int is_conjugate(PyObject* tensor) { return has_lazy_bit(tensor, conjugate_bit); }
 
 /* obj.__dlpack__(stream=..., max_version=(1, 3)), without the version where the producer is older than that. */
 static PyObject* capsule_of(PyObject* object, const char* name, PyObject* stream) {

@@ -22,14 +22,17 @@ DLDataType dtype_of(const char* type);
 const DLPackExchangeAPI* exchange_of(PyObject* object);
 /* Fills `argument` from an object; -1 where it raised. `stream`: an integer that __dlpack__ orders its work before. */
 int read_tensor(PyObject* object, const char* name, PyObject* stream, Argument* argument);
-/* 1 where its memory holds the negative of what it says: torch's x.conj().imag. -1 where it raised. (Its other such bit is of
- * complex numbers, which no operation takes.) */
+/* 1 where its memory holds the negative of what it says: torch's x.conj().imag. -1 where it raised. */
 int is_negative(PyObject* tensor);
+/* The same of the conjugate: torch's x.conj(), of complex numbers, which no operation takes. */
+int is_conjugate(PyObject* tensor);
 void release(Argument* argument);
 /* That it is what the plan has under `expected`, on a GPU; -1 where it raised RequestError. */
 int check_tensor(const rooftile_tensor* expected, DLDataType dtype, const Argument* argument);
 /* Its first element, and the bytes from there to the end of its last. */
 char* first_element(const Argument* argument);
 int64_t span_bytes(const DLTensor* view);
+/* A stream handle from an integer, an object with one (torch, CuPy) or with __cuda_stream__. -1 where it raised. */
+int stream_of(PyObject* object, void** stream);
 
 #endif

@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "rooftile/c/error.hpp"
+#include "rooftile/c/on_device.hpp"
 #include "rooftile/c/plans.hpp"
 #include "rooftile/core/first_buildable.hpp"
 #include "rooftile/measure/device_operation.hpp"
-#include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/runtime/kernel_json.hpp"
 #include "rooftile/runtime/library.hpp"
 
@@ -30,28 +30,6 @@ struct rooftile_kernel {
   private:
     static constexpr std::size_t alignment = 256;  // as allocations are
 };
-
-namespace {
-
-/// Of the context that is current; -1: none is.
-int device_of_context() {
-    const DriverTable* driver = driver_table_if_usable();
-    CUdevice device = -1;
-    return driver && driver->cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
-}
-
-/// Makes the primary context of `device` current as long as it lives, where the current one is not of that device.
-class OnDevice {
-  public:
-    explicit OnDevice(int device) {
-        if (device >= 0 && device_of_context() != device) context_.emplace(device);
-    }
-
-  private:
-    std::optional<Context> context_;
-};
-
-}  // namespace
 
 extern "C" {
 
@@ -110,7 +88,7 @@ int rooftile_load(const rooftile_kernel* kernel, int device) {
     return c::guarded([&] {
         const CompiledKernel& own = c::given(kernel, "kernel").kernel;
         if (!kernel->is_launched()) return;
-        const OnDevice here(device);
+        const c::OnDevice here(device);
         own.load();
     });
 }
@@ -120,7 +98,7 @@ int rooftile_workspace_bytes(const rooftile_kernel* kernel, int device, size_t* 
         size_t& needed = c::given(bytes, "bytes");
         const CompiledKernel& own = c::given(kernel, "kernel").kernel;
         if (!kernel->is_launched()) return void(needed = 0);
-        const OnDevice here(device);
+        const c::OnDevice here(device);
         needed = kernel->zero_bytes() + own.workspace_bytes();
     });
 }
@@ -128,14 +106,14 @@ int rooftile_workspace_bytes(const rooftile_kernel* kernel, int device, size_t* 
 int rooftile_allocate(int device, size_t bytes, void** memory) {
     return c::guarded([&] {
         void*& made = c::given(memory, "memory");
-        const OnDevice here(device);
+        const c::OnDevice here(device);
         made = reinterpret_cast<void*>(DeviceBuffer(bytes).release());
     });
 }
 
 int rooftile_free_memory(int device, void* memory) {
     return c::guarded([&] {
-        const OnDevice here(device);
+        const c::OnDevice here(device);
         DeviceBuffer::owning(reinterpret_cast<DevicePointer>(memory));
     });
 }
@@ -143,7 +121,7 @@ int rooftile_free_memory(int device, void* memory) {
 int rooftile_is_capturing(int device, void* stream, int* capturing) {
     return c::guarded([&] {
         int& found = c::given(capturing, "capturing");
-        const OnDevice here(device);
+        const c::OnDevice here(device);
         found = is_capturing(static_cast<Stream>(stream));
     });
 }
@@ -151,7 +129,7 @@ int rooftile_is_capturing(int device, void* stream, int* capturing) {
 int rooftile_zero(int device, void* stream, void* memory, size_t bytes) {
     return c::guarded([&] {
         if (bytes > 0 && !memory) throw RequestError("memory is null");
-        const OnDevice here(device);
+        const c::OnDevice here(device);
         fill_bytes(reinterpret_cast<DevicePointer>(memory), 0, bytes, static_cast<Stream>(stream));
     });
 }
@@ -165,7 +143,7 @@ int rooftile_launch(const rooftile_kernel* kernel, int device, void* stream, voi
         if (kernel->nothing && count != kernel->tensors.count())
             throw RequestError(fmt::format("{} tensors are given; the plan has {}", count, kernel->tensors.count()));
         if (!kernel->is_launched()) return;
-        const OnDevice here(device);
+        const c::OnDevice here(device);
         if (!kernel->nothing) return own.launch(static_cast<Stream>(stream), {tensors, std::size_t(count)}, workspace);
         std::vector<void*> all(tensors, tensors + count);
         if (kernel->zero_bytes() > 0 && !workspace) throw RequestError("the workspace is null; zeros in it stand in for tensors without elements");

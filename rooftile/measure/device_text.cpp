@@ -201,7 +201,10 @@ class Declarations {
     DeviceText read() {
         auto tokens = scanner([&](std::size_t begin, std::size_t end) { read_include(begin, end); });
         for (Token t = tokens.next(); t; t = tokens.next()) {
-            if (seen_.empty() && t.is("}")) continue;  // of a namespace or a type
+            if (seen_.empty() && t.is("}")) {  // of a namespace or a type
+                if (!scopes_.empty()) scopes_.pop_back();
+                continue;
+            }
             seen_.push_back(t);
             if (seen_.size() == 2 && t.is(":") && (seen_[0].is("public") || seen_[0].is("protected") || seen_[0].is("private"))) {
                 end();
@@ -215,6 +218,7 @@ class Declarations {
                 end();
             } else if (t.is("{")) {
                 if (opens_scope()) {
+                    scopes_.push_back(scope_name());
                     end();
                     continue;
                 }
@@ -222,7 +226,7 @@ class Declarations {
                 const std::size_t close = skip_braces(tokens);
                 if (!function) continue;  // the declaration goes on to its semicolon
                 if (host) leave_out(close);
-                else if (annotated("__global__") || is_kernel_by_macro()) out_.kernels.push_back(name());
+                else if (annotated("__global__") || is_kernel_by_macro()) add_kernel();
                 end();
             }
         }
@@ -294,6 +298,21 @@ class Declarations {
     static bool is_type(const Token& t) { return t.is("struct") || t.is("class") || t.is("union") || t.is("enum"); }
     bool has(std::string_view word) const {
         return std::ranges::any_of(seen_, [&](const Token& t) { return t.is(word); });
+    }
+    /// "mine::" of a namespace; nothing of types, which have no kernels, and of extern "C".
+    std::string scope_name() const {
+        std::string out;
+        if (!has("namespace")) return out;
+        for (const Token& t : seen_)
+            if (t.word() && !t.is("namespace") && !t.is("inline")) out += std::string(t.text) + "::";
+        return out;
+    }
+    void add_kernel() {
+        std::string full;
+        for (const std::string& scope : scopes_) full += scope;
+        full += name();
+        if (seen_.front().is("template")) out_.templates.push_back(full);
+        out_.kernels.push_back(std::move(full));
     }
     /// Outside of parentheses.
     bool assigns() const {
@@ -368,6 +387,7 @@ class Declarations {
     DeviceText out_;
     std::set<std::string, std::less<>> annotations_, kernel_macros_;  ///< macros of the file; of these with __global__
     std::vector<Token> seen_;                         ///< of the declaration that is read
+    std::vector<std::string> scopes_;                 ///< that are open, as they stand before a name
     int depth_ = 0;
     std::vector<std::pair<std::size_t, std::size_t>> cuts_;
 };

@@ -13,7 +13,8 @@ namespace rooftile {
 struct DeviceText {
     std::string text;                    ///< lines have their numbers; LF, no byte order mark
     std::vector<std::string> left_out;   ///< in order: "main", "#include <vector>"
-    std::vector<std::string> kernels;    ///< names of __global__ functions, in order
+    std::vector<std::string> kernels;    ///< __global__ functions, in order, with their namespaces: "mine::scale"
+    std::vector<std::string> templates;  ///< those of them that are templates
     std::vector<std::string> includes;   ///< that stay: "common.h"
 };
 

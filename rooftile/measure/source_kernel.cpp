@@ -51,20 +51,6 @@ std::span<const EmbeddedFile> headers_of_files() {
     return all;
 }
 
-Source source_of(const SourceRequest& request, std::string_view arch) {
-    Source source;
-    source.name = request.path;
-    source.text = request.text;
-    source.name_expressions = {request.entry};
-    source.headers = headers_of_files();
-    source.more_headers = request.headers;
-    source.arch = nvrtc_arch(arch);
-    source.line_info = request.debug;
-    source.include_folders = request.include_folders;
-    for (std::string& folder : cuda_include_folders()) source.include_folders.push_back(std::move(folder));
-    return source;
-}
-
 /// Throws where what is given is not what the kernel declares: it would read what lies behind.
 void check_parameters(const SourceRequest& request, const std::vector<int>& declared) {
     const auto listed = [](const std::vector<int>& sizes) {
@@ -163,40 +149,14 @@ class SourceRunnable final : public Runnable {
 
     const Function& function() const {
         return contexts_.here(compiled_, arch_, [&](Function made, int device) {
-            check_fits(made, Driver::instance().device(device));
-            check_clusters(made, Driver::instance().device(device));
+            const EntryInfo& entry = compiled_.entries.front();
+            const DeviceInfo info = Driver::instance().device(device);
+            check_fits(request_.entry, request_.launch, entry, made.attributes().max_threads, info);
+            check_clusters(made, request_.launch, entry, info);
             constexpr unsigned always_allowed = 48 << 10;
             if (request_.launch.shared_bytes > always_allowed) made.allow_shared(int(request_.launch.shared_bytes));
             return made;
         });
-    }
-
-    /// Throws RequestError where no launch of that size can start.
-    void check_fits(const Function& kernel, const DeviceInfo& device) const {
-        const int most = kernel.attributes().max_threads, threads = int(threads_of(request_.launch));
-        if (most > 0 && threads > most)
-            throw RequestError(fmt::format(
-                "--block {}: {} was compiled for {} threads a CTA at most, by its {} registers or its "
-                "__launch_bounds__",
-                threads, request_.entry, most, compiled_.entries.front().registers));
-        if (shared_bytes() > device.shared_per_cta_bytes)
-            throw RequestError(fmt::format(
-                "--shared {}: with {} B of its own {} takes {} B of shared memory; a CTA of {} has {}",
-                request_.launch.shared_bytes, compiled_.entries.front().static_shared_bytes, request_.entry,
-                shared_bytes(), device.name, device.shared_per_cta_bytes));
-    }
-
-    /// The same where the grid is made of clusters.
-    void check_clusters(const Function& kernel, const DeviceInfo& device) const {
-        const Launch& l = request_.launch;
-        const unsigned ctas = l.cluster_x * l.cluster_y * l.cluster_z;
-        if (ctas == 1) return;
-        constexpr int first_with_clusters = 9;
-        if (device.compute_major < first_with_clusters)
-            throw RequestError(fmt::format("--cluster: {} has no clusters", device.name));
-        if (active_clusters(kernel, l) < 1)
-            throw RequestError(fmt::format("--cluster: no cluster of {} CTAs of {} threads and {} B of shared memory fits on {}", ctas,
-                                           threads_of(l), shared_bytes(), device.name));
     }
 
     SourceRequest request_;
@@ -209,6 +169,45 @@ class SourceRunnable final : public Runnable {
 };
 
 }  // namespace
+
+Source source_of(const SourceRequest& request, std::string_view arch) {
+    Source source;
+    source.name = request.path;
+    source.text = request.text;
+    source.name_expressions = {request.entry};
+    source.headers = headers_of_files();
+    source.more_headers = request.headers;
+    source.arch = nvrtc_arch(arch);
+    source.line_info = request.debug;
+    source.include_folders = request.include_folders;
+    for (std::string& folder : cuda_include_folders()) source.include_folders.push_back(std::move(folder));
+    return source;
+}
+
+void check_fits(const std::string& name, const Launch& launch, const EntryInfo& entry, int max_threads, const DeviceInfo& device) {
+    const int threads = int(threads_of(launch));
+    if (max_threads > 0 && threads > max_threads)
+        throw RequestError(fmt::format(
+            "--block {}: {} was compiled for {} threads a CTA at most, by its {} registers or its "
+            "__launch_bounds__",
+            threads, name, max_threads, entry.registers));
+    const std::int64_t shared = entry.static_shared_bytes + std::int64_t(launch.shared_bytes);
+    if (shared > device.shared_per_cta_bytes)
+        throw RequestError(fmt::format(
+            "--shared {}: with {} B of its own {} takes {} B of shared memory; a CTA of {} has {}",
+            launch.shared_bytes, entry.static_shared_bytes, name, shared, device.name, device.shared_per_cta_bytes));
+}
+
+void check_clusters(const Function& kernel, const Launch& launch, const EntryInfo& entry, const DeviceInfo& device) {
+    const unsigned ctas = launch.cluster_x * launch.cluster_y * launch.cluster_z;
+    if (ctas == 1) return;
+    constexpr int first_with_clusters = 9;
+    if (device.compute_major < first_with_clusters)
+        throw RequestError(fmt::format("--cluster: {} has no clusters", device.name));
+    if (active_clusters(kernel, launch) < 1)
+        throw RequestError(fmt::format("--cluster: no cluster of {} CTAs of {} threads and {} B of shared memory fits on {}", ctas,
+                                       threads_of(launch), entry.static_shared_bytes + std::int64_t(launch.shared_bytes), device.name));
+}
 
 std::string launch_text(const Launch& launch) {
     const auto size = [](unsigned x, unsigned y, unsigned z) {

@@ -36,6 +36,7 @@ struct SourceRequest {
     std::string path, text;  ///< of the user's file; without what is for the host
     std::vector<std::pair<std::string, std::string>> headers;  ///< of the user's too: as they are included, without what is for the host
     std::vector<std::string> left_out;  ///< of all of them: functions and includes (device_text.hpp)
+    std::vector<std::string> kernels, templates;  ///< of the file (device_text.hpp)
     std::string entry;       ///< as one calls it in C++: "scale", "scale<float>"
     Problem problem;         ///< of the reference, of the one operation that takes expressions
     std::vector<SourceParameter> parameters;
@@ -69,6 +70,14 @@ struct SourceCode {
     std::string ptx;
     std::vector<int> parameters;  ///< bytes of each
 };
+/// What the compiler is given: the request's entry, for "sm_90" as the compiler calls it.
+Source source_of(const SourceRequest& request, std::string_view arch);
+/// Throws RequestError where no launch of that size can start: of a kernel that was compiled as `entry` says, for at most `max_threads`
+/// a CTA (0: unknown).
+void check_fits(const std::string& name, const Launch& launch, const EntryInfo& entry, int max_threads, const DeviceInfo& device);
+/// The same where the grid is made of clusters.
+void check_clusters(const Function& kernel, const Launch& launch, const EntryInfo& entry, const DeviceInfo& device);
+
 /// For `arch`. Spills are taken: they are shown. Throws Error(compile_failed), whose detail is the compiler's log with the lines of the
 /// user's file.
 SourceCode compile_source_code(const SourceRequest& request, std::string_view arch);
@@ -76,6 +85,10 @@ SourceCode compile_source_code(const SourceRequest& request, std::string_view ar
 /// The same as a kernel to launch. Throws RequestError where the parameters are not as many, or as large, as the kernel's.
 CompiledKernel compile_source_kernel(const SourceRequest& request, std::string_view arch);
 
+/// Text as the compiler takes it, with its headers from `folders` that lie there; `path` is what messages call it.
+SourceRequest source_text_request(std::string path, std::string_view text, std::vector<std::string> folders);
+/// Where a file's includes look first.
+std::string folder_of(const std::string& path);
 /// The part of a request that compiling needs: file, entry and folders. Throws RequestError.
 SourceRequest source_code_request(const Given& given);
 

@@ -18,14 +18,14 @@
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/measure/device_text.hpp"
 #include "rooftile/measure/source_kernel.hpp"
+#include "rooftile/measure/source_module.hpp"
 
 namespace rooftile {
 namespace {
 
-// What every GPU that CUDA runs on has alike.
-constexpr std::int64_t max_grid_x = 2147483647, max_grid = 65535, max_block = 1024, max_block_z = 64;
-constexpr std::int64_t max_cluster = 8;       // that every GPU which has clusters can hold
-constexpr std::int64_t max_shared = 1 << 20;  // the GPU's own limit is checked where it is known
+constexpr std::int64_t max_grid_x = max_grid_extents[0], max_grid = max_grid_extents[1];
+constexpr std::int64_t max_block = max_block_extents[0], max_block_z = max_block_extents[2];
+constexpr std::int64_t max_cluster = max_cluster_extents[0], max_shared = max_dynamic_shared;
 constexpr double max_timeout = 86400;
 
 std::string required(const Given& given, std::string_view key, std::string_view example) {
@@ -242,22 +242,33 @@ void read_headers(SourceRequest& request, std::vector<std::string> includes) {
 
 }  // namespace
 
-SourceRequest source_code_request(const Given& given) {
+std::string folder_of(const std::string& path) {
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    return folder.empty() ? "." : folder.string();
+}
+
+SourceRequest source_text_request(std::string path, std::string_view text, std::vector<std::string> folders) {
     SourceRequest request;
+    DeviceText file = device_text(text);
+    request.path = std::move(path), request.text = std::move(file.text), request.left_out = std::move(file.left_out);
+    request.kernels = std::move(file.kernels), request.templates = std::move(file.templates);
+    request.include_folders = std::move(folders);
+    read_headers(request, std::move(file.includes));
+    return request;
+}
+
+SourceRequest source_code_request(const Given& given) {
     if (!given.has("file"))
         throw RequestError(
             "missing the kernel's file, as in rooftile measure source my.cu --entry scale ...");
-    request.path = given.text("file");
-    DeviceText file = device_text(read_whole_file(request.path));
-    request.text = std::move(file.text), request.left_out = std::move(file.left_out);
+    const std::string& path = given.text("file");
+    std::vector<std::string> folders = {folder_of(path)};
+    for (const std::string& include : given.list("include")) folders.push_back(include);
+    SourceRequest request = source_text_request(path, read_whole_file(path), std::move(folders));
     if (given.has("entry")) request.entry = given.text("entry");
-    else if (file.kernels.size() == 1) request.entry = file.kernels.front();
-    else throw RequestError(file.kernels.empty() ? fmt::format("{} has no __global__ function; --entry NAME names one that it includes", request.path)
-                                                 : fmt::format("{} has {} kernels; name one by --entry: {}", request.path, file.kernels.size(), fmt::join(file.kernels, ", ")));
-    const std::filesystem::path folder = std::filesystem::path(request.path).parent_path();
-    request.include_folders.push_back(folder.empty() ? "." : folder.string());
-    for (const std::string& include : given.list("include")) request.include_folders.push_back(include);
-    read_headers(request, std::move(file.includes));
+    else if (request.kernels.size() == 1) request.entry = request.kernels.front();
+    else throw RequestError(request.kernels.empty() ? fmt::format("{} has no __global__ function; --entry NAME names one that it includes", path)
+                                                    : fmt::format("{} has {} kernels; name one by --entry: {}", path, request.kernels.size(), fmt::join(request.kernels, ", ")));
     return request;
 }
 

@@ -116,6 +116,31 @@ static void ranged(const char* request) {
     refused(request, ROOFTILE_BAD_REQUEST, "");
 }
 
+static void refused_source(const char* request, const char* part) {
+    rooftile_module* module = NULL;
+    const int got = rooftile_load_source(request, &module);
+    if (got == ROOFTILE_BAD_REQUEST && !module && strstr(rooftile_error_message(), part)) return;
+    ++failures;
+    fprintf(stderr, "interface_test.c: %s: status %d, '%s'; expected '%s'\n", request, got, rooftile_error_message(), part);
+}
+
+/* Kernels of one's own, as far as that goes without a compiler. */
+static void sources(void) {
+    refused_source("[]", "no JSON object");
+    refused_source("{", "no JSON object");
+    refused_source("{}", "file or text says what to compile");
+    refused_source("{\"file\": \"a.cu\", \"text\": \"b\"}", "one of them");
+    refused_source("{\"file\": \"/nowhere/a.cu\"}", "/nowhere/a.cu");
+    refused_source("{\"files\": \"a.cu\"}", "the request has no field files; there are file, text");
+    refused_source("{\"text\": \"int a;\"}", "no __global__ function");
+    refused_source("{\"text\": \"a\", \"functions\": \"a\"}", "functions is \"a\"; accepted is a list of texts");
+    refused_source("{\"text\": \"a\", \"functions\": [1]}", "accepted is a list of texts");
+    refused_source("{\"text\": \"a\", \"functions\": [\"a\"], \"arch\": 90}", "arch is 90; accepted is a text");
+    refused_source("{\"text\": \"a\", \"functions\": [\"a\"], \"arch\": \"sm_90\", \"machine\": \"h100-sxm\"}", "give one");
+    CHECK(rooftile_module_function_count(NULL) == 0 && rooftile_module_parameter_count(NULL, 0) == 0);
+    CHECK(!rooftile_module_parameter_at(NULL, 0, 0));
+}
+
 int main(int count, char** arguments) {
     char* text = NULL;
     const char* request = count >= 2 ? file_text(arguments[1]) : NULL;
@@ -130,6 +155,7 @@ int main(int count, char** arguments) {
     CHECK(rooftile_machine("h100-sx", &text) == ROOFTILE_BAD_REQUEST);
     CHECK(strstr(rooftile_error_message(), "h100-sxm"));
     refusals();
+    sources();
     planned(request);
     CHECK(rooftile_plan_range(request, NULL, 0, &text) == ROOFTILE_BAD_REQUEST);
     CHECK(strstr(rooftile_error_message(), "none of the fields is a range"));

@@ -12,7 +12,7 @@ from pathlib import Path
 library, header, request = ctypes.CDLL(sys.argv[1]), Path(sys.argv[2]).read_text(), Path(sys.argv[3]).read_bytes()
 BAD_REQUEST = 2
 # A null has a meaning there: the GPU here, the legacy stream, no workspace, nothing to free.
-MAY_BE_NULL = {"id", "stream", "workspace"}
+MAY_BE_NULL = {"id", "stream", "workspace", "cluster"}
 FREES = re.compile("rooftile_free_")
 
 library.rooftile_error_message.restype = c_char_p
@@ -29,6 +29,10 @@ def must(status, what):
 must(library.rooftile_plan(request, byref(plans)), "rooftile_plan")
 must(library.rooftile_compile(plans, 0, byref(kernel)), "rooftile_compile")
 must(library.rooftile_allocate(0, c_size_t(1 << 26), byref(memory)), "rooftile_allocate")
+module = c_void_p()
+text_of_module = b'{"text": "__global__ void scale(float* y, int n) {}", "arch": "sm_90"}'
+must(library.rooftile_load_source(text_of_module, byref(module)), "rooftile_load_source")
+extents = (c_int64 * 3)(1, 1, 1)
 count = library.rooftile_kernel_tensor_count(kernel)
 tensors = (c_void_p * count)(*[memory.value] * count)
 
@@ -51,6 +55,11 @@ GIVEN = {
     "void**": lambda _: byref(c_void_p()),
     "void* const*": lambda _: tensors,
     "size_t*": lambda _: byref(c_size_t()),
+    "const rooftile_module*": lambda _: module,
+    "rooftile_module*": lambda _: None,
+    "rooftile_module**": lambda _: byref(c_void_p()),
+    "const int64_t*": lambda _: extents,
+    "const size_t*": lambda _: (c_size_t * count)(*[8] * count),
     "int*": lambda _: byref(c_int()),
 }
 

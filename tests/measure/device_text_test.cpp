@@ -56,6 +56,14 @@ TEST(DeviceText, WhatKernelsUseStays) {
     EXPECT_THAT(device_text("#define KERNEL __global__ void\nKERNEL k(int n) {}").kernels, ElementsAre("k"));
 }
 
+TEST(DeviceText, KernelsHaveTheirNamespaces) {
+    const DeviceText out = device_text("namespace a::b {\nstruct S { __device__ int f() { return 1; } };\nextern \"C\" { __global__ void c() {} }\n"
+                                       "inline namespace c { template <class T> __global__ void t(T* p) {} }\n}\nnamespace { __global__ void n() {} }\n"
+                                       "__global__ void last() {}\n");
+    EXPECT_THAT(out.kernels, ElementsAre("a::b::c", "a::b::c::t", "n", "last"));
+    EXPECT_THAT(out.templates, ElementsAre("a::b::c::t"));
+}
+
 TEST(DeviceText, MacrosThatMakeFunctionsOfTheHostGo) {
     EXPECT_THAT(device_text("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def(\"f\", &f); }").left_out, ElementsAre("PYBIND11_MODULE"));
     EXPECT_THAT(device_text("torch::Tensor f(torch::Tensor x, int n = KERNEL_SIZE);").left_out, ElementsAre("f"));

@@ -9,7 +9,7 @@ import sys
 import threading
 import unittest
 
-from support import CPU, REQUESTS, WORKSPACES, FastTensor, Tensor, arguments, dense, launches
+from support import CPU, REQUESTS, WORKSPACES, Driver, FastTensor, Tensor, arguments, dense, launches
 
 import rooftile
 
@@ -38,38 +38,6 @@ class LazyTensor(Lazy, Tensor):
 
 class LazyFastTensor(Lazy, FastTensor):
     __dlpack_c_exchange_api__ = FastTensor.__dlpack_c_exchange_api__
-
-
-class Driver:
-    """The fake driver, in this process."""
-
-    def __init__(self):
-        self.library = ctypes.CDLL(os.path.join(os.environ["ROOFTILE_CUDA_PATH"], "libcuda.so.1"))
-        self.library.fake_libraries.restype = ctypes.c_size_t
-
-    def __getattr__(self, name):
-        def call(*arguments):
-            status = getattr(self.library, name)(*arguments)
-            if status != 0:
-                raise RuntimeError(f"{name}: {status}")
-
-        return call
-
-    def libraries(self):
-        """How many are loaded."""
-        return self.library.fake_libraries()
-
-    def graph_of(self, work):
-        """An executable graph of what work(stream) puts into a stream."""
-        stream, graph, executable = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
-        self.cuStreamCreate(ctypes.byref(stream), 1)
-        self.cuStreamBeginCapture_v2(stream, 0)
-        work(stream.value)
-        self.cuStreamEndCapture(stream, ctypes.byref(graph))
-        self.cuGraphInstantiateWithFlags(ctypes.byref(executable), graph, ctypes.c_ulonglong(0))
-        self.cuGraphDestroy(graph)
-        self.cuStreamDestroy_v2(stream)
-        return executable
 
 
 @launches
