@@ -80,16 +80,15 @@ Tokens without_unused(Tokens t) {
         for (const auto& [name, value] : all) {
             // A loop's pragma may count by it; another's member of that name is not it.
             int named = 0;
-            for (std::size_t i = 0; i < t.size(); ++i)
-                named += t[i].kind == TokenKind::word && t[i].text == name
-                         && (i == 0 || (!t[i - 1].is(".") && !t[i - 1].is("->") && !t[i - 1].is("::")));
+            std::size_t at = 0;
+            for (std::size_t i = 0; i < t.size(); ++i) {
+                if (t[i].kind != TokenKind::word || t[i].text != name || (i > 0 && (t[i - 1].is(".") || t[i - 1].is("->") || t[i - 1].is("::")))) continue;
+                ++named, at = i;
+            }
             if (named != 1 || std::ranges::any_of(t, [&](const Token& token) {
                     return token.kind == TokenKind::directive && token.text.find(name) != std::string::npos;
                 }))
                 continue;
-            const auto at = std::size_t(
-                std::ranges::find_if(t, [&](const Token& token) { return token.kind == TokenKind::word && token.text == name; })
-                - t.begin());
             std::size_t begin = at, end = at;
             while (begin > 0 && !t[begin].is("constexpr") && !t[begin].is("const")) --begin;
             while (end < t.size() && !t[end].is(";")) end = t[end].is("(") || t[end].is("{") ? closing(t, end) + 1 : end + 1;

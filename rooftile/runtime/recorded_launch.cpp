@@ -12,7 +12,9 @@ namespace rooftile {
 namespace {
 
 constexpr std::uint64_t map_mark = 0x70616d2e726f7365;  // the first word of a map that is none yet
-constexpr int tensor_shift = 44;                        // addresses of a tensor: far more than any has bytes
+constexpr int tensor_shift = 48;                        // addresses of a tensor: far more than any has bytes
+// In the upper half of an address: as a number of rows, heads or tiles no problem has it, so a pair of those is never taken for a pointer.
+constexpr DevicePointer tensor_mark = 0x5a3c;
 constexpr DevicePointer memory_begin = DevicePointer{1} << 32;
 
 struct Recorder {
@@ -173,8 +175,8 @@ int map_of(std::string_view argument) {
     return words[0] == map_mark ? int(words[1]) : -1;
 }
 
-DevicePointer recorded_address(int i) { return DevicePointer(i + 1) << tensor_shift; }
-int recorded_tensor(DevicePointer address) { return int(address >> tensor_shift) - 1; }
+DevicePointer recorded_address(int i) { return (tensor_mark + DevicePointer(i)) << tensor_shift; }
+int recorded_tensor(DevicePointer address) { return address >> tensor_shift < tensor_mark ? -1 : int((address >> tensor_shift) - tensor_mark); }
 
 Recording record_launches(const RecordedDevice& device, const std::function<std::vector<int>(std::string_view)>& parameters,
                           const std::function<void()>& work) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "rooftile/core/random.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/core/example.hpp"
 #include "tests/from_environment.hpp"
@@ -48,6 +49,17 @@ TEST_F(EmitVerb, WritesOneFileOfTheTextThatBuildPrintsToo) {
     EXPECT_NE(text.str().find("inline cudaError_t launch("), std::string::npos);
     EXPECT_EQ(run(command("emit", operation, {})).out, text.str());
     EXPECT_EQ(run(command("build", operation, {"--source"})).out, text.str());
+}
+
+// Sizes of any kind beside flags and other sizes in an argument are no pointer, whatever number they make together.
+TEST_F(EmitVerb, TakesNoSizesForAPointer) {
+    Random random(test_seed());
+    for (int i = 0; i < 2; ++i) {
+        const std::string rows = std::to_string(i == 0 ? 4096 : random.whole(1, 1 << 16)), heads = std::to_string(random.whole(1, 127));
+        const Outcome made = run({"emit", "attention", "--batch", "2", "--heads", heads, "--kv-heads", "1", "--q", rows, "--dim", "64", "--mask", "window:1544", "--machine", "h100-sxm"});
+        ASSERT_EQ(made.code, 0) << made.err;
+        EXPECT_EQ(made.out.find("(char*)q"), made.out.npos) << rows << " rows, " << heads << " heads";
+    }
 }
 
 TEST_F(EmitVerb, RefusesInOneLine) {
