@@ -102,7 +102,9 @@ TEST_P(EmittedFiles, AFileOfADrawnPlanIsOneKernelThatNvccTakesAsItLies) {
     std::set<std::string> includes;
     std::istringstream lines(file.text);
     for (std::string line; std::getline(lines, line);)
-        if (line.starts_with("#include") && line != "#include <cmath>") EXPECT_TRUE(includes.insert(line).second) << line;
+        if (line.starts_with("#include") && line != "#include <cmath>") {
+            EXPECT_TRUE(includes.insert(line).second) << line;
+        }
 
     if (nvcc().empty()) GTEST_SKIP() << "skipped: no nvcc";
     const Folder folder;
