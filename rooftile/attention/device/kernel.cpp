@@ -115,7 +115,7 @@ class AttentionRunnable final : public Runnable {
         launch.programmatic_dependent = true;
         launch.stream = stream;
         if (!p.score) return rooftile::launch(here.function, launch, q, k, v, arguments);
-        if (score.empty()) score.push_back(nullptr);  // an empty class has a byte
+        score.resize(std::max<std::size_t>(score.size(), 1));  // an empty class has a byte
         void* pointers[] = {&q, &k, &v, &arguments, score.data(), nullptr};
         launch_raw(here.function, launch, pointers);
     }

@@ -267,8 +267,9 @@ std::vector<CaseOutcome> AttentionReference::judge(Stream stream, VerifyCase whi
         launch.shared_bytes = unsigned(shared_bytes_);
         launch.stream = stream;
         if (p.score) {
-            std::vector<const void*> score(results[0].begin() + std::ptrdiff_t(first_score_tensor(p)), results[0].begin() + std::ptrdiff_t(output));
-            if (score.empty()) score.push_back(nullptr);  // an empty class has a byte
+            const auto tensors = results[0].subspan(first_score_tensor(p), output - first_score_tensor(p));
+            std::vector<const void*> score(std::max<std::size_t>(tensors.size(), 1));  // an empty class has a byte
+            std::ranges::copy(tensors, score.begin());
             DevicePointer records = records_.address();
             void* pointers[] = {&arguments, &records, score.data(), nullptr};
             launch_raw(judge_, launch, pointers);
