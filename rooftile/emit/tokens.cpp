@@ -9,15 +9,22 @@ namespace {
 bool begins_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-/// Behind the literal whose quote is at `at`.
+/// Behind the literal whose quote is at `at`; one that is not closed ends with its line.
 std::size_t behind_literal(std::string_view text, std::size_t at) {
     const char quote = text[at++];
-    while (at < text.size() && text[at] != quote) at += text[at] == '\\' ? 2 : 1;
+    while (at < text.size() && text[at] != quote && text[at] != '\n') at += text[at] == '\\' ? 2 : 1;
     return std::min(at + 1, text.size());
 }
 
+/// Behind R"delimiter(...)delimiter" whose quote is at `at`.
+std::size_t behind_raw_literal(std::string_view text, std::size_t at) {
+    const std::string close = ")" + std::string(text.substr(at + 1, text.find('(', at) - at - 1)) + "\"";
+    const std::size_t end = text.find(close, at);
+    return end == text.npos ? text.size() : end + close.size();
+}
+
 /// Behind the line at `at`, and those that a backslash joins to it.
-std::size_t behind_directive(std::string_view text, std::size_t at) {
+std::size_t behind_line(std::string_view text, std::size_t at) {
     while (at < text.size() && text[at] != '\n') at += text[at] == '\\' && at + 1 < text.size() ? 2 : 1;
     return std::min(at, text.size());
 }
@@ -35,16 +42,19 @@ Tokens tokens_of(std::string_view text) {
             kind = TokenKind::space;
             while (end < text.size() && std::isspace(static_cast<unsigned char>(text[end]))) ++end;
         } else if (text.substr(at, 2) == "//") {
-            kind = TokenKind::comment, end = std::min(text.find('\n', at), text.size());
+            kind = TokenKind::comment, end = behind_line(text, at);
         } else if (text.substr(at, 2) == "/*") {
             kind = TokenKind::comment, end = std::min(text.find("*/", at + 2), text.size() - 2) + 2;
         } else if (c == '#' && line_begins) {
-            kind = TokenKind::directive, end = behind_directive(text, at);
+            kind = TokenKind::directive, end = behind_line(text, at);
         } else if (c == '"' || c == '\'') {
             kind = TokenKind::text, end = behind_literal(text, at);
         } else if (begins_word(c)) {
             kind = TokenKind::word;
             while (end < text.size() && in_word(text[end])) ++end;
+            const std::string_view prefix = text.substr(at, end - at);
+            if (end < text.size() && text[end] == '"' && prefix.size() <= 3 && prefix.ends_with('R'))
+                kind = TokenKind::text, end = behind_raw_literal(text, end);
         } else if (std::isdigit(static_cast<unsigned char>(c))) {
             kind = TokenKind::number;
             while (

@@ -1,89 +1,35 @@
 #include "rooftile/measure/device_text.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include <fmt/core.h>
 
+#include "rooftile/emit/tokens.hpp"
+
 namespace rooftile {
 namespace {
 
-bool in_name(char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
-
-/// A word, a literal, or a sign of one character; comments, space and lines of the preprocessor lie between tokens.
-struct Token {
+/// A token that is neither space nor comment, and where it stands. A directive is one, with the lines that continue it.
+struct Piece {
     std::size_t begin = 0, end = 0;
     std::string_view text{};
-    explicit operator bool() const { return !text.empty(); }
+    emit::TokenKind kind{};
     bool is(std::string_view other) const { return text == other; }
-    bool word() const { return !text.empty() && in_name(text[0]); }
+    bool word() const { return kind == emit::TokenKind::word; }
+    bool directive() const { return kind == emit::TokenKind::directive; }
 };
 
-/// Reads `text` token by token; `line(begin, end)` is told of each line of the preprocessor, with those that continue it.
-template <class Line>
-class Scanner {
-  public:
-    Scanner(std::string_view text, Line line) : text_(text), line_(line) {}
-
-    Token next() {
-        skip();
-        Token t{at_, at_, {}};
-        if (at_ == text_.size()) return t;
-        if (const std::size_t literal = literal_end()) at_ = literal;
-        else if (in_name(text_[at_]))
-            while (at_ < text_.size() && in_name(text_[at_])) ++at_;
-        else ++at_;
-        t.end = at_, t.text = text_.substr(t.begin, t.end - t.begin);
-        fresh_ = false;
-        return t;
+std::vector<Piece> pieces_of(std::string_view text) {
+    std::vector<Piece> out;
+    std::size_t at = 0;
+    for (const emit::Token& token : emit::tokens_of(text)) {
+        const std::size_t begin = at;
+        at += token.text.size();
+        if (token.counts()) out.push_back({begin, at, text.substr(begin, at - begin), token.kind});
     }
-
-  private:
-    bool starts(std::string_view what) const { return text_.substr(at_).starts_with(what); }
-    std::size_t line_end(std::size_t from) const {
-        for (;;) {
-            const std::size_t end = std::min(text_.find('\n', from), text_.size());
-            if (end == text_.size() || end == 0 || text_[end - 1] != '\\') return end;
-            from = end + 1;
-        }
-    }
-    void skip() {
-        while (at_ < text_.size()) {
-            if (space(text_[at_])) {
-                if (text_[at_] == '\n') fresh_ = true;
-                ++at_;
-            } else if (starts("//")) at_ = line_end(at_);
-            else if (starts("/*")) at_ = std::min(text_.find("*/", at_ + 2), text_.size() - 2) + 2;
-            else if (text_[at_] == '#' && fresh_) {
-                const std::size_t end = line_end(at_);
-                line_(at_, end);
-                at_ = end;
-            } else break;
-        }
-    }
-    /// Where the literal that begins here ends; 0 where none does. A prefix (u8, L, R) is part of it.
-    std::size_t literal_end() const {
-        std::size_t at = at_;
-        while (at < text_.size() && at - at_ < 3 && std::string_view("uUL8R").find(text_[at]) != std::string_view::npos) ++at;
-        if (at == text_.size() || (text_[at] != '"' && text_[at] != '\'')) return 0;
-        if (at > at_ && text_[at - 1] == 'R' && text_[at] == '"') {
-            const std::string close = ")" + std::string(text_.substr(at + 1, text_.find('(', at) - at - 1)) + "\"";
-            const std::size_t end = text_.find(close, at);
-            return end == text_.npos ? text_.size() : end + close.size();
-        }
-        const char quote = text_[at];
-        for (++at; at < text_.size() && text_[at] != quote && text_[at] != '\n'; ++at)
-            if (text_[at] == '\\') ++at;
-        return std::min(at + 1, text_.size());
-    }
-
-    std::string_view text_;
-    Line line_;
-    std::size_t at_ = 0;
-    bool fresh_ = true;  ///< nothing but space stands before in the line
-};
+    return out;
+}
 
 // Their content is for the host alone; what kernels use of those with a text is in host_headers().
 constexpr std::string_view host_libraries[] = {
@@ -177,8 +123,7 @@ std::string_view annotation_of(std::string_view line) {
     if (word == line.npos || !line.substr(word).starts_with("define")) return {};
     const std::size_t begin = line.find_first_not_of(" \t", word + 6);
     if (begin == line.npos) return {};
-    std::size_t end = begin;
-    while (end < line.size() && in_name(line[end])) ++end;
+    const std::size_t end = std::min(line.find_first_of(" \t(\\", begin), line.size());
     const std::string_view text = line.substr(end);
     return text.find("__device__") != text.npos || text.find("__global__") != text.npos ? line.substr(begin, end - begin) : std::string_view();
 }
@@ -188,19 +133,19 @@ class Declarations {
   public:
     explicit Declarations(std::string file) {
         out_.text = std::move(file);
+        pieces_ = pieces_of(out_.text);
         // Macros are known before the functions that they annotate, wherever they stand.
-        auto macros = scanner([&](std::size_t begin, std::size_t end) {
-            const auto name = annotation_of(view(begin, end));
-            if (name.empty()) return;
+        for (const Piece& line : pieces_) {
+            const auto name = line.directive() ? annotation_of(line.text) : std::string_view();
+            if (name.empty()) continue;
             annotations_.emplace(name);
-            if (view(begin, end).find("__global__") != std::string_view::npos) kernel_macros_.emplace(name);
-        });
-        while (macros.next()) {}
+            if (line.text.find("__global__") != line.text.npos) kernel_macros_.emplace(name);
+        }
     }
 
     DeviceText read() {
-        auto tokens = scanner([&](std::size_t begin, std::size_t end) { read_include(begin, end); });
-        for (Token t = tokens.next(); t; t = tokens.next()) {
+        while (const Piece* next = take()) {
+            const Piece& t = *next;
             if (seen_.empty() && t.is("}")) {  // of a namespace or a type
                 if (!scopes_.empty()) scopes_.pop_back();
                 continue;
@@ -223,7 +168,7 @@ class Declarations {
                     continue;
                 }
                 const bool function = is_function(), host = function && is_host();
-                const std::size_t close = skip_braces(tokens);
+                const std::size_t close = skip_braces();
                 if (!function) continue;  // the declaration goes on to its semicolon
                 if (host) leave_out(close);
                 else if (annotated("__global__") || is_kernel_by_macro()) add_kernel();
@@ -237,18 +182,22 @@ class Declarations {
     }
 
   private:
-    template <class Line>
-    Scanner<Line> scanner(Line line) const { return Scanner<Line>(out_.text, line); }
-    std::string_view view(std::size_t begin, std::size_t end) const { return std::string_view(out_.text).substr(begin, end - begin); }
-
+    /// The next piece; directives on the way are read. Null at the end.
+    const Piece* take() {
+        for (; at_ < pieces_.size(); ++at_) {
+            if (!pieces_[at_].directive()) return &pieces_[at_++];
+            read_include(pieces_[at_]);
+        }
+        return nullptr;
+    }
     void end() { seen_.clear(), depth_ = 0; }
     void leave_out(std::size_t end) {
         const std::string what = name();
         if (out_.left_out.empty() || out_.left_out.back() != what) out_.left_out.push_back(what);
         cuts_.emplace_back(seen_.front().begin, end);
     }
-    void read_include(std::size_t begin, std::size_t end) {
-        const std::string_view line = view(begin, end), file = included(line);
+    void read_include(const Piece& line) {
+        const std::string_view file = included(line.text);
         if (file.empty()) return;
         const bool host = std::ranges::find(host_standard, file) != std::end(host_standard)
                           || std::ranges::any_of(host_libraries, [&](std::string_view library) { return file.starts_with(library); });
@@ -257,24 +206,21 @@ class Declarations {
             return;
         }
         out_.left_out.push_back(fmt::format("#include <{}>", file));
-        cuts_.emplace_back(begin, end);
+        cuts_.emplace_back(line.begin, line.end);
     }
 
     /// Behind the brace that was met, to the one that closes it.
-    template <class Tokens>
-    std::size_t skip_braces(Tokens& tokens) {
+    std::size_t skip_braces() {
         int open = 1;
-        while (open > 0) {
-            const Token t = tokens.next();
-            if (!t) return out_.text.size();
-            open += t.is("{") - t.is("}");
-            if (open == 0) return t.end;
+        while (const Piece* t = take()) {
+            open += t->is("{") - t->is("}");
+            if (open == 0) return t->end;
         }
         return out_.text.size();
     }
 
     bool opens_scope() const {
-        const Token& first = seen_.front();
+        const Piece& first = seen_.front();
         if (first.is("namespace") || (first.is("inline") && seen_.size() > 1 && seen_[1].is("namespace"))) return true;
         if (first.is("extern") && seen_.size() == 3 && seen_[1].text.starts_with('"')) return true;
         // Of a type each member is looked at.
@@ -282,8 +228,8 @@ class Declarations {
         return !rest.empty() && is_type(rest[0]) && !rest[0].is("enum") && (!has("(") || has("alignas") || has("__align__") || has("__attribute__"));
     }
     /// The declaration's tokens but for a template's parameters before it.
-    std::span<const Token> behind_template() const {
-        std::span<const Token> rest = seen_;
+    std::span<const Piece> behind_template() const {
+        std::span<const Piece> rest = seen_;
         while (rest.size() > 1 && rest[0].is("template") && rest[1].is("<")) {
             int open = 0;
             std::size_t i = 1;
@@ -295,15 +241,15 @@ class Declarations {
         }
         return rest;
     }
-    static bool is_type(const Token& t) { return t.is("struct") || t.is("class") || t.is("union") || t.is("enum"); }
+    static bool is_type(const Piece& t) { return t.is("struct") || t.is("class") || t.is("union") || t.is("enum"); }
     bool has(std::string_view word) const {
-        return std::ranges::any_of(seen_, [&](const Token& t) { return t.is(word); });
+        return std::ranges::any_of(seen_, [&](const Piece& t) { return t.is(word); });
     }
     /// "mine::" of a namespace; nothing of types, which have no kernels, and of extern "C".
     std::string scope_name() const {
         std::string out;
         if (!has("namespace")) return out;
-        for (const Token& t : seen_)
+        for (const Piece& t : seen_)
             if (t.word() && !t.is("namespace") && !t.is("inline")) out += std::string(t.text) + "::";
         return out;
     }
@@ -317,7 +263,7 @@ class Declarations {
     /// Outside of parentheses.
     bool assigns() const {
         int open = 0;
-        for (const Token& t : behind_template()) {
+        for (const Piece& t : behind_template()) {
             open += t.is("(") - t.is(")");
             if (open == 0 && t.is("=")) return true;
         }
@@ -331,7 +277,7 @@ class Declarations {
     /// Outside of parentheses, where a parameter's default may say KERNEL_SIZE.
     bool annotated(std::string_view with) const {
         int open = 0;
-        for (const Token& t : behind_template()) {
+        for (const Piece& t : behind_template()) {
             open += t.is("(") - t.is(")");
             if (open > 0) continue;
             if (t.is(with)) return true;
@@ -340,7 +286,7 @@ class Declarations {
         return false;
     }
     bool is_kernel_by_macro() const {
-        return std::ranges::any_of(behind_template(), [&](const Token& t) { return kernel_macros_.contains(t.text); });
+        return std::ranges::any_of(behind_template(), [&](const Piece& t) { return kernel_macros_.contains(t.text); });
     }
     static bool is_annotating(std::string_view word) {
         const bool large = std::ranges::none_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
@@ -353,8 +299,8 @@ class Declarations {
                                                      "ostream", "ofstream", "ifstream", "stringstream", "chrono", "random_device", "mt19937", "filesystem", "list", "deque"};
         const auto rest = behind_template();
         if (rest.empty() || rest[0].is("using") || rest[0].is("typedef")) return false;
-        for (std::size_t i = 0; i + 3 < rest.size(); ++i)
-            if (rest[i].is("std") && rest[i + 1].is(":") && rest[i + 2].is(":") && std::ranges::find(types, rest[i + 3].text) != std::end(types)) return true;
+        for (std::size_t i = 0; i + 2 < rest.size(); ++i)
+            if (rest[i].is("std") && rest[i + 1].is("::") && std::ranges::find(types, rest[i + 2].text) != std::end(types)) return true;
         return false;
     }
     /// Of a function; a call of a macro, which begins with its name, may be anything.
@@ -385,8 +331,10 @@ class Declarations {
     }
 
     DeviceText out_;
+    std::vector<Piece> pieces_;  ///< of the text
+    std::size_t at_ = 0;         ///< the first that was not taken
     std::set<std::string, std::less<>> annotations_, kernel_macros_;  ///< macros of the file; of these with __global__
-    std::vector<Token> seen_;                         ///< of the declaration that is read
+    std::vector<Piece> seen_;                         ///< of the declaration that is read
     std::vector<std::string> scopes_;                 ///< that are open, as they stand before a name
     int depth_ = 0;
     std::vector<std::pair<std::size_t, std::size_t>> cuts_;
