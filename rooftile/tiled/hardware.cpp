@@ -141,7 +141,7 @@ MatrixHardware matrix_hardware(const Machine& machine, MatrixUse use, std::vecto
     hw.l2_latency = read.cycles("l2.latency");
     const bool by_tma = machine.has("tma") && hw.family != "mma_sync";  // whose kernels copy by cp.async
     hw.tma_latency = by_tma ? known_or(read.cycles("tma.latency_extra"), 0) : 0;
-    hw.load_latency = known_or(read.cycles("tma.latency_loaded_l2"), hw.l2_latency + hw.tma_latency);
+    hw.load_latency = known_or(read.cycles("tma.latency_loaded_l2"), hw.few_loads_latency());
     hw.load_in_seconds = read.in_seconds("tma.latency_loaded_l2");
     hw.launch_seconds = read.number<Seconds>("launch.gap_stream");
     hw.sm_skew = max_known(0, read.number<Ratio>("sm.skew"));
