@@ -55,10 +55,8 @@ std::string summary_of(const AnyPtx& ptx, const std::optional<Assembled>& assemb
     const std::vector<EntryInfo> infos = assembled ? parse_entries(assembled->log) : std::vector<EntryInfo>{};
     std::string text;
     for (const std::string& name : ptx.entries) {
-        std::string parameters;
-        for (const int bytes : entry_parameters(ptx.text, name)) parameters += fmt::format("{}{} B", parameters.empty() ? "" : ", ", bytes);
         const AccessWidths accesses = sass ? sass_accesses(*sass, name) : ptx_accesses(ptx.text, name);
-        std::vector<Entry> entries = {{"architecture", ptx.arch, ""}, {"parameters", parameters.empty() ? "none" : parameters, ""}};
+        std::vector<Entry> entries = {{"architecture", ptx.arch, ""}, {"parameters", parameters_text(entry_parameters(ptx.text, name)), ""}};
         if (const auto info = std::ranges::find(infos, name, &EntryInfo::name); info != infos.end()) {
             entries.push_back({"registers", fmt::format("{} a thread", info->registers), ""});
             entries.push_back({"spills", fmt::format("{} B stored, {} B loaded", info->spill_store_bytes, info->spill_load_bytes), ""});

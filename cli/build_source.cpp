@@ -21,12 +21,9 @@ std::string summary_of(const SourceRequest& request, const SourceCode& code, con
     const std::string& name = code.compiled.lowered_names.front();
     const auto sass = disassemble(code.compiled.cubin);
     const AccessWidths accesses = sass ? sass_accesses(*sass, name) : ptx_accesses(code.ptx, name);
-    std::string parameters;
-    for (const int bytes : code.parameters)
-        parameters += fmt::format("{}{} B", parameters.empty() ? "" : ", ", bytes);
     const std::vector<Entry> entries = {
         {"architecture", code.source.arch, ""},
-        {"parameters", parameters.empty() ? "none" : parameters, ""},
+        {"parameters", parameters_text(code.parameters), ""},
         {"registers", fmt::format("{} a thread at launch", entry.registers), ""},
         {"spills", fmt::format("{} B stored, {} B loaded", entry.spill_store_bytes, entry.spill_load_bytes),
          ""},

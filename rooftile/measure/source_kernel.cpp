@@ -53,11 +53,6 @@ std::span<const EmbeddedFile> headers_of_files() {
 
 /// Throws where what is given is not what the kernel declares: it would read what lies behind.
 void check_parameters(const SourceRequest& request, const std::vector<int>& declared) {
-    const auto listed = [](const std::vector<int>& sizes) {
-        std::string out;
-        for (const int bytes : sizes) out += fmt::format("{}{} B", out.empty() ? "" : ", ", bytes);
-        return out.empty() ? std::string("none") : out;
-    };
     std::vector<int> given;
     std::string names;
     for (const SourceParameter& p : request.parameters) {
@@ -67,7 +62,7 @@ void check_parameters(const SourceRequest& request, const std::vector<int>& decl
     if (given == declared) return;
     throw RequestError(fmt::format(
         "{} has {} parameters ({}); given are {} ({}: {}): --tensor and --arg name them in their order",
-        request.entry, declared.size(), listed(declared), given.size(), names, listed(given)));
+        request.entry, declared.size(), parameters_text(declared), given.size(), names, parameters_text(given)));
 }
 
 /// The user's code in each context it was launched in.

@@ -1,6 +1,7 @@
 #include "rooftile/report/code_accesses.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -70,16 +71,21 @@ int ptx_type_bytes(std::string_view part) {
     return number_of(part.substr(1)) / 8 * (pair ? 2 : 1);
 }
 
-/// Of a PTX instruction; 0 where it accesses no global memory.
-int ptx_bytes(std::string_view instruction) {
-    int bytes = 0, vector = 1;
-    bool global = false;
+/// What a PTX instruction moves for a thread; 0 where it names no type.
+struct PtxWidth {
+    int bytes = 0;
+    bool global = false;  ///< it accesses global memory
+};
+PtxWidth ptx_width(std::string_view instruction) {
+    PtxWidth width;
+    int vector = 1;
     for_each_part(instruction, [&](std::string_view part) {
-        if (part == "global") global = true;
+        if (part == "global") width.global = true;
         if (part == "v2" || part == "v4" || part == "v8") vector = number_of(part.substr(1));
-        if (const int of_type = ptx_type_bytes(part)) bytes = of_type;
+        if (const int of_type = ptx_type_bytes(part)) width.bytes = of_type;
     });
-    return global ? bytes * vector : 0;
+    width.bytes *= vector;
+    return width;
 }
 
 /// A line's access of global memory, in SASS or PTX.
@@ -90,7 +96,7 @@ struct Access {
 std::optional<Access> access_of(std::string_view line) {
     for (const bool stores : {false, true}) {
         if (const auto word = word_with(line, stores ? "STG." : "LDG."); !word.empty()) return Access{stores, sass_bytes(word)};
-        if (const int bytes = ptx_bytes(word_with(line, stores ? "st." : "ld."))) return Access{stores, bytes};
+        if (const auto [bytes, global] = ptx_width(word_with(line, stores ? "st." : "ld.")); global && bytes) return Access{stores, bytes};
     }
     return {};
 }
@@ -225,13 +231,7 @@ std::string width_text(int bytes) {
 
 /// Bytes that an instruction moves for a thread, in SASS or PTX; of ldmatrix and what has no width 0.
 int width_of(std::string_view word) {
-    if (std::string_view("LS").find(word[0]) != std::string_view::npos) return sass_bytes(word);
-    int bytes = 0, vector = 1;
-    for_each_part(word, [&](std::string_view part) {
-        if (part == "v2" || part == "v4" || part == "v8") vector = number_of(part.substr(1));
-        if (const int of_type = ptx_type_bytes(part)) bytes = of_type;
-    });
-    return bytes * vector;
+    return std::string_view("LS").find(word[0]) != std::string_view::npos ? sass_bytes(word) : ptx_width(word).bytes;
 }
 
 std::string unit_of(std::string_view line) {
@@ -316,6 +316,10 @@ std::string widths_text(const std::map<int, int>& widths) {
     for (auto width = widths.rbegin(); width != widths.rend(); ++width)
         out += fmt::format("{}{} of {} B", out.empty() ? "" : ", ", width->second, width->first);
     return out.empty() ? "none" : out;
+}
+
+std::string parameters_text(const std::vector<int>& bytes) {
+    return bytes.empty() ? "none" : fmt::format("{} B", fmt::join(bytes, " B, "));
 }
 
 std::vector<int> entry_parameters(std::string_view ptx, std::string_view lowered_name) {

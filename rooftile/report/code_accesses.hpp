@@ -35,5 +35,7 @@ std::vector<std::string> ptx_entries(std::string_view ptx);
 /// Bytes of each parameter of the entry of that lowered name, in their order, as its PTX declares them. Empty where the text
 /// has no such entry, or the entry no parameters.
 std::vector<int> entry_parameters(std::string_view ptx, std::string_view lowered_name);
+/// "8 B, 4 B"; "none".
+std::string parameters_text(const std::vector<int>& bytes);
 
 }  // namespace rooftile
