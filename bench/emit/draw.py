@@ -24,28 +24,14 @@ import sys
 import tempfile
 import tomllib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from build_draws import words_of  # noqa: E402
+
 OPERATIONS = ('gemm', 'fuse', 'attention', 'chain')
 
 
 def run(*command, limit=600):
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=limit)
-
-
-def flags(problem):
-    """A row of a suite as the command line takes it."""
-    out = []
-    for key, value in problem.items():
-        flag = '--' + key.replace('_', '-')
-        if key == 'expression':
-            out.insert(0, value)
-        elif isinstance(value, bool):
-            out += [flag] if value else []
-        elif isinstance(value, list):
-            for one in value:
-                out += [flag, str(one)]
-        else:
-            out += [flag, str(value)]
-    return out
 
 
 def problems(args, operation, folder):
@@ -148,7 +134,7 @@ class Gpu:
 def one(args, operation, problem, folder, number):
     here = folder / f'{operation}_{number}'
     row = {'operation': operation, 'problem': problem, 'wrong': []}
-    emitted = run(args.rooftile, 'emit', operation, *flags(problem), '--machine', args.machine, '-o', here)
+    emitted = run(args.rooftile, 'emit', operation, *words_of(operation, problem), '--machine', args.machine, '-o', here)
     if emitted.returncode:
         row['refused'] = emitted.stderr.strip().splitlines()[0]
         if emitted.returncode not in (2, 10):
