@@ -107,18 +107,34 @@ std::string arch_of(const LoadOptions& options) {
     return driver.device(current_context() ? current_device() : 0).arch();
 }
 
-Compiled compiled_of(const SourceRequest& request, const Source& source) {
+/// Of these names those that the compiler does not know: the file has none, or a branch of its preprocessor leaves it out.
+std::vector<std::string> unknown_names(const std::vector<std::string>& names, const SourceRequest& request, const std::string& log) {
+    std::vector<std::string> out;
+    for (const std::string& name : names) {
+        const bool there = contains(request.kernels, name.substr(0, name.find('<')));
+        const auto says = [&](const char* what) { return log.find(fmt::format(fmt::runtime(what), base_name(name))) != log.npos; };
+        if (!there || says("identifier \"{}\" is undefined") || says("has no member \"{}\"")) out.push_back(name);
+    }
+    return out;
+}
+
+/// Where `all` were chosen, those that the compiler does not know are taken away.
+Compiled compiled_of(const SourceRequest& request, Source& source, bool all) {
     try {
         return compile_source(source);
     } catch (const Error& error) {
         // The compiler speaks of the names that it was asked for as of lines behind the file.
         if (error.detail().find("name expression") == std::string::npos) throw;
-        std::vector<std::string> unknown;
-        for (const std::string& name : source.name_expressions)
-            if (!contains(request.kernels, name.substr(0, name.find('<')))) unknown.push_back(name);
+        const std::vector<std::string> unknown = unknown_names(source.name_expressions, request, error.detail());
         if (unknown.empty()) throw;  // overloads, or wrong arguments of a template
+        if (all && unknown.size() < source.name_expressions.size()) {
+            std::erase_if(source.name_expressions, [&](const std::string& name) { return contains(unknown, name); });
+            return compiled_of(request, source, false);
+        }
+        std::vector<std::string> there = request.kernels;
+        std::erase_if(there, [&](const std::string& name) { return contains(unknown, name); });
         throw RequestError(fmt::format("{} has no kernel {}; there is {}", request.path, fmt::join(unknown, ", "),
-                                       request.kernels.empty() ? "none" : fmt::format("{}", fmt::join(request.kernels, ", "))));
+                                       there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))));
     }
 }
 
@@ -223,13 +239,15 @@ void SourceModule::launch(int function, const Launch& launch, std::span<const Mo
 
 SourceModule load(const std::string& source, std::vector<std::string> functions, const LoadOptions& options) {
     const SourceRequest request = request_of(source, options);
+    const bool all = functions.empty();
     choose(functions, request);
     auto state = std::make_shared<SourceModule::State>();
     state->arch = arch_of(options);
     state->left_out = request.left_out;
     Source program = source_of(request, state->arch);
     for (std::string& name : program.name_expressions = functions) name = with_namespaces(name, request);
-    state->compiled = compiled_of(request, program);
+    state->compiled = compiled_of(request, program, all);
+    if (all) functions = program.name_expressions;
     program.text.insert(0, kinds_text);
     for (std::size_t i = 0; i < functions.size(); ++i)
         program.text += fmt::format("extern \"C\" {{ __device__ rooftile_kinds::List<decltype({})> rooftile_kinds_{}; }}\n",

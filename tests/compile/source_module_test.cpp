@@ -107,6 +107,16 @@ TEST(SourceModule, NamespacesMayBeLeftOut) {
     EXPECT_EQ(all.functions()[1].parameters[0].kind, ParameterKind::int_);
 }
 
+TEST(SourceModule, KernelsThatThePreprocessorLeavesOutAreNone) {
+    const std::string text =
+        "#ifdef NOWHERE\n__global__ void a(int* p) {}\nnamespace n { __global__ void b(int* p) {} }\n#endif\n"
+        "namespace n { __global__ void c(int* p) {} }\n";
+    const SourceModule module = load(text, {}, {.arch = "sm_90"});
+    ASSERT_EQ(module.functions().size(), 1u);
+    EXPECT_EQ(module.functions()[0].name, "n::c");
+    EXPECT_THAT(message_of(text, {"a", "b", "c"}), HasSubstr("source.cu has no kernel a, n::b; there is n::c"));
+}
+
 TEST(SourceModule, SaysWhatIsWrong) {
     const std::string text = "__global__ void a(int* p) {}\n__global__ void b(int* p) {}\n";
     EXPECT_THAT(message_of(text, {"a", "c"}), HasSubstr("source.cu has no kernel c; there is a, b"));
