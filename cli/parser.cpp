@@ -111,6 +111,8 @@ std::string message_of(const CLI::ParseError& error) {
     return text;
 }
 
+constexpr std::string_view is_on = "true";  ///< what CLI11 writes for a flag that is given without a value
+
 /// What CLI11 writes a field's texts to.
 struct Slot {
     Field field;
@@ -125,7 +127,10 @@ void add_field(CLI::App& app, Slot& slot) {
     CLI::Option* option = nullptr;
     switch (f.kind) {
         case FieldKind::on:
-            app.add_flag(flag, slot.on, f.meaning)->group(f.group);
+            if (f.form.empty()) app.add_flag(flag, slot.on, f.meaning)->group(f.group);
+            else option = app.add_flag(flag, slot.text, f.meaning)->group(f.group)->check([form = f.form](const std::string& text) {
+                return text == is_on || text == form ? std::string() : fmt::format("{} is neither nothing nor \"{}\"", text, form);
+            });
             return;
         case FieldKind::positional:
             option = app.add_option(f.key, slot.text, f.meaning)->type_name(f.form);
@@ -144,7 +149,7 @@ void add_field(CLI::App& app, Slot& slot) {
 Given given_of(const std::vector<Slot>& slots) {
     Given given;
     for (const Slot& slot : slots) {
-        if (slot.on || !slot.text.empty()) given.add(slot.field.key, slot.text);
+        if (slot.on || !slot.text.empty()) given.add(slot.field.key, slot.field.kind == FieldKind::on && slot.text == is_on ? "" : slot.text);
         for (const std::string& text : slot.texts) given.add(slot.field.key, text);
     }
     return given;

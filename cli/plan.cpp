@@ -22,6 +22,7 @@
 #include "rooftile/probe/probe.hpp"
 #include "rooftile/report/explanation_record.hpp"
 #include "rooftile/report/formulas.hpp"
+#include "rooftile/report/plan_page.hpp"
 #include "rooftile/report/plan_range.hpp"
 
 namespace rooftile::cli {
@@ -29,8 +30,7 @@ namespace {
 
 std::vector<Field> plan_fields(const Operation& operation) {
     const Field own[] = {
-        {"explain", "", "Show every step that led to plan 1, how its time comes about, and why the others lost",
-         "Output", FieldKind::on},
+        {"explain", "all", "Explain plan 1 on a page: its roof, its walls, the runners-up; =all: every step, with sources", "Output", FieldKind::on},
         {"energy", "", "Show the joules of a launch by term, and the plan of the least", "Output", FieldKind::on},
         {"buildable_only", "", "Leave out plans that no kernel exists for yet", "Output", FieldKind::on},
         {"seed", "N", "Of plans that are drawn; default 1", "Other plans beside the best"},
@@ -147,6 +147,13 @@ int plan_for_range(const Operation& operation, const Given& given, const FieldRa
     return int(ExitCode::done);
 }
 
+/// A document explains all or nothing.
+Depth depth_of(const Given& given, Format format) {
+    const bool text = format == Format::text;
+    if (!given.has("explain")) return text ? Depth::reasons : Depth::none;
+    return text && given.text("explain").empty() ? Depth::brief : Depth::all;
+}
+
 int plan(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
     // Where an operation has no forms of this kind, the name may be one of its own fields.
     const bool asks_for_forms = !operation.forms().empty() && given.has("form");
@@ -166,10 +173,9 @@ int plan(const Operation& operation, const Given& given, const OutputFlags& outp
         return derive_for(target, problem, request);
     }();
     if (plans.refusal) return report_refusal(plans, context, output);
-    const PlanDetail detail{.steps = given.has("explain"), .energy = given.has("energy")};
+    const PlanDetail detail{depth_of(given, format), given.has("energy")};
     const std::vector<Explanation> explanations = explain(*target.machine, plans, detail);
-    if (format == Format::text)
-        write_result(operation.text(plans, detail, explanations, terminal_for(output)), output);
+    if (format == Format::text) write_result(plan_text(plans, detail, explanations, terminal_for(output)), output);
     else
         write_result(document_text(plan_document(context, plans, explanation_records(explanations)), format), output);
     say_beside(format, target);

@@ -50,19 +50,7 @@ class AttentionOperation final : public Operation {
     Predictor predictor(const Machine&, std::span<const Plan> plans) const override { return attention_predictor(plans); }
     std::string label(const Plan& plan) const override { return label_of(typed(plan).config); }
 
-    std::string text(const PlanSet& set, const PlanDetail& detail, std::span<const Explanation> explanations,
-                     const Terminal& terminal) const override {
-        AttentionPlans plans;
-        plans.machine_id = set.machine_id;
-        plans.machine_name = set.machine_name;
-        plans.problem = typed(set.problem);
-        for (const Plan& plan : set.plans) plans.plans.push_back(typed(plan));
-        plans.rejected = set.rejected;
-        plans.unknown = set.unknown;
-        plans.unchecked_constraints = set.unchecked_constraints;
-        plans.notes = set.notes;
-        return plan_text(plans, detail.steps, explanations, terminal);
-    }
+    PlanPage page(const PlanSet& plans, std::span<const Explanation>, const Terminal& terminal) const override { return attention_page(plans, terminal); }
     std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,
                         const Terminal& terminal) const override {
         return attention_heading_text(typed(problem), machine_id, machine_name, terminal);
@@ -71,7 +59,7 @@ class AttentionOperation final : public Operation {
     std::vector<FormulaPage> symbols() const override {
         const auto sections = attention_formulas();
         return {{"Attention O = softmax(Q K^T) V: the derivation in symbols",
-                 "Every step of `rooftile plan attention --explain`, in its order, without numbers. Brackets name the method's rules.",
+                 "Every step of `rooftile plan attention --explain=all`, in its order, without numbers. Brackets name the method's rules.",
                  {sections.begin(), sections.end()}}};
     }
     std::vector<FormulaPage> forms() const override { return attention_forms(); }

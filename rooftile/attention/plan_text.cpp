@@ -13,23 +13,26 @@ namespace {
 
 using Align = Table::Align;
 
-std::string plan_table(const AttentionPlans& plans, const Terminal& terminal) {
-    Table table({{"#"},
+const AttentionPlan& attention_of(const Plan& plan) { return plan.own.as<AttentionPlan>(); }
+
+Table plan_table(const PlanSet& plans) {
+    Table table({{"#", Align::right, 0, true},
                  {"tile"},
                  {"stages"},
-                 {"warpgroups"},
+                 {"warpgroups", Align::right, 7},
                  {"schedule", Align::left, 5},
-                 {"registers", Align::right, 4},
-                 {"shared", Align::right, 4},
+                 {"registers", Align::right, 4, true},
+                 {"shared", Align::right, 4, true},
                  {"section", Align::right, 6},
-                 {"t_mma", Align::right, 3},
-                 {"t_exp", Align::right, 3},
-                 {"block", Align::right, 3},
-                 {"predicted"},
-                 {"TFLOP/s"},
-                 {"bound", Align::left, 1},
+                 {"t_mma clk", Align::right, 3, true},
+                 {"t_exp clk", Align::right, 3, true},
+                 {"block clk", Align::right, 3, true},
+                 {"predicted", Align::right, 0, true},
+                 {"TFLOP/s", Align::right, 2, true},
+                 {"limited by", Align::left, 1, true},
                  {"buildable", Align::left, 2}});
-    for (const AttentionPlan& plan : plans.plans) {
+    for (const Plan& any : plans.plans) {
+        const AttentionPlan& plan = attention_of(any);
         const AttentionConfig& c = plan.config;
         const AttentionPrediction& p = plan.prediction;
         const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
@@ -49,14 +52,7 @@ std::string plan_table(const AttentionPlans& plans, const Terminal& terminal) {
                    {p.bound ? std::string(name_of(*p.bound)) : "?"},
                    {plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint}});
     }
-    return table.text(terminal);
-}
-
-std::string why_behind(const AttentionPlan& best, const AttentionPlan& other) {
-    if (!best.prediction.time_us || !other.prediction.time_us) return "an unknown number leaves it without a time";
-    const double slower = *other.prediction.time_us / *best.prediction.time_us - 1;
-    if (slower < 0.0005) return "as fast by the model";
-    return percent_text(slower) + " slower";
+    return table;
 }
 
 std::string traffic_text(const AttentionPrediction& p) {
@@ -107,38 +103,23 @@ std::string attention_heading_text(const AttentionProblem& p, std::string_view m
            + fmt::format("on {}  {}\n", terminal.paint(machine_id, Tone::strong), terminal.paint(machine_name, Tone::plain));
 }
 
-std::string plan_text(const AttentionPlans& plans, bool explain, std::span<const Explanation> explanations,
-                      const Terminal& terminal) {
-    std::string out = attention_heading_text(plans.problem, plans.machine_id, plans.machine_name, terminal);
-    out += "\n" + plan_table(plans, terminal) + "\n";
-    const AttentionPlan& best = plans.plans.front();
+PlanPage attention_page(const PlanSet& plans, const Terminal& terminal) {
+    const AttentionPlan& best = attention_of(plans.plans.front());
+    const AttentionConfig& c = best.config;
     const AttentionPrediction& p = best.prediction;
+    const std::vector<Step>& steps = plans.plans.front().derivation;
+    PlanPage page{.heading = attention_heading_text(best.problem, plans.machine_id, plans.machine_name, terminal),
+                  .table = plan_table(plans),
+                  .columns = {"tile_q", "tile_kv", "stages", "consumer_warpgroups", "schedule", "section_heads"}};
+    page.why = {{fmt::format("why {}x{}", c.tile_q, c.tile_kv), limit_of(steps, "registers_needed")},
+                {fmt::format("why {} stages", c.stages), fmt::format("shared memory holds {}; a load is {}", value_of(steps, "stages_max"), limit_of(steps, "load_cycles"))}};
+    page.facts = {{"traffic", traffic_text(p)}};
     if (p.overlap_ceiling && p.overlap_gain)
-        out += entry("overlap",
-                     fmt::format("products and exponentials side by side can gain {} times [M38]; plan 1 has {}",
-                                 number_text(*p.overlap_ceiling, 3), number_text(*p.overlap_gain, 3)),
-                     terminal);
-    out += entry("traffic", traffic_text(p), terminal);
-    if (p.unfused_moved_bytes)
-        out += entry("unfused", fmt::format("as three kernels {} would be read and written", scaled_text(double(*p.unfused_moved_bytes), "B")),
-                     terminal);
-    if (!best.buildable) out += entry("not buildable", best.why_not, terminal);
-    if (plans.rejected.count() > 0)
-        out += entry("rejected", fmt::format("{} configurations by constraints, or behind those kept", plans.rejected.count()),
-                     terminal);
-    if (!plans.unknown.empty()) out += entry("unknown", joined(plans.unknown), terminal);
-    if (!plans.unchecked_constraints.empty()) out += entry("not checked", joined(plans.unchecked_constraints), terminal);
-    for (const auto& note : plans.notes) out += entry("note", note, terminal);
-    if (!explain) return out;
-    out += "\n" + terminal.paint(fmt::format("Why plan 1: {}", label_of(best.config)), Tone::strong) + "\n";
-    out += steps_text(best.derivation, terminal);
-    if (explanations.empty()) return out;
-    out += "\n" + terminal.paint("From the roof to the prediction, plan 1", Tone::strong) + "\n\n"
-           + attainability_text(explanations.front().attainability, std::nullopt, terminal);
-    std::vector<NamedPlan> named;
-    for (const AttentionPlan& plan : plans.plans)
-        named.push_back({label_of(plan.config), plan.prediction.time_us, why_behind(best, plan)});
-    return out + runners_up_text(named, explanations, terminal);
+        page.walls.push_back({"overlap", fmt::format("MMA and exponentials at once can gain {} times [M38]; plan 1 has {}", number_text(*p.overlap_ceiling, 3),
+                                                     number_text(*p.overlap_gain, 3))});
+    page.walls.push_back({"tile_q", limit_of(steps, "tile_q")});
+    if (p.unfused_moved_bytes) page.walls.push_back({"unfused", fmt::format("three kernels would read and write {}", scaled_text(double(*p.unfused_moved_bytes), "B"))});
+    return page;
 }
 
 }  // namespace rooftile

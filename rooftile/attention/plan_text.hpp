@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "rooftile/attention/plan.hpp"
-#include "rooftile/report/explanation_text.hpp"
+#include "rooftile/report/plan_page.hpp"
 
 namespace rooftile {
 
@@ -16,8 +16,6 @@ std::string label_of(const AttentionConfig& config);
 std::string short_name(const AttentionProblem& problem);
 std::string attention_heading_text(const AttentionProblem& problem, std::string_view machine_id,
                                    std::string_view machine_name, const Terminal& terminal);
-/// Heading, table of the plans, what is unknown; with `explain` every step that led to plan 1, and why the others are behind it.
-std::string plan_text(const AttentionPlans& plans, bool explain, std::span<const Explanation> explanations,
-                      const Terminal& terminal);
+PlanPage attention_page(const PlanSet& plans, const Terminal& terminal);
 
 }  // namespace rooftile

@@ -16,6 +16,7 @@
 #include "rooftile/physics/explanation.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/machine_report.hpp"
+#include "rooftile/report/plan_page.hpp"
 #include "rooftile/report/plan_range.hpp"
 
 namespace rooftile::c {
@@ -166,8 +167,8 @@ std::string explained(const rooftile_plans& plans, int rank, int width) {
         alone.plans = {plan};
     }
     const PlanSet& set = rank > 1 ? alone : plans.set;
-    const PlanDetail detail{.steps = true};
-    return plan.operation->text(set, detail, explain(*plans.machine, set, detail), Terminal{.width = width});
+    const PlanDetail detail{Depth::all};
+    return plan_text(set, detail, explain(*plans.machine, set, detail), Terminal{.width = width});
 }
 
 }  // namespace

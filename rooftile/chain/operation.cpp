@@ -43,9 +43,8 @@ class ChainOperation final : public Operation {
     Predictor predictor(const Machine& machine, std::span<const Plan> plans) const override { return chain_predictor(machine, plans); }
     std::string label(const Plan& plan) const override { return label_of(typed(plan).config); }
 
-    std::string text(const PlanSet& set, const PlanDetail& detail, std::span<const Explanation> explanations,
-                     const Terminal& terminal) const override {
-        return chain_plan_text(set, detail.steps, explanations, terminal);
+    PlanPage page(const PlanSet& plans, std::span<const Explanation> explanations, const Terminal& terminal) const override {
+        return chain_page(plans, explanations, terminal);
     }
     std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,
                         const Terminal& terminal) const override {

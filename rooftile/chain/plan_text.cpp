@@ -23,9 +23,10 @@ std::string tile_text(const ChainConfig& c) {
     return out;
 }
 
-std::string plan_table(const PlanSet& plans, const Terminal& terminal) {
-    Table table({{"#"}, {"form", Align::left}, {"tiles", Align::left, 3}, {"DRAM"}, {"of the bound", Align::right, 2}, {"H", Align::right, 2},
-                 {"both hit", Align::right, 5}, {"predicted"}, {"TFLOP/s"}, {"bound", Align::left, 1}, {"buildable", Align::left, 2}});
+Table plan_table(const PlanSet& plans) {
+    Table table({{"#", Align::right, 0, true}, {"form", Align::left}, {"tiles", Align::left, 3}, {"DRAM", Align::right, 0, true},
+                 {"of the least", Align::right, 2, true}, {"H", Align::right, 2, true}, {"both hit", Align::right, 5, true}, {"predicted", Align::right, 0, true},
+                 {"TFLOP/s", Align::right, 4, true}, {"limited by", Align::left, 1, true}, {"buildable", Align::left, 2}});
     for (const Plan& any : plans.plans) {
         const ChainPlan& plan = chain_of(any);
         const ChainPrediction& p = plan.prediction;
@@ -45,7 +46,7 @@ std::string plan_table(const PlanSet& plans, const Terminal& terminal) {
                    {p.bound ? std::string(name_of(*p.bound)) : "?"},
                    {any.buildable ? "yes" : "no", any.buildable ? Tone::good : Tone::faint}});
     }
-    return table.text(terminal);
+    return table;
 }
 
 std::string why_behind(const Plan& best, const Plan& other) {
@@ -80,7 +81,7 @@ std::string why_ahead(const PlanSet& plans) {
     for (const Plan& plan : plans.plans)
         if (&plan != &best && plan.time_us && (plain ? !other : chain_of(plan).config.form == ChainForm::two_kernels)) other = &plan;
     if (!other || !best.time_us) return {};
-    return fmt::format("{} is {}; {} is bound by {}, {} by {}", name_of(chain_of(*other).config.form), why_behind(best, *other), name_of(chain_of(best).config.form),
+    return fmt::format("{} is {}; {} is limited by {}, {} by {}", name_of(chain_of(*other).config.form), why_behind(best, *other), name_of(chain_of(best).config.form),
                        best.bound ? name_of(*best.bound) : "?", name_of(chain_of(*other).config.form), other->bound ? name_of(*other->bound) : "?");
 }
 
@@ -103,37 +104,25 @@ std::string chain_heading_text(const ChainProblem& p, std::string_view machine_i
            + fmt::format("on {}  {}\n", terminal.paint(machine_id, Tone::strong), terminal.paint(machine_name, Tone::plain));
 }
 
-std::string chain_plan_text(const PlanSet& plans, bool explain, std::span<const Explanation> explanations, const Terminal& terminal) {
-    const Plan& best = plans.plans.front();
-    const ChainPlan& own = chain_of(best);
-    std::string out = chain_heading_text(own.problem, plans.machine_id, plans.machine_name, terminal);
-    out += "\n" + plan_table(plans, terminal) + "\n";
+PlanPage chain_page(const PlanSet& plans, std::span<const Explanation> explanations, const Terminal& terminal) {
+    const ChainPlan& best = chain_of(plans.plans.front());
+    const ChainPrediction& p = best.prediction;
+    const std::vector<Step>& steps = plans.plans.front().derivation;
+    PlanPage page{.heading = chain_heading_text(best.problem, plans.machine_id, plans.machine_name, terminal),
+                  .table = plan_table(plans)};
+    page.why = {{fmt::format("why {}", name_of(best.config.form)), why_ahead(plans)}};
     std::string tensors;
-    for (const ChainTensorTraffic& t : own.prediction.traffic.tensors)
-        tensors += fmt::format("{}{} {}", tensors.empty() ? "" : ", ", t.name, scaled_text(double(t.all()), "B"));
-    if (!tensors.empty()) out += entry("DRAM, plan 1", tensors, terminal);
-    if (own.prediction.dram_sum_of_bounds_bytes)
-        out += entry("bounds", fmt::format("the chain {}, its products by themselves {}", scaled_text(double(own.prediction.dram_lower_bound_bytes), "B"),
-                                           scaled_text(double(*own.prediction.dram_sum_of_bounds_bytes), "B")),
-                     terminal);
-    if (const std::string why = why_ahead(plans); !why.empty()) out += entry("why plan 1", why, terminal);
-    for (const Plan& plan : plans.plans)
-        if (!plan.buildable) out += entry("not buildable", fmt::format("{}: {}", name_of(chain_of(plan).config.form), plan.why_not), terminal);
-    if (plans.rejected.count() > 0)
-        out += entry("rejected", fmt::format("{} configurations by constraints, or behind those kept", plans.rejected.count()), terminal);
-    if (!plans.unknown.empty()) out += entry("unknown", joined(plans.unknown), terminal);
-    for (const auto& note : plans.notes) out += entry("note", note, terminal);
-    if (!explanations.empty() && explanations.front().energy)
-        out += "\n" + terminal.paint("Energy of one launch", Tone::strong) + "\n\n" + energy_table(plans, explanations, terminal);
-    if (!explain) return out;
-    out += "\n" + terminal.paint(fmt::format("Why plan 1: {}", label_of(own.config)), Tone::strong) + "\n";
-    out += steps_text(best.derivation, terminal);
-    if (explanations.empty()) return out;
-    out += "\n" + terminal.paint("From the roof to the prediction, plan 1", Tone::strong) + "\n\n"
-           + attainability_text(explanations.front().attainability, std::nullopt, terminal);
-    std::vector<NamedPlan> named;
-    for (const Plan& plan : plans.plans) named.push_back({label_of(chain_of(plan).config), plan.time_us, why_behind(best, plan)});
-    return out + runners_up_text(named, explanations, terminal);
+    for (const ChainTensorTraffic& t : p.traffic.tensors) tensors += fmt::format("{}{} {}", tensors.empty() ? "" : ", ", t.name, scaled_text(double(t.all()), "B"));
+    page.facts.push_back({"DRAM, plan 1", tensors});
+    if (p.dram_sum_of_bounds_bytes)
+        page.facts.push_back({"least", fmt::format("the chain {}, its two products apart {}", scaled_text(double(p.dram_lower_bound_bytes), "B"),
+                                                   scaled_text(double(*p.dram_sum_of_bounds_bytes), "B"))});
+    page.walls = {{"partial sums of Y", limit_of(steps, "partial_sum_bytes")},
+                  {"registers", limit_of(steps, "registers_needed")},
+                  {"shared memory", limit_of(steps, "shared_bytes")}};
+    for (const Plan& plan : plans.plans) page.behind.push_back(why_behind(plans.plans.front(), plan));
+    if (!explanations.empty() && explanations.front().energy) page.energy = energy_table(plans, explanations, terminal);
+    return page;
 }
 
 }  // namespace rooftile

@@ -6,8 +6,7 @@
 
 #include "rooftile/chain/plan.hpp"
 #include "rooftile/core/operation.hpp"
-#include "rooftile/physics/explanation.hpp"
-#include "rooftile/report/terminal.hpp"
+#include "rooftile/report/plan_page.hpp"
 
 namespace rooftile {
 
@@ -16,6 +15,6 @@ std::string label_of(const ChainConfig& config);
 std::string short_name(const ChainProblem& problem);
 std::string chain_heading_text(const ChainProblem& problem, std::string_view machine_id, std::string_view machine_name,
                                const Terminal& terminal);
-std::string chain_plan_text(const PlanSet& plans, bool explain, std::span<const Explanation> explanations, const Terminal& terminal);
+PlanPage chain_page(const PlanSet& plans, std::span<const Explanation> explanations, const Terminal& terminal);
 
 }  // namespace rooftile

@@ -14,7 +14,7 @@ enum class FieldKind : unsigned char {
     value,       ///< one text, given once; a sweep takes lists and ranges of it
     list,        ///< given as often as one likes
     positional,  ///< one text, without its name on a command line
-    on,          ///< present or not
+    on,          ///< present or not; one with a form may also be given as --key=form
     text,        ///< as value, and commas and dots are its own
 };
 

@@ -24,6 +24,7 @@ namespace rooftile {
 class Random;
 struct Explanation;
 struct Terminal;
+struct PlanPage;
 struct Measurement;
 struct SuiteRecord;
 struct SuiteReporter;
@@ -35,9 +36,12 @@ struct BaselineLibrary {
     std::string fix;  ///< what needs it, and where to get it
 };
 
+/// How much is explained: nothing; plan 1 in three lines; its roof, walls and runners-up on a page; every step.
+enum class Depth : unsigned char { none, reasons, brief, all };
+
 /// What a reader wants to know of plans beyond their figures.
 struct PlanDetail {
-    bool steps = false;   ///< how the parameters, the time and the losers came about
+    Depth depth = Depth::none;
     bool energy = false;  ///< joules of a launch, of an operation that models them
 };
 
@@ -118,9 +122,8 @@ class Operation {
 
     /// Whether its demand holds all that takes energy, so that the joules of a launch follow.
     virtual bool models_energy() const { return false; }
-    /// The plans as text for a terminal. There is one plan at least. `explanations` are of all plans, or none.
-    virtual std::string text(const PlanSet& plans, const PlanDetail& detail, std::span<const Explanation> explanations,
-                             const Terminal& terminal) const = 0;
+    /// Its part of what a terminal shows of plans, of which there is one at least. `explanations` are of all plans, or none.
+    virtual PlanPage page(const PlanSet& plans, std::span<const Explanation> explanations, const Terminal& terminal) const = 0;
     /// Above what is shown of a problem: what is computed, and on what.
     virtual std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,
                                 const Terminal& terminal) const = 0;

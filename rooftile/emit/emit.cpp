@@ -245,7 +245,7 @@ std::string head(const PlanSet& plans, const Plan& plan, const Recorded& recorde
         out += fmt::format("\n    {:<12} {} B, zero before the first launch; each leaves it ready for the next", "workspace",
                            recorded.workspace_bytes);
     if (plan.derivation.size() > 0) {
-        out += "\n\nWhy (`rooftile plan ... --explain` has the formulas):";
+        out += "\n\nWhy (`rooftile plan ... --explain=all` has the formulas):";
         for (const Step& step : plan.derivation) {
             std::string value = step.value ? number_text(*step.value, 4) + (step.unit.empty() ? "" : " " + step.unit) : "unknown";
             std::string line =

@@ -100,22 +100,9 @@ class FuseOperation final : public Operation {
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<FusePlan>().config); }
 
     Predictor predictor(const Machine&, std::span<const Plan> plans) const override { return fuse_predictor(plans); }
-    std::string text(const PlanSet& set, const PlanDetail& detail, std::span<const Explanation> explanations,
-                     const Terminal& terminal) const override {
-        FusePlans plans;
-        plans.machine_id = set.machine_id;
-        plans.machine_name = set.machine_name;
-        plans.problem = set.problem.own.as<ExpressionGraph>();
-        for (const Plan& plan : set.plans) plans.plans.push_back(plan.own.as<FusePlan>());
-        const auto& counting = set.own.as<Counting>();
-        plans.fused = counting.fused;
-        plans.unfused = counting.unfused;
-        plans.operators = counting.operators;
-        plans.rejected = set.rejected;
-        plans.unknown = set.unknown;
-        plans.unchecked_constraints = set.unchecked_constraints;
-        plans.notes = set.notes;
-        return plan_text(plans, detail.steps, explanations, terminal);
+    PlanPage page(const PlanSet& plans, std::span<const Explanation>, const Terminal& terminal) const override {
+        const auto& counting = plans.own.as<Counting>();
+        return fuse_page(plans, counting.operators, counting.unfused, counting.fused, terminal);
     }
     std::string short_name(const Problem& problem) const override { return problem.own.as<ExpressionGraph>().text; }
     std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,

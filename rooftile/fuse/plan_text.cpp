@@ -32,28 +32,28 @@ std::string team_text(const FuseConfig& c) {
                                              : fmt::format("{} threads", c.threads_per_row);
 }
 
-std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
-    const bool rows = plans.plans.front().program.form == FuseForm::row;
-    const bool split = std::ranges::any_of(plans.plans, [](const FusePlan& plan) { return plan.config.row_splits > 1; });
-    std::vector<Table::Column> columns{{"#"},
-                                       {"row of", Align::left, rows ? 0 : 12},
-                                       {"storage", Align::left, rows ? 2 : 11},
-                                       {"width"},
-                                       {"vectors"},
-                                       {"threads"},
-                                       {"CTAs/SM", Align::right, 5},
-                                       {"grid", Align::right, 6},
-                                       {"schedule", Align::left, 7},
-                                       {"in flight", Align::right, 4},
-                                       {"needed", Align::right, 4},
-                                       {"predicted"},
-                                       {"GB/s"},
-                                       {"bound", Align::left},
-                                       {"buildable", Align::left, 3}};
-    constexpr int before_splits = 6;  // behind the threads of a CTA, whose rows the splits share
-    if (split) columns.insert(columns.begin() + before_splits, {"row splits"});
-    Table table(columns);
-    for (const FusePlan& plan : plans.plans) {
+const FusePlan& fuse_of(const Plan& plan) { return plan.own.as<FusePlan>(); }
+
+Table plan_table(const PlanSet& plans) {
+    const bool split = std::ranges::any_of(plans.plans, [](const Plan& plan) { return fuse_of(plan).config.row_splits > 1; });
+    Table table({{"#", Align::right, 0, true},
+                 {"row of", Align::left, 1},
+                 {"storage", Align::left, 2},
+                 {"width", Align::right, 2},
+                 {"vectors"},
+                 {"threads"},
+                 {"row splits", Align::right, 5},
+                 {"CTAs/SM", Align::right, 5},
+                 {"grid", Align::right, 6},
+                 {"schedule", Align::left, 7},
+                 {"in flight", Align::right, 4, true},
+                 {"needed", Align::right, 4, true},
+                 {"predicted", Align::right, 0, true},
+                 {"GB/s", Align::right, 3, true},
+                 {"limited by", Align::left, 1, true},
+                 {"buildable", Align::left, 3}});
+    for (const Plan& any : plans.plans) {
+        const FusePlan& plan = fuse_of(any);
         const FuseConfig& c = plan.config;
         const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
         std::vector<Table::Cell> cells{{std::to_string(plan.rank), tone},
@@ -62,6 +62,7 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
                    {std::to_string(c.vector_width)},
                    {std::to_string(c.vectors_per_thread)},
                    {std::to_string(c.threads)},
+                   {split ? std::to_string(c.row_splits) : ""},
                    {std::to_string(c.ctas_per_sm)},
                    {std::to_string(c.grid)},
                    {c.persistent ? "persistent" : "one piece"},
@@ -71,18 +72,9 @@ std::string plan_table(const FusePlans& plans, const Terminal& terminal) {
                    {plan.prediction.gbytes_per_s ? number_text(*plan.prediction.gbytes_per_s, 4) : "?", tone},
                    {plan.prediction.bound ? std::string(name_of(*plan.prediction.bound)) : "?"},
                    {plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint}};
-        if (split) cells.insert(cells.begin() + before_splits, {std::to_string(c.row_splits)});
-        table.row(cells);
+        table.row(std::move(cells));
     }
-    return table.text(terminal);
-}
-
-std::string why_behind(const FusePlan& best, const FusePlan& other) {
-    if (!best.prediction.time_us || !other.prediction.time_us)
-        return "an unknown number leaves it without a time";
-    const double slower = *other.prediction.time_us / *best.prediction.time_us - 1;
-    if (std::abs(slower) < 0.0005) return "as fast by the model";
-    return percent_text(std::abs(slower)) + (slower > 0 ? " slower" : " faster by the model");
+    return table;
 }
 
 }  // namespace
@@ -143,6 +135,7 @@ std::string fuse_counting_text(const std::vector<FuseOperator>& operators, const
     sum("unfused", unfused);
     if (fused.moved_bytes) sum("fused", fused);
     std::string out = table.text(terminal);
+    if (operators.size() == 1) return out + "  one operator: nothing to fuse\n";
     if (fused.moved_bytes && *fused.moved_bytes > 0 && unfused.moved_bytes)
         out += fmt::format("  {} times fewer bytes{}\n",
                            number_text(double(*unfused.moved_bytes) / double(*fused.moved_bytes), 3),
@@ -152,33 +145,24 @@ std::string fuse_counting_text(const std::vector<FuseOperator>& operators, const
     return out;
 }
 
-std::string plan_text(const FusePlans& plans, bool explain, std::span<const Explanation> explanations,
-                      const Terminal& terminal) {
-    std::string out = fuse_heading_text(plans.problem, plans.machine_id, plans.machine_name, terminal);
-    out += "\n" + fuse_counting_text(plans.operators, plans.unfused, plans.fused, terminal);
-    out += "\n" + plan_table(plans, terminal) + "\n";
-    if (!plans.plans.front().buildable) out += entry("not buildable", plans.plans.front().why_not, terminal);
-    if (plans.rejected.count() > 0)
-        out += entry(
-            "rejected",
-            fmt::format("{} launches by constraints or rules, or behind those kept", plans.rejected.count()),
-            terminal);
-    if (!plans.unknown.empty()) out += entry("unknown", joined(plans.unknown), terminal);
-    if (!plans.unchecked_constraints.empty())
-        out += entry("not checked", joined(plans.unchecked_constraints), terminal);
-    for (const auto& note : plans.notes) out += entry("note", note, terminal);
-    if (!explain) return out;
-    out += rules_text(plans.rejected, terminal);
-    const FusePlan& best = plans.plans.front();
-    out += "\n" + terminal.paint(fmt::format("Why plan 1: {}", label_of(best.config)), Tone::strong) + "\n";
-    out += steps_text(best.derivation, terminal);
-    if (explanations.empty()) return out;
-    out += "\n" + terminal.paint("From the roof to the prediction, plan 1", Tone::strong) + "\n\n"
-           + attainability_text(explanations.front().attainability, std::nullopt, terminal);
-    std::vector<NamedPlan> named;
-    for (const FusePlan& plan : plans.plans)
-        named.push_back({label_of(plan.config), plan.prediction.time_us, why_behind(best, plan)});
-    return out + runners_up_text(named, explanations, terminal);
+PlanPage fuse_page(const PlanSet& plans, const std::vector<FuseOperator>& operators, const FuseTotals& unfused, const FuseTotals& fused,
+                   const Terminal& terminal) {
+    const Plan& first = plans.plans.front();
+    const FusePlan& best = fuse_of(first);
+    const std::vector<Step>& steps = first.derivation;
+    PlanPage page{.heading = fuse_heading_text(plans.problem.own.as<ExpressionGraph>(), plans.machine_id, plans.machine_name, terminal),
+                  .lead = fuse_counting_text(operators, unfused, fused, terminal),
+                  .table = plan_table(plans),
+                  .columns = {"form", "threads_per_row", "rows_per_thread", "rows_per_cta", "cluster", "row_storage", "vector_width", "vectors_per_thread", "threads", "row_splits",
+                              "ctas_per_sm", "grid", "persistent"}};
+    page.why = {{fmt::format("why vectors of {}", best.config.vector_width), limit_of(steps, "vector_width")},
+                {fmt::format("why {} threads", best.config.threads), "bytes in flight: " + limit_of(steps, "bytes_in_flight")}};
+    page.walls = {{"registers", limit_of(steps, "elements_per_thread")},
+                  {"a row", limit_of(steps, "rows_per_cta")},
+                  {"CTAs of an SM", limit_of(steps, "ctas_per_sm")},
+                  {"waves", limit_of(steps, "grid")},
+                  {"issue slots", limit_of(steps, "issue_time")}};
+    return page;
 }
 
 }  // namespace rooftile

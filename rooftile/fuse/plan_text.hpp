@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "rooftile/fuse/plan.hpp"
-#include "rooftile/report/explanation_text.hpp"
+#include "rooftile/report/plan_page.hpp"
 
 namespace rooftile {
 
@@ -21,9 +21,7 @@ std::string fuse_heading_text(const ExpressionGraph& problem, std::string_view m
 std::string fuse_counting_text(const std::vector<FuseOperator>& operators, const FuseTotals& unfused,
                                const FuseTotals& fused, const Terminal& terminal);
 
-/// Heading, counting, table of the plans, what is unknown; with `explain` every step that led to plan 1, how its time
-/// comes about and why the others are behind it, as far as `explanations` of all plans, or none, say.
-std::string plan_text(const FusePlans& plans, bool explain, std::span<const Explanation> explanations,
-                      const Terminal& terminal);
+PlanPage fuse_page(const PlanSet& plans, const std::vector<FuseOperator>& operators, const FuseTotals& unfused, const FuseTotals& fused,
+                   const Terminal& terminal);
 
 }  // namespace rooftile

@@ -37,17 +37,11 @@ std::string candidate_text(const GemmConfig& c) {
                        c.split_k > 1 ? fmt::format(", split_k {}", c.split_k) : "");
 }
 
-// One line for the constraint that rejected the candidate which got furthest: needed, available, what to change.
+// One line for the constraint of the nearest candidate: needed, available, what to change.
 std::string constraint_text(const Request& r, const SearchResult& result) {
-    GemmCandidate c = result.last_candidate;
-    const Constraint& constraint = result.last;
-    const auto rule = [&] {
-        return fmt::format(
-            "{}: {}", candidate_text(c),
-            fmt::format(fmt::runtime(constraint.rule),
-                        fmt::arg("needed", shortest_text(std::round(constraint.needed))),
-                        fmt::arg("available", shortest_text(std::round(constraint.available)))));
-    };
+    GemmCandidate c = result.nearest_candidate;
+    const Constraint& constraint = result.nearest;
+    const auto rule = [&] { return fmt::format("{}: {}", candidate_text(c), words_of(constraint)); };
     if (constraint.reason != Reason::shared) return rule();
     r.kernel.examine(r.hw, r.problem, c);
     const int fit = c.stages_max(1 << 20);
@@ -86,11 +80,11 @@ std::variant<Plans, Infeasible> run(const Request& r, GemmContext context,
                                     double bound = std::numeric_limits<double>::infinity()) {
     SearchResult result = search(r.kernel, r.hw, r.problem, r.fixed, bound);
     if (result.best.empty()) {
-        const bool any = bool(result.last);
+        const bool any = bool(result.nearest);
         Infeasible out =
-            infeasible(r, any ? result.last.reason : Reason::instruction,
+            infeasible(r, any ? result.nearest.reason : Reason::instruction,
                        any ? constraint_text(r, result) : "no candidate has the values that were fixed",
-                       result.last.needed, result.last.available);
+                       result.nearest.needed, result.nearest.available);
         out.rejected = result.rejected;
         return out;
     }

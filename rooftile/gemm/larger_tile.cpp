@@ -79,9 +79,34 @@ void in_shared_memory(const Larger& l, Derivation& steps) {
               bytes, std::move(limit_text));
 }
 
+/// The next longer side that the kernel's instruction has.
+void next_tile(const GemmContext& context, const Kept& kept, int GemmConfig::*side, const Formula& formula, Derivation& steps) {
+    constexpr int unit = 8;  // no instruction has a finer step
+    const int now = kept.candidate.*side;
+    Constraint first, wall;  // not only that some sides are no multiple of a unit
+    for (int longer = now + unit; longer <= 2 * now + 64; longer += unit) {
+        GemmCandidate c = kept.candidate;
+        c.*side = longer, c.asked = {};
+        const Constraint constraint = context.kernel->examine(context.hw, context.problem, c);
+        if (!first) first = wall = constraint;
+        if (wall.rule == first.rule) wall = constraint;
+        if (constraint && constraint.reason == Reason::instruction) continue;
+        const std::string tile = fmt::format("{}x{}x{}", c.tile_m, c.tile_n, c.tile_k);
+        const double seconds = constraint ? unknown_number : seconds_with(context, [&](GemmRequest& r) { r.tile_m = c.tile_m, r.tile_n = c.tile_n, r.tile_k = c.tile_k; });
+        std::string limit = constraint ? words_of(constraint) : std::isnan(seconds) ? std::string("no plan, or no time") : fmt::format("{:.4g} us", seconds * 1e6);
+        steps.add(formula, {given("side", longer, "", "the next that the instruction has")}, seconds * 1e6, tile + (constraint ? ": " : " takes ") + limit);
+        return;
+    }
+    steps.add(formula, {given("side", now + unit, "", "the next")}, unknown_number, words_of(wall.rule ? wall : first));
+}
+
 }  // namespace
 
 void write_larger_tile(const GemmContext& context, const Kept& kept, Derivation& steps) {
+    if (&kept == &context.kept.front()) {
+        next_tile(context, kept, &GemmConfig::tile_m, gemm_formula::next_tile_m, steps);
+        next_tile(context, kept, &GemmConfig::tile_n, gemm_formula::next_tile_n, steps);
+    }
     GemmConfig tile = kept.candidate;
     (tile.tile_m <= tile.tile_n ? tile.tile_m : tile.tile_n) *= 2;
     const Larger l{context, kept, tile};

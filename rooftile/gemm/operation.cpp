@@ -275,20 +275,6 @@ struct TensorPeak {
 };
 
 /// The plans as the typed functions want them.
-Plans typed(const PlanSet& set) {
-    Plans out;
-    out.machine_id = set.machine_id;
-    out.machine_name = set.machine_name;
-    out.problem = set.problem.own.as<GemmProblem>();
-    for (const Plan& plan : set.plans) out.plans.push_back(plan.own.as<GemmPlan>());
-    out.rejected = set.rejected;
-    out.unknown = set.unknown;
-    out.unchecked_constraints = set.unchecked_constraints;
-    out.notes = set.notes;
-    if (set.own) out.tensor_peak = set.own.as<TensorPeak>().flops;
-    return out;
-}
-
 class GemmOperation final : public Operation {
   public:
     std::string_view name() const override { return "gemm"; }
@@ -364,9 +350,8 @@ class GemmOperation final : public Operation {
     const Facet* facet(const std::type_info& type) const override { return type == typeid(TwoProducts) ? &two_gemms() : nullptr; }
 
     bool models_energy() const override { return true; }
-    std::string text(const PlanSet& set, const PlanDetail& detail, std::span<const Explanation> explanations,
-                     const Terminal& terminal) const override {
-        return plan_text(typed(set), detail.steps, terminal, explanations);
+    PlanPage page(const PlanSet& plans, std::span<const Explanation>, const Terminal& terminal) const override {
+        return gemm_page(plans, plans.own ? plans.own.as<TensorPeak>().flops : std::nullopt, terminal);
     }
     std::string short_name(const Problem& problem) const override {
         const auto& p = problem.own.as<GemmProblem>();
@@ -382,7 +367,7 @@ class GemmOperation final : public Operation {
     std::vector<FormulaPage> symbols() const override {
         const auto sections = gemm_formulas();
         return {{"A matrix product C[M,N] = A[M,K] B[K,N]: the derivation in symbols",
-                 "Every step of `rooftile plan gemm --explain`, in its order, without numbers. Choose a tile, then fill in from the top: a line takes what "
+                 "Every step of `rooftile plan gemm --explain=all`, in its order, without numbers. Choose a tile, then fill in from the top: a line takes what "
                  "is above it, the tile, the problem and the machine's numbers, which the last table lists. Brackets name the method's rules.",
                  {sections.begin(), sections.end()}}};
     }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rooftile/gemm/explain_text.hpp"
 #include "rooftile/gemm/simulate_orders.hpp"
 #include "rooftile/report/explain.hpp"
 #include "rooftile/report/number.hpp"
@@ -39,29 +38,32 @@ std::string traffic_text(const Prediction& p, const Terminal& terminal) {
     return out.empty() ? out : out + ": times the least that any schedule moves";
 }
 
-std::string plan_table(const Plans& plans, const Terminal& terminal) {
-    std::vector<Table::Column> columns = {{"#"},
+const GemmPlan& gemm_of(const Plan& plan) { return plan.own.as<GemmPlan>(); }
+
+Table plan_table(const PlanSet& plans, std::optional<double> tensor_peak, const Terminal& terminal) {
+    std::vector<Table::Column> columns = {{"#", Align::right, 0, true},
                                           {"tile", Align::left},
                                           {"stages"},
-                                          {"warpgroups", Align::right, 3},
-                                          {"schedule", Align::left, 2},
-                                          {"cluster", Align::left, 8},
-                                          {"order", Align::left, 9},
+                                          {"warpgroups", Align::right, 8},
+                                          {"schedule", Align::left, 6},
+                                          {"cluster", Align::left, 3},
+                                          {"order", Align::left, 4},
                                           {"split-K", Align::right, 10},
                                           {"CTAs/SM", Align::right, 7},
-                                          {"shared B", Align::right, 5},
-                                          {"waves", Align::right, 4},
-                                          {"wave eff.", Align::right, 6},
-                                          {"predicted"},
-                                          {"TFLOP/s"},
-                                          {"bound", Align::left},
-                                          {"DRAM over least", Align::right, 9},
+                                          {"shared B", Align::right, 10, true},
+                                          {"waves", Align::right, 11, true},
+                                          {"wave eff.", Align::right, 9, true},
+                                          {"predicted", Align::right, 0, true},
+                                          {"TFLOP/s", Align::right, 3, true},
+                                          {"limited by", Align::left, 1, true},
+                                          {"DRAM over least", Align::right, 12, true},
                                           {"buildable", Align::left, 1}};
     // Only where another instruction is faster: elsewhere the peak is what `bound` speaks of.
     constexpr int before_bound = 14;
-    if (plans.tensor_peak) columns.insert(columns.begin() + before_bound, {"of tensor peak"});
+    if (tensor_peak) columns.insert(columns.begin() + before_bound, {"of tensor peak", Align::right, 1, true});
     Table table(columns);
-    for (const GemmPlan& plan : plans.plans) {
+    for (const Plan& any : plans.plans) {
+        const GemmPlan& plan = gemm_of(any);
         const GemmConfig& c = plan.config;
         const Prediction& p = plan.prediction;
         const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
@@ -80,14 +82,13 @@ std::string plan_table(const Plans& plans, const Terminal& terminal) {
             {p.wave_efficiency ? percent_text(*p.wave_efficiency) : unknown_sign()},
             {time_or_unknown(p.time_us), tone},
             {p.tflops ? number_text(*p.tflops, 4) : unknown_sign(), tone}};
-        if (plans.tensor_peak)
-            cells.push_back({p.tflops ? percent_text(*p.tflops * 1e12 / *plans.tensor_peak) : unknown_sign()});
+        if (tensor_peak) cells.push_back({p.tflops ? percent_text(*p.tflops * 1e12 / *tensor_peak) : unknown_sign()});
         cells.push_back({p.bound ? std::string(name_of(*p.bound)) : unknown_sign()});
         cells.push_back({times_text(p.dram_over_bound(), terminal)});
         cells.push_back({plan.buildable ? "yes" : "no", plan.buildable ? Tone::good : Tone::faint});
         table.row(std::move(cells));
     }
-    return table.text(terminal);
+    return table;
 }
 
 /// Of a step; NaN where there is none, or its value is unknown.
@@ -98,16 +99,17 @@ double step_value(const GemmPlan& plan, std::string_view quantity) {
 }
 
 /// Where no time is known: what the method ranks by [M8].
-std::string method_table(const Plans& plans, const Terminal& terminal) {
-    Table table({{"#"}, {"tile", Align::left}, {"FLOP/B"}, {"stages"}, {"least stages"}, {"threads", Align::right, 3}, {"CTAs/SM", Align::right, 2}, {"registers a thread"},
+Table method_table(const PlanSet& plans) {
+    Table table({{"#", Align::right, 0, true}, {"tile", Align::left}, {"FLOP/B"}, {"stages"}, {"least stages"}, {"threads", Align::right, 3}, {"CTAs/SM", Align::right, 2}, {"registers a thread"},
                  {"of"}, {"shared B"}, {"of", Align::right, 1}, {"verdict", Align::left}});
-    for (const GemmPlan& plan : plans.plans) {
+    for (const Plan& any : plans.plans) {
+        const GemmPlan& plan = gemm_of(any);
         const GemmConfig& c = plan.config;
         const Prediction& p = plan.prediction;
         const Tone tone = plan.rank == 1 ? Tone::strong : Tone::plain;
         const double critical = step_value(plan, "intensity_critical"), own = p.arithmetic_intensity.value_or(unknown_number);
         const auto whole = [&](double value) { return std::isnan(value) ? unknown_sign() : fmt::format("{:.0f}", value); };
-        const double problem = plans.problem.flops().value / plans.problem.compulsory_bytes().value;
+        const double problem = plan.problem.flops().value / plan.problem.compulsory_bytes().value;
         std::string verdict = fmt::format("{} of I_crit {:.4g}: reuse in L2 decides", percent_text(own / critical), critical);
         if (std::isnan(critical)) verdict = "I_crit unknown";
         else if (problem < critical) verdict = fmt::format("DRAM-bound: the product has {} FLOP/B, I_crit {:.4g}", number_text(problem, 3), critical);
@@ -125,41 +127,63 @@ std::string method_table(const Plans& plans, const Terminal& terminal) {
                    {whole(step_value(plan, "shared_limit"))},
                    {std::move(verdict)}});
     }
-    std::string out = table.text(terminal) + "\n";
-    for (const Step& step : plans.plans.front().derivation) {
-        if (step.quantity == "next_larger_tile") out += entry("next larger tile", fmt::format("{} FLOP/B: {}", number_text(step.value.value_or(0), 4), step.limit), terminal);
-        if (step.quantity == "larger_by_threads") out += entry("by more threads", step.limit, terminal);
-        if (step.quantity == "larger_in_shared") out += entry("C partly in shared memory", step.limit, terminal);
+    return table;
+}
+
+/// Collects what tells two plans apart, the weightiest first.
+class Differences {
+  public:
+    void add(std::string text) { why_.push_back(std::move(text)); }
+
+    template <class T>
+    void less(const std::optional<T>& best, const std::optional<T>& other, std::string_view what) {
+        if (best && other && double(*other) < double(*best) * 0.995)
+            add(fmt::format("{} {} against {}", what, number_text(double(*other), 3),
+                            number_text(double(*best), 3)));
     }
-    return out;
+    template <class T>
+    void more(const std::optional<T>& best, const std::optional<T>& other, std::string_view what) {
+        if (best && other && double(*other) > double(*best) * 1.005)
+            add(fmt::format("{} times the {}", number_text(double(*other) / double(*best), 3), what));
+    }
+    std::string text(size_t most) const {
+        std::string out;
+        for (size_t i = 0; i < std::min(most, why_.size()); ++i) out += (i ? ", " : "") + why_[i];
+        return out;
+    }
+
+  private:
+    std::vector<std::string> why_;
+};
+
+/// What `other` lost to `best` by, as far as the model tells them apart.
+std::string why_behind(const GemmPlan& best, const GemmPlan& other) {
+    const Prediction &b = best.prediction, &o = other.prediction;
+    Differences why;
+    if (b.time_us && o.time_us) {
+        const double slower = *o.time_us / *b.time_us - 1;
+        if (slower >= 0.0005) why.add(percent_text(slower) + " slower");
+        else if (slower <= -0.0005) why.add(percent_text(-slower) + " faster by the model");
+    }
+    if (best.buildable && !other.buildable) why.add("no kernel can be built for it yet");
+    if (b.bound && o.bound && *b.bound != *o.bound)
+        why.add(fmt::format("bound by {}, not {}", name_of(*o.bound), name_of(*b.bound)));
+    why.less(b.wave_efficiency, o.wave_efficiency, "wave efficiency");
+    why.less(b.arithmetic_intensity, o.arithmetic_intensity, "FLOP/B of a tile");
+    why.more(b.dram_bytes, o.dram_bytes, "DRAM bytes");
+    why.more(b.l2_bytes, o.l2_bytes, "L2 bytes");
+    if (other.config.stages < best.config.stages)
+        why.add(fmt::format("{} stages against {}", other.config.stages, best.config.stages));
+    const std::string text = why.text(4);
+    return text.empty() ? "nothing in the model tells it from plan 1" : text;
 }
 
-std::string_view words_of(Reason reason) {
-    if (reason == Reason::shared) return "shared memory";
-    if (reason == Reason::rule) return "left out by rules";
-    if (reason == Reason::dominated) return "feasible but not among those kept";
-    return name_of(reason);
-}
-
-std::string closing_text(const Plans& plans, const Terminal& terminal) {
-    std::string out;
-    std::string reasons;
-    for (int i = 0; i < reason_count; ++i)
-        if (auto n = plans.rejected.reasons[size_t(i)])
-            reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", n, words_of(Reason(i)));
-    out += entry("rejected", reasons.empty() ? "0" : fmt::format("{}: {}", plans.rejected.count(), reasons),
-                 terminal);
-    std::vector<std::string> whys;
-    for (const GemmPlan& plan : plans.plans)
-        if (!plan.buildable && !plan.why_not.empty()
-            && std::find(whys.begin(), whys.end(), plan.why_not) == whys.end())
-            whys.push_back(plan.why_not);
-    for (const auto& why : whys) out += entry("not buildable", why, terminal);
-    if (!plans.unknown.empty()) out += entry("unknown", joined(plans.unknown), terminal);
-    if (!plans.unchecked_constraints.empty())
-        out += entry("not checked", joined(plans.unchecked_constraints), terminal);
-    for (const auto& note : plans.notes) out += entry("note", note, terminal);
-    return out;
+/// The method's next larger tile, and what stops it.
+void add_walls(const GemmPlan& plan, std::vector<Remark>& walls) {
+    const std::vector<Step>& steps = plan.derivation;
+    walls.push_back({"next larger tile", limit_of(steps, "next_larger_tile")});
+    walls.push_back({"by more threads", limit_of(steps, "larger_by_threads")});
+    walls.push_back({"C partly in shared memory", limit_of(steps, "larger_in_shared")});
 }
 
 }  // namespace
@@ -203,30 +227,25 @@ std::string heading_text(const GemmProblem& p, std::string_view machine_id, std:
     return out;
 }
 
-std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal,
-                      std::span<const Explanation> explanations) {
-    std::string out = heading_text(plans.problem, plans.machine_id, plans.machine_name, terminal);
-    const bool timed = plans.plans.empty() || plans.plans.front().prediction.time_us;
-    out += "\n" + (timed ? plan_table(plans, terminal) + "\n" : method_table(plans, terminal));
-    if (!plans.plans.empty())
-        if (const auto traffic = traffic_text(plans.plans.front().prediction, terminal); !traffic.empty())
-            out += entry("traffic of plan 1", traffic, terminal);
-    out += closing_text(plans, terminal);
-    if (explain) out += rules_text(plans.rejected, terminal);
-    if (plans.plans.empty()) return out;
-    const auto titled = [&](std::string_view title, const std::string& text) {
-        if (!text.empty()) out += "\n" + terminal.paint(title, Tone::strong) + "\n\n" + text;
-    };
-    if (explain) out += "\n" + derivation_text(plans.plans.front(), terminal);
-    if (explain && !explanations.empty())
-        titled("From the roof to the prediction, plan 1",
-               attainability_text(explanations.front().attainability, std::nullopt, terminal));
-    const std::vector<NamedPlan> named = named_plans(plans);
-    if (explain) out += runners_up_text(named, explanations, terminal);
-    if (!explanations.empty() && explanations.front().energy)
-        titled("Energy of one launch, plan 1", energy_text(*explanations.front().energy, terminal)
-                                                   + min_energy_text(named, explanations, terminal));
-    return out;
+PlanPage gemm_page(const PlanSet& plans, std::optional<double> tensor_peak, const Terminal& terminal) {
+    const GemmPlan& best = gemm_of(plans.plans.front());
+    const GemmConfig& c = best.config;
+    const bool timed = best.prediction.time_us.has_value();
+    const std::vector<Step>& steps = best.derivation;
+    PlanPage page{.heading = heading_text(best.problem, plans.machine_id, plans.machine_name, terminal),
+                  .table = timed ? plan_table(plans, tensor_peak, terminal) : method_table(plans),
+                  .columns = {"kernel", "tile_m", "tile_n", "tile_k", "swap_ab", "stages", "consumer_warpgroups", "schedule", "cluster_m", "cluster_n", "order",
+                              "group", "split_k", "grid_split_k", "ctas_per_sm"}};
+    if (!c.epilogue_apart) {  // whose steps are its parts'
+        const std::string wider = limit_of(steps, "next_tile_n"), taller = limit_of(steps, "next_tile_m");
+        page.why = {{fmt::format("why {}", tile_text(c)), fmt::format("{} of {} registers a thread{}{}{}{}", value_of(steps, "registers_per_thread"), value_of(steps, "registers_limit"),
+                                                                     wider.empty() ? "" : "; ", wider, taller.empty() ? "" : "; ", taller)},
+                    {fmt::format("why {} stages", c.stages), fmt::format("{}; {}", best.prediction.stages_min ? fmt::format("{} hide the latency", value_of(steps, "stages_needed")) : "least not known", limit_of(steps, "stages_max"))}};
+        add_walls(best, timed ? page.walls : page.why);
+    }
+    if (const std::string traffic = traffic_text(best.prediction, terminal); !traffic.empty()) page.facts.push_back({"traffic of plan 1", traffic});
+    for (const Plan& plan : plans.plans) page.behind.push_back(why_behind(best, gemm_of(plan)));
+    return page;
 }
 
 }  // namespace rooftile

@@ -6,8 +6,7 @@
 #include <string_view>
 
 #include "rooftile/gemm/plan.hpp"
-#include "rooftile/physics/explanation.hpp"
-#include "rooftile/report/terminal.hpp"
+#include "rooftile/report/plan_page.hpp"
 
 namespace rooftile {
 
@@ -21,11 +20,7 @@ std::string label_of(const GemmConfig& config);
 std::string heading_text(const GemmProblem& problem, std::string_view machine_id,
                          std::string_view machine_name, const Terminal& terminal);
 
-/// Heading, table of the plans, rejected candidates by reason, what is unknown, notes; with `explain`
-/// also every step that led to plan 1, how its time comes about and why the others are behind it; with the
-/// plans' energies, where `explanations` have them, what plan 1 costs. `explanations` are of all plans, or
-/// none.
-std::string plan_text(const Plans& plans, bool explain, const Terminal& terminal,
-                      std::span<const Explanation> explanations = {});
+/// `tensor_peak`: FLOP/s of the machine's fastest instruction, where the plans' is another.
+PlanPage gemm_page(const PlanSet& plans, std::optional<double> tensor_peak, const Terminal& terminal);
 
 }  // namespace rooftile

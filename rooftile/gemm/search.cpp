@@ -7,8 +7,14 @@
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/knobs.hpp"
 #include "rooftile/gemm/orders.hpp"
+#include "rooftile/machine/units_text.hpp"
 
 namespace rooftile {
+
+std::string words_of(const Constraint& constraint) {
+    return fmt::format(fmt::runtime(constraint.rule), fmt::arg("needed", shortest_text(std::round(constraint.needed))),
+                       fmt::arg("available", shortest_text(std::round(constraint.available))));
+}
 
 void check(const GemmRequest& r) {
     check_knobs<GemmKnobs>(r);

@@ -40,6 +40,9 @@ struct Constraint {
     }
 };
 
+/// Its rule, with what is needed and available.
+std::string words_of(const Constraint& constraint);
+
 /// Orders tried for every candidate: the tile schedule of a persistent grid [M32].
 inline constexpr std::array<OrderChoice, 10> searched_orders{{{Order::row, 1},
                                                               {Order::column, 1},
@@ -129,8 +132,8 @@ class BestList {
 struct SearchResult {
     std::vector<Kept> best;  ///< first
     Rejected rejected;
-    Constraint last{};  ///< the constraint of the candidate that got furthest, for the Infeasible message
-    GemmCandidate last_candidate{};
+    Constraint nearest{};  ///< of the rejected candidate that came nearest to being accepted, for the Infeasible message
+    GemmCandidate nearest_candidate{};
 
     /// How far a candidate came that was rejected by this constraint: the order of the constraints.
     static constexpr int progress(Reason reason) {
@@ -142,10 +145,14 @@ struct SearchResult {
     void reject(const Constraint& constraint, const GemmCandidate& candidate, std::int64_t how_many) {
         rejected.reasons[static_cast<int>(constraint.reason)] += how_many;
         if (how_many == 0) return;
-        const int further = last ? progress(constraint.reason) - progress(last.reason) : 1;
-        if (further < 0 || (further == 0 && !precedes(candidate, last_candidate))) return;
-        last = constraint;
-        last_candidate = candidate;
+        const int further = nearest ? progress(constraint.reason) - progress(nearest.reason) : 1;
+        if (further < 0) return;
+        // Of capacities a ratio says how near a candidate came; other rules are met or not.
+        const bool capacity = constraint.reason == Reason::registers || constraint.reason == Reason::shared || constraint.reason == Reason::threads;
+        const double excess = capacity ? constraint.needed / constraint.available : 1, least = capacity ? nearest.needed / nearest.available : 1;
+        if (further == 0 && !(excess < least) && (excess > least || !precedes(candidate, nearest_candidate))) return;
+        nearest = constraint;
+        nearest_candidate = candidate;
     }
 };
 

@@ -78,17 +78,18 @@ Explanation explain(const Machine& machine, const Plan& plan, const PlanDetail& 
     const Demand demand = operation.demand(machine, plan);
     const PredictedRun run = operation.predictor(machine, {&plan, 1})(machine).front();
     Explanation out;
-    if (detail.steps) out.attainability = operation.roof_steps(machine, plan);
-    if (detail.steps && out.attainability.empty()) out.attainability = roof_steps_of(demand, machine, run);
+    if (detail.depth != Depth::none) out.attainability = operation.roof_steps(machine, plan);
+    if (detail.depth != Depth::none && out.attainability.empty()) out.attainability = roof_steps_of(demand, machine, run);
     if (detail.energy) out.energy = energy_of(demand, machine, run);
     return out;
 }
 
 std::vector<Explanation> explain(const Machine& machine, const PlanSet& plans, const PlanDetail& detail) {
     std::vector<Explanation> out;
-    if (!detail.steps && !detail.energy) return out;
-    for (const Plan& plan : plans.plans) out.push_back(explain(machine, plan, detail));
-    if (!detail.steps || plans.plans.empty() || !plans.plans.front().time_us) return out;
+    if (detail.depth == Depth::none && !detail.energy) return out;
+    const PlanDetail of_others{detail.depth == Depth::reasons ? Depth::none : detail.depth, detail.energy};
+    for (const Plan& plan : plans.plans) out.push_back(explain(machine, plan, out.empty() ? detail : of_others));
+    if (of_others.depth == Depth::none || plans.plans.empty() || !plans.plans.front().time_us) return out;
     WinsIf found = counterfactuals(machine, plans.plans);
     for (std::size_t i = 0; i < out.size(); ++i) out[i].wins_if = std::move(found[i]);
     return out;

@@ -13,17 +13,6 @@ namespace {
 constexpr int name_columns = 16, number_columns = 13, share_columns = 9;
 constexpr int remark_column = 2 + name_columns + 2 * number_columns + share_columns + 2;
 
-std::string words_of(const std::string& step) {
-    if (step == "shared") return "shared memory";
-    if (step == "l2") return "L2";
-    if (step == "dram") return "DRAM";
-    if (step == "fill") return "pipeline fill";
-    if (step == "packing") return "packing of operands";
-    std::string words = step;
-    std::replace(words.begin(), words.end(), '_', ' ');
-    return words;
-}
-
 std::string us_text(std::int64_t ns) { return fmt::format("{:.3f}", double(ns) / 1000); }
 
 /// Microseconds to the nanosecond, so that the column adds up as it stands.
@@ -57,10 +46,9 @@ std::string remark_of(const RoofStep& step) {
 }
 
 /// "wins if wgmma.turn falls below 120 clk (800)": the nearest few.
-std::string wins_if_text(const std::vector<Counterfactual>& wins_if) {
-    constexpr std::size_t most = 3;
+std::string wins_if_text(const std::vector<Counterfactual>& wins_if, std::size_t most) {
     if (wins_if.empty())
-        return fmt::format("never wins by one number of the machine alone, from {} to {} times what it is",
+        return fmt::format("no single hardware number, changed {} to {} times, makes it win",
                            min_change, max_change);
     std::string out = "wins if ";
     for (std::size_t i = 0; i < std::min(most, wins_if.size()); ++i) {
@@ -73,7 +61,56 @@ std::string wins_if_text(const std::vector<Counterfactual>& wins_if) {
     return out;
 }
 
+/// `share` of a bar's full width, from `begin` on.
+std::string bar(double begin, double end, int width, const Terminal& terminal) {
+    const int from = int(std::lround(begin * width)), to = std::max(from + 1, int(std::lround(end * width)));
+    std::string out(std::size_t(from), ' ');
+    for (int i = from; i < to; ++i) out += terminal.sign("█", "#");
+    return out + std::string(std::size_t(std::max(0, width - to)), ' ');
+}
+
 }  // namespace
+
+std::string roof_step_words(const std::string& step) {
+    if (step == "shared") return "shared memory";
+    if (step == "l2") return "L2";
+    if (step == "dram") return "DRAM";
+    if (step == "fill") return "pipeline fill";
+    if (step == "packing") return "packing of operands";
+    std::string words = step;
+    std::replace(words.begin(), words.end(), '_', ' ');
+    return words;
+}
+
+std::string roof_bars_text(const std::vector<RoofStep>& steps, const Terminal& terminal) {
+    constexpr double least = 0.01;
+    constexpr int numbers = 12, share = 9;
+    if (steps.empty()) return {};
+    const double whole = double(steps.back().time_ns);
+    const int width = std::clamp(terminal.prose() - 2 - name_columns - numbers - share - 4, 10, 50);
+    std::string out;
+    std::int64_t rest = 0;
+    const auto row = [&](const std::string& name, double from_ns, double to_ns, bool step) {
+        const double low = std::min(from_ns, to_ns), high = std::max(from_ns, to_ns), us = (step ? to_ns - from_ns : to_ns) / 1000;
+        out += fmt::format("  {:<{}}{:>{}}{:>{}}  {}", name, name_columns, (step && us >= 0 ? "+" : "") + time_text(us), numbers,
+                           step ? fmt::format("{:+.1f} %", 100 * (to_ns - from_ns) / whole) : "", share, bar(low / whole, high / whole, width, terminal));
+        out.erase(out.find_last_not_of(' ') + 1);
+        out += "\n";
+    };
+    row(roof_step_words(steps[0].name), 0, double(steps[0].time_ns), false);
+    double at = double(steps[0].time_ns);
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+        if (std::abs(double(steps[i].cost_ns)) < least * whole) {
+            rest += steps[i].cost_ns;
+            continue;
+        }
+        row(roof_step_words(steps[i].name), at, at + double(steps[i].cost_ns), true);
+        at += double(steps[i].cost_ns);
+    }
+    if (rest != 0) row("the rest", at, at + double(rest), true);
+    row("prediction", 0, whole, false);
+    return out;
+}
 
 std::string attainability_text(const std::vector<RoofStep>& steps, std::optional<double> measured_us,
                                const Terminal& terminal) {
@@ -87,7 +124,7 @@ std::string attainability_text(const std::vector<RoofStep>& steps, std::optional
     std::string free;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const RoofStep& step = steps[i];
-        const std::string words = words_of(step.name);
+        const std::string words = roof_step_words(step.name);
         if (i > 0 && step.cost_ns == 0 && step.note.empty()) {
             free += (free.empty() ? "" : ", ") + words;
             continue;
@@ -152,15 +189,15 @@ std::string min_energy_text(std::span<const NamedPlan> plans, std::span<const Ex
 }
 
 std::string runners_up_text(std::span<const NamedPlan> plans, std::span<const Explanation> explanations,
-                            const Terminal& terminal) {
+                            std::size_t wins_if, const Terminal& terminal) {
     constexpr std::size_t asked = 2;
     if (plans.size() < 2) return {};
-    std::string out = "\n" + terminal.paint("Why not the others", Tone::strong) + "\n\n";
+    std::string out = "\n" + terminal.paint("Why not the others", Tone::strong) + "\n";
     for (std::size_t i = 1; i < plans.size(); ++i) {
         out += fmt::format("{:>3}. ", i + 1)
                + wrapped(plans[i].label + ": " + plans[i].why_behind, terminal.prose() - 7, 7) + "\n";
         if (i > asked || explanations.empty() || !explanations[i].wins_if) continue;
-        out += "       " + wrapped(wins_if_text(*explanations[i].wins_if), terminal.prose() - 9, 9) + "\n";
+        out += "       " + wrapped(wins_if_text(*explanations[i].wins_if, wins_if), terminal.prose() - 9, 9) + "\n";
     }
     return out;
 }

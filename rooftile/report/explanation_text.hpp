@@ -17,6 +17,12 @@ namespace rooftile {
 std::string attainability_text(const std::vector<RoofStep>& steps, std::optional<double> measured_us,
                                const Terminal& terminal);
 
+/// The same steps as bars, those of less than 1 % together.
+std::string roof_bars_text(const std::vector<RoofStep>& steps, const Terminal& terminal);
+
+/// A step's name in words: "measured roof".
+std::string roof_step_words(const std::string& name);
+
 /// Joules of one launch by term, mean power and joules a TFLOP; or what is unknown.
 std::string energy_text(const Energy& energy, const Terminal& terminal);
 
@@ -32,8 +38,8 @@ std::string min_energy_text(std::span<const NamedPlan> plans, std::span<const Ex
                             const Terminal& terminal);
 
 /// One line a plan behind the first: what it lost by. Empty where there is one plan alone.
-/// `explanations`, of all plans or none, say of the first two what would let them win.
+/// `explanations`, of all plans or none, say of the first two what would let them win: the nearest `wins_if` numbers.
 std::string runners_up_text(std::span<const NamedPlan> plans, std::span<const Explanation> explanations,
-                            const Terminal& terminal);
+                            std::size_t wins_if, const Terminal& terminal);
 
 }  // namespace rooftile

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
+
+#include <fmt/core.h>
 
 namespace rooftile {
 namespace {
@@ -131,6 +134,12 @@ void Table::row(std::vector<Cell> cells) {
     rows_.push_back(std::move(cells));
 }
 
+void Table::column(Column column, const std::vector<std::string>& texts) {
+    assert(texts.size() == rows_.size());
+    columns_.push_back(std::move(column));
+    for (size_t i = 0; i < texts.size(); ++i) rows_[i].push_back({texts[i]});
+}
+
 std::vector<int> Table::widths() const {
     std::vector<int> widths;
     for (size_t i = 0; i < columns_.size(); ++i) {
@@ -141,8 +150,25 @@ std::vector<int> Table::widths() const {
     return widths;
 }
 
-std::vector<bool> Table::shown(const std::vector<int>& width, int limit) const {
-    std::vector<bool> shown(columns_.size(), true);
+bool Table::constant(size_t column) const {
+    if (rows_.empty() || columns_[column].drop == 0 || (rows_.size() == 1 && !rows_[0][column].text.empty())) return false;
+    return std::ranges::all_of(rows_, [&](const auto& row) { return row[column].text == rows_[0][column].text; });
+}
+
+/// Whether two rows that the shown columns tell apart would be alike without `column`.
+bool Table::tells_rows_apart(size_t column, const std::vector<bool>& shown) const {
+    if (columns_[column].figure) return false;
+    std::map<std::string, std::string> without;  // the rows' other columns, and what `column` has there
+    for (const auto& row : rows_) {
+        std::string key;
+        for (size_t i = 0; i < columns_.size(); ++i)
+            if (shown[i] && i != column && !columns_[i].figure) key += row[i].text + '\0';
+        if (const auto [at, fresh] = without.emplace(key, row[column].text); !fresh && at->second != row[column].text) return true;
+    }
+    return false;
+}
+
+void Table::fit(std::vector<bool>& shown, const std::vector<int>& width, int limit) const {
     auto total = [&] {
         int sum = -gap;
         for (size_t i = 0; i < columns_.size(); ++i)
@@ -152,18 +178,23 @@ std::vector<bool> Table::shown(const std::vector<int>& width, int limit) const {
     while (limit > 0 && total() > limit) {
         int worst = -1;
         for (size_t i = 0; i < columns_.size(); ++i)
-            if (shown[i] && columns_[i].drop > 0
-                && (worst < 0 || columns_[i].drop > columns_[size_t(worst)].drop))
-                worst = int(i);
+            if (shown[i] && columns_[i].drop > (worst < 0 ? 0 : columns_[size_t(worst)].drop) && !tells_rows_apart(i, shown)) worst = int(i);
         if (worst < 0) break;
         shown[size_t(worst)] = false;
     }
-    return shown;
 }
 
 std::string Table::text(const Terminal& terminal, int indent) const {
     const std::vector<int> width = widths();
-    const std::vector<bool> shown = this->shown(width, terminal.width > 0 ? terminal.width - indent : 0);
+    std::vector<bool> shown(columns_.size(), true);
+    std::string same;
+    for (size_t i = 0; i < columns_.size(); ++i)
+        if (constant(i)) {
+            shown[i] = false;
+            if (const std::string& text = rows_[0][i].text; !text.empty() && text != "-") same += fmt::format("{}{} {}", same.empty() ? "" : ", ", columns_[i].title, rows_[0][i].text);
+        }
+    const std::vector<bool> varying = shown;
+    fit(shown, width, terminal.width > 0 ? terminal.width - indent : 0);
 
     auto line = [&](auto&& cell_at) {
         std::string out;
@@ -188,12 +219,12 @@ std::string Table::text(const Terminal& terminal, int indent) const {
 
     std::string dropped;
     for (size_t i = 0; i < columns_.size(); ++i)
-        if (!shown[i]) dropped += (dropped.empty() ? "" : ", ") + columns_[i].title;
-    if (!dropped.empty())
-        out += std::string(size_t(indent), ' ')
-               + wrapped("(no room for: " + displayable(dropped, terminal.utf8) + ")",
-                         std::max(0, terminal.width - indent), indent)
-               + '\n';
+        if (varying[i] && !shown[i]) dropped += (dropped.empty() ? "" : ", ") + columns_[i].title;
+    const auto below = [&](const std::string& words) {
+        out += std::string(size_t(indent), ' ') + wrapped(displayable(words, terminal.utf8), std::max(0, terminal.width - indent), indent) + '\n';
+    };
+    if (!same.empty()) below("(all: " + same + ")");
+    if (!dropped.empty()) below("(no room for: " + dropped + ")");
     return out;
 }
 

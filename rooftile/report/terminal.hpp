@@ -1,6 +1,7 @@
 // Text for a terminal: tones, a table that drops columns instead of wrapping, paragraphs wrapped at spaces.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,7 @@ class Table {
         std::string title;
         Align align = Align::right;
         int drop = 0;  ///< 0: always shown; else the highest is the first to go where width is short
+        bool figure = false;  ///< follows from the other columns: two rows that differ in it alone are told apart by nothing
     };
     struct Cell {
         std::string text;
@@ -66,13 +68,20 @@ class Table {
     explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
     /// One cell a column.
     void row(std::vector<Cell> cells);
-    /// Lines, each ended by a newline, `indent` spaces before each. Names the columns it left out.
+    /// Leaves only the first so many.
+    void keep_rows(size_t count) { rows_.resize(std::min(count, rows_.size())); }
+    /// One more at the right, with a text a row.
+    void column(Column column, const std::vector<std::string>& texts);
+    /// Lines, each ended by a newline, `indent` spaces before each. A column that may go and has one value in all rows is said
+    /// once below; where width is short others go, but none without which two rows would be alike. Those are named.
     std::string text(const Terminal& terminal, int indent = 2) const;
 
   private:
     static constexpr int gap = 2;
     std::vector<int> widths() const;
-    std::vector<bool> shown(const std::vector<int>& widths, int limit) const;
+    bool constant(size_t column) const;
+    bool tells_rows_apart(size_t column, const std::vector<bool>& shown) const;
+    void fit(std::vector<bool>& shown, const std::vector<int>& widths, int limit) const;
     std::vector<Column> columns_;
     std::vector<std::vector<Cell>> rows_;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "rooftile/report/plan_page.hpp"
 #include "rooftile/attention/fields.hpp"
 #include "rooftile/attention/model.hpp"
 #include "rooftile/attention/operation.hpp"
@@ -394,9 +395,9 @@ TEST(AttentionPlans, TheTextSaysTheCeilingAndKeepsToItsWidth) {
     const Problem problem = operation.problem(given_of(operation, "--heads 8 --q 2048 --dim 128 --mask causal"));
     const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
     const PlanSet set = operation.derive(machine, problem, operation.request(Given(), {.top = 4}));
-    const auto explanations = explain(*machine, set, {.steps = true});
+    const auto explanations = explain(*machine, set, {Depth::all});
     for (const int width : {60, 80, 120}) {
-        const std::string text = operation.text(set, {.steps = true}, explanations, {.color = false, .utf8 = false, .width = width});
+        const std::string text = plan_text(set, {Depth::all}, explanations, {.color = false, .utf8 = false, .width = width});
         EXPECT_THAT(text, HasSubstr("overlap_ceiling = 1.500"));
         for (std::size_t at = 0; at < text.size();) {
             const std::size_t end = text.find('\n', at);

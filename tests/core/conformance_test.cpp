@@ -17,6 +17,8 @@
 #include "rooftile/physics/roofs.hpp"
 #include "rooftile/report/csv.hpp"
 #include "rooftile/report/json.hpp"
+#include "rooftile/report/plan_page.hpp"
+#include "rooftile/report/terminal.hpp"
 #include "tests/core/example.hpp"
 #include "tests/core/toy_operation.hpp"
 #include "tests/watched_file.hpp"
@@ -305,7 +307,7 @@ TEST_P(Conformance, APlanIsExplainedByItsTime) {
         const PlanSet set = derived(id.c_str());
         if (set.plans.empty()) continue;
         const auto runs = operation().predictor(machine, set.plans)(machine);
-        const auto explained = explain(machine, set, {.steps = true});
+        const auto explained = explain(machine, set, {Depth::all});
         ASSERT_EQ(runs.size(), set.plans.size());
         ASSERT_EQ(explained.size(), set.plans.size());
         for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -320,6 +322,58 @@ TEST_P(Conformance, APlanIsExplainedByItsTime) {
             for (const RoofStep& step : steps) {
                 EXPECT_EQ(step.time_ns, sum += step.cost_ns) << step.name;
                 EXPECT_TRUE(&step == &steps.front() || step.name == "measured_roof" || step.cost_ns >= 0) << step.name;
+            }
+        }
+    }
+}
+
+/// A row of a table without the columns of those titles; both as printed, in ASCII.
+std::string without_columns(std::string row, const std::string& header, std::initializer_list<std::string_view> titles) {
+    row.resize(std::max(row.size(), header.size()), ' ');
+    for (const std::string_view title : titles) {
+        const std::size_t at = header.find(title);
+        if (at == header.npos) continue;
+        // A number ends where its title does, and is no wider than the gap before the title allows.
+        std::size_t begin = at;
+        while (begin > 0 && header[begin - 1] == ' ') --begin;
+        row.replace(begin + 1, at + title.size() - begin - 1, at + title.size() - begin - 1, ' ');
+    }
+    return row;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+// Of any plans: no line is wider than the terminal, no two rows are equal but for their times, and what explains them is one page.
+TEST_P(Conformance, ThePageTellsPlansApartAndKeepsToItsLines) {
+    constexpr int page_lines = 45;
+    Random random(test_seed());
+    const std::size_t problems = test_count(4, 60);
+    const std::vector<std::string> ids = machine_ids();
+    for (std::size_t i = 0; i < problems; ++i) {
+        const auto machine = std::make_shared<const Machine>(machine_by_id(ids[random.pick(ids.size())]));
+        const Problem problem = operation().draw(random, {});
+        const PlanSet set = operation().derive(machine, problem, operation().request(Given(), {}));
+        if (set.plans.empty()) continue;
+        SCOPED_TRACE(machine->id + " " + operation().short_name(problem));
+        const std::vector<Explanation> explanations = explain(*machine, set, {Depth::brief});
+        for (const int width : {80, 100, 120}) {
+            const Terminal terminal{.utf8 = false, .width = width};
+            const std::string text = plan_text(set, {Depth::brief}, explanations, terminal);
+            const std::vector<std::string> lines = lines_of(text);
+            if (width >= 100) { EXPECT_LE(lines.size(), page_lines) << text; }
+            for (const std::string& line : lines) EXPECT_LE(columns_of(line), width) << line;
+            const auto header = std::ranges::find_if(lines, [](const std::string& line) { return line.starts_with("  #"); });
+            ASSERT_NE(header, lines.end());
+            std::set<std::string> rows;
+            for (std::size_t row = 0; row < set.plans.size() && header[std::ptrdiff_t(row) + 1].find_first_not_of(' ') < 4; ++row) {
+                if (header[std::ptrdiff_t(row) + 1].starts_with("  (")) break;
+                const std::string kept = without_columns(header[std::ptrdiff_t(row) + 1], *header, {"#", "predicted", "TFLOP/s", "GB/s"});
+                EXPECT_TRUE(rows.insert(kept).second) << kept << "\n" << text;
             }
         }
     }

@@ -72,7 +72,7 @@ inline std::string plan_text(const Operation& op, const Machine& machine, const 
         const PredictedRun run = op.predictor(machine, std::span(&plan, 1))(other).front();
         text += fmt::format("\n  elsewhere {} s at {} Hz\n", rounded(run.seconds), rounded(run.clock_hz));
     } catch (const RequestError& error) { text += fmt::format("\n  elsewhere {}\n", error.what()); }
-    const Explanation why = explain(machine, plan, {.steps = true, .energy = op.models_energy()});
+    const Explanation why = explain(machine, plan, {.depth = Depth::all, .energy = op.models_energy()});
     for (const RoofStep& step : why.attainability) text += fmt::format("  {} {} ns, {} ns\n", step.name, step.time_ns, step.cost_ns);
     if (why.energy)
         text += fmt::format("  energy {} + {} + {} + {} J\n", rounded(why.energy->matrix.value_or(NAN)),

@@ -4,6 +4,7 @@
 #include <memory>
 #include <numeric>
 
+#include "rooftile/report/plan_page.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/core/read_value.hpp"
@@ -173,8 +174,10 @@ class ToyOperation final : public Operation {
             return std::vector<PredictedRun>(count, {seconds, std::nan("")});
         };
     }
-    std::string text(const PlanSet& plans, const PlanDetail&, std::span<const Explanation>, const Terminal&) const override {
-        return label(plans.plans.front()) + "\n";
+    PlanPage page(const PlanSet& plans, std::span<const Explanation>, const Terminal&) const override {
+        PlanPage page{.heading = label(plans.plans.front()) + "\n", .table = Table({{"#", Table::Align::right, 0, true}, {"configuration", Table::Align::left}})};
+        for (const Plan& plan : plans.plans) page.table.row({{std::to_string(plan.rank)}, {label(plan)}});
+        return page;
     }
     std::string short_name(const Problem& problem) const override {
         return std::to_string(problem.own.as<ToyProblem>().groups.size()) + " groups";

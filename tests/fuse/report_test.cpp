@@ -10,6 +10,7 @@
 #include "rooftile/report/csv.hpp"
 #include "rooftile/fuse/operation.hpp"
 #include "rooftile/fuse/plan_text.hpp"
+#include "rooftile/report/plan_page.hpp"
 #include "rooftile/report/explanation_record.hpp"
 #include "tests/json_schema.hpp"
 
@@ -53,7 +54,7 @@ TEST(FuseDocument, FollowsItsSchema) {
         for (const char* text : {"y = gelu(x + b)", "y = softmax(x + b)", "y = sum_all(x)", "y = argmax(x)",
                                  "y = (x + b) / sum_all(x)"}) {
             const PlanSet plans = fuse_plan_set(outcome_of(m, text));
-            const auto records = explanation_records(explain(m, plans, {.steps = true}));
+            const auto records = explanation_records(explain(m, plans, {Depth::all}));
             EXPECT_EQ(schema.faults(plan_document(context_of(m, "test"), plans, records)), "") << text;
         }
 }
@@ -119,11 +120,11 @@ TEST(FuseText, ShowsCountingPlansAndReasons) {
     const Machine machine = machine_by_id("h200-sxm");
     const auto outcome = outcome_of(machine, "y = softmax(x + b)");
     const PlanSet plans = fuse_plan_set(outcome);
-    const PlanDetail detail{.steps = true};
-    const std::string text = fuse_operation().text(plans, detail, explain(machine, plans, detail),
+    const PlanDetail detail{Depth::all};
+    const std::string text = plan_text(plans, detail, explain(machine, plans, detail),
                                                    {.color = false, .utf8 = false, .width = 100});
     for (const char* part : {"softmax(x + b)", "unfused", "fused", "times fewer bytes", "bytes_in_flight_needed",
-                             "Why plan 1", "datasheet roof", "Why not the others", "never wins"})
+                             "Why plan 1", "datasheet roof", "Why not the others", "no single hardware number"})
         EXPECT_THAT(text, testing::HasSubstr(part));
     EXPECT_EQ(text.find('\033'), text.npos);
 }
@@ -134,7 +135,7 @@ TEST(FuseText, ShowsRowSplitsWhereAPlanHasThem) {
         const Machine machine = machine_by_id("h200-sxm");
         const TensorDeclaration x[] = {tensor_declaration(tensor)};
         const PlanSet plans = fuse_plan_set(derive(machine, expression_graph("y = column_sum(x)", x)));
-        return fuse_operation().text(plans, {}, {}, {.color = false, .utf8 = false, .width = 160});
+        return plan_text(plans, {}, {}, {.color = false, .utf8 = false, .width = 160});
     };
     EXPECT_THAT(text_of("x:fp32[100000,64]"), testing::ContainsRegex("threads +row splits +CTAs/SM"));
     EXPECT_THAT(text_of("x:fp32[1,1]"), testing::Not(testing::HasSubstr("row splits")));

@@ -7,36 +7,41 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/machine/registry.hpp"
-#include "rooftile/gemm/explain_text.hpp"
+#include "rooftile/gemm/operation.hpp"
 #include "rooftile/report/machine_report.hpp"
 #include "rooftile/report/measurement.hpp"
 #include "rooftile/report/timings.hpp"
-#include "rooftile/gemm/plan_text.hpp"
+#include "rooftile/report/explanation_text.hpp"
+#include "rooftile/report/plan_page.hpp"
 #include "tests/golden.hpp"
 #include "tests/gemm/sample.hpp"
 
 namespace rooftile {
 namespace {
 
+std::string text_of(const Plans& plans, Depth depth, const Terminal& terminal, std::span<const Explanation> explanations = {}) {
+    return plan_text(gemm_plan_set(plans), {depth, false}, explanations, terminal);
+}
+
 TEST(PlanText, Golden) {
-    expect_golden("plan.txt", plan_text(sample::plans(), false, {}));
-    expect_golden("plan_explain.txt", plan_text(sample::plans(), true, {}));
+    expect_golden("plan.txt", text_of(sample::plans(), Depth::none, {}));
+    expect_golden("plan_explain.txt", text_of(sample::plans(), Depth::all, {}));
     expect_golden("plan_explain_narrow_ascii.txt",
-                  plan_text(sample::plans(), true, {.utf8 = false, .width = 60}));
-    expect_golden("plan_color.txt", plan_text(sample::plans(), true, {.color = true, .width = 100}));
+                  text_of(sample::plans(), Depth::all, {.utf8 = false, .width = 60}));
+    expect_golden("plan_color.txt", text_of(sample::plans(), Depth::all, {.color = true, .width = 100}));
 }
 
 TEST(PlanText, SaysWhatOfTheTensorPeakIsReachedWhereAnotherInstructionIsFaster) {
     Plans plans = sample::plans();
-    EXPECT_EQ(plan_text(plans, false, {}).find("of tensor peak"), std::string::npos);
+    EXPECT_EQ(text_of(plans, Depth::none, {}).find("of tensor peak"), std::string::npos);
     plans.tensor_peak = plans.plans.front().prediction.tflops.value() * 4e12;
-    const std::string text = plan_text(plans, false, {});
+    const std::string text = text_of(plans, Depth::none, {});
     EXPECT_NE(text.find("of tensor peak"), std::string::npos) << text;
     EXPECT_NE(text.find("25.0 %"), std::string::npos) << text;
 }
 
 TEST(PlanText, GoldenOfTheRoofAndTheEnergy) {
-    const std::string text = plan_text(sample::plans(), true, {}, sample::explanations());
+    const std::string text = text_of(sample::plans(), Depth::all, {}, sample::explanations());
     expect_golden("plan_roof.txt", text.substr(text.find("From the roof")));
     const Terminal narrow{.utf8 = false, .width = 60};
     expect_golden("plan_roof_narrow.txt",
@@ -46,25 +51,25 @@ TEST(PlanText, GoldenOfTheRoofAndTheEnergy) {
 
 TEST(PlanText, APlanThatNeverWinsIsToldSo) {
     std::vector<Explanation> explanations = sample::explanations();
-    const auto text = [&] { return runners_up_text(named_plans(sample::plans()), explanations, {.width = 200}); };
+    const auto text = [&] { return text_of(sample::plans(), Depth::all, {.width = 200}, explanations); };
     EXPECT_NE(text().find("wins if dram.sustained_read falls below 2.900 TB/s (here 3.24 TB/s), or "
                           "energy.exponent rises above 3.300 (here 2.2), or wgmma.turn falls"),
               std::string::npos)
         << text();
     EXPECT_EQ(text().find("sm.count"), std::string::npos);  // the nearest three
     explanations[1].wins_if = std::vector<Counterfactual>();
-    EXPECT_NE(text().find("never wins by one number"), std::string::npos);
+    EXPECT_NE(text().find("no single hardware number"), std::string::npos);
     explanations[1].wins_if.reset();
     EXPECT_EQ(text().find("wins"), std::string::npos);
 }
 
 TEST(PlanText, EnergyStandsWithoutTheRest) {
     std::vector<Explanation> explanations = sample::explanations();
-    const std::string text = plan_text(sample::plans(), false, {}, explanations);
+    const std::string text = text_of(sample::plans(), Depth::none, {}, explanations);
     EXPECT_EQ(text.find("From the roof"), std::string::npos);
     EXPECT_NE(text.find("least of the 2 plans kept: plan 2"), std::string::npos);
     explanations[1].energy->total = 0.5;
-    EXPECT_NE(plan_text(sample::plans(), false, {}, explanations).find("the least of the 2 plans kept"),
+    EXPECT_NE(text_of(sample::plans(), Depth::none, {}, explanations).find("the least of the 2 plans kept"),
               std::string::npos);
 }
 
@@ -94,13 +99,13 @@ TEST(PlanText, PrintedCostsAddUpToThePrintedTimes) {
 
 TEST(PlanText, NoLineIsWiderThanTheTerminal) {
     for (int width : {60, 80, 100, 120, 200}) {
-        std::istringstream lines(plan_text(sample::plans(), true, {.width = width}, sample::explanations()));
+        std::istringstream lines(text_of(sample::plans(), Depth::all, {.width = width}, sample::explanations()));
         for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), width) << line;
     }
 }
 
 TEST(PlanText, AsciiWhereTheTerminalHasNoUtf8) {
-    const std::string text = plan_text(sample::plans(), true, {.utf8 = false});
+    const std::string text = text_of(sample::plans(), Depth::all, {.utf8 = false});
     for (char c : text) EXPECT_LT(static_cast<unsigned char>(c), 0x80);
     EXPECT_NE(text.find("4096 x 14336 x 4096"), std::string::npos);
 }
@@ -112,14 +117,13 @@ TEST(PlanText, AMachineFileCannotSteerTheTerminal) {
     std::vector<Step> steps = plans.plans[0].derivation;
     steps[0].inputs[0].source = "\x1b[31mred";
     plans.plans[0].derivation = steps;
-    EXPECT_EQ(plan_text(plans, true, {}).find('\x1b'), std::string::npos);
+    EXPECT_EQ(text_of(plans, Depth::all, {}).find('\x1b'), std::string::npos);
 }
 
 TEST(PlanText, WhyBehindNamesWhatDiffers) {
-    const Plans plans = sample::plans();
-    EXPECT_EQ(why_behind(plans.plans[0], plans.plans[1]),
-              "5.0 % slower, no kernel can be built for it yet, wave efficiency 0.900 against 0.970");
-    EXPECT_EQ(why_behind(plans.plans[0], plans.plans[0]), "nothing in the model tells it from plan 1");
+    const PlanPage page = gemm_operation().page(gemm_plan_set(sample::plans()), {}, {});
+    EXPECT_EQ(page.behind[1], "5.0 % slower, no kernel can be built for it yet, wave efficiency 0.900 against 0.970");
+    EXPECT_EQ(page.behind[0], "nothing in the model tells it from plan 1");
 }
 
 TEST(MeasurementText, Golden) {

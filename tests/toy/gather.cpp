@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rooftile/report/plan_page.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/core/knob.hpp"
 #include "rooftile/core/random.hpp"
@@ -178,8 +179,10 @@ class ToyGather final : public Operation {
         const MatrixConfig& c = plan.own.as<GatherPlan>().config;
         return fmt::format("{}x{}x{}, {} stages", c.tile_m, c.tile_n, c.tile_k, c.stages);
     }
-    std::string text(const PlanSet& plans, const PlanDetail&, std::span<const Explanation>, const Terminal&) const override {
-        return label(plans.plans.front()) + "\n";
+    PlanPage page(const PlanSet& plans, std::span<const Explanation>, const Terminal&) const override {
+        PlanPage page{.heading = label(plans.plans.front()) + "\n", .table = Table({{"#", Table::Align::right, 0, true}, {"configuration", Table::Align::left}})};
+        for (const Plan& plan : plans.plans) page.table.row({{std::to_string(plan.rank)}, {label(plan)}});
+        return page;
     }
     std::string short_name(const Problem& problem) const override {
         const auto& p = problem.own.as<GatherPlan>();

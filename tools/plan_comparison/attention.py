@@ -41,7 +41,7 @@ FIXED = {
     "--schedule": ["pingpong", "cooperative"],
     "--section-heads": ["1", "8", "1000"],
 }
-OUTPUT = [["--top", "1"], ["--top", "20"], ["--explain"], ["--exhaustive"], ["--set", "sm.count=64"], ["--set", "rate.mufu=unknown"]]
+OUTPUT = [["--top", "1"], ["--top", "20"], ["--explain=all"], ["--exhaustive"], ["--set", "sm.count=64"], ["--set", "rate.mufu=unknown"]]
 REFUSED = [["--mask", "sideways"], ["--dim-v", "7"], ["--tile-kv", "17"], ["--kv-heads", "1000"]]
 
 

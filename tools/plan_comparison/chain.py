@@ -22,7 +22,7 @@ FIXED = {
     "--tile-ff": ["64", "128"],
     "--stages": list("123"),
 }
-OUTPUT = [["--top", "1"], ["--explain"], ["--exhaustive"], ["--set", "l2.size=8MiB"], ["--set", "l2.size=unknown"]]
+OUTPUT = [["--top", "1"], ["--explain=all"], ["--exhaustive"], ["--set", "l2.size=8MiB"], ["--set", "l2.size=unknown"]]
 REFUSED = [["--act", "tanh"], ["--form", "sideways"], ["--tile-m", "65"]]
 
 

@@ -65,7 +65,7 @@ FIXED = {
     "--row-storage": ["registers", "shared", "pipelined", "reload"],
     "--persistent": ["on", "off"],
 }
-OUTPUT = [["--top", "1"], ["--top", "20"], ["--explain"], ["--explain"], ["--set", "sm.count=64"],
+OUTPUT = [["--top", "1"], ["--top", "20"], ["--explain=all"], ["--explain"], ["--set", "sm.count=64"],
           ["--set", "l2.size=unknown"]]
 REFUSED = [["--row-storage", "elsewhere"], ["--vector-width", "3"], ["--alignment", "3"], ["--tensor", "unused:bf16[8]"]]
 

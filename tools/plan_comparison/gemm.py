@@ -82,7 +82,7 @@ FIXED = {
 }
 REFUSED = [["--alpha", "2"], ["--batch", "4"], ["--type", "fp64"], ["--schedule", "other"], ["--m", "0"],
            ["--epilogue", "relu"], ["--set", "sm.size=1"]]
-OUTPUT = [["--top", "1"], ["--top", "20"], ["--explain"], ["--explain"], ["--energy"], ["--sample", "6"],
+OUTPUT = [["--top", "1"], ["--top", "20"], ["--explain=all"], ["--explain"], ["--energy"], ["--sample", "6"],
           ["--sample", "4", "--seed", "7"], ["--orders", "all"], ["--orders", "grouped:8,hilbert"],
           ["--buildable-only"], ["--set", "sm.count=64"], ["--set", "l2.size=unknown"]]
 

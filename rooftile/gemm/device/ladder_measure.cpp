@@ -33,7 +33,7 @@ LadderRow row_of(const GemmPlan& plan) {
     row.prediction.tflops = plan.prediction.tflops;
     row.prediction.bound = plan.prediction.bound;
     row.prediction.unknown = plan.unknown;
-    row.prediction.reason = "the plan's own; rooftile plan gemm --explain shows each step";
+    row.prediction.reason = "the plan's own; rooftile plan gemm --explain=all shows each step";
     row.measured = gemm_row(plan);
     return row;
 }

@@ -62,7 +62,7 @@ TEST(Acceptance, WorkedExample) {
 TEST(Acceptance, WorkedExampleShowsBothReadings) {
     const Outcome outcome =
         run({"plan", "gemm", "--shape", "4096x4096x4096", "--tile", "128x128x32", "--type", "fp16",
-             "--machine", "worked-example", "--explain"});
+             "--machine", "worked-example", "--explain=all"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("stages_min = 2"), std::string::npos);
     EXPECT_NE(outcome.out.find("1638"), std::string::npos);
@@ -83,7 +83,7 @@ TEST(Acceptance, OverlapExercise) {
     EXPECT_TRUE(document.at("plans").at(0).at("resources").at("stages_max").is_null())
         << "shared memory is unknown";
 
-    std::vector<std::string> explain = {"plan", "gemm", "--explain"};
+    std::vector<std::string> explain = {"plan", "gemm", "--explain=all"};
     explain.insert(explain.end(), words.begin(), words.end());
     const std::string text = run(explain).out;
     for (const char* shown :
