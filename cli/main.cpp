@@ -14,7 +14,6 @@ namespace {
 
 std::vector<Verb> all_verbs() {
     std::vector<Verb> verbs;
-    add_machine(verbs);
     add_plan(verbs);
     add_beside(verbs);
     add_build(verbs);
@@ -26,6 +25,7 @@ std::vector<Verb> all_verbs() {
     add_sweep(verbs);
     add_operation_verbs(verbs);
     add_workers(verbs);
+    add_machine(verbs);
     add_ledger(verbs);
     add_validate(verbs);
     add_report(verbs);

@@ -6,11 +6,13 @@
 #include <map>
 #include <memory>
 
+#include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/keys.hpp"
 #include "rooftile/report/context.hpp"
+#include "rooftile/report/terminal.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -20,13 +22,44 @@ struct Word {
     const char *name, *meaning;
 };
 constexpr Word words[] = {
-    {"machine", "GPUs as numbers: every one with its unit and its source"},
-    {"plan", "Derive a kernel's parameters from the hardware's numbers"},
-    {"simulate", "Answer the model's questions step by step"},
-    {"build", "Compile exactly the planned kernel; needs no GPU"},
-    {"measure", "Run the planned kernel, prove its result right, time it beside the vendor's library"},
-    {"sweep", "Plan or measure many problems: drawn by law, from ranges, or combined from lists"},
-    {"report", "Say what recorded results mean together"},
+    {"plan", "Derive a kernel's parameters from the hardware's numbers, and predict its time (no GPU)"},
+    {"build", "Compile exactly the planned kernel (no GPU)"},
+    {"measure", "Run the planned kernel, verify it, and time it next to the vendor's library"},
+    {"emit", "Write the planned kernel as one .cu file to take away (no GPU)"},
+    {"sweep", "Plan or measure many problems: drawn by a law, from ranges, or combined from lists"},
+    {"simulate", "Simulate a plan's L2 traffic (no GPU)"},
+    {"machine", "List, show and measure GPU descriptions"},
+    {"report", "Summarise recorded runs"},
+    {"ledger", "Time the whole declared space of some problems"},
+};
+
+/// Help that keeps to the terminal's width: names on the left, what they mean wrapped on the right.
+class Help final : public CLI::Formatter {
+  public:
+    std::string make_option(const CLI::Option* option, bool positional) const override {
+        return row(make_option_name(option, positional) + make_option_opts(option), make_option_desc(option));
+    }
+    std::string make_subcommand(const CLI::App* verb) const override { return row(verb->get_name(), verb->get_description()); }
+    std::string make_footer(const CLI::App* app) const override {
+        const std::string footer = app->get_footer();
+        return footer.empty() ? "" : "\n" + footer;
+    }
+    std::string make_description(const CLI::App* app) const override { return wrapped(CLI::Formatter::make_description(app), width(), 0); }
+    /// "Usage: rooftile plan gemm [OPTIONS]"; what is asked for is among the options.
+    std::string make_usage(const CLI::App* app, std::string name) const override {
+        return wrapped(CLI::Formatter::make_usage(app, std::move(name)), width(), 4);
+    }
+
+  private:
+    static int width() { return std::max(40, terminal_for({}).prose()); }
+    static std::string row(std::string name, const std::string& meaning) {
+        constexpr int narrow = 26, wide = 34;
+        const int column = width() < 100 ? narrow : wide;
+        std::string out = "  " + name;
+        if (columns_of(out) + 2 > column) out += "\n" + std::string(std::size_t(column), ' ');
+        else out += std::string(std::size_t(column - columns_of(out)), ' ');
+        return out + wrapped(meaning, width() - column, column) + "\n";
+    }
 };
 
 std::string refuse_empty(const std::string& text) { return text.empty() ? "needs a value, not ''" : ""; }
@@ -34,12 +67,6 @@ std::string refuse_empty(const std::string& text) { return text.empty() ? "needs
 std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
     const std::string near = nearest_name(name, names);
     return near.empty() ? "" : fmt::format(" (did you mean {}?)", near);
-}
-
-std::string joined(const std::vector<std::string>& names) {
-    std::string out;
-    for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
-    return out;
 }
 
 std::vector<std::string> names_of(const CLI::App& app) {
@@ -140,7 +167,7 @@ void add_field(CLI::App& app, Slot& slot) {
             break;
         case FieldKind::value:
         case FieldKind::text:
-            option = app.add_option(flag, slot.text, f.meaning)->type_name(f.form);
+            option = app.add_option(f.unnamed ? f.key + "," + flag : flag, slot.text, f.meaning)->type_name(f.form);
             break;
     }
     option->check(refuse_empty)->group(f.group);
@@ -172,8 +199,8 @@ class Parser {
           verbs_(verbs),
           invocation_(invocation) {
         app_.require_subcommand(0, 1);
-        app_.set_version_flag("--version", "rooftile " + std::string(version()));
-        app_.get_formatter()->column_width(34);
+        app_.set_version_flag("-V,--version", "rooftile " + std::string(version()));
+        app_.formatter(std::make_shared<Help>());
         std::string examples = "Examples:\n";
         for (const Operation* operation : operations())
             examples += fmt::format("  rooftile plan {} {} --explain\n", operation->name(), operation->example());
@@ -193,8 +220,10 @@ class Parser {
             return int(ExitCode::done);
         } catch (const CLI::ParseError& error) { throw RequestError(message_of(error)); }
         refuse_leftovers(app_);
-        if (!run_)
-            throw RequestError("no verb given; rooftile -h explains: " + joined(names_of(app_)));
+        if (!run_) {
+            write_result(app_.help(), {});
+            return int(ExitCode::done);
+        }
         return run_();
     }
 
@@ -204,6 +233,7 @@ class Parser {
         if (const auto known = parents_.find(word); known != parents_.end()) return *known->second;
         const auto found = std::find_if(std::begin(words), std::end(words), [&](const Word& w) { return w.name == word; });
         CLI::App* made = parents_[word] = app_.add_subcommand(word, found == std::end(words) ? "" : found->meaning);
+        made->footer("");  // the overview's examples are not its own
         made->callback([this, made, word] {
             if (!made->get_subcommands().empty()) return;
             run_ = [this, word]() -> int { throw RequestError(question(word, verbs_)); };
@@ -247,7 +277,12 @@ int run_command_line(int argc, char** argv, const std::vector<Verb>& verbs) {
     Invocation invocation;
     invocation.start = std::chrono::steady_clock::now();
     for (int i = 0; i < argc; ++i) invocation.command += i == 0 ? "rooftile" : " " + shell_quoted(argv[i]);
-    return Parser(verbs, invocation).run(argc, argv);
+    // "rooftile help plan gemm" is "rooftile plan gemm -h".
+    std::vector<char*> words(argv, argv + argc);
+    static char help[] = "-h", version_flag[] = "--version";
+    if (argc > 1 && std::string_view(argv[1]) == "help") words.erase(words.begin() + 1), words.push_back(help);
+    else if (argc == 2 && std::string_view(argv[1]) == "version") words[1] = version_flag;
+    return Parser(verbs, invocation).run(int(words.size()), words.data());
 }
 
 }  // namespace rooftile::cli

@@ -25,6 +25,7 @@ struct Field {
     std::string group;    ///< heading in help; empty: not shown
     FieldKind kind = FieldKind::value;
     char letter = 0;  ///< of a short flag; 0: none
+    bool unnamed = false;  ///< of a value: a command line may also give it without its flag
 };
 
 /// "--consumer-warpgroups" of "consumer_warpgroups".

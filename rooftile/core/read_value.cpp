@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <limits>
+#include <utility>
 
 #include "rooftile/error.hpp"
 #include "rooftile/machine/units_text.hpp"
@@ -22,11 +24,42 @@ std::string joined(std::span<const std::string_view> names) {
     return out;
 }
 
+/// "4k", "4Ki", "4_096": sizes are powers of two, so k and Ki are both 1024, M and Mi 1024 of them. A text that is none of these stays.
+std::string spelled_out(std::string_view text) {
+    std::string digits;
+    for (const char c : text)
+        if (c != '_') digits += c;
+    std::int64_t factor = 1;
+    if (digits.size() > 1 && digits.ends_with('i')) digits.pop_back();
+    if (digits.size() > 1 && (digits.ends_with('k') || digits.ends_with('K'))) factor = 1 << 10;
+    if (digits.size() > 1 && digits.ends_with('M')) factor = 1 << 20;
+    if (factor > 1) digits.pop_back();
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool whole = digits_only(digits) && error == std::errc() && end == digits.data() + digits.size();
+    if (!whole || value > std::numeric_limits<std::int64_t>::max() / factor || text.starts_with('_') || text.ends_with('_')
+        || (factor == 1 && text.ends_with('i')))
+        return std::string(text);
+    return std::to_string(value * factor);
+}
+
+/// Other spellings of the names of types: those of PyTorch, NumPy and C.
+std::string_view usual_name(std::string_view text) {
+    if (text.starts_with("torch.")) text.remove_prefix(6);
+    static constexpr std::pair<std::string_view, std::string_view> names[] = {
+        {"bfloat16", "bf16"}, {"float16", "fp16"}, {"half", "fp16"}, {"float32", "fp32"}, {"float", "fp32"},
+        {"float8_e4m3fn", "fp8_e4m3"}, {"e4m3", "fp8_e4m3"}, {"float8_e5m2", "fp8_e5m2"}, {"e5m2", "fp8_e5m2"}};
+    for (const auto& [other, usual] : names)
+        if (text == other) return usual;
+    return text;
+}
+
 }  // namespace
 
-std::int64_t whole_number(std::string_view name, std::string_view text, std::int64_t least,
+std::int64_t whole_number(std::string_view name, std::string_view given, std::int64_t least,
                           std::int64_t most) {
-    const bool negative = text.size() > 1 && text.front() == '-' && digits_only(text.substr(1));
+    const std::string text = spelled_out(given);
+    const bool negative = text.size() > 1 && text.front() == '-' && digits_only(std::string_view(text).substr(1));
     if (!negative && !digits_only(text))
         throw RequestError(fmt::format("{} {}: not a whole number; accepted is {} .. {}", name,
                                        text.empty() ? "''" : printable(text), least, most));
@@ -73,8 +106,11 @@ std::uint64_t seed_number(std::string_view name, std::string_view text) {
     return std::uint64_t(whole_number(name, text, 0, largest));
 }
 
-std::vector<std::int64_t> whole_numbers(std::string_view name, std::string_view text, std::string_view form,
+std::vector<std::int64_t> whole_numbers(std::string_view name, std::string_view given, std::string_view form,
                                         std::int64_t least, std::int64_t most) {
+    std::string text(given);
+    std::replace(text.begin(), text.end(), 'X', 'x');
+    std::replace(text.begin(), text.end(), ',', 'x');
     std::vector<std::int64_t> values;
     const auto wanted = 1 + std::count(form.begin(), form.end(), 'x');
     if (1 + std::count(text.begin(), text.end(), 'x') != wanted)
@@ -83,14 +119,15 @@ std::vector<std::int64_t> whole_numbers(std::string_view name, std::string_view 
     for (std::size_t begin = 0; begin <= text.size();) {
         const std::size_t end = std::min(text.find('x', begin), text.size());
         values.push_back(whole_number(fmt::format("{} {}:", name, printable(text)),
-                                      text.substr(begin, end - begin), least, most));
+                                      std::string_view(text).substr(begin, end - begin), least, most));
         begin = end + 1;
     }
     return values;
 }
 
 std::size_t one_of(std::string_view name, std::string_view text, std::span<const std::string_view> names) {
-    const auto found = std::find(names.begin(), names.end(), text);
+    auto found = std::find(names.begin(), names.end(), text);
+    if (found == names.end()) found = std::find(names.begin(), names.end(), usual_name(text));
     if (found == names.end())
         throw RequestError(
             fmt::format("{} {}: accepted is {}", name, text.empty() ? "''" : printable(text), joined(names)));

@@ -47,7 +47,7 @@ std::vector<Field> make_fields() {
         {"m", "M", "Rows of A and C", problem},
         {"n", "N", "Columns of B and C", problem},
         {"k", "K", "Columns of A, rows of B", problem},
-        {"shape", "MxNxK", "All three at once", problem},
+        {"shape", "MxNxK", "All three at once; the flag may be left out", problem, FieldKind::value, 0, true},
         {"type", "TYPE", "bf16 (default) or fp16, for A, B and C; fp32 accumulation", problem},
         {"types", "A,B,D", "Of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32", problem, FieldKind::text},
         {"scales", "NAME",

@@ -353,7 +353,8 @@ KeyMatch match_key(std::string_view path) {
 std::string nearest_name(std::string_view name, std::span<const std::string> names) {
     std::string nearest;
     if (name.size() > 200) return nearest;  // no slip of a name
-    std::size_t least = std::max<std::size_t>(3, name.size() / 2) + 1;
+    // Two slips at most, one in a short name: what is further away is another word.
+    std::size_t least = name.size() <= 4 ? 2 : 3;
     for (const auto& candidate : names) {
         // What somebody began to write is nearer than what looks alike: "h100" means "h100-sxm", not "b200".
         const bool begun = name.size() > 1 && candidate.starts_with(name);

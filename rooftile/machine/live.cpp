@@ -101,6 +101,8 @@ Target target_of(const Given& given) {
         machine = machine_of_numbers(given.text("numbers"));
     } else if (given.has("machine")) {
         machine = machine_by_id(given.text("machine"));
+    } else if (const char* usual = std::getenv("ROOFTILE_MACHINE"); usual && *usual) {
+        machine = machine_by_id(usual);
     } else if (auto live = find_live_machine()) {
         machine = std::move(live->machine);
         note = std::move(live->note);

@@ -1,10 +1,12 @@
 #include "rooftile/machine/registry.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <system_error>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "rooftile/embedded.hpp"
 #include "rooftile/error.hpp"
@@ -92,7 +94,17 @@ Machine shipped_machine(std::string_view id) {
     const auto ids = machine_ids(), invented = invented_ids();
     std::vector<std::string> all = ids;
     all.insert(all.end(), invented.begin(), invented.end());
-    const std::string nearest = nearest_name(id, all);
+    std::string lower(id);
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+    std::vector<std::string> begun;
+    for (const std::string& one : all) {
+        if (one == lower) return shipped_machine(one);
+    }
+    for (const std::string& one : ids)
+        if (!lower.empty() && one.starts_with(lower)) begun.push_back(one);
+    if (begun.size() == 1) return shipped_machine(begun[0]);
+    if (begun.size() > 1) throw RequestError(fmt::format("machine \"{}\" may be {}; say which", printable(id), fmt::join(begun, " or ")));
+    const std::string nearest = nearest_name(lower, all);
     throw RequestError(fmt::format("unknown machine \"{}\"{}; there are: {}; invented: {}; or name a .toml file", printable(id),
                                    nearest.empty() ? "" : fmt::format("; did you mean \"{}\"?", nearest), listed(ids), listed(invented)));
 }

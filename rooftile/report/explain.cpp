@@ -10,15 +10,20 @@ namespace rooftile {
 namespace {
 
 /// Bytes, cycles and FLOP are whole at the edge, as in the documents.
-std::string result_text(const Step& step) {
+std::string result_text(const Step& step, const Record& config) {
+    // A choice that is no number is said in words, whatever its step counts.
+    if (const Value* chosen = find(config, step.quantity)) {
+        if (const auto* word = std::get_if<std::string>(&chosen->content())) return word->empty() ? "none" : *word;
+        if (const auto* on = std::get_if<bool>(&chosen->content())) return *on ? "on" : "off";
+    }
     if (!step.value) return "unknown";
     const bool counted = step.unit == "B" || step.unit == "cycles" || step.unit == "FLOP";
     return with_unit(number_text(counted ? std::round(*step.value) : *step.value), step.unit);
 }
 
-std::string step_text(const Step& step, int number, const Terminal& terminal) {
+std::string step_text(const Step& step, int number, const Record& config, const Terminal& terminal) {
     std::string out = fmt::format("\n{:>3}. {} = {}\n", number, terminal.paint(step.quantity, Tone::strong),
-                                  terminal.paint(result_text(step), step.value ? Tone::strong : Tone::bad));
+                                  terminal.paint(result_text(step, config), step.value ? Tone::strong : Tone::bad));
     if (!step.formula.empty())
         out += "     " + wrapped(displayable(step.formula, terminal.utf8), terminal.prose() - 7, 7) + "\n";
     std::vector<Entry> inputs;
@@ -45,10 +50,10 @@ std::string rules_text(const Rejected& rejected, const Terminal& terminal) {
     return out;
 }
 
-std::string steps_text(const std::vector<Step>& steps, const Terminal& terminal) {
+std::string steps_text(const std::vector<Step>& steps, const Record& config, const Terminal& terminal) {
     std::string out;
     int number = 0;
-    for (const Step& step : steps) out += step_text(step, ++number, terminal);
+    for (const Step& step : steps) out += step_text(step, ++number, config, terminal);
     return out;
 }
 

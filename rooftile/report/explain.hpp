@@ -11,7 +11,7 @@ namespace rooftile {
 
 /// What each rule of a search left out, with its reason; empty where none did.
 std::string rules_text(const Rejected& rejected, const Terminal& terminal);
-/// Steps of any derivation, numbered.
-std::string steps_text(const std::vector<Step>& steps, const Terminal& terminal);
+/// Steps of any derivation, numbered; what they chose is in `config`, as config_record() has it.
+std::string steps_text(const std::vector<Step>& steps, const Record& config, const Terminal& terminal);
 
 }  // namespace rooftile

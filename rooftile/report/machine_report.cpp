@@ -82,7 +82,7 @@ std::string machine_text(const Machine& machine, const Terminal& terminal) {
     // One alignment for all sections: the columns of a long list stay where the eye expects them.
     std::vector<Entry> entries;
     for (const auto& [key, fact] : machine.facts)
-        entries.push_back({key, fact.text,
+        entries.push_back({key, fact.text.ends_with(" 1") ? fact.text.substr(0, fact.text.size() - 2) : fact.text,
                            fact.calibration.empty()
                                ? fact.source
                                : fmt::format("calibration of {}: {}", fact.calibration, fact.source)});

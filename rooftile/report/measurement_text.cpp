@@ -199,7 +199,7 @@ std::string block_text(const Measurement& m, const Terminal& terminal) {
                + "\n";
     out += state_text(m) + verification_text(m, terminal);
     if (m.counters) out += counted_text(m, terminal);
-    if (m.show_derivation) out += steps_text(m.plan.derivation, terminal);
+    if (m.show_derivation) out += steps_text(m.plan.derivation, m.plan.operation->config_record(m.plan), terminal);
     return out + m.plan.operation->measured_text(m, terminal);
 }
 

@@ -60,7 +60,7 @@ std::string input_text(double value, std::string_view unit) {
     if ((unit == "FLOP/s" || unit == "B/s") && std::fabs(value) >= 1e4) prefix = take_prefix(value, 1000);
     const std::string number =
         whole(value) ? number_text(value) : digits_text(value, std::chars_format::general, 6);
-    return unit.empty() ? number : number + " " + std::string(prefix) + std::string(unit);
+    return unit.empty() || unit == "1" ? number : number + " " + std::string(prefix) + std::string(unit);
 }
 
 std::string time_text(double microseconds) {

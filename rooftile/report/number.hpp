@@ -34,7 +34,7 @@ std::string number_or_unknown(const std::optional<T>& value) {
 
 /// A number's text and its unit, where it has one.
 inline std::string with_unit(const std::string& number, const std::string& unit) {
-    return unit.empty() ? number : number + " " + unit;
+    return unit.empty() || unit == "1" ? number : number + " " + unit;
 }
 
 /// A share as a percentage: 0.974 is "97.4 %".
