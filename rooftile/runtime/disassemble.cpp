@@ -66,6 +66,8 @@ class TemporaryFile {
     std::string path_;
 };
 
+}  // namespace
+
 std::optional<std::string> find_program(std::string_view name) {
     for (const std::string& folder : program_folders()) {
         std::string path = fmt::format("{}/{}", folder, name);
@@ -74,8 +76,6 @@ std::optional<std::string> find_program(std::string_view name) {
     }
     return std::nullopt;
 }
-
-}  // namespace
 
 std::optional<std::string> find_disassembler() {
     if (auto nvdisasm = find_program("nvdisasm")) return nvdisasm;

@@ -7,6 +7,9 @@
 
 namespace rooftile {
 
+/// A program on PATH, below ROOFTILE_CUDA_PATH, CUDA_HOME, CUDA_PATH or /usr/local/cuda. Empty where there is none.
+std::optional<std::string> find_program(std::string_view name);
+
 /// nvdisasm or cuobjdump: on PATH, below ROOFTILE_CUDA_PATH, CUDA_HOME, CUDA_PATH or /usr/local/cuda. Empty
 /// where there is none.
 std::optional<std::string> find_disassembler();
