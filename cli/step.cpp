@@ -1,9 +1,9 @@
 // `step`: a kernel of the user's on the CPU, with every access checked. Needs g++, no GPU.
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
+#include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/error.hpp"
@@ -12,10 +12,21 @@
 namespace rooftile::cli {
 namespace {
 
+/// Who interrupts ends the compiler, or the kernel, too.
+StepOutcome stepped(const StepRequest& request) {
+    try {
+        return step(request);
+    } catch (const Error&) {
+        if (interrupted()) throw Error(ExitCode::interrupted, "interrupted");
+        throw;
+    }
+}
+
 int step_kernel(const Given& given, const OutputFlags& output, const Invocation& invocation) {
     const Format format = checked_format(output);
     const StepRequest request = step_request(given);
-    const StepOutcome outcome = step(request);
+    note_interrupts();
+    const StepOutcome outcome = stepped(request);
     write_result(format == Format::text ? step_text(request, outcome, terminal_for(output))
                                         : document_text(step_document(context_of(invocation.command), request, outcome), format),
                  output);

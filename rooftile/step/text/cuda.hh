@@ -1,13 +1,15 @@
 // CUDA C++ for g++, as far as kernels without inline PTX use it: stands before the user's text. All functions are inlined, so that an
 // access belongs to the user's line. runtime.cc defines what is declared here.
 #pragma once
+#include <assert.h>
 #include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <time.h>
 
 #include <type_traits>
 #include <utility>
@@ -100,7 +102,9 @@ ROOFTILE_IN void __nanosleep(unsigned) {
     char none;
     rooftile_atomic_begin(&none, 1, &none);  // others run
 }
-ROOFTILE_IN long long clock64() { return 0; }
+ROOFTILE_IN long long clock64() { return clock(); }
+ROOFTILE_IN size_t __cvta_generic_to_shared(const void* p) { return size_t(p); }
+ROOFTILE_IN size_t __cvta_generic_to_global(const void* p) { return size_t(p); }
 
 // Lanes of a warp exchange up to 8 bytes.
 template <class T>
@@ -374,57 +378,61 @@ ROOFTILE_IN float rooftile_widened(unsigned short h, bool brain) {
     if (size < 0x400) return __builtin_bit_cast(float, sign | __builtin_bit_cast(unsigned, float(size) / 16777216.f));
     return __builtin_bit_cast(float, sign | (size >= 0x7c00 ? 0x7f800000 | (size & 0x3ff) << 13 : (size << 13) + 0x38000000));
 }
-template <bool brain>
-struct rooftile_small {
-    unsigned short bits;
-    rooftile_small() = default;
-    template <class T>
-        requires std::is_arithmetic_v<T>
-    ROOFTILE_IN rooftile_small(T x) : bits(rooftile_rounded(float(x), brain)) {}
-    ROOFTILE_IN operator float() const { return rooftile_widened(bits, brain); }
-    template <class T>
-        requires std::is_arithmetic_v<T>
-    ROOFTILE_IN explicit operator T() const { return T(float(*this)); }
-    ROOFTILE_IN rooftile_small& operator+=(rooftile_small y) { return *this = float(*this) + float(y); }
-    ROOFTILE_IN rooftile_small& operator-=(rooftile_small y) { return *this = float(*this) - float(y); }
-    ROOFTILE_IN rooftile_small& operator*=(rooftile_small y) { return *this = float(*this) * float(y); }
-    ROOFTILE_IN rooftile_small& operator/=(rooftile_small y) { return *this = float(*this) / float(y); }
-    ROOFTILE_IN rooftile_small operator-() const { return -float(*this); }
-};
-using half = rooftile_small<false>;
-using __half = half;
+#define ROOFTILE_SMALL(name, two, brain)                                                              \
+    struct two;                                                                                       \
+    struct name {                                                                                     \
+        using pair = two;                                                                             \
+        unsigned short bits;                                                                          \
+        name() = default;                                                                             \
+        template <class T>                                                                            \
+            requires std::is_arithmetic_v<T>                                                          \
+        ROOFTILE_IN name(T x) : bits(rooftile_rounded(float(x), brain)) {}                            \
+        ROOFTILE_IN operator float() const { return rooftile_widened(bits, brain); }                  \
+        template <class T>                                                                            \
+            requires std::is_arithmetic_v<T>                                                          \
+        ROOFTILE_IN explicit operator T() const { return T(float(*this)); }                           \
+        ROOFTILE_IN name& operator+=(name y) { return *this = float(*this) + float(y); }              \
+        ROOFTILE_IN name& operator-=(name y) { return *this = float(*this) - float(y); }              \
+        ROOFTILE_IN name& operator*=(name y) { return *this = float(*this) * float(y); }              \
+        ROOFTILE_IN name& operator/=(name y) { return *this = float(*this) / float(y); }              \
+        ROOFTILE_IN name operator-() const { return -float(*this); }                                  \
+    };                                                                                                \
+    struct __attribute__((aligned(4))) two {                                                          \
+        using one = name;                                                                             \
+        name x, y;                                                                                    \
+        two() = default;                                                                              \
+        ROOFTILE_IN two(name x, name y) : x(x), y(y) {}                                               \
+    };
+ROOFTILE_SMALL(__half, __half2, false)
+ROOFTILE_SMALL(__nv_bfloat16, __nv_bfloat162, true)
+using half = __half;
 using __nv_half = half;
-using __nv_bfloat16 = rooftile_small<true>;
+using half2 = __half2;
 using nv_bfloat16 = __nv_bfloat16;
-template <bool b>
-struct __attribute__((aligned(4))) rooftile_pair {
-    rooftile_small<b> x, y;
-    rooftile_pair() = default;
-    ROOFTILE_IN rooftile_pair(rooftile_small<b> x, rooftile_small<b> y) : x(x), y(y) {}
-};
-using half2 = rooftile_pair<false>;
-using __half2 = half2;
-using __nv_bfloat162 = rooftile_pair<true>;
 using nv_bfloat162 = __nv_bfloat162;
+template <class H>
+concept rooftile_one = requires { typename H::pair; };
+template <class P>
+concept rooftile_two = requires { typename P::one; };
 #define ROOFTILE_OPERATOR(sign, name)                                                                                              \
-    template <bool b>                                                                                                              \
-    ROOFTILE_IN rooftile_small<b> operator sign(rooftile_small<b> x, rooftile_small<b> y) { return float(x) sign float(y); }       \
-    template <bool b>                                                                                                              \
-    ROOFTILE_IN rooftile_pair<b> operator sign(rooftile_pair<b> x, rooftile_pair<b> y) { return {x.x sign y.x, x.y sign y.y}; }    \
-    template <bool b>                                                                                                              \
-    ROOFTILE_IN rooftile_small<b> __h##name(rooftile_small<b> x, rooftile_small<b> y) { return x sign y; }                         \
-    template <bool b>                                                                                                              \
-    ROOFTILE_IN rooftile_pair<b> __h##name##2(rooftile_pair<b> x, rooftile_pair<b> y) { return x sign y; }
+    template <rooftile_one H>                                                                                                              \
+    ROOFTILE_IN H operator sign(H x, H y) { return float(x) sign float(y); }       \
+    template <rooftile_two P>                                                                                                              \
+    ROOFTILE_IN P operator sign(P x, P y) { return {x.x sign y.x, x.y sign y.y}; }    \
+    template <rooftile_one H>                                                                                                              \
+    ROOFTILE_IN H __h##name(H x, H y) { return x sign y; }                         \
+    template <rooftile_two P>                                                                                                              \
+    ROOFTILE_IN P __h##name##2(P x, P y) { return x sign y; }
 ROOFTILE_OPERATOR(+, add)
 ROOFTILE_OPERATOR(-, sub)
 ROOFTILE_OPERATOR(*, mul)
 #define __h2div rooftile_h2div
 ROOFTILE_OPERATOR(/, div)
 #define ROOFTILE_COMPARED(sign, name)                                                                                            \
-    template <bool b>                                                                                                            \
-    ROOFTILE_IN bool operator sign(rooftile_small<b> x, rooftile_small<b> y) { return float(x) sign float(y); }                  \
-    template <bool b>                                                                                                            \
-    ROOFTILE_IN bool __h##name(rooftile_small<b> x, rooftile_small<b> y) { return float(x) sign float(y); }
+    template <rooftile_one H>                                                                                                            \
+    ROOFTILE_IN bool operator sign(H x, H y) { return float(x) sign float(y); }                  \
+    template <rooftile_one H>                                                                                                            \
+    ROOFTILE_IN bool __h##name(H x, H y) { return float(x) sign float(y); }
 ROOFTILE_COMPARED(<, lt)
 ROOFTILE_COMPARED(<=, le)
 ROOFTILE_COMPARED(>, gt)
@@ -432,10 +440,10 @@ ROOFTILE_COMPARED(>=, ge)
 ROOFTILE_COMPARED(==, eq)
 ROOFTILE_COMPARED(!=, ne)
 #define ROOFTILE_OF_SMALL(name, expression)                                                                    \
-    template <bool b>                                                                                          \
-    ROOFTILE_IN rooftile_small<b> name(rooftile_small<b> h) { const float x = h; return expression; }          \
-    template <bool b>                                                                                          \
-    ROOFTILE_IN rooftile_pair<b> rooftile_pair_##name(rooftile_pair<b> p) { return {name(p.x), name(p.y)}; }
+    template <rooftile_one H>                                                                                          \
+    ROOFTILE_IN H name(H h) { const float x = h; return expression; }          \
+    template <rooftile_two P>                                                                                          \
+    ROOFTILE_IN P rooftile_pair_##name(P p) { return {name(p.x), name(p.y)}; }
 ROOFTILE_OF_SMALL(__hneg, -x)
 ROOFTILE_OF_SMALL(__habs, fabsf(x))
 ROOFTILE_OF_SMALL(hexp, expf(x))
@@ -455,18 +463,18 @@ ROOFTILE_OF_SMALL(hcos, cosf(x))
 #define h2sqrt rooftile_pair_hsqrt
 #define h2rsqrt rooftile_pair_hrsqrt
 #define h2rcp rooftile_pair_hrcp
-template <bool b>
-ROOFTILE_IN rooftile_small<b> __hfma(rooftile_small<b> x, rooftile_small<b> y, rooftile_small<b> z) { return fmaf(x, y, z); }
-template <bool b>
-ROOFTILE_IN rooftile_pair<b> __hfma2(rooftile_pair<b> x, rooftile_pair<b> y, rooftile_pair<b> z) { return {__hfma(x.x, y.x, z.x), __hfma(x.y, y.y, z.y)}; }
-template <bool b>
-ROOFTILE_IN rooftile_small<b> __hmax(rooftile_small<b> x, rooftile_small<b> y) { return fmaxf(x, y); }
-template <bool b>
-ROOFTILE_IN rooftile_small<b> __hmin(rooftile_small<b> x, rooftile_small<b> y) { return fminf(x, y); }
-template <bool b>
-ROOFTILE_IN rooftile_pair<b> __hmax2(rooftile_pair<b> x, rooftile_pair<b> y) { return {__hmax(x.x, y.x), __hmax(x.y, y.y)}; }
-template <bool b>
-ROOFTILE_IN bool __hisnan(rooftile_small<b> x) { return isnan(float(x)); }
+template <rooftile_one H>
+ROOFTILE_IN H __hfma(H x, H y, H z) { return fmaf(x, y, z); }
+template <rooftile_two P>
+ROOFTILE_IN P __hfma2(P x, P y, P z) { return {__hfma(x.x, y.x, z.x), __hfma(x.y, y.y, z.y)}; }
+template <rooftile_one H>
+ROOFTILE_IN H __hmax(H x, H y) { return fmaxf(x, y); }
+template <rooftile_one H>
+ROOFTILE_IN H __hmin(H x, H y) { return fminf(x, y); }
+template <rooftile_two P>
+ROOFTILE_IN P __hmax2(P x, P y) { return {__hmax(x.x, y.x), __hmax(x.y, y.y)}; }
+template <rooftile_one H>
+ROOFTILE_IN bool __hisnan(H x) { return isnan(float(x)); }
 ROOFTILE_IN half __float2half(float x) { return x; }
 ROOFTILE_IN half __float2half_rn(float x) { return x; }
 ROOFTILE_IN half __double2half(double x) { return x; }
@@ -474,10 +482,10 @@ ROOFTILE_IN half __int2half_rn(int x) { return x; }
 ROOFTILE_IN float __half2float(half x) { return x; }
 ROOFTILE_IN float __low2float(half2 x) { return x.x; }
 ROOFTILE_IN float __high2float(half2 x) { return x.y; }
-template <bool b>
-ROOFTILE_IN rooftile_small<b> __low2half(rooftile_pair<b> x) { return x.x; }
-template <bool b>
-ROOFTILE_IN rooftile_small<b> __high2half(rooftile_pair<b> x) { return x.y; }
+template <rooftile_two P>
+ROOFTILE_IN typename P::one __low2half(P x) { return x.x; }
+template <rooftile_two P>
+ROOFTILE_IN typename P::one __high2half(P x) { return x.y; }
 ROOFTILE_IN half2 __float2half2_rn(float x) { return {x, x}; }
 ROOFTILE_IN half2 __floats2half2_rn(float x, float y) { return {x, y}; }
 ROOFTILE_IN half2 __float22half2_rn(float2 x) { return {x.x, x.y}; }

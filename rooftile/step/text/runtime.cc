@@ -70,6 +70,7 @@ struct Tensor {
 struct Shared {
     char name[64];
     size_t begin, bytes;  // in the block of static shared memory
+    bool guard;           // of the compiler's own
 };
 /// A conflict that counts only where the write changes what is there.
 struct Pending {
@@ -96,7 +97,7 @@ char *arena, *shared;  // shared: the block that static shared variables lie in
 size_t arena_bytes, shared_bytes, dynamic_bytes;
 Tensor tensors[64];
 int tensor_count;
-Shared variables[256];
+Shared variables[4096];
 int variable_count;
 Cell *shared_cells, *dynamic_cells;
 Pending pending;
@@ -302,6 +303,10 @@ void in_static_shared(char* address, size_t bytes, How how, uintptr_t pc) {
     for (int i = 0; i < variable_count; ++i) {
         const Shared& s = variables[i];
         const long long begin = (long long)s.begin, end = begin + (long long)s.bytes;
+        if (s.guard) {
+            if (at >= begin && at < end) return;
+            continue;
+        }
         if (at >= begin && at + (long long)bytes <= end) return in_shared(shared_cells + at, address, bytes, how, pc);
         const long long away = at < begin ? begin - at : at - end;
         if (!nearest || away < least) nearest = &s, least = away;
@@ -488,14 +493,14 @@ void read_symbols() {
             const char* name = names + symbol.st_name;
             if (ELF64_ST_TYPE(symbol.st_info) != STT_TLS || symbol.st_size == 0) continue;
             if (!strcmp(name, "rooftile_shared_anchor")) shared = rooftile_shared_anchor - symbol.st_value;
-            if (strstr(name, "rooftile_") || variable_count == int(sizeof variables / sizeof *variables)) continue;
+            if (strstr(name, "rooftile_gap_") || strstr(name, "rooftile_shared_") || variable_count == int(sizeof variables / sizeof *variables)) continue;
             int status = 0;
             const char *readable = abi::__cxa_demangle(name, nullptr, nullptr, &status), *last = status == 0 ? readable : name;
             for (const char* p = last; *p; ++p)
                 if (p[0] == ':' && p[1] == ':') last = p + 2;
             Shared& v = variables[variable_count++];
             snprintf(v.name, sizeof v.name, "%s", last);
-            v.begin = symbol.st_value, v.bytes = symbol.st_size;
+            v.begin = symbol.st_value, v.bytes = symbol.st_size, v.guard = !strncmp(name, "_ZGV", 4);
             if (v.begin + v.bytes > shared_bytes) shared_bytes = v.begin + v.bytes;
         }
     }

@@ -232,7 +232,7 @@ TEST_F(StepTest, DrawnKernelsStepCleanAndPlantedFaultsAreFoundAtTheirLine) {
         for (const Plant& plant : kind.plants) runs.push_back({&kind, &plant});
     }
     std::mt19937_64 random(test_seed());
-    for (const Run& one : drawn_few(runs, 12)) {
+    for (const Run& one : drawn_few(runs, 8)) {
         const Drawn right = drawn(*one.kind, random);
         const std::string text = one.plant ? replaced(right.text, one.plant->from, one.plant->to) : right.text;
         std::vector<std::string> arguments = right.arguments;
@@ -290,7 +290,7 @@ TEST_F(StepTest, PublicFilesStepAsTheyLieOrAreRefusedByName) {
     std::size_t files = 0;
     for (const auto& entry : fs::directory_iterator(folder)) files += entry.path().extension() == ".cu";
     EXPECT_EQ(files, all.size()) << "a public file is not stepped";
-    for (const Public& one : drawn_few(all, 4)) {
+    for (const Public& one : drawn_few(all, 3)) {
         std::ifstream in(folder / one.file);
         std::string first;
         std::getline(in, first);
@@ -303,6 +303,98 @@ TEST_F(StepTest, PublicFilesStepAsTheyLieOrAreRefusedByName) {
         EXPECT_EQ(got.code, one.code) << one.file << got.err;
         EXPECT_THAT(got.out + got.err, HasSubstr(one.says)) << one.file;
     }
+}
+
+/// Words of a shell's line, as far as double quotes go.
+std::vector<std::string> words_of(const std::string& line) {
+    std::vector<std::string> out(1);
+    bool quoted = false;
+    for (const char c : line) {
+        if (c == '"') quoted = !quoted;
+        else if (c == ' ' && !quoted) out.emplace_back();
+        else out.back() += c;
+    }
+    return out;
+}
+
+TEST_F(StepTest, WhatTeachingTextUsesSteps) {
+    const std::string file = ROOFTILE_SOURCE_DIR "/tests/data/step/teaching.cu", mark = "// step: ";
+    std::vector<std::vector<std::string>> all;
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);)
+        if (line.starts_with(mark)) all.push_back(words_of(line.substr(mark.size())));
+    ASSERT_GE(all.size(), 10u);
+    for (const std::vector<std::string>& arguments : drawn_few(all, 2)) {
+        const Outcome got = step(file, arguments);
+        EXPECT_EQ(got.code, 0) << arguments[1] << "\n" << got.err << got.out;
+        EXPECT_THAT(got.out, HasSubstr("elements changed")) << arguments[1];
+        EXPECT_THAT(got.err, testing::IsEmpty()) << arguments[1];
+    }
+}
+
+TEST_F(StepTest, WatchesPrintsAndCallersAreShown) {
+    const std::string text = R"(#include <cstdio>
+__device__ float at(const float* x, int i) {
+    return x[i];
+}
+__global__ void k(const float* x, float* y, int n) {
+    float sum = 0;
+    for (int i = threadIdx.x; i < n; i += 2)
+        sum += at(x, i);
+    printf("%d: %.0f\n", threadIdx.x, sum);
+    y[threadIdx.x] = sum;
+}
+)";
+    const std::vector<std::string> arguments = {"--tensor", "x:fp32[4]", "--fill", "x=index", "--tensor", "y:fp32[2]", "--grid", "1", "--block", "2", "--arg"};
+    std::vector<std::string> right = arguments, wrong = arguments;
+    right.insert(right.end(), {"int32:4", "--watch", "8:sum", "--watch", "8:i", "--thread", "1", "--json"});
+    wrong.insert(wrong.end(), {"int32:5", "--json"});
+    const Outcome got = step(file(text), right);
+    ASSERT_EQ(got.code, 0) << got.err;
+    const json document = json::parse(got.out);
+    EXPECT_EQ(JsonSchema("step-1.json").faults(document), "");
+    std::string watched;
+    for (const json& w : document["watched"]) watched += w["expression"].get<std::string>() + "=" + w["value"].get<std::string>() + " ";
+    EXPECT_EQ(watched, "sum=1 i=1 sum=4 i=3 ");
+    EXPECT_EQ(document["printed"], "0: 2\n1: 4\n");
+    const json fault = json::parse(step(file(text), wrong).out)["fault"];
+    EXPECT_EQ(fault["message"], "out of bounds: reads element 4 of x; fp32[4] has elements 0 to 3");
+    EXPECT_EQ(fault["at"]["line"], 3);
+    EXPECT_EQ(fault["called_from"][0]["line"], 8);
+}
+
+TEST_F(StepTest, AnEndlessLoopEndsWithItsLine) {
+    const Outcome got = step(file("__global__ void k(int* x) {\n    int i = 0;\n    while (true)\n        ++i;\n    *x = i;\n}\n"),
+                             {"--tensor", "x:int32[1]", "--grid", "1", "--block", "1", "--timeout", "0.2", "--json"});
+    ASSERT_EQ(got.code, 3) << got.err;
+    const json fault = json::parse(got.out)["fault"];
+    EXPECT_EQ(fault["kind"], "endless");
+    EXPECT_THAT(fault["at"]["line"].get<int>(), testing::AnyOf(3, 4));
+}
+
+TEST_F(StepTest, WhatCannotBeSteppedIsRefusedInOneLine) {
+    const std::string good = file("__global__ void k(float* x, int n) {\n    asm volatile(\"bar.sync 0;\");\n    x[0] = n;\n}\n");
+    const std::vector<std::string> call = {"step", good, "--grid", "1", "--block", "32"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), call.begin(), call.end());
+        return more;
+    };
+    expect_refused(with({"--tensor", "x:fp32[1]", "--arg", "int32:1"}), {"kernel.cu:2: inline PTX (bar.sync 0;) cannot be stepped"});
+    expect_refused(with({"--tensor", "x:fp32[1]"}), {"has 2 parameters; given are 1"});
+    expect_refused(with({"--tensor", "x:fp16[1]", "--arg", "int32:1"}), {"parameter 1 is float*", "tensor x"});
+    expect_refused(with({"--tensor", "x:fp32[1]", "--arg", "fp32:1"}), {"parameter 2 is int", "fp32:1"});
+    expect_refused(with({"--tensor", "x:fp32[1]", "--arg", "int32:1", "--watch", "99:n"}), {"--watch 99:n"});
+    expect_refused(with({"--tensor", "x:fp32[1]", "--arg", "int32:1", "--cta", "1"}), {"--cta 1: there are 1x1x1"});
+    expect_refused(with({"--tensor", "x:fp32[1]", "--arg", "int32:1", "--fill", "z=1"}), {"--fill z=1"});
+    expect_refused({"step", file("#include \"nowhere.h\"\n__global__ void k(float* x) {}\n"), "--grid", "1"}, {"kernel.cu:1:", "nowhere.h"});
+    const Outcome wrong = step(file("__global__ void k(float* x) {\n    x[0] = y;\n}\n"), {"--grid", "1", "--tensor", "x:fp32[1]"});
+    EXPECT_EQ(wrong.code, 5);
+    EXPECT_THAT(wrong.err, HasSubstr("kernel.cu:2:12: error:"));
+    Environment nothing = plain_environment();
+    nothing["PATH"] = folder_.string();
+    const Outcome none = run({"step", good, "--grid", "1", "--tensor", "x:fp32[1]", "--arg", "int32:1"}, nothing);
+    EXPECT_EQ(none.code, 2);
+    EXPECT_THAT(none.err, HasSubstr("finds no g++"));
 }
 
 }  // namespace
