@@ -57,7 +57,8 @@ struct Fiber {
 };
 struct Trace {
     uint32_t pc, epoch, warp_epoch;
-    uint16_t thread, how;
+    uint16_t thread;
+    uint8_t how, bytes;  // bytes: which of the cell's, a bit each
 };
 /// Who wrote and who read an element, or a byte of shared memory, last.
 struct Cell {
@@ -212,7 +213,7 @@ void settle() {
 }
 
 Trace trace(uintptr_t pc, int how) {
-    return {uint32_t(pc), epoch, warp_epochs[index_of(now) / lanes], uint16_t(index_of(now)), uint16_t(how)};
+    return {uint32_t(pc), epoch, warp_epochs[index_of(now) / lanes], uint16_t(index_of(now)), uint8_t(how), 0xff};
 }
 
 /// Whether nothing orders what `other` is of before the access of this thread.
@@ -238,28 +239,33 @@ void race(const Trace& other, char* address, size_t bytes, How how, uintptr_t pc
     fault("race", pc);
 }
 
-void mark(Cell* cell, Cell* last, char* address, size_t bytes, How how, uintptr_t pc, bool global) {
-    const Trace me = trace(pc, how);
-    for (; cell < last; ++cell) {
-        const bool free = cell->write.how == atomic && (how == atomic || (how == reads && global));
-        if (!free && !pending.bytes && unordered(cell->write, global)) race(cell->write, address, bytes, how, pc);
+/// Of `bytes` at `at` in an object with a cell for each `cell_bytes`.
+void mark(Cell* cell, size_t at, size_t cell_bytes, char* address, size_t bytes, How how, uintptr_t pc, bool global) {
+    Trace me = trace(pc, how);
+    for (size_t begin = at / cell_bytes * cell_bytes; begin < at + bytes; begin += cell_bytes) {
+        Cell& c = cell[begin / cell_bytes];
+        const unsigned before = begin < at ? unsigned(at - begin) : 0, behind = begin + cell_bytes > at + bytes ? unsigned(begin + cell_bytes - at - bytes) : 0;
+        me.bytes = uint8_t(((1u << cell_bytes) - 1) >> behind & ~((1u << before) - 1));
+        const auto conflicts = [&](const Trace& other) { return (other.bytes & me.bytes) && !pending.bytes && unordered(other, global); };
+        const bool free = c.write.how == atomic && (how == atomic || (how == reads && global));
+        if (!free && conflicts(c.write)) race(c.write, address, bytes, how, pc);
         if (how == reads) {
-            Trace& first = cell->reads[0];
-            (first.thread == me.thread || first.epoch != epoch ? first : cell->reads[1]) = me;
+            Trace& first = c.reads[0];
+            (first.thread == me.thread || first.epoch != epoch ? first : c.reads[1]) = me;
             continue;
         }
-        if (!global && cell->write.epoch < cta_epoch)
-            for (const Trace& r : cell->reads)
-                if (unordered(r, false)) {
+        if (!global && c.write.epoch < cta_epoch)
+            for (const Trace& r : c.reads)
+                if (conflicts(r)) {
                     where(address);
                     tell("access", "%zu %d", bytes, reads);
                     tell_other(me);
                     fault("race", r.pc, nullptr, r.thread);
                 }
         if (how == writes || !global)
-            for (const Trace& r : cell->reads)
-                if (!pending.bytes && unordered(r, global)) race(r, address, bytes, how, pc);
-        cell->write = me;
+            for (const Trace& r : c.reads)
+                if (conflicts(r)) race(r, address, bytes, how, pc);
+        c.write = me;
     }
 }
 
@@ -279,8 +285,7 @@ void in_tensor(char* address, size_t bytes, How how, uintptr_t pc) {
         if (at >= end + (next - end) / 2 && i + 1 < tensor_count) continue;
         if (at < t.begin || at + bytes > end)
             outside("tensor", i, "-", t.bytes, (long long)at - (long long)t.begin, bytes, how, pc);
-        Cell* first = t.cells + (at - t.begin) / t.cell_bytes;
-        mark(first, t.cells + (at - t.begin + bytes - 1) / t.cell_bytes + 1, address, bytes, how, pc, true);
+        mark(t.cells, at - t.begin, t.cell_bytes, address, bytes, how, pc, true);
         return;
     }
 }
@@ -293,7 +298,7 @@ void in_shared(Cell* first, char* address, size_t bytes, How how, uintptr_t pc) 
                 unwritten.reader.pc = pc, unwritten.reader.index = index_of(now);
                 break;
             }
-    mark(first, first + bytes, address, bytes, how, pc, false);
+    mark(first, 0, 1, address, bytes, how, pc, false);
 }
 
 void in_static_shared(char* address, size_t bytes, How how, uintptr_t pc) {

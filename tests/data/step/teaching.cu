@@ -167,3 +167,48 @@ __global__ void tiles(const float* x, float* y, int n) {
   __nv_bfloat16 b = __float2bfloat16(3.0f); assert(float(b + b) == 6.f); assert(__half2float(__float2half(65504.f)) == 65504.f); assert(isinf(__half2float(__float2half(65520.f))));
   assert(__half2float(__float2half(5.9604645e-08f)) == 5.9604645e-08f); 
 }
+// step: --entry bytes --tensor y:uint32[16] --grid 1 --block 64
+__global__ void bytes(unsigned char* y) { y[threadIdx.x] = threadIdx.x + 1; }
+#include <cuda_pipeline.h>
+__device__ __forceinline__ void copy_16(void* to, const void* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from));
+#else
+  *reinterpret_cast<int4*>(to) = *reinterpret_cast<const int4*>(from);
+#endif
+}
+// step: --entry staged --tensor x:fp16[512] --tensor y:fp16[512] --arg int32:512 --grid 1 --block 64 --reference "y = -x"
+__global__ void __launch_bounds__(64, 2) staged(const half* __restrict__ x, half* __restrict__ y, int n) {
+  __shared__ __align__(16) half tile[2][8 * 32];
+  for (int s = 0; s < 2; ++s)
+    if (threadIdx.x < 32) {
+      half* to = &tile[s][8 * threadIdx.x];
+      if (s == 0) __pipeline_memcpy_async(to, x + 8 * threadIdx.x, 16);
+      else copy_16(to, x + 256 + 8 * threadIdx.x);
+      __pipeline_commit();
+    }
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  for (int s = 0; s < 2; ++s)
+    for (int i = threadIdx.x; i < 256; i += blockDim.x) y[256 * s + i] = __hneg(tile[s][i]);
+}
+// Histograms of warps, merged.
+// step: --entry "Counts_ns::count<int, 8>" --tensor c:int32[8] --fill c=0 --tensor v:int32[200] --fill v=below:8 --arg int32:200 --grid 2 --block 96
+template <typename T, int bins>
+struct Merge {
+  static __device__ void run(T* into, volatile const T* from) {
+    for (int b = threadIdx.x; b < bins; b += blockDim.x) atomicAdd(&into[b], from[b]);
+  }
+};
+namespace Counts_ns {
+template <typename T, int bins>
+__global__ void count(T* c, const T* v, int n) {
+  __shared__ T own[3][bins];
+  const int warp = threadIdx.y ? 0 : threadIdx.x / warpSize, lane = threadIdx.x & 31;
+  if (lane < bins) own[warp][lane] = 0;
+  __syncwarp();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd_block(&own[warp][v[i]], T(1));
+  __syncthreads();
+  for (int w = 0; w < 3; ++w) Merge<T, bins>::run(c, own[w]);
+}
+}  // namespace Counts_ns
