@@ -191,7 +191,7 @@ void describe(const StepRequest& request, const Report& report, StepFault& fault
         fault.message = fmt::format("no end after {} s: an endless loop, a wait that nothing ends, or more work than that", request.source.timeout_seconds);
         fault.advice = "--timeout S allows more";
     } else if (kind == "division") fault.message = "an integer is divided by 0, or the quotient has no value";
-    else if (kind == "stack") fault.message = "a thread needs more than 248 KiB of stack: an endless recursion, or large local arrays";
+    else if (kind == "stack") fault.message = "a thread needs more than 240 KiB of stack: an endless recursion, or large local arrays";
     else if (kind == "local") fault.message = fmt::format("reaches local memory of thread {}: no thread has another's", thread_text(request, report.number("owner")));
     else if (kind == "lane") fault.message = report.text("message"), fault.advice = "let all lanes of the mask reach the call, with the branch behind it";
     else if (kind == "assert") fault.message = "assertion failed: " + report.text("message");

@@ -120,7 +120,7 @@ void compile(const StepRequest& request, const PrivateFolder& folder) {
     auto runtime = std::async(std::launch::async, must, std::vector<std::string>{"-std=c++20", "-O1", "-w", "-fno-pie", "-c", root + "rooftile_runtime.cc", "-o", root + "runtime.o"});
     // Locals that are never set hold 0xfe in each byte, not what a GPU's register happens to have.
     must({"-std=c++20", "-O0", "-g1", "-gdwarf-4", "-w", "-fmax-errors=3", "-fno-exceptions", "-fno-pie", "-ftrivial-auto-var-init=pattern",
-          "-fsanitize=thread,bounds,alignment", "--param", "tsan-distinguish-volatile=1", "-I", root, "-I", root + "include", "-c", root + "rooftile_step.cc", "-o", root + "kernel.o"});
+          "-fstack-clash-protection", "-fsanitize=thread,bounds,alignment", "--param", "tsan-distinguish-volatile=1", "-I", root, "-I", root + "include", "-c", root + "rooftile_step.cc", "-o", root + "kernel.o"});
     runtime.get();
     must({"-no-pie", root + "kernel.o", root + "runtime.o", "-o", root + "stepped"});
 }

@@ -613,13 +613,13 @@ struct rooftile_kernel_of<void (*)(P...)> {
     }
 };
 
-#define ROOFTILE_STEP(...)                                                                                       \
-    extern "C" void rooftile_kernel(void** arguments) {                                                          \
-        rooftile_kernel_of<decltype(&__VA_ARGS__)>::call(&__VA_ARGS__, arguments);                               \
-    }                                                                                                            \
-    extern "C" const rooftile_parameter* rooftile_parameters(int* count) {                                       \
-        return *count = rooftile_kernel_of<decltype(&__VA_ARGS__)>::count, rooftile_kernel_of<decltype(&__VA_ARGS__)>::parameters; \
-    }
+/// Of functions of one name, as `index`, which the C library has too, the kernel.
+template <class... P>
+auto rooftile_pick(void (*kernel)(P...)) { return kernel; }
+#define ROOFTILE_STEP(...)                                                                                        \
+    using rooftile_entry = rooftile_kernel_of<decltype(rooftile_pick(&__VA_ARGS__))>;                             \
+    extern "C" void rooftile_kernel(void** arguments) { rooftile_entry::call(&__VA_ARGS__, arguments); }          \
+    extern "C" const rooftile_parameter* rooftile_parameters(int* count) { return *count = rooftile_entry::count, rooftile_entry::parameters; }
 
 /// A value as text, for --watch.
 template <class T>

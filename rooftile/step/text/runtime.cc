@@ -87,7 +87,7 @@ struct Unwritten {
     int how;
     Fiber reader;
 };
-constexpr size_t stack_bytes = 256 << 10, page = 4096;
+constexpr size_t page = 4096, stack_bytes = 256 << 10, guard_bytes = 16 << 10;  // a stack's lowest bytes are the guard
 
 Fiber fibers[max_threads];
 Fiber* now;
@@ -421,8 +421,8 @@ void run_cta() {
         Fiber& f = fibers[i];
         f.state = ready, f.depth = 0, f.pc = 0;
         getcontext(&f.context);
-        f.context.uc_stack.ss_sp = f.stack + page;
-        f.context.uc_stack.ss_size = stack_bytes - page;
+        f.context.uc_stack.ss_sp = f.stack + guard_bytes;
+        f.context.uc_stack.ss_size = stack_bytes - guard_bytes;
         f.context.uc_link = nullptr;
         makecontext(&f.context, start, 0);
     }
@@ -474,7 +474,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     if (!now || stopping) _exit(1);
     if (signal == SIGALRM && ctas_done > 0 && seconds() - cta_start < limit_seconds / 2) end(0);  // slow, not endless
     const char* address = static_cast<char*>(info->si_addr);
-    const bool overflow = signal == SIGSEGV && size_t(address - now->stack) < page;
+    const bool overflow = signal == SIGSEGV && size_t(address - now->stack) < guard_bytes;
     tell_place("last_pc", now->pc, nullptr);
     if (signal == SIGSEGV || signal == SIGBUS) tell("address", "%lx", (unsigned long)address), tell("access", "0 0");
     fault(signal == SIGALRM ? "endless" : signal == SIGFPE ? "division" : overflow ? "stack" : signal == SIGABRT || signal == SIGILL ? "trap" : "wild",
@@ -584,7 +584,7 @@ void read_request(const char* path, const char* memory) {
     char* stacks = pages<char>(size_t(threads) * stack_bytes);
     for (int i = 0; i < threads; ++i) {
         fibers[i].stack = stacks + size_t(i) * stack_bytes;
-        mprotect(fibers[i].stack, page, PROT_NONE);
+        mprotect(fibers[i].stack, guard_bytes, PROT_NONE);
     }
 }
 
@@ -708,7 +708,10 @@ int rooftile_printf(const char* format, ...) {
     if (n > 0 && (written += size_t(n)) < most && write(1, text, n < int(sizeof text) ? size_t(n) : sizeof text - 1) < 0) return -1;
     return n;
 }
-void __assert_fail(const char* what, const char*, unsigned, const char*) noexcept { rooftile_stop("assert", what); }
+void __assert_fail(const char* what, const char*, unsigned, const char*) noexcept {
+    tell("message", "%s", what);
+    fault("assert", HERE);
+}
 }
 
 int main(int, char** argv) {

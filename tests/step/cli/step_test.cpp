@@ -363,13 +363,22 @@ __global__ void k(const float* x, float* y, int n) {
     EXPECT_EQ(fault["called_from"][0]["line"], 8);
 }
 
-TEST_F(StepTest, AnEndlessLoopEndsWithItsLine) {
-    const Outcome got = step(file("__global__ void k(int* x) {\n    int i = 0;\n    while (true)\n        ++i;\n    *x = i;\n}\n"),
-                             {"--tensor", "x:int32[1]", "--grid", "1", "--block", "1", "--timeout", "0.2", "--json"});
-    ASSERT_EQ(got.code, 3) << got.err;
-    const json fault = json::parse(got.out)["fault"];
-    EXPECT_EQ(fault["kind"], "endless");
-    EXPECT_THAT(fault["at"]["line"].get<int>(), testing::AnyOf(3, 4));
+TEST_F(StepTest, EachKindOfFaultIsNamedWithItsLine) {
+    const std::string path = ROOFTILE_SOURCE_DIR "/tests/data/step/faults.cu", mark = "__global__ void ";
+    std::vector<std::string> kinds;
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line);)
+        if (line.starts_with(mark)) kinds.push_back(line.substr(mark.size(), line.find('(') - mark.size()));
+    std::ifstream schema_file(ROOFTILE_SOURCE_DIR "/docs/schema/step-1.json");
+    EXPECT_EQ(json::parse(schema_file)["properties"]["fault"]["properties"]["kind"]["enum"].size(), kinds.size()) << "a kind has no kernel";
+    for (const std::string& kind : drawn_few(kinds, 3)) {
+        const Outcome got = step(path, {"--entry", kind, "--tensor", "x:fp32[64]", "--tensor", "y:fp32[64]", "--arg", "int32:64", "--grid", "2", "--block", "64", "--timeout", "0.5", "--json"});
+        ASSERT_EQ(got.code, 3) << kind << got.err;
+        const json document = json::parse(got.out);
+        EXPECT_EQ(JsonSchema("step-1.json").faults(document), "") << kind;
+        EXPECT_EQ(document["fault"]["kind"], kind == "failed_assertion" ? "assert" : kind) << kind;
+        EXPECT_THAT(document["fault"]["at"].dump(), HasSubstr("// here")) << document["fault"].dump(2);
+    }
 }
 
 TEST_F(StepTest, WhatCannotBeSteppedIsRefusedInOneLine) {
