@@ -32,7 +32,8 @@ int step_kernel(const Given& given, const OutputFlags& output, const Invocation&
                  output);
     if (outcome.fault) {
         const StepFault& fault = *outcome.fault;
-        say(fmt::format("{}: {}", fault.at.line > 0 ? fmt::format("{}:{}", fault.at.file, fault.at.line) : request.source.path, fault.message));
+        say(fmt::format("{}: {}", fault.at.line > 0 ? fmt::format("{}:{}", fault.at.file, fault.at.line) : request.source.path,
+                        fault.message));
     } else if (outcome.right == false) say(fmt::format("verification failed: {}: {}", request.source.entry, outcome.comparison));
     return int(outcome.fault || outcome.right == false ? ExitCode::verification_failed : ExitCode::done);
 }
@@ -41,16 +42,17 @@ int step_kernel(const Given& given, const OutputFlags& output, const Invocation&
 
 void add_step(std::vector<Verb>& verbs) {
     const std::span<const Field> fields = step_fields();
-    verbs.push_back({.path = "step",
-                     .meaning = "A kernel of your own on the CPU: the first access out of bounds, race or divergent barrier, with its line",
-                     .fields = {fields.begin(), fields.end()},
-                     .documents = Documents::json_only,
-                     .examples = "Examples:\n"
-                                 "  rooftile step saxpy.cu --tensor \"x:fp32[1000]\" --tensor \"y:fp32[1000]\" --arg int32:1000 --arg fp32:2 --grid 4\n"
-                                 "  rooftile step sum.cu --entry block_sum --tensor \"x:fp32[4096]\" --tensor \"y:fp32[16]\" --grid 16 \\\n"
-                                 "      --thread 5 --watch 12:sum\n",
-                     .synopsis = "FILE.cu --entry NAME --tensor \"x:fp32[1000]\" --grid N",
-                     .run = step_kernel});
+    verbs.push_back(
+        {.path = "step",
+         .meaning = "A kernel of your own on the CPU: the first access out of bounds, race or divergent barrier, with its line",
+         .fields = {fields.begin(), fields.end()},
+         .documents = Documents::json_only,
+         .examples = "Examples:\n"
+                     "  rooftile step saxpy.cu --tensor \"x:fp32[1000]\" --tensor \"y:fp32[1000]\" --arg int32:1000 --arg fp32:2 --grid 4\n"
+                     "  rooftile step sum.cu --entry block_sum --tensor \"x:fp32[4096]\" --tensor \"y:fp32[16]\" --grid 16 \\\n"
+                     "      --thread 5 --watch 12:sum\n",
+         .synopsis = "FILE.cu --entry NAME --tensor \"x:fp32[1000]\" --grid N",
+         .run = step_kernel});
 }
 
 }  // namespace rooftile::cli

@@ -15,14 +15,29 @@ using emit::Token;
 using emit::TokenKind;
 using emit::Tokens;
 
-constexpr std::string_view headers[] = {
-    "cuda.h", "cuda_runtime.h", "cuda_fp16.h", "cuda_fp16.hpp", "cuda_bf16.h", "cuda_bf16.hpp", "cuda_pipeline.h", "cuda_pipeline_primitives.h",
-    "cooperative_groups.h", "cooperative_groups/reduce.h", "vector_types.h", "vector_functions.h", "math_constants.h", "device_functions.h",
-    "device_atomic_functions.h", "sm_30_intrinsics.h", "crt/host_defines.h", "host_defines.h"};
+constexpr std::string_view headers[] = {"cuda.h",
+                                        "cuda_runtime.h",
+                                        "cuda_fp16.h",
+                                        "cuda_fp16.hpp",
+                                        "cuda_bf16.h",
+                                        "cuda_bf16.hpp",
+                                        "cuda_pipeline.h",
+                                        "cuda_pipeline_primitives.h",
+                                        "cooperative_groups.h",
+                                        "cooperative_groups/reduce.h",
+                                        "vector_types.h",
+                                        "vector_functions.h",
+                                        "math_constants.h",
+                                        "device_functions.h",
+                                        "device_atomic_functions.h",
+                                        "sm_30_intrinsics.h",
+                                        "crt/host_defines.h",
+                                        "host_defines.h"};
 
 /// "cub/cub.cuh" of a line that includes it, where it is of a device library that has no text for a CPU; else empty.
 std::string_view refused_include(std::string_view line) {
-    constexpr std::string_view families[] = {"mma.h", "cub/", "thrust/", "cute/", "cutlass/", "cuda/", "cuda_", "curand", "crt/", "nv/", "sm_", "cooperative_groups/"};
+    constexpr std::string_view families[] = {"mma.h", "cub/",   "thrust/", "cute/", "cutlass/", "cuda/",
+                                             "cuda_", "curand", "crt/",    "nv/",   "sm_",      "cooperative_groups/"};
     const std::size_t open = line.find_first_of("<\""), close = line.find_first_of(">\"", std::min(open + 1, line.size()));
     if (line.find("include") > open || close == line.npos) return {};
     const std::string_view name = line.substr(open + 1, close - open - 1);
@@ -38,7 +53,8 @@ class Rewriting {
     void watch(std::span<const Watch> watches) {
         for (const Watch& w : watches)
             if (!watch(w))
-                throw RequestError(fmt::format("--watch {}:{}: no statement that can be followed by another ends in line {}", w.line, w.expression, w.line));
+                throw RequestError(fmt::format("--watch {}:{}: no statement that can be followed by another ends in line {}", w.line,
+                                               w.expression, w.line));
     }
 
     std::string text(int& gaps) {

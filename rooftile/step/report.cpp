@@ -106,8 +106,12 @@ class Places {
 std::string named(const StepPlace& at) { return at.line > 0 ? fmt::format("{}:{}", at.file, at.line) : "a place that has no line"; }
 
 std::string triple(const std::array<unsigned, 3>& p) { return fmt::format("({},{},{})", p[0], p[1], p[2]); }
-std::string block_text(const StepRequest& r, std::int64_t cta) { return triple(place_of(cta, r.source.launch.grid_x, r.source.launch.grid_y)); }
-std::string thread_text(const StepRequest& r, std::int64_t thread) { return triple(place_of(thread, r.source.launch.block_x, r.source.launch.block_y)); }
+std::string block_text(const StepRequest& r, std::int64_t cta) {
+    return triple(place_of(cta, r.source.launch.grid_x, r.source.launch.grid_y));
+}
+std::string thread_text(const StepRequest& r, std::int64_t thread) {
+    return triple(place_of(thread, r.source.launch.block_x, r.source.launch.block_y));
+}
 
 /// What runtime.cc calls an object: "tensor 1 - 4000 16" or "shared 0 tile 4224 4300", with the access's bytes.
 struct Object {
@@ -115,7 +119,8 @@ struct Object {
     std::int64_t index = 0, extent = 0, offset = 0, bytes = 1;
     explicit Object(const Report& report) {
         const auto parts = report.parts("object"), access = report.parts("access");
-        if (parts.size() == 5) kind = parts[0], index = number(parts[1]), name = parts[2], extent = number(parts[3]), offset = number(parts[4]);
+        if (parts.size() == 5)
+            kind = parts[0], index = number(parts[1]), name = parts[2], extent = number(parts[3]), offset = number(parts[4]);
         if (!access.empty()) bytes = std::max<std::int64_t>(1, number(access[0]));
     }
     std::string text(const StepRequest& request) const {
@@ -131,7 +136,10 @@ struct Object {
         if (kind == "tensor") {
             const StepTensor& t = request.tensors[std::size_t(index)];
             const std::int64_t elements = elements_of(t.shape);
-            return fmt::format("{}{} has {}", t.type, text_of(t.shape), elements == 0 ? "no elements" : elements == 1 ? "element 0 alone" : fmt::format("elements 0 to {}", elements - 1));
+            return fmt::format("{}{} has {}", t.type, text_of(t.shape),
+                               elements == 0   ? "no elements"
+                               : elements == 1 ? "element 0 alone"
+                                               : fmt::format("elements 0 to {}", elements - 1));
         }
         return kind == "dynamic" ? fmt::format("--shared gives {} B", extent) : fmt::format("it has {} B", extent);
     }
@@ -147,14 +155,16 @@ std::string did(std::int64_t how) { return how == 0 ? "read" : how == 1 ? "wrote
 void describe_race(const StepRequest& request, const Report& report, const Object& object, StepFault& fault) {
     const StepFault::Other& other = *fault.other;
     const bool elsewhere = other.cta != fault.cta;
-    const std::string whose = elsewhere ? fmt::format("thread {} of block {}", thread_text(request, other.thread), block_text(request, other.cta))
-                                        : fmt::format("thread {}", thread_text(request, other.thread));
-    fault.message = fmt::format("race: {} {}, which {} {} at {}; {}", doing(report), object.text(request), whose, other.did, named(other.at),
-                                elsewhere ? "nothing orders the blocks of a launch" : "no barrier is between them");
+    const std::string whose = elsewhere
+                                  ? fmt::format("thread {} of block {}", thread_text(request, other.thread), block_text(request, other.cta))
+                                  : fmt::format("thread {}", thread_text(request, other.thread));
+    fault.message = fmt::format("race: {} {}, which {} {} at {}; {}", doing(report), object.text(request), whose, other.did,
+                                named(other.at), elsewhere ? "nothing orders the blocks of a launch" : "no barrier is between them");
     constexpr int lanes = 32;
-    fault.advice = elsewhere                                         ? "use an atomic, or let one block write each element and a second launch read it"
-                   : fault.thread / lanes == other.thread / lanes    ? "put __syncwarp() or __syncthreads() between them: since Volta threads of a warp do not run in step"
-                                                                     : "put __syncthreads() between the two lines, where all threads reach it";
+    fault.advice = elsewhere ? "use an atomic, or let one block write each element and a second launch read it"
+                   : fault.thread / lanes == other.thread / lanes
+                       ? "put __syncwarp() or __syncthreads() between them: since Volta threads of a warp do not run in step"
+                       : "put __syncthreads() between the two lines, where all threads reach it";
 }
 
 void describe(const StepRequest& request, const Report& report, StepFault& fault) {
@@ -171,11 +181,13 @@ void describe(const StepRequest& request, const Report& report, StepFault& fault
         fault.message = fmt::format("out of bounds: index {} of an array of type {}", report.text("index"), type);
         fault.advice = "bound the index by the array's extent";
     } else if (kind == "wild") {
-        fault.message = fmt::format("out of bounds: {} address 0x{}, which is in no tensor and no shared memory", doing(report), report.text("address"));
+        fault.message = fmt::format("out of bounds: {} address 0x{}, which is in no tensor and no shared memory", doing(report),
+                                    report.text("address"));
         fault.advice = "is the pointer one of the parameters, with an index that did not overflow?";
     } else if (kind == "misaligned") {
         const std::int64_t alignment = report.number("alignment");
-        fault.message = fmt::format("misaligned: an access of type {} at {}, whose address is no multiple of {} B", type, object.text(request), alignment);
+        fault.message = fmt::format("misaligned: an access of type {} at {}, whose address is no multiple of {} B", type,
+                                    object.text(request), alignment);
         fault.advice = fmt::format("let index and row length be multiples of {} B, or use a narrower type", alignment);
     } else if (kind == "unwritten") {
         fault.message = fmt::format("never written: reads {}, which no thread of the block has written", object.text(request));
@@ -188,12 +200,16 @@ void describe(const StepRequest& request, const Report& report, StepFault& fault
         fault.message = fmt::format("the thread's lane is not in the mask 0x{} that it gives", report.text("mask"));
         fault.advice = "name by the mask all lanes that reach the call";
     } else if (kind == "endless") {
-        fault.message = fmt::format("no end after {} s: an endless loop, a wait that nothing ends, or more work than that", request.source.timeout_seconds);
+        fault.message = fmt::format("no end after {} s: an endless loop, a wait that nothing ends, or more work than that",
+                                    request.source.timeout_seconds);
         fault.advice = "--timeout S allows more";
     } else if (kind == "division") fault.message = "an integer is divided by 0, or the quotient has no value";
     else if (kind == "stack") fault.message = "a thread needs more than 240 KiB of stack: an endless recursion, or large local arrays";
-    else if (kind == "local") fault.message = fmt::format("reaches local memory of thread {}: no thread has another's", thread_text(request, report.number("owner")));
-    else if (kind == "lane") fault.message = report.text("message"), fault.advice = "let all lanes of the mask reach the call, with the branch behind it";
+    else if (kind == "local")
+        fault.message =
+            fmt::format("reaches local memory of thread {}: no thread has another's", thread_text(request, report.number("owner")));
+    else if (kind == "lane")
+        fault.message = report.text("message"), fault.advice = "let all lanes of the mask reach the call, with the branch behind it";
     else if (kind == "assert") fault.message = "assertion failed: " + report.text("message");
     else fault.message = fmt::format("stops: {}", report.has("message") ? report.text("message") : "a trap, or an abort");
 }
@@ -228,8 +244,11 @@ StepOutcome outcome_of(const StepRequest& request, std::string_view text, const 
     fault.cta = report.number("cta");
     fault.thread = int(report.number("thread"));
     // A return address is behind its call; where a signal came, the first is the instruction itself.
-    const bool by_signal = fault.kind == "endless" || fault.kind == "division" || fault.kind == "stack" || (fault.kind == "wild" && report.has("last_pc"));
-    const auto before = [](const std::string& pc, bool itself) { return fmt::format("{:x}", std::max<std::int64_t>(0, number(pc, 16) - (itself ? 0 : 1))); };
+    const bool by_signal =
+        fault.kind == "endless" || fault.kind == "division" || fault.kind == "stack" || (fault.kind == "wild" && report.has("last_pc"));
+    const auto before = [](const std::string& pc, bool itself) {
+        return fmt::format("{:x}", std::max<std::int64_t>(0, number(pc, 16) - (itself ? 0 : 1)));
+    };
     std::vector<std::string> pcs;
     for (const std::string& pc : report.parts("pc")) pcs.push_back(before(pc, by_signal && pcs.empty()));
     const std::size_t own = pcs.size();
@@ -243,14 +262,18 @@ StepOutcome outcome_of(const StepRequest& request, std::string_view text, const 
     if (!chain.empty()) fault.at = chain.front(), fault.called_from.assign(chain.begin() + 1, chain.end());
     else fault.at = places.of(last);
     if (fault.kind == "ptx" || fault.kind == "refused")
-        throw RequestError(fmt::format("{}: {} cannot be stepped", named(fault.at), fault.kind == "ptx" ? fmt::format("inline PTX ({})", report.text("message")) : report.text("message")));
+        throw RequestError(
+            fmt::format("{}: {} cannot be stepped", named(fault.at),
+                        fault.kind == "ptx" ? fmt::format("inline PTX ({})", report.text("message")) : report.text("message")));
     if (report.has("other_pc"))
-        fault.other = {report.number("other_cta"), int(report.number("other_thread")), did(report.number("other_access")), places.of(others)};
+        fault.other = {report.number("other_cta"), int(report.number("other_thread")), did(report.number("other_access")),
+                       places.of(others)};
     for (std::size_t i = 0; i < report.groups.size(); ++i) {
         const auto parts = parts_of(report.groups[i], ' ');
         const std::size_t threads = report.groups[i].find(' ', report.groups[i].find(' ') + 1);
         constexpr const char* states[] = {"runs", "waits at a barrier", "waits for its warp", "ended"};
-        fault.waiting.push_back({report.groups[i].substr(std::min(threads + 1, report.groups[i].size())), states[std::size_t(number(parts[1])) % 4], places.of(pcs[own + 2 + i])});
+        fault.waiting.push_back({report.groups[i].substr(std::min(threads + 1, report.groups[i].size())),
+                                 states[std::size_t(number(parts[1])) % 4], places.of(pcs[own + 2 + i])});
     }
     describe(request, report, fault);
     out.fault = std::move(fault);
@@ -264,23 +287,34 @@ void throw_compile_error(const SourceRequest& source, const std::string& log, co
         constexpr std::string_view fatal = ": fatal error: ";
         const std::size_t missing = line.find(": No such file or directory"), at = line.find(fatal);
         if (missing != line.npos && at != line.npos)
-            throw RequestError(fmt::format("{}: #include <{}>: no such header beside the file or in --include", line.substr(0, at), line.substr(at + fatal.size(), missing - at - fatal.size())));
+            throw RequestError(fmt::format("{}: #include <{}>: no such header beside the file or in --include", line.substr(0, at),
+                                           line.substr(at + fatal.size(), missing - at - fatal.size())));
         if (const std::size_t refused = line.find(refused_header); refused != line.npos)
-            throw RequestError(fmt::format("{}: #include <{}> cannot be stepped: fragments of tensor cores and libraries of device code have no text for a CPU",
-                                           line.substr(0, line.find(": ")), line.substr(refused + refused_header.size())));
+            throw RequestError(fmt::format(
+                "{}: #include <{}> cannot be stepped: fragments of tensor cores and libraries of device code have no text for a CPU",
+                line.substr(0, line.find(": ")), line.substr(refused + refused_header.size())));
         first = line;
         break;
     }
     if (first.find("rooftile_step.cc:") == 0)
-        throw Error(ExitCode::compile_failed, fmt::format("{} has no kernel {}: --entry names a __global__ function as C++ calls it, templates with their arguments", source.path, source.entry));
-    throw Error(ExitCode::compile_failed, fmt::format("{} refuses the kernel's text for the CPU: {}", compiler, first.empty() ? "see below" : first), log);
+        throw Error(ExitCode::compile_failed,
+                    fmt::format("{} has no kernel {}: --entry names a __global__ function as C++ calls it, templates with their arguments",
+                                source.path, source.entry));
+    throw Error(ExitCode::compile_failed,
+                fmt::format("{} refuses the kernel's text for the CPU: {}", compiler, first.empty() ? "see below" : first), log);
 }
 
 std::string step_text(const StepRequest& request, const StepOutcome& outcome, const Terminal& terminal) {
     const Launch& launch = request.source.launch;
-    std::string out = terminal.paint(fmt::format("{} of {}, stepped on the CPU: {}", request.source.entry, request.source.path, launch_text(launch)), Tone::strong) + "\n\n";
+    std::string out =
+        terminal.paint(fmt::format("{} of {}, stepped on the CPU: {}", request.source.entry, request.source.path, launch_text(launch)),
+                       Tone::strong)
+        + "\n\n";
     for (const StepOutcome::Watched& w : outcome.watched)
-        out += displayable(fmt::format("  {}:{}  block {}  {} = {}", request.source.path, w.line, block_text(request, w.cta), w.expression, w.value), terminal.utf8) + "\n";
+        out += displayable(fmt::format("  {}:{}  block {}  {} = {}", request.source.path, w.line, block_text(request, w.cta), w.expression,
+                                       w.value),
+                           terminal.utf8)
+               + "\n";
     if (!outcome.watched.empty()) out += "\n";
     for (const std::string& line : parts_of(outcome.printed, '\n')) out += "  printed  " + displayable(line, terminal.utf8) + "\n";
     if (!outcome.printed.empty()) out += "\n";
@@ -290,25 +324,34 @@ std::string step_text(const StepRequest& request, const StepOutcome& outcome, co
         entries.push_back({"fault", f.message, ""});
         entries.push_back({"at", f.at.line > 0 ? fmt::format("{}: {}", named(f.at), f.at.text) : named(f.at), ""});
         for (const StepPlace& at : f.called_from) entries.push_back({"called from", fmt::format("{}: {}", named(at), at.text), ""});
-        if (f.kind != "divergent") entries.push_back({"thread", fmt::format("{} of block {}", thread_text(request, f.thread), block_text(request, f.cta)), ""});
+        if (f.kind != "divergent")
+            entries.push_back({"thread", fmt::format("{} of block {}", thread_text(request, f.thread), block_text(request, f.cta)), ""});
         else entries.push_back({"block", block_text(request, f.cta), ""});
         if (f.other) entries.push_back({"other", fmt::format("{}: {}", named(f.other->at), f.other->at.text), ""});
         for (const StepFault::Group& g : f.waiting)
-            entries.push_back({"threads " + g.threads, g.at.line > 0 ? fmt::format("{}: {}: {}", g.state, named(g.at), g.at.text) : g.state, ""});
+            entries.push_back(
+                {"threads " + g.threads, g.at.line > 0 ? fmt::format("{}: {}: {}", g.state, named(g.at), g.at.text) : g.state, ""});
         if (!f.advice.empty()) entries.push_back({"next", f.advice, ""});
     } else {
-        entries.push_back({"faults", "none: accesses in bounds and aligned, shared memory written before it is read, no races, all threads at each barrier", ""});
+        entries.push_back(
+            {"faults",
+             "none: accesses in bounds and aligned, shared memory written before it is read, no races, all threads at each barrier", ""});
     }
-    entries.push_back({"stepped", fmt::format("{} of {} blocks{}", outcome.stepped, outcome.ctas,
-                                              outcome.fault                                       ? ""
-                                              : request.cta && outcome.ctas > 1                   ? "; without --cta all are stepped"
-                                              : !request.cta && outcome.stepped < outcome.ctas    ? fmt::format(" in {} s; --timeout S allows more", request.source.timeout_seconds)
-                                                                                                  : ""), ""});
+    entries.push_back({"stepped",
+                       fmt::format("{} of {} blocks{}", outcome.stepped, outcome.ctas,
+                                   outcome.fault                     ? ""
+                                   : request.cta && outcome.ctas > 1 ? "; without --cta all are stepped"
+                                   : !request.cta && outcome.stepped < outcome.ctas
+                                       ? fmt::format(" in {} s; --timeout S allows more", request.source.timeout_seconds)
+                                       : ""),
+                       ""});
     for (std::size_t i = 0; i < request.tensors.size() && !outcome.fault; ++i) {
         const StepTensor& t = request.tensors[i];
         const StepOutcome::Changed& c = outcome.changed[i];
         if (c.elements > 0)
-            entries.push_back({t.name, fmt::format("{} of {} elements changed; it begins {}", c.elements, elements_of(t.shape), fmt::join(c.first, ", ")), ""});
+            entries.push_back(
+                {t.name, fmt::format("{} of {} elements changed; it begins {}", c.elements, elements_of(t.shape), fmt::join(c.first, ", ")),
+                 ""});
     }
     if (outcome.right) entries.push_back({"reference", *outcome.right ? "right at every element" : "WRONG: " + outcome.comparison, ""});
     else if (!outcome.comparison.empty()) entries.push_back({"reference", outcome.comparison, ""});
@@ -325,24 +368,41 @@ Json step_document(const DocumentContext& context, const StepRequest& request, c
     Json fault;
     if (outcome.fault) {
         const StepFault& f = *outcome.fault;
-        fault = {{"kind", f.kind}, {"message", f.message}, {"advice", text_or_null(f.advice)}, {"at", at(f.at)}, {"called_from", Json::array()},
-                 {"block", block(f.cta)}, {"thread", thread(f.thread)}, {"other", nullptr}, {"waiting", Json::array()}};
+        fault = {{"kind", f.kind},
+                 {"message", f.message},
+                 {"advice", text_or_null(f.advice)},
+                 {"at", at(f.at)},
+                 {"called_from", Json::array()},
+                 {"block", block(f.cta)},
+                 {"thread", thread(f.thread)},
+                 {"other", nullptr},
+                 {"waiting", Json::array()}};
         for (const StepPlace& p : f.called_from) fault["called_from"].push_back(at(p));
-        if (f.other) fault["other"] = {{"block", block(f.other->cta)}, {"thread", thread(f.other->thread)}, {"did", f.other->did}, {"at", at(f.other->at)}};
-        for (const StepFault::Group& g : f.waiting) fault["waiting"].push_back({{"threads", g.threads}, {"state", g.state}, {"at", at(g.at)}});
+        if (f.other)
+            fault["other"] = {
+                {"block", block(f.other->cta)}, {"thread", thread(f.other->thread)}, {"did", f.other->did}, {"at", at(f.other->at)}};
+        for (const StepFault::Group& g : f.waiting)
+            fault["waiting"].push_back({{"threads", g.threads}, {"state", g.state}, {"at", at(g.at)}});
     }
     Json tensors = Json::array(), watched = Json::array();
     for (std::size_t i = 0; i < request.tensors.size(); ++i) {
         const StepTensor& t = request.tensors[i];
-        tensors.push_back({{"name", t.name}, {"type", t.type}, {"shape", t.shape}, {"changed", outcome.changed[i].elements}, {"first", outcome.changed[i].first}});
+        tensors.push_back({{"name", t.name},
+                           {"type", t.type},
+                           {"shape", t.shape},
+                           {"changed", outcome.changed[i].elements},
+                           {"first", outcome.changed[i].first}});
     }
-    for (const StepOutcome::Watched& w : outcome.watched) watched.push_back({{"line", w.line}, {"block", block(w.cta)}, {"expression", w.expression}, {"value", w.value}});
+    for (const StepOutcome::Watched& w : outcome.watched)
+        watched.push_back({{"line", w.line}, {"block", block(w.cta)}, {"expression", w.expression}, {"value", w.value}});
     Json reference;
-    if (request.reference) reference = {{"right", outcome.right ? Json(*outcome.right) : Json()}, {"message", text_or_null(outcome.comparison)}};
+    if (request.reference)
+        reference = {{"right", outcome.right ? Json(*outcome.right) : Json()}, {"message", text_or_null(outcome.comparison)}};
     return {{"schema", "rooftile/step/1"},
             {"context", context_json(context)},
             {"source", {{"file", request.source.path}, {"entry", request.source.entry}, {"left_out", request.source.left_out}}},
-            {"launch", {{"grid", {l.grid_x, l.grid_y, l.grid_z}}, {"block", {l.block_x, l.block_y, l.block_z}}, {"shared_bytes", l.shared_bytes}}},
+            {"launch",
+             {{"grid", {l.grid_x, l.grid_y, l.grid_z}}, {"block", {l.block_x, l.block_y, l.block_z}}, {"shared_bytes", l.shared_bytes}}},
             {"blocks", outcome.ctas},
             {"stepped", outcome.stepped},
             {"fault", fault},

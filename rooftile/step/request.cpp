@@ -16,8 +16,8 @@ namespace rooftile {
 namespace {
 
 /// Types of tensors beyond those of expressions.
-constexpr std::pair<std::string_view, int> more_types[] = {{"int8", 1},  {"uint8", 1}, {"int16", 2},  {"uint16", 2},
-                                                           {"int32", 4}, {"uint32", 4}, {"int64", 8}, {"uint64", 8}, {"fp64", 8}};
+constexpr std::pair<std::string_view, int> more_types[] = {{"int8", 1},   {"uint8", 1}, {"int16", 2},  {"uint16", 2}, {"int32", 4},
+                                                           {"uint32", 4}, {"int64", 8}, {"uint64", 8}, {"fp64", 8}};
 
 StepTensor step_tensor(const TensorDeclaration& declared) {
     return {declared.name, std::string(name_of(declared.element)), bytes_of(declared.element), declared.element, declared.shape, {}};
@@ -38,7 +38,11 @@ StepTensor step_tensor(const std::string& text) {
 std::int64_t place(const Given& given, std::string_view key, unsigned x, unsigned y, unsigned z) {
     std::string text = given.text(key);
     std::ranges::replace(text, ',', 'x');
-    const auto parts = whole_numbers(given.name(key), text, std::ranges::count(text, 'x') == 0 ? "X" : std::ranges::count(text, 'x') == 1 ? "XxY" : "XxYxZ", 0, max_grid_extents[0]);
+    const auto parts = whole_numbers(given.name(key), text,
+                                     std::ranges::count(text, 'x') == 0   ? "X"
+                                     : std::ranges::count(text, 'x') == 1 ? "XxY"
+                                                                          : "XxYxZ",
+                                     0, max_grid_extents[0]);
     const unsigned extents[] = {x, y, z};
     std::int64_t index = 0, step = 1;
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -52,7 +56,8 @@ void read_watches(const Given& given, StepRequest& request) {
     for (const std::string& text : given.list("watch")) {
         const std::size_t colon = text.find(':');
         constexpr std::int64_t most_lines = 1'000'000;
-        if (colon == text.npos || colon + 1 == text.size()) throw RequestError(fmt::format("--watch {}: accepted: LINE:EXPRESSION, as 12:sum", text));
+        if (colon == text.npos || colon + 1 == text.size())
+            throw RequestError(fmt::format("--watch {}: accepted: LINE:EXPRESSION, as 12:sum", text));
         request.watches.push_back({int(whole_number("--watch", text.substr(0, colon), 1, most_lines)), text.substr(colon + 1)});
     }
 }
@@ -84,7 +89,8 @@ void read_reference(const Given& given, StepRequest& request) {
         const auto tensor = std::ranges::find(request.tensors, o.name, &StepTensor::name);
         if (tensor == request.tensors.end()) request.tensors.push_back(step_tensor(TensorDeclaration{o.name, node.element, node.shape}));
         else if (tensor->element != node.element || tensor->shape != node.shape)
-            throw RequestError(fmt::format("--tensor {0}: the reference makes it {1}{2}, not {3}{4}", o.name, name_of(node.element), text_of(node.shape), tensor->type, text_of(tensor->shape)));
+            throw RequestError(fmt::format("--tensor {0}: the reference makes it {1}{2}, not {3}{4}", o.name, name_of(node.element),
+                                           text_of(node.shape), tensor->type, text_of(tensor->shape)));
     }
 }
 
@@ -101,10 +107,15 @@ std::span<const Field> step_fields() {
             if (field.key == "timeout") field.meaning = "What runs longer is an endless loop; default 10";
         }
         const char* group = "Stepping";
-        out.push_back({"cta", "X,Y,Z", "Step this CTA alone; default: all, the first and the last before the others", group, FieldKind::text});
+        out.push_back(
+            {"cta", "X,Y,Z", "Step this CTA alone; default: all, the first and the last before the others", group, FieldKind::text});
         out.push_back({"thread", "X,Y,Z", "The thread whose values --watch prints; default 0", group, FieldKind::text});
-        out.push_back({"watch", "LINE:EXPRESSION", "Print it each time the statement that ends in LINE has run; repeatable", group, FieldKind::list});
-        out.push_back({"fill", "NAME=HOW", "A tensor's values: normal, index, below:N or a number; default: normal, integers 0, outputs of a reference NaN; repeatable", group, FieldKind::list});
+        out.push_back(
+            {"watch", "LINE:EXPRESSION", "Print it each time the statement that ends in LINE has run; repeatable", group, FieldKind::list});
+        out.push_back(
+            {"fill", "NAME=HOW",
+             "A tensor's values: normal, index, below:N or a number; default: normal, integers 0, outputs of a reference NaN; repeatable",
+             group, FieldKind::list});
         out.push_back({"seed", "N", "Of the random values; default 0", group});
         return out;
     }();
@@ -120,7 +131,8 @@ StepRequest step_request(const Given& given) {
     for (const std::string& text : given.list("tensor")) {
         request.tensors.push_back(step_tensor(text));
         for (std::size_t i = 0; i + 1 < request.tensors.size(); ++i)
-            if (request.tensors[i].name == request.tensors.back().name) throw RequestError(fmt::format("--tensor {} is given twice", request.tensors[i].name));
+            if (request.tensors[i].name == request.tensors.back().name)
+                throw RequestError(fmt::format("--tensor {} is given twice", request.tensors[i].name));
     }
     if (given.has("reference")) read_reference(given, request);
     constexpr std::size_t most_tensors = 64, most_bytes = std::size_t{16} << 30;
@@ -131,7 +143,8 @@ StepRequest step_request(const Given& given) {
         request.source.parameters.push_back({.name = t.name, .tensor = int(i)});
     }
     if (request.tensors.size() > most_tensors || bytes > double(most_bytes))
-        throw RequestError(fmt::format("{} tensors of {} B together: at most {} of {} B can be stepped; smaller ones show the same faults", request.tensors.size(), bytes, most_tensors, most_bytes));
+        throw RequestError(fmt::format("{} tensors of {} B together: at most {} of {} B can be stepped; smaller ones show the same faults",
+                                       request.tensors.size(), bytes, most_tensors, most_bytes));
     for (const std::string& text : given.list("arg")) request.source.parameters.push_back(source_number(given.name("arg"), text));
     const Launch& launch = request.source.launch;
     if (given.has("cta")) request.cta = place(given, "cta", launch.grid_x, launch.grid_y, launch.grid_z);

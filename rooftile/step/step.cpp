@@ -52,7 +52,8 @@ class PrivateFolder {
     void write(std::string_view name, std::string_view text) const {
         const fs::path to = path_ / name;
         fs::create_directories(to.parent_path());
-        if (!(std::ofstream(to, std::ios::binary) << text)) throw Error(ExitCode::internal, fmt::format("{} cannot be written", to.string()));
+        if (!(std::ofstream(to, std::ios::binary) << text))
+            throw Error(ExitCode::internal, fmt::format("{} cannot be written", to.string()));
     }
 
   private:
@@ -66,14 +67,10 @@ std::string_view embedded(std::string_view name) {
 }
 
 std::string compiler() {
-    // clang has other options.
-    if (const char* named = std::getenv("CXX"); named && *named && !std::strstr(named, "clang")) {
-        if (std::strchr(named, '/')) return named;
-        if (const auto path = find_program(named)) return *path;
-    }
-    for (const char* name : {"g++", "c++"})
-        if (const auto path = find_program(name)) return *path;
-    throw RequestError("step compiles the kernel's text for this CPU and finds no g++ on PATH; install it (Debian, Ubuntu: apt install g++), or name one by CXX");
+    if (const auto path = find_host_compiler()) return *path;
+    throw RequestError(
+        "step compiles the kernel's text for this CPU and finds no g++ on PATH; install it (Debian, Ubuntu: apt install g++), or name one "
+        "by CXX");
 }
 
 /// `path` as a C string's content.
@@ -102,12 +99,14 @@ void compile(const StepRequest& request, const PrivateFolder& folder) {
     for (const auto& [name, text] : source.headers) {
         const std::string within = fs::path(name).lexically_normal().string();
         if (within.starts_with("..") || within.starts_with("/"))
-            throw RequestError(fmt::format("#include \"{}\": it cannot be stepped; give its folder by --include and include it by its name", name));
+            throw RequestError(
+                fmt::format("#include \"{}\": it cannot be stepped; give its folder by --include and include it by its name", name));
         folder.write("include/" + within, fmt::format("#line 1 \"{}\"\n{}", escaped(name), host_text(text)));
     }
     const std::string entry = source.entry.starts_with("::") ? source.entry : "::" + source.entry;
-    folder.write("rooftile_step.cc", fmt::format("#include \"rooftile_cuda.hh\"\n#line 1 \"{}\"\n{}\n#line 1 \"rooftile_step.cc\"\nROOFTILE_STEP({})\n",
-                                                 escaped(source.path), host_text(own_text(source.text), request.watches), entry));
+    folder.write("rooftile_step.cc",
+                 fmt::format("#include \"rooftile_cuda.hh\"\n#line 1 \"{}\"\n{}\n#line 1 \"rooftile_step.cc\"\nROOFTILE_STEP({})\n",
+                             escaped(source.path), host_text(own_text(source.text), request.watches), entry));
     const std::string cxx = compiler(), root = (folder / "").string();
     const auto must = [&](std::vector<std::string> command) {
         command.insert(command.begin(), cxx);
@@ -117,10 +116,31 @@ void compile(const StepRequest& request, const PrivateFolder& folder) {
         for (std::size_t at; (at = log.find(root)) != log.npos;) log.erase(at, root.size());
         throw_compile_error(source, log, cxx);
     };
-    auto runtime = std::async(std::launch::async, must, std::vector<std::string>{"-std=c++20", "-O1", "-w", "-fno-pie", "-c", root + "rooftile_runtime.cc", "-o", root + "runtime.o"});
+    auto runtime = std::async(
+        std::launch::async, must,
+        std::vector<std::string>{"-std=c++20", "-O1", "-w", "-fno-pie", "-c", root + "rooftile_runtime.cc", "-o", root + "runtime.o"});
     // Locals that are never set hold 0xfe in each byte, not what a GPU's register happens to have.
-    must({"-std=c++20", "-O0", "-g1", "-gdwarf-4", "-w", "-fmax-errors=3", "-fno-exceptions", "-fno-pie", "-ftrivial-auto-var-init=pattern",
-          "-fstack-clash-protection", "-fsanitize=thread,bounds,alignment", "--param", "tsan-distinguish-volatile=1", "-I", root, "-I", root + "include", "-c", root + "rooftile_step.cc", "-o", root + "kernel.o"});
+    must({"-std=c++20",
+          "-O0",
+          "-g1",
+          "-gdwarf-4",
+          "-w",
+          "-fmax-errors=3",
+          "-fno-exceptions",
+          "-fno-pie",
+          "-ftrivial-auto-var-init=pattern",
+          "-fstack-clash-protection",
+          "-fsanitize=thread,bounds,alignment",
+          "--param",
+          "tsan-distinguish-volatile=1",
+          "-I",
+          root,
+          "-I",
+          root + "include",
+          "-c",
+          root + "rooftile_step.cc",
+          "-o",
+          root + "kernel.o"});
     runtime.get();
     must({"-no-pie", root + "kernel.o", root + "runtime.o", "-o", root + "stepped"});
 }
@@ -179,7 +199,8 @@ class Memory {
         }
         bytes_ = at + page;
         const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (file < 0 || ftruncate(file, off_t(bytes_)) != 0) throw Error(ExitCode::internal, fmt::format("{} of {} B cannot be made: {}", path.string(), bytes_, std::strerror(errno)));
+        if (file < 0 || ftruncate(file, off_t(bytes_)) != 0)
+            throw Error(ExitCode::internal, fmt::format("{} of {} B cannot be made: {}", path.string(), bytes_, std::strerror(errno)));
         void* mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
         close(file);
         if (mapped == MAP_FAILED) throw Error(ExitCode::internal, fmt::format("{} B cannot be mapped: {}", bytes_, std::strerror(errno)));
@@ -204,8 +225,9 @@ class Memory {
 std::string request_text(const StepRequest& request, const Memory& memory) {
     const SourceRequest& source = request.source;
     const Launch& l = source.launch;
-    std::string out = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}\n", l.grid_x, l.grid_y, l.grid_z, l.block_x, l.block_y, l.block_z, l.shared_bytes,
-                                  source.timeout_seconds, request.cta.value_or(-1), request.thread, request.tensors.size(), memory.bytes(), source.parameters.size());
+    std::string out = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}\n", l.grid_x, l.grid_y, l.grid_z, l.block_x, l.block_y, l.block_z,
+                                  l.shared_bytes, source.timeout_seconds, request.cta.value_or(-1), request.thread, request.tensors.size(),
+                                  memory.bytes(), source.parameters.size());
     for (std::size_t i = 0; i < request.tensors.size(); ++i) {
         const StepTensor& t = request.tensors[i];
         out += fmt::format("{} {} {}\n", memory.begin(i), elements_of(t.shape) * t.bytes, t.bytes);
@@ -244,7 +266,9 @@ StepOutcome::Changed changed(const StepTensor& t, const std::vector<char>& befor
 
 void compare(const StepRequest& request, const Memory& memory, StepOutcome& outcome) {
     const ExpressionGraph& graph = *request.reference;
-    const auto tensor_named = [&](const std::string& name) { return std::size_t(std::ranges::find(request.tensors, name, &StepTensor::name) - request.tensors.begin()); };
+    const auto tensor_named = [&](const std::string& name) {
+        return std::size_t(std::ranges::find(request.tensors, name, &StepTensor::name) - request.tensors.begin());
+    };
     if (outcome.stepped < outcome.ctas) {
         outcome.comparison = fmt::format("not compared: {} of {} CTAs ran", outcome.stepped, outcome.ctas);
         return;
@@ -265,8 +289,9 @@ void compare(const StepRequest& request, const Memory& memory, StepOutcome& outc
             if (!agrees(got[e], expected[o][e], *t.element)) ++wrong, first = e;
         if (wrong == 0 || !*outcome.right) continue;
         outcome.right = false;
-        outcome.comparison = fmt::format("{}: got {}, expected {:.6g}; {} of {} elements are wrong", element_text(t, std::int64_t(first)), value_text(t, memory.now(i) + first * std::size_t(t.bytes)),
-                                         expected[o][first].value, wrong, got.size());
+        outcome.comparison =
+            fmt::format("{}: got {}, expected {:.6g}; {} of {} elements are wrong", element_text(t, std::int64_t(first)),
+                        value_text(t, memory.now(i) + first * std::size_t(t.bytes)), expected[o][first].value, wrong, got.size());
     }
 }
 
@@ -277,15 +302,21 @@ StepOutcome step(const StepRequest& request) {
     compile(request, folder);
     const Memory memory(request, folder / "memory");
     folder.write("request", request_text(request, memory));
-    const ChildOutcome ran = run_child({(folder / "stepped").string(), (folder / "report").string(), (folder / "request").string(), (folder / "memory").string()});
+    const ChildOutcome ran = run_child(
+        {(folder / "stepped").string(), (folder / "report").string(), (folder / "request").string(), (folder / "memory").string()});
     std::error_code ignored;
     const std::string said = fs::exists(folder / "report", ignored) ? read_whole_file(folder / "report") : "";
-    if (const auto why = refusal_of(said); !why.empty()) throw RequestError(fmt::format("{} of {}: {}", request.source.entry, request.source.path, why));
+    if (const auto why = refusal_of(said); !why.empty())
+        throw RequestError(fmt::format("{} of {}: {}", request.source.entry, request.source.path, why));
     if (ran.signal || (ran.code != 0 && ran.code != int(ExitCode::verification_failed)))
-        throw Error(ExitCode::internal, fmt::format("the stepped kernel ended by {} {}", ran.signal ? "signal" : "exit code", ran.signal ? ran.signal : ran.code), ran.err);
+        throw Error(
+            ExitCode::internal,
+            fmt::format("the stepped kernel ended by {} {}", ran.signal ? "signal" : "exit code", ran.signal ? ran.signal : ran.code),
+            ran.err);
     StepOutcome outcome = outcome_of(request, said, (folder / "stepped").string());
     outcome.printed = ran.out;
-    for (std::size_t i = 0; i < request.tensors.size(); ++i) outcome.changed.push_back(changed(request.tensors[i], memory.before(i), memory.now(i)));
+    for (std::size_t i = 0; i < request.tensors.size(); ++i)
+        outcome.changed.push_back(changed(request.tensors[i], memory.before(i), memory.now(i)));
     if (request.reference && !outcome.fault) compare(request, memory, outcome);
     return outcome;
 }

@@ -61,7 +61,7 @@ struct StepFault {
         StepPlace at;
     };
     std::optional<Other> other;
-    struct Group {  ///< of a divergent barrier
+    struct Group {            ///< of a divergent barrier
         std::string threads;  ///< "0-15, 40"
         std::string state;    ///< "ended", "waits at a barrier", "waits for its warp"
         StepPlace at;
@@ -83,9 +83,9 @@ struct StepOutcome {
         std::int64_t elements = 0;       ///< that have another value than before
         std::vector<std::string> first;  ///< the first values
     };
-    std::vector<Changed> changed;       ///< of the tensors
-    std::optional<bool> right;          ///< against the reference; empty: not compared
-    std::string comparison;             ///< what is wrong, or why it was not compared
+    std::vector<Changed> changed;  ///< of the tensors
+    std::optional<bool> right;     ///< against the reference; empty: not compared
+    std::string comparison;        ///< what is wrong, or why it was not compared
 };
 
 /// Throws RequestError where the kernel cannot be stepped or called so, Error(compile_failed) where g++ refuses it.

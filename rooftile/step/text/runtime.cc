@@ -106,7 +106,10 @@ Unwritten unwritten;
 bool fenced, stopping;
 long long ctas, ctas_done, cta, watch_cta;
 int watch_thread, said;
-struct { unsigned epoch; long long cta; } *begun;
+struct {
+    unsigned epoch;
+    long long cta;
+} * begun;
 void* arguments[64];
 uint64_t numbers[64];
 double limit_seconds, cta_start;
@@ -139,7 +142,8 @@ void tell_place(const char* key, uintptr_t pc, const Fiber* f) {
     char text[24 * max_depth + 24];
     int n = snprintf(text, sizeof text, "%lx", (unsigned long)pc);
     if (f)
-        for (int i = f->depth < max_depth ? f->depth : max_depth; i-- > 1;) n += snprintf(text + n, sizeof text - size_t(n), " %lx", (unsigned long)f->callers[i]);
+        for (int i = f->depth < max_depth ? f->depth : max_depth; i-- > 1;)
+            n += snprintf(text + n, sizeof text - size_t(n), " %lx", (unsigned long)f->callers[i]);
     tell(key, "%s", text);
 }
 
@@ -244,7 +248,8 @@ void mark(Cell* cell, size_t at, size_t cell_bytes, char* address, size_t bytes,
     Trace me = trace(pc, how);
     for (size_t begin = at / cell_bytes * cell_bytes; begin < at + bytes; begin += cell_bytes) {
         Cell& c = cell[begin / cell_bytes];
-        const unsigned before = begin < at ? unsigned(at - begin) : 0, behind = begin + cell_bytes > at + bytes ? unsigned(begin + cell_bytes - at - bytes) : 0;
+        const unsigned before = begin < at ? unsigned(at - begin) : 0,
+                       behind = begin + cell_bytes > at + bytes ? unsigned(begin + cell_bytes - at - bytes) : 0;
         me.bytes = uint8_t(((1u << cell_bytes) - 1) >> behind & ~((1u << before) - 1));
         const auto conflicts = [&](const Trace& other) { return (other.bytes & me.bytes) && !pending.bytes && unordered(other, global); };
         const bool free = c.write.how == atomic && (how == atomic || (how == reads && global));
@@ -283,8 +288,7 @@ void in_tensor(char* address, size_t bytes, How how, uintptr_t pc) {
         // Memory between two tensors belongs to the nearer one.
         const size_t end = t.begin + t.bytes, next = i + 1 < tensor_count ? tensors[i + 1].begin : arena_bytes;
         if (at >= end + (next - end) / 2 && i + 1 < tensor_count) continue;
-        if (at < t.begin || at + bytes > end)
-            outside("tensor", i, "-", t.bytes, (long long)at - (long long)t.begin, bytes, how, pc);
+        if (at < t.begin || at + bytes > end) outside("tensor", i, "-", t.bytes, (long long)at - (long long)t.begin, bytes, how, pc);
         mark(t.cells, at - t.begin, t.cell_bytes, address, bytes, how, pc, true);
         return;
     }
@@ -404,7 +408,8 @@ void tell_waiting() {
             int last = j;
             while (last + 1 < threads && place(fibers[last + 1]) == place(fibers[i])) ++last;
             for (int k = j; k <= last; ++k) told[k] = true;
-            if (n < int(sizeof text) - 32) n += snprintf(text + n, sizeof text - size_t(n), last > j ? "%s%d-%d" : "%s%d", n ? ", " : "", j, last);
+            if (n < int(sizeof text) - 32)
+                n += snprintf(text + n, sizeof text - size_t(n), last > j ? "%s%d-%d" : "%s%d", n ? ", " : "", j, last);
             j = last;
         }
         tell("group", "%lx %d %s", (unsigned long)place(fibers[i]), int(fibers[i].state), text);
@@ -477,7 +482,11 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     const bool overflow = signal == SIGSEGV && size_t(address - now->stack) < guard_bytes;
     tell_place("last_pc", now->pc, nullptr);
     if (signal == SIGSEGV || signal == SIGBUS) tell("address", "%lx", (unsigned long)address), tell("access", "0 0");
-    fault(signal == SIGALRM ? "endless" : signal == SIGFPE ? "division" : overflow ? "stack" : signal == SIGABRT || signal == SIGILL ? "trap" : "wild",
+    fault(signal == SIGALRM                       ? "endless"
+          : signal == SIGFPE                      ? "division"
+          : overflow                              ? "stack"
+          : signal == SIGABRT || signal == SIGILL ? "trap"
+                                                  : "wild",
           pc_of(context));
 }
 
@@ -498,7 +507,9 @@ void read_symbols() {
             const char* name = names + symbol.st_name;
             if (ELF64_ST_TYPE(symbol.st_info) != STT_TLS || symbol.st_size == 0) continue;
             if (!strcmp(name, "rooftile_shared_anchor")) shared = rooftile_shared_anchor - symbol.st_value;
-            if (strstr(name, "rooftile_gap_") || strstr(name, "rooftile_shared_") || variable_count == int(sizeof variables / sizeof *variables)) continue;
+            if (strstr(name, "rooftile_gap_") || strstr(name, "rooftile_shared_")
+                || variable_count == int(sizeof variables / sizeof *variables))
+                continue;
             int status = 0;
             const char *readable = abi::__cxa_demangle(name, nullptr, nullptr, &status), *last = status == 0 ? readable : name;
             for (const char* p = last; *p; ++p)
@@ -533,8 +544,10 @@ void read_request(const char* path, const char* memory) {
     FILE* f = fopen(path, "r");
     int count = 0;
     long long only = -1;
-    if (!f || fscanf(f, "%u %u %u %u %u %u %zu %lf %lld %d %d %zu %d", &gridDim.x, &gridDim.y, &gridDim.z, &blockDim.x, &blockDim.y, &blockDim.z,
-                     &dynamic_bytes, &limit_seconds, &only, &watch_thread, &tensor_count, &arena_bytes, &count) != 13)
+    if (!f
+        || fscanf(f, "%u %u %u %u %u %u %zu %lf %lld %d %d %zu %d", &gridDim.x, &gridDim.y, &gridDim.z, &blockDim.x, &blockDim.y,
+                  &blockDim.z, &dynamic_bytes, &limit_seconds, &only, &watch_thread, &tensor_count, &arena_bytes, &count)
+               != 13)
         _exit(1);
     threads = int(blockDim.x * blockDim.y * blockDim.z);
     watch_cta = only;
@@ -553,7 +566,8 @@ void read_request(const char* path, const char* memory) {
     };
     static Given given[64];
     for (int i = 0; i < count; ++i)
-        if (fscanf(f, "%d %d %c %llx %255s", &given[i].tensor, &given[i].bytes, &given[i].kind, &given[i].bits, given[i].name) != 5) _exit(1);
+        if (fscanf(f, "%d %d %c %llx %255s", &given[i].tensor, &given[i].bytes, &given[i].kind, &given[i].bits, given[i].name) != 5)
+            _exit(1);
     int declared = 0, next_tensor = 0, next_number = 0;
     const Parameter* const parameters = rooftile_parameters(&declared);
     if (count != declared) mismatch("it has %d parameters; given are %d", declared, count);
@@ -564,7 +578,8 @@ void read_request(const char* path, const char* memory) {
         const int length = int(strcspn(type, "];"));
         int& next = p.kind == 'p' ? next_tensor : next_number;
         while (next < count && (given[next].tensor >= 0) != (p.kind == 'p')) ++next;
-        if (next == count) mismatch("its parameter %d is %.*s, and no %s is left for it", i + 1, length, type, p.kind == 'p' ? "--tensor" : "--arg");
+        if (next == count)
+            mismatch("its parameter %d is %.*s, and no %s is left for it", i + 1, length, type, p.kind == 'p' ? "--tensor" : "--arg");
         const Given& g = given[next++];
         arguments[i] = numbers + i;
         numbers[i] = p.kind == 'p' ? uint64_t(arena + tensors[g.tensor].begin) : g.bits;
@@ -591,14 +606,14 @@ void read_request(const char* path, const char* memory) {
 }  // namespace
 
 extern "C" {
-#define ACCESS(bytes)                                                                                   \
-    void __tsan_read##bytes(void* p) { access(p, bytes, reads, HERE); }                                 \
-    void __tsan_write##bytes(void* p) { access(p, bytes, writes, HERE); }                               \
-    void __tsan_unaligned_read##bytes(void* p) { access(p, bytes, reads, HERE); }                       \
-    void __tsan_unaligned_write##bytes(void* p) { access(p, bytes, writes, HERE); }                     \
-    void __tsan_volatile_write##bytes(void* p) { access(p, bytes, writes, HERE); }                      \
-    void __tsan_unaligned_volatile_write##bytes(void* p) { access(p, bytes, writes, HERE); }            \
-    void __tsan_volatile_read##bytes(void* p) { access(p, bytes, reads, HERE), poll(); }                \
+#define ACCESS(bytes)                                                                        \
+    void __tsan_read##bytes(void* p) { access(p, bytes, reads, HERE); }                      \
+    void __tsan_write##bytes(void* p) { access(p, bytes, writes, HERE); }                    \
+    void __tsan_unaligned_read##bytes(void* p) { access(p, bytes, reads, HERE); }            \
+    void __tsan_unaligned_write##bytes(void* p) { access(p, bytes, writes, HERE); }          \
+    void __tsan_volatile_write##bytes(void* p) { access(p, bytes, writes, HERE); }           \
+    void __tsan_unaligned_volatile_write##bytes(void* p) { access(p, bytes, writes, HERE); } \
+    void __tsan_volatile_read##bytes(void* p) { access(p, bytes, reads, HERE), poll(); }     \
     void __tsan_unaligned_volatile_read##bytes(void* p) { access(p, bytes, reads, HERE), poll(); }
 ACCESS(1)
 ACCESS(2)

@@ -69,7 +69,8 @@ __global__ void saxpy(int n, float a, const float* __restrict__ x, float* y) {
 }
 int main() { saxpy<<<1, 2>>>(1, 2.f, nullptr, nullptr); }
 )",
-         {"--tensor", "x:fp32[$N]", "--tensor", "y:fp32[$N]", "--arg", "int32:$N", "--arg", "fp32:2.5", "--grid", "$G", "--reference", "y = 2.5 * x"},
+         {"--tensor", "x:fp32[$N]", "--tensor", "y:fp32[$N]", "--arg", "int32:$N", "--arg", "fp32:2.5", "--grid", "$G", "--reference",
+          "y = 2.5 * x"},
          {{"i < n", "i <= n", {"outside"}, "y[i] ="}, {"y[i] =", "y[i - 1] =", {"outside"}, ""}, {"y[i] =", "y[0] =", {"race"}, ""}}},
         {"vectors",
          R"(#define FLOAT4(v) (reinterpret_cast<float4*>(&(v))[0])
@@ -100,7 +101,8 @@ __global__ void copy4(float* y, float* x, int n) {
         atomicAdd(y, part[0]);
 }
 )",
-         {"--tensor", "x:fp32[$N]", "--tensor", "y:fp32[]", "--fill", "y=0", "--arg", "int32:$N", "--grid", "$G", "--reference", "y = sum_all(x)"},
+         {"--tensor", "x:fp32[$N]", "--tensor", "y:fp32[]", "--fill", "y=0", "--arg", "int32:$N", "--grid", "$G", "--reference",
+          "y = sum_all(x)"},
          {{"    __syncthreads();\n    for", "    for", {"race"}, "part[t] +="},
           {"__syncthreads(); // of the loop", "// of the loop", {"race"}, "part[t] +="},
           {"__syncthreads(); // of the loop", "if (t < s) __syncthreads();", {"divergent"}, ""},
@@ -123,7 +125,8 @@ __global__ void transpose(float* out, const float* in, int w, int h) {
             out[(y + j) * h + x] = s[threadIdx.x][threadIdx.y + j];
 }
 )",
-         {"--tensor", "out:fp32[$W,$H]", "--tensor", "in:fp32[$H,$W]", "--arg", "int32:$W", "--arg", "int32:$H", "--grid", "4x3", "--block", "32x8"},
+         {"--tensor", "out:fp32[$W,$H]", "--tensor", "in:fp32[$H,$W]", "--arg", "int32:$W", "--arg", "int32:$H", "--grid", "4x3", "--block",
+          "32x8"},
          {{"    __syncthreads();\n", "\n", {"race"}, "out["},
           {"y + j < h)", "y + j <= h)", {"outside"}, "in["},
           {"s[threadIdx.x]", "s[threadIdx.x + 1]", {"index", "outside", "unwritten"}, ""}}},
@@ -164,8 +167,11 @@ __global__ void scan(const T* x, T* y, int n) {
     if (i < n) y[i] = s[t];
 }
 )",
-         {"--entry", "scan<int>", "--tensor", "x:int32[$N]", "--tensor", "y:int32[$N]", "--fill", "x=below:100", "--arg", "int32:$N", "--grid", "$G"},
-         {{"__syncthreads();  // after the reads", "", {"race"}, "s["}, {"t >= d", "t + 1 >= d", {"index", "outside"}, "add(v"}, {"if (t >= d)", "if (t < d) return; else", {"divergent"}, "after the reads"}}},
+         {"--entry", "scan<int>", "--tensor", "x:int32[$N]", "--tensor", "y:int32[$N]", "--fill", "x=below:100", "--arg", "int32:$N",
+          "--grid", "$G"},
+         {{"__syncthreads();  // after the reads", "", {"race"}, "s["},
+          {"t >= d", "t + 1 >= d", {"index", "outside"}, "add(v"},
+          {"if (t >= d)", "if (t < d) return; else", {"divergent"}, "after the reads"}}},
         {"warps",
          R"(#include <cooperative_groups.h>
 namespace cg = cooperative_groups;
@@ -206,10 +212,12 @@ Drawn drawn(const Kind& kind, std::mt19937_64& random) {
     const int n = blocks * block - between(1, block - 1);
     // Not multiples of a tile, and rows of the last tile that a block reaches are no rows.
     const int w = 32 * between(1, 3) + between(1, 31), h = 32 * between(1, 2) + between(1, 7);
-    const std::map<std::string, int> numbers = {{"$N", n}, {"$B", kind.name == "scan" ? (block > 128 ? 256 : 128) : block}, {"$G", blocks + 1},
-                                                {"$W", w}, {"$H", h}, {"$S", 4 * (block + 2)}};
+    const std::map<std::string, int> numbers = {{"$N", n},          {"$B", kind.name == "scan" ? (block > 128 ? 256 : 128) : block},
+                                                {"$G", blocks + 1}, {"$W", w},
+                                                {"$H", h},          {"$S", 4 * (block + 2)}};
     Drawn out{kind.text, kind.arguments};
-    if (std::ranges::find(out.arguments, "--block") == out.arguments.end()) out.arguments.insert(out.arguments.end(), {"--block", kind.name == "scan" ? "$B" : std::to_string(block)});
+    if (std::ranges::find(out.arguments, "--block") == out.arguments.end())
+        out.arguments.insert(out.arguments.end(), {"--block", kind.name == "scan" ? "$B" : std::to_string(block)});
     for (const auto& [name, number] : numbers) {
         out.text = replaced(out.text, name, std::to_string(number));
         for (std::string& argument : out.arguments) argument = replaced(argument, name, std::to_string(number));
@@ -274,18 +282,61 @@ TEST_F(StepTest, PublicFilesStepAsTheyLieOrAreRefusedByName) {
         std::string says;  ///< in what is written, of either stream
     };
     const std::vector<Public> all = {
-        {"block_tiled_product.cu", {"--tensor", "A:fp32[128,64]", "--tensor", "B:fp32[64,128]", "--tensor", "C:fp32[128,128]", "--arg", "int32:128", "--arg", "int32:128", "--arg", "int32:64", "--arg", "fp32:1", "--arg", "fp32:0", "--grid", "2x2", "--block", "512"}, 0, "16384 of 16384 elements changed"},
-        {"cooperative_softmax.cu", {"--tensor", "out:fp32[20,100]", "--tensor", "inp:fp32[20,100]", "--arg", "int32:20", "--arg", "int32:100", "--grid", "3"}, 0, "2000 of 2000 elements changed"},
-        {"gelu_lecture.cu", {"--tensor", "x:fp32[1500]", "--tensor", "y:fp32[1500]", "--arg", "int32:1500", "--grid", "2", "--block", "1024", "--reference", "y = gelu_tanh(x)"}, 0, "right at every element"},
-        {"half_vectors.cu", {"--tensor", "a:fp16[1000]", "--tensor", "b:fp16[1000]", "--tensor", "c:fp16[1000]", "--arg", "int32:1000", "--grid", "2", "--reference", "c = a + b"}, 0, "right at every element"},
-        {"histogram.cu", {"--tensor", "v:uint8[5000]", "--fill", "v=below:200", "--tensor", "c:uint32[256]", "--arg", "uint64:5000", "--grid", "3"}, 0, "200 of 256 elements changed"},
-        {"layernorm_forward.cu", {"--tensor", "out:fp32[30,96]", "--tensor", "inp:fp32[30,96]", "--tensor", "w:fp32[96]", "--arg", "int32:30", "--arg", "int32:96", "--grid", "4"}, 0, "2880 of 2880 elements changed"},
+        {"block_tiled_product.cu",
+         {"--tensor",        "A:fp32[128,64]", "--tensor",  "B:fp32[64,128]", "--tensor",
+          "C:fp32[128,128]", "--arg",          "int32:128", "--arg",          "int32:128",
+          "--arg",           "int32:64",       "--arg",     "fp32:1",         "--arg",
+          "fp32:0",          "--grid",         "2x2",       "--block",        "512"},
+         0,
+         "16384 of 16384 elements changed"},
+        {"cooperative_softmax.cu",
+         {"--tensor", "out:fp32[20,100]", "--tensor", "inp:fp32[20,100]", "--arg", "int32:20", "--arg", "int32:100", "--grid", "3"},
+         0,
+         "2000 of 2000 elements changed"},
+        {"gelu_lecture.cu",
+         {"--tensor", "x:fp32[1500]", "--tensor", "y:fp32[1500]", "--arg", "int32:1500", "--grid", "2", "--block", "1024", "--reference",
+          "y = gelu_tanh(x)"},
+         0,
+         "right at every element"},
+        {"half_vectors.cu",
+         {"--tensor", "a:fp16[1000]", "--tensor", "b:fp16[1000]", "--tensor", "c:fp16[1000]", "--arg", "int32:1000", "--grid", "2",
+          "--reference", "c = a + b"},
+         0,
+         "right at every element"},
+        {"histogram.cu",
+         {"--tensor", "v:uint8[5000]", "--fill", "v=below:200", "--tensor", "c:uint32[256]", "--arg", "uint64:5000", "--grid", "3"},
+         0,
+         "200 of 256 elements changed"},
+        {"layernorm_forward.cu",
+         {"--tensor", "out:fp32[30,96]", "--tensor", "inp:fp32[30,96]", "--tensor", "w:fp32[96]", "--arg", "int32:30", "--arg", "int32:96",
+          "--grid", "4"},
+         0,
+         "2880 of 2880 elements changed"},
         // Its warps go without __syncwarp(), which was right before Volta.
-        {"reduction_ladder.cu", {"--tensor", "x:fp32[4096]", "--tensor", "y:fp32[4]", "--arg", "uint32:4096", "--grid", "4", "--block", "512", "--shared", "2048"}, 3, "__syncwarp()"},
-        {"tensor_core.cu", {"--tensor", "a:fp16[64,64]", "--tensor", "b:fp16[64,64]", "--tensor", "c:fp32[64,64]", "--arg", "int32:64", "--arg", "int32:64", "--arg", "int32:64", "--grid", "4x4", "--block", "32"}, 2, "tensor_core.cu:2:2: #include <mma.h> cannot be stepped"},
-        {"torch_extension.cu", {"--tensor", "x:bf16[8,100]", "--tensor", "y:fp32[8,1]", "--arg", "int64:100", "--grid", "8", "--block", "32", "--reference", "y = fp32(max(x))"}, 0, "right at every element"},
-        {"transpose_c.cu", {"--tensor", "o:fp32[40,50]", "--tensor", "i:fp32[50,40]", "--arg", "int32:40", "--arg", "int32:50", "--grid", "2x2", "--block", "32x8"}, 0, "2000 of 2000 elements changed"},
-        {"windows_file.cu", {"--tensor", "y:fp32[100]", "--tensor", "x:fp32[100]", "--arg", "fp32:2", "--arg", "int32:100", "--grid", "1", "--reference", "y = 2 * x"}, 0, "right at every element"}};
+        {"reduction_ladder.cu",
+         {"--tensor", "x:fp32[4096]", "--tensor", "y:fp32[4]", "--arg", "uint32:4096", "--grid", "4", "--block", "512", "--shared", "2048"},
+         3,
+         "__syncwarp()"},
+        {"tensor_core.cu",
+         {"--tensor", "a:fp16[64,64]", "--tensor", "b:fp16[64,64]", "--tensor", "c:fp32[64,64]", "--arg", "int32:64", "--arg", "int32:64",
+          "--arg", "int32:64", "--grid", "4x4", "--block", "32"},
+         2,
+         "tensor_core.cu:2:2: #include <mma.h> cannot be stepped"},
+        {"torch_extension.cu",
+         {"--tensor", "x:bf16[8,100]", "--tensor", "y:fp32[8,1]", "--arg", "int64:100", "--grid", "8", "--block", "32", "--reference",
+          "y = fp32(max(x))"},
+         0,
+         "right at every element"},
+        {"transpose_c.cu",
+         {"--tensor", "o:fp32[40,50]", "--tensor", "i:fp32[50,40]", "--arg", "int32:40", "--arg", "int32:50", "--grid", "2x2", "--block",
+          "32x8"},
+         0,
+         "2000 of 2000 elements changed"},
+        {"windows_file.cu",
+         {"--tensor", "y:fp32[100]", "--tensor", "x:fp32[100]", "--arg", "fp32:2", "--arg", "int32:100", "--grid", "1", "--reference",
+          "y = 2 * x"},
+         0,
+         "right at every element"}};
     const fs::path folder = ROOFTILE_SOURCE_DIR "/tests/data/public";
     std::size_t files = 0;
     for (const auto& entry : fs::directory_iterator(folder)) files += entry.path().extension() == ".cu";
@@ -345,7 +396,8 @@ __global__ void k(const float* x, float* y, int n) {
     y[threadIdx.x] = sum;
 }
 )";
-    const std::vector<std::string> arguments = {"--tensor", "x:fp32[4]", "--fill", "x=index", "--tensor", "y:fp32[2]", "--grid", "1", "--block", "2", "--arg"};
+    const std::vector<std::string> arguments = {"--tensor", "x:fp32[4]", "--fill",  "x=index", "--tensor", "y:fp32[2]",
+                                                "--grid",   "1",         "--block", "2",       "--arg"};
     std::vector<std::string> right = arguments, wrong = arguments;
     right.insert(right.end(), {"int32:4", "--watch", "8:sum", "--watch", "8:i", "--thread", "1", "--json"});
     wrong.insert(wrong.end(), {"int32:5", "--json"});
@@ -372,7 +424,8 @@ TEST_F(StepTest, EachKindOfFaultIsNamedWithItsLine) {
     std::ifstream schema_file(ROOFTILE_SOURCE_DIR "/docs/schema/step-1.json");
     EXPECT_EQ(json::parse(schema_file)["properties"]["fault"]["properties"]["kind"]["enum"].size(), kinds.size()) << "a kind has no kernel";
     for (const std::string& kind : drawn_few(kinds, 3)) {
-        const Outcome got = step(path, {"--entry", kind, "--tensor", "x:fp32[64]", "--tensor", "y:fp32[64]", "--arg", "int32:64", "--grid", "2", "--block", "64", "--timeout", "0.5", "--json"});
+        const Outcome got = step(path, {"--entry", kind, "--tensor", "x:fp32[64]", "--tensor", "y:fp32[64]", "--arg", "int32:64", "--grid",
+                                        "2", "--block", "64", "--timeout", "0.5", "--json"});
         ASSERT_EQ(got.code, 3) << kind << got.err;
         const json document = json::parse(got.out);
         EXPECT_EQ(JsonSchema("step-1.json").faults(document), "") << kind;
@@ -395,7 +448,8 @@ TEST_F(StepTest, WhatCannotBeSteppedIsRefusedInOneLine) {
     expect_refused(with({"--tensor", "x:fp32[1]", "--arg", "int32:1", "--watch", "99:n"}), {"--watch 99:n"});
     expect_refused(with({"--tensor", "x:fp32[1]", "--arg", "int32:1", "--cta", "1"}), {"--cta 1: there are 1x1x1"});
     expect_refused(with({"--tensor", "x:fp32[1]", "--arg", "int32:1", "--fill", "z=1"}), {"--fill z=1"});
-    expect_refused({"step", file("#include \"nowhere.h\"\n__global__ void k(float* x) {}\n"), "--grid", "1"}, {"kernel.cu:1:", "nowhere.h"});
+    expect_refused({"step", file("#include \"nowhere.h\"\n__global__ void k(float* x) {}\n"), "--grid", "1"},
+                   {"kernel.cu:1:", "nowhere.h"});
     const Outcome wrong = step(file("__global__ void k(float* x) {\n    x[0] = y;\n}\n"), {"--grid", "1", "--tensor", "x:fp32[1]"});
     EXPECT_EQ(wrong.code, 5);
     EXPECT_THAT(wrong.err, HasSubstr("kernel.cu:2:12: error:"));

@@ -26,7 +26,8 @@ TEST(HostText, SharedVariablesAreThreadLocalBehindAGap) {
 }
 
 TEST(HostText, DynamicSharedMemoryIsAReference) {
-    for (const char* text : {"extern __shared__ float s[];", "extern  __shared__ __align__(16) float s[];", "extern __shared__ alignas(16) float s[];"}) {
+    for (const char* text :
+         {"extern __shared__ float s[];", "extern  __shared__ __align__(16) float s[];", "extern __shared__ alignas(16) float s[];"}) {
         const std::string out = host_text(text);
         EXPECT_THAT(out, HasSubstr("[[maybe_unused]] static auto& s = *reinterpret_cast<")) << text;
         EXPECT_THAT(out, HasSubstr("float  (*)[1 << 30]>(rooftile_dynamic_shared);")) << text;
@@ -35,7 +36,9 @@ TEST(HostText, DynamicSharedMemoryIsAReference) {
 }
 
 TEST(HostText, InlinePtxBecomesAStopAndLinesStay) {
-    const std::string text = "void f(int x) {\n    asm volatile(\"add.s32 %0, %1;\"\n        : \"=r\"(x)\n        : \"r\"(x));\n    x = 1;\n}\n#define PTX(x) \\\n    asm(\"mov %0;\" \\\n        :: \"r\"(x))\n";
+    const std::string text =
+        "void f(int x) {\n    asm volatile(\"add.s32 %0, %1;\"\n        : \"=r\"(x)\n        : \"r\"(x));\n    x = 1;\n}\n#define PTX(x) "
+        "\\\n    asm(\"mov %0;\" \\\n        :: \"r\"(x))\n";
     const std::string out = host_text(text);
     EXPECT_THAT(out, HasSubstr("rooftile_stop(\"ptx\", \"add.s32 %0, %1;\")"));
     EXPECT_THAT(out, HasSubstr("rooftile_stop(\"ptx\", \"mov %0;\")"));
@@ -47,22 +50,23 @@ TEST(HostText, InlinePtxBecomesAStopAndLinesStay) {
 TEST(HostText, DeviceLibrariesAreAnErrorOfTheirLine) {
     for (const char* name : {"mma.h", "cub/cub.cuh", "cuda/barrier", "cuda_fp8.h"})
         EXPECT_EQ(host_text("#include <" + std::string(name) + ">\nint x;"), "#error " + std::string(refused_header) + name + "\nint x;");
-    for (const char* kept : {"#include <cuda_fp16.h>\n", "#include \"common.h\"\n", "#include <cstdint>\n", "#define CUB \"cub/\"\n"}) EXPECT_EQ(host_text(kept), kept);
+    for (const char* kept : {"#include <cuda_fp16.h>\n", "#include \"common.h\"\n", "#include <cstdint>\n", "#define CUB \"cub/\"\n"})
+        EXPECT_EQ(host_text(kept), kept);
 }
 
 TEST(HostText, WatchesStandBehindTheStatementThatEndsInTheirLine) {
     const std::string text =
-        "void f(int n) {\n"          // 1
-        "    int a[2] = {1, n};\n"   // 2
+        "void f(int n) {\n"         // 1
+        "    int a[2] = {1, n};\n"  // 2
         "    for (int i = 0; i < n; ++i)\n"
-        "        a[0] += i;\n"       // 4
-        "    if (n > 1) {\n"         // 5
+        "        a[0] += i;\n"  // 4
+        "    if (n > 1) {\n"    // 5
         "        n = a[0];\n"
         "    } else\n"
-        "        return;\n"          // 8
+        "        return;\n"  // 8
         "    n += g(\n"
-        "        1);\n"              // 10
-        "    if (n) n = 2;\n"        // 11
+        "        1);\n"        // 10
+        "    if (n) n = 2;\n"  // 11
         "    else n = 3;\n"
         "}\n";
     const auto watched = [&](int line) {
