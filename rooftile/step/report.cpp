@@ -161,10 +161,12 @@ void describe_race(const StepRequest& request, const Report& report, const Objec
     fault.message = fmt::format("race: {} {}, which {} {} at {}; {}", doing(report), object.text(request), whose, other.did,
                                 named(other.at), elsewhere ? "nothing orders the blocks of a launch" : "no barrier is between them");
     constexpr int lanes = 32;
+    const Launch& l = request.source.launch;
+    const bool one_warp = l.block_x * l.block_y * l.block_z <= lanes;
     fault.advice = elsewhere ? "use an atomic, or let one block write each element and a second launch read it"
-                   : fault.thread / lanes == other.thread / lanes
-                       ? "put __syncwarp() or __syncthreads() between them: since Volta threads of a warp do not run in step"
-                       : "put __syncthreads() between the two lines, where all threads reach it";
+                   : fault.thread / lanes != other.thread / lanes ? "put __syncthreads() between the two lines, where all threads reach it"
+                   : fmt::format("put {} between them: since Volta threads of a warp do not run in step",
+                                 one_warp ? "__syncwarp()" : "__syncthreads(), or __syncwarp() where all of it stays within a warp,");
 }
 
 void describe(const StepRequest& request, const Report& report, StepFault& fault) {

@@ -270,7 +270,7 @@ void compare(const StepRequest& request, const Memory& memory, StepOutcome& outc
         return std::size_t(std::ranges::find(request.tensors, name, &StepTensor::name) - request.tensors.begin());
     };
     if (outcome.stepped < outcome.ctas) {
-        outcome.comparison = fmt::format("not compared: {} of {} CTAs ran", outcome.stepped, outcome.ctas);
+        outcome.comparison = fmt::format("not compared: {} of {} blocks ran", outcome.stepped, outcome.ctas);
         return;
     }
     std::vector<std::vector<double>> inputs;

@@ -105,6 +105,7 @@ Pending pending;
 Unwritten unwritten;
 bool fenced, stopping;
 long long ctas, ctas_done, cta, watch_cta;
+constexpr long long most_ctas = 1 << 26;
 int watch_thread, said;
 struct {
     unsigned epoch;
@@ -476,6 +477,11 @@ uintptr_t pc_of(void* context) {
 }
 
 void on_signal(int signal, siginfo_t* info, void* context) {
+    if (signal == SIGALRM && !now && !stopping) {  // between two threads
+        const itimerval soon{{0, 0}, {0, 1000}};
+        setitimer(ITIMER_REAL, &soon, nullptr);
+        return;
+    }
     if (!now || stopping) _exit(1);
     if (signal == SIGALRM && ctas_done > 0 && seconds() - cta_start < limit_seconds / 2) end(0);  // slow, not endless
     const char* address = static_cast<char*>(info->si_addr);
@@ -522,13 +528,6 @@ void read_symbols() {
     }
 }
 
-template <class T>
-T* pages(size_t count) {
-    void* p = mmap(nullptr, (count + 1) * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) _exit(1);
-    return static_cast<T*>(p);
-}
-
 [[noreturn]] void mismatch(const char* format, ...) {
     char text[1024];
     va_list list;
@@ -537,6 +536,13 @@ T* pages(size_t count) {
     va_end(list);
     tell("mismatch", "%s", text);
     _exit(2);
+}
+
+template <class T>
+T* pages(size_t count) {
+    void* p = mmap(nullptr, (count + 1) * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) mismatch("stepping it takes more memory than there is; give fewer or smaller tensors");
+    return static_cast<T*>(p);
 }
 
 /// "block 256 1 1 ..." and so on: rooftile/step/run.cpp writes it.
@@ -593,7 +599,7 @@ void read_request(const char* path, const char* memory) {
     }
     fclose(f);
     ctas = (long long)gridDim.x * gridDim.y * gridDim.z;
-    begun = pages<__typeof__(*begun)>(size_t(ctas));
+    begun = pages<__typeof__(*begun)>(size_t(ctas < most_ctas ? ctas : most_ctas));
     shared_cells = pages<Cell>(shared_bytes);
     dynamic_cells = pages<Cell>(max_shared);
     char* stacks = pages<char>(size_t(threads) * stack_bytes);
@@ -752,7 +758,7 @@ int main(int, char** argv) {
         cta = watch_cta;
         run_cta();
     } else
-        for (long long i = 0; i < ctas; ++i) {
+        for (long long i = 0; i < ctas && i < most_ctas; ++i) {
             cta = i == 0 ? 0 : i == 1 ? ctas - 1 : i - 1;
             run_cta();
         }
