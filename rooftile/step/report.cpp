@@ -15,16 +15,6 @@
 namespace rooftile {
 namespace {
 
-std::vector<std::string> parts_of(std::string_view text, char at) {
-    std::vector<std::string> out;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find(at), text.size());
-        out.emplace_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return out;
-}
-
 std::int64_t number(std::string_view text, int base = 10) {
     std::int64_t out = 0;
     std::from_chars(text.data(), text.data() + text.size(), out, base);
@@ -164,9 +154,10 @@ void describe_race(const StepRequest& request, const Report& report, const Objec
     const Launch& l = request.source.launch;
     const bool one_warp = l.block_x * l.block_y * l.block_z <= lanes;
     fault.advice = elsewhere ? "use an atomic, or let one block write each element and a second launch read it"
-                   : fault.thread / lanes != other.thread / lanes ? "put __syncthreads() between the two lines, where all threads reach it"
-                   : fmt::format("put {} between them: since Volta threads of a warp do not run in step",
-                                 one_warp ? "__syncwarp()" : "__syncthreads(), or __syncwarp() where all of it stays within a warp,");
+                   : fault.thread / lanes != other.thread / lanes
+                       ? "put __syncthreads() between the two lines, where all threads reach it"
+                       : fmt::format("put {} between them: since Volta threads of a warp do not run in step",
+                                     one_warp ? "__syncwarp()" : "__syncthreads(), or __syncwarp() where all of it stays within a warp,");
 }
 
 void describe(const StepRequest& request, const Report& report, StepFault& fault) {
@@ -217,6 +208,16 @@ void describe(const StepRequest& request, const Report& report, StepFault& fault
 }
 
 }  // namespace
+
+std::vector<std::string> parts_of(std::string_view text, char at) {
+    std::vector<std::string> out;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(at), text.size());
+        out.emplace_back(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+}
 
 std::array<unsigned, 3> place_of(std::int64_t index, unsigned x, unsigned y) {
     return {unsigned(index % x), unsigned(index / x % y), unsigned(index / x / y)};

@@ -11,6 +11,9 @@
 
 namespace rooftile {
 
+/// What stands between the signs.
+std::vector<std::string> parts_of(std::string_view text, char sign);
+
 /// "x[3,4]"; of an element that `t` does not have "element -1 of x".
 std::string element_text(const StepTensor& t, std::int64_t element);
 

@@ -96,15 +96,16 @@ void compile(const StepRequest& request, const PrivateFolder& folder) {
     folder.write("rooftile_cuda.hh", embedded("cuda.hh"));
     folder.write("rooftile_runtime.cc", embedded("runtime.cc"));
     for (const std::string_view header : cuda_headers()) folder.write("include/" + std::string(header), "");
+    // The user's files lie deep enough for "../".
+    const std::string base = "1/2/3/4/";
     for (const auto& [name, text] : source.headers) {
-        const std::string within = fs::path(name).lexically_normal().string();
-        if (within.starts_with("..") || within.starts_with("/"))
-            throw RequestError(
-                fmt::format("#include \"{}\": it cannot be stepped; give its folder by --include and include it by its name", name));
-        folder.write("include/" + within, fmt::format("#line 1 \"{}\"\n{}", escaped(name), host_text(text)));
+        const std::string to = (fs::path(base) / name).lexically_normal().string();
+        if (to.starts_with("..") || to.starts_with("/"))
+            throw RequestError(fmt::format("#include \"{}\": it cannot be stepped; name its folder by --include", name));
+        folder.write(to, fmt::format("#line 1 \"{}\"\n{}", escaped(name), host_text(text)));
     }
     const std::string entry = source.entry.starts_with("::") ? source.entry : "::" + source.entry;
-    folder.write("rooftile_step.cc",
+    folder.write(base + "rooftile_step.cc",
                  fmt::format("#include \"rooftile_cuda.hh\"\n#line 1 \"{}\"\n{}\n#line 1 \"rooftile_step.cc\"\nROOFTILE_STEP({})\n",
                              escaped(source.path), host_text(own_text(source.text), request.watches), entry));
     const std::string cxx = compiler(), root = (folder / "").string();
@@ -113,34 +114,22 @@ void compile(const StepRequest& request, const PrivateFolder& folder) {
         const ChildOutcome made = run_child(command);
         if (made.code == 0) return;
         std::string log = made.err;
-        for (std::size_t at; (at = log.find(root)) != log.npos;) log.erase(at, root.size());
+        for (const std::string& own : {root + base, root})
+            for (std::size_t at; (at = log.find(own)) != log.npos;) log.erase(at, own.size());
         throw_compile_error(source, log, cxx);
     };
     auto runtime = std::async(
         std::launch::async, must,
-        std::vector<std::string>{"-std=c++20", "-O1", "-w", "-fno-pie", "-c", root + "rooftile_runtime.cc", "-o", root + "runtime.o"});
+        std::vector<std::string>{"-std=c++20", "-O1", "-w", "-fno-pie", "-c", root + "rooftile_runtime.cc", "-o" + root + "runtime.o"});
     // Locals that are never set hold 0xfe in each byte, not what a GPU's register happens to have.
-    must({"-std=c++20",
-          "-O0",
-          "-g1",
-          "-gdwarf-4",
-          "-w",
-          "-fmax-errors=3",
-          "-fno-exceptions",
-          "-fno-pie",
-          "-ftrivial-auto-var-init=pattern",
-          "-fstack-clash-protection",
-          "-fsanitize=thread,bounds,alignment",
-          "--param",
-          "tsan-distinguish-volatile=1",
-          "-I",
-          root,
-          "-I",
-          root + "include",
-          "-c",
-          root + "rooftile_step.cc",
-          "-o",
-          root + "kernel.o"});
+    const std::string flags =
+        "-std=c++20 -O0 -g1 -gdwarf-4 -w -fmax-errors=3 -fno-exceptions -fno-pie -ftrivial-auto-var-init=pattern -fstack-clash-protection "
+        "-fsanitize=thread,bounds,alignment --param tsan-distinguish-volatile=1 -c";
+    std::vector<std::string> command = parts_of(flags, ' ');
+    for (const std::string& more :
+         {"-I" + root, "-I" + root + base, "-I" + root + "include", root + base + "rooftile_step.cc", "-o" + root + "kernel.o"})
+        command.push_back(more);
+    must(command);
     runtime.get();
     must({"-no-pie", root + "kernel.o", root + "runtime.o", "-o", root + "stepped"});
 }

@@ -632,10 +632,14 @@ void __tsan_init() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 void __tsan_func_entry(void* caller) {
-    if (now && now->depth++ < max_depth) now->callers[now->depth - 1] = uintptr_t(caller);
+    if (!now || stopping) return;
+    settle();
+    if (now->depth++ < max_depth) now->callers[now->depth - 1] = uintptr_t(caller);
 }
 void __tsan_func_exit() {
-    if (now) --now->depth;
+    if (!now || stopping) return;
+    settle();
+    --now->depth;
 }
 
 struct SourcePlace {

@@ -415,6 +415,25 @@ __global__ void k(const float* x, float* y, int n) {
     EXPECT_EQ(fault["called_from"][0]["line"], 8);
 }
 
+TEST_F(StepTest, HeadersOfTheUserHaveTheirLines) {
+    fs::create_directories(folder_ / "inc" / "deep"), fs::create_directories(folder_ / "src");
+    file(
+        "#pragma once\n#include <vector>\n#include \"deep/more.cuh\"\nstatic void host(std::vector<float>& v) { v.clear(); }\nextern "
+        "__shared__ float scratch[];\n",
+        "inc/common.cuh");
+    file("#pragma once\n__device__ inline void put(float* to, int i) {\n    to[i] = i;\n}\n", "inc/deep/more.cuh");
+    const std::string text =
+        "#include \"../inc/common.cuh\"\nnamespace mine {\n__global__ void k(float* y) {\n    scratch[threadIdx.x] = 1;\n    put(y, "
+        "threadIdx.x + OFF);\n}\n}\n";
+    const std::vector<std::string> arguments = {"--tensor", "y:fp32[64]", "--grid", "1", "--block", "64", "--shared", "256"};
+    const Outcome right = step(file(replaced(text, "OFF", "0"), "src/right.cu"), arguments),
+                  wrong = step(file(replaced(text, "OFF", "1"), "src/wrong.cu"), arguments);
+    EXPECT_EQ(right.code, 0) << right.err << right.out;
+    EXPECT_EQ(wrong.code, 3) << wrong.err;
+    EXPECT_THAT(wrong.err, HasSubstr("deep/more.cuh:3: out of bounds: writes element 64 of y"));
+    EXPECT_THAT(wrong.out, HasSubstr("src/wrong.cu:5: put(y, threadIdx.x + 1);"));
+}
+
 TEST_F(StepTest, EachKindOfFaultIsNamedWithItsLine) {
     const std::string path = ROOFTILE_SOURCE_DIR "/tests/data/step/faults.cu", mark = "__global__ void ";
     std::vector<std::string> kinds;
