@@ -285,6 +285,13 @@ ROOFTILE_IN float rsqrtf(float x) { return 1 / sqrtf(x); }
 ROOFTILE_IN double rsqrt(double x) { return 1 / sqrt(x); }
 ROOFTILE_IN float rsqrt(float x) { return rsqrtf(x); }
 ROOFTILE_IN float normcdff(float x) { return 0.5f * erfcf(-x * 0.70710678118654752f); }
+ROOFTILE_IN float norm3df(float x, float y, float z) { return sqrtf(x * x + y * y + z * z); }
+ROOFTILE_IN float norm4df(float x, float y, float z, float w) { return sqrtf(x * x + y * y + z * z + w * w); }
+ROOFTILE_IN float rnorm3df(float x, float y, float z) { return 1 / norm3df(x, y, z); }
+ROOFTILE_IN float rhypotf(float x, float y) { return 1 / hypotf(x, y); }
+ROOFTILE_IN float rcbrtf(float x) { return 1 / cbrtf(x); }
+ROOFTILE_IN float sinpif(float x) { return float(sin(M_PI * x)); }
+ROOFTILE_IN float cospif(float x) { return float(cos(M_PI * x)); }
 ROOFTILE_IN float __saturatef(float x) { return x < 1 ? x > 0 ? x : 0 : 1; }
 ROOFTILE_IN float __fdividef(float x, float y) { return x / y; }
 #define fdividef __fdividef
