@@ -126,7 +126,11 @@ ROOFTILE_IN T rooftile_shuffle(unsigned mask, T v, int from, bool inside) {
     uint64_t got[32] = {};
     const unsigned active = rooftile_warp(mask, 1, rooftile_bits(v), got);
     if (!inside) return v;
-    if (!(active >> (from & 31) & 1)) rooftile_stop("lane", "the lane that is read does not take part: it ended, or is not in the mask");
+    if (!(active >> (from & 31) & 1)) {
+        // Of a lane that is not in the mask the value is undefined, and may go unused.
+        if (!(mask >> (from & 31) & 1)) return rooftile_from<T>(0xfefefefefefefefe);
+        rooftile_stop("lane", "the lane that is read is in the mask and does not take part: it ended, or there is none");
+    }
     return rooftile_from<T>(got[from & 31]);
 }
 template <class T>

@@ -249,3 +249,11 @@ __global__ void mixture(const float* x, bool* flags, uint8_t* bytes, float* y, M
   unsigned lane; lane = tid & 31; unsigned m = __activemask(); (void)m; (void)lane;
   long long t0 = clock64(); (void)t0;
 }
+// Half a warp adds up; what its upper lanes get from beyond the mask is not used.
+// step: --entry half_warp --tensor x:fp32[16] --tensor y:fp32[] --grid 1 --block 64 --reference "y = sum_all(x)"
+__global__ void half_warp(const float* x, float* y) {
+  if (threadIdx.x >= 16) return;
+  float v = x[threadIdx.x];
+  for (int o = 8; o > 0; o >>= 1) v += __shfl_down_sync(0xffffu, v, o);
+  if (threadIdx.x == 0) *y = v;
+}
