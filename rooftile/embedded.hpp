@@ -14,6 +14,7 @@ struct EmbeddedFile {
 
 std::span<const EmbeddedFile> embedded_machines();  ///< machines/**/*.toml, in rooftile_model
 std::span<const EmbeddedFile> embedded_kernels();   ///< kernels/**/*.{hpp,cuh}, in rooftile
+std::span<const EmbeddedFile> embedded_step();      ///< rooftile/step/text/*, in rooftile
 
 /// Of the library's and the kernels' sources and of the machine files, 32 hex digits: the same whatever compiled them. In
 /// rooftile.

@@ -91,5 +91,9 @@ SourceRequest source_text_request(std::string path, std::string_view text, std::
 std::string folder_of(const std::string& path);
 /// The part of a request that compiling needs: file, entry and folders. Throws RequestError.
 SourceRequest source_code_request(const Given& given);
+/// Its launch, a parameter that is a number ("int32:1024", "fp32:1e-5"), and seconds, each as `name` gives it. Throw RequestError.
+Launch source_launch(const Given& given);
+SourceParameter source_number(const std::string& name, const std::string& text);
+double source_seconds(const std::string& name, const std::string& text);
 
 }  // namespace rooftile

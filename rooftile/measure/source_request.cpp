@@ -53,34 +53,6 @@ void read_size(const Given& given, std::string_view key, std::int64_t most_x, st
     }
 }
 
-/// A number of a kernel's parameter: "int32:1024", "fp32:1e-5".
-SourceParameter number_parameter(const std::string& name, const std::string& text) {
-    const auto refuse = [&](std::string_view why) -> void {
-        throw RequestError(fmt::format(
-            "{} {}: {}; accepted: int32, uint32, int64, uint64, fp32 or fp64, a colon and a number, as "
-            "int32:1024",
-            name, text, why));
-    };
-    const std::size_t colon = text.find(':');
-    if (colon == text.npos) refuse("no type");
-    const std::string_view type = std::string_view(text).substr(0, colon);
-    const char *begin = text.data() + colon + 1, *end = text.data() + text.size();
-    SourceParameter out{.name = text};
-    const auto read = [&](auto value) {
-        const auto [at, error] = std::from_chars(begin, end, value);
-        if (error != std::errc() || at != end) refuse("no such number");
-        return value;
-    };
-    if (type == "int32") out.bytes = 4, out.bits = std::bit_cast<std::uint32_t>(read(std::int32_t{}));
-    else if (type == "uint32") out.bytes = 4, out.bits = read(std::uint32_t{});
-    else if (type == "int64") out.bits = std::bit_cast<std::uint64_t>(read(std::int64_t{}));
-    else if (type == "uint64") out.bits = read(std::uint64_t{});
-    else if (type == "fp32") out.bytes = 4, out.bits = std::bit_cast<std::uint32_t>(read(float{}));
-    else if (type == "fp64") out.bits = std::bit_cast<std::uint64_t>(read(double{}));
-    else refuse("no such type");
-    return out;
-}
-
 /// The problem that the reference and those of the tensors that it reads give; what it writes it names itself.
 Problem problem_of(const std::string& reference, const std::vector<std::string>& tensors,
                    std::set<std::string>& written) {
@@ -164,7 +136,36 @@ OtherTime other_time(const std::string& name, const std::string& text) {
     return out;
 }
 
-double seconds_of(const std::string& name, const std::string& text) {
+}  // namespace
+
+SourceParameter source_number(const std::string& name, const std::string& text) {
+    const auto refuse = [&](std::string_view why) -> void {
+        throw RequestError(fmt::format(
+            "{} {}: {}; accepted: int32, uint32, int64, uint64, fp32 or fp64, a colon and a number, as "
+            "int32:1024",
+            name, text, why));
+    };
+    const std::size_t colon = text.find(':');
+    if (colon == text.npos) refuse("no type");
+    const std::string_view type = std::string_view(text).substr(0, colon);
+    const char *begin = text.data() + colon + 1, *end = text.data() + text.size();
+    SourceParameter out{.name = text};
+    const auto read = [&](auto value) {
+        const auto [at, error] = std::from_chars(begin, end, value);
+        if (error != std::errc() || at != end) refuse("no such number");
+        return value;
+    };
+    if (type == "int32") out.bytes = 4, out.bits = std::bit_cast<std::uint32_t>(read(std::int32_t{}));
+    else if (type == "uint32") out.bytes = 4, out.bits = read(std::uint32_t{});
+    else if (type == "int64") out.bits = std::bit_cast<std::uint64_t>(read(std::int64_t{}));
+    else if (type == "uint64") out.bits = read(std::uint64_t{});
+    else if (type == "fp32") out.bytes = 4, out.bits = std::bit_cast<std::uint32_t>(read(float{}));
+    else if (type == "fp64") out.bits = std::bit_cast<std::uint64_t>(read(double{}));
+    else refuse("no such type");
+    return out;
+}
+
+double source_seconds(const std::string& name, const std::string& text) {
     double seconds = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
     if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || seconds > max_timeout)
@@ -172,8 +173,6 @@ double seconds_of(const std::string& name, const std::string& text) {
             fmt::format("{} {}: accepted: seconds above 0, at most {}", name, text, max_timeout));
     return seconds;
 }
-
-}  // namespace
 
 const Operation& expressions() {
     for (const Operation* operation : operations()) {
@@ -272,16 +271,8 @@ SourceRequest source_code_request(const Given& given) {
     return request;
 }
 
-SourceRequest source_request(const Given& given) {
-    SourceRequest request = source_code_request(given);
-    const std::string reference = required(given, "reference", "--reference \"y = gelu(x)\"");
-    if (!given.has("tensor")) throw RequestError("missing --tensor, as in --tensor \"x:bf16[4096,4096]\"");
-    std::set<std::string> written;
-    request.problem = problem_of(reference, given.list("tensor"), written);
-    request.parameters = tensor_parameters(request.problem, given.list("tensor"), written);
-    for (const std::string& text : given.list("arg"))
-        request.parameters.push_back(number_parameter(given.name("arg"), text));
-    Launch& launch = request.launch;
+Launch source_launch(const Given& given) {
+    Launch launch;
     launch.block_x = 256;
     required(given, "grid", "--grid 1024");
     read_size(given, "grid", max_grid_x, max_grid, max_grid, launch.grid_x, launch.grid_y, launch.grid_z);
@@ -295,9 +286,22 @@ SourceRequest source_request(const Given& given) {
     if (given.has("shared"))
         launch.shared_bytes =
             unsigned(whole_number(given.name("shared"), given.text("shared"), 0, max_shared));
+    return launch;
+}
+
+SourceRequest source_request(const Given& given) {
+    SourceRequest request = source_code_request(given);
+    const std::string reference = required(given, "reference", "--reference \"y = gelu(x)\"");
+    if (!given.has("tensor")) throw RequestError("missing --tensor, as in --tensor \"x:bf16[4096,4096]\"");
+    std::set<std::string> written;
+    request.problem = problem_of(reference, given.list("tensor"), written);
+    request.parameters = tensor_parameters(request.problem, given.list("tensor"), written);
+    for (const std::string& text : given.list("arg"))
+        request.parameters.push_back(source_number(given.name("arg"), text));
+    request.launch = source_launch(given);
     for (const std::string& text : given.list("other")) request.others.push_back(other_time(given.name("other"), text));
     if (given.has("timeout"))
-        request.timeout_seconds = seconds_of(given.name("timeout"), given.text("timeout"));
+        request.timeout_seconds = source_seconds(given.name("timeout"), given.text("timeout"));
     request.debug = given.has("debug");
     return request;
 }

@@ -66,6 +66,8 @@ class TemporaryFile {
     std::string path_;
 };
 
+}  // namespace
+
 std::optional<std::string> find_program(std::string_view name) {
     for (const std::string& folder : program_folders()) {
         std::string path = fmt::format("{}/{}", folder, name);
@@ -75,7 +77,14 @@ std::optional<std::string> find_program(std::string_view name) {
     return std::nullopt;
 }
 
-}  // namespace
+std::optional<std::string> find_host_compiler() {
+    if (const char* named = std::getenv("CXX"); named && *named && !std::strstr(named, "clang")) {
+        if (std::strchr(named, '/')) return named;
+        if (auto path = find_program(named)) return path;
+    }
+    if (auto path = find_program("g++")) return path;
+    return find_program("c++");
+}
 
 std::optional<std::string> find_disassembler() {
     if (auto nvdisasm = find_program("nvdisasm")) return nvdisasm;

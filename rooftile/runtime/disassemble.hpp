@@ -1,4 +1,4 @@
-// SASS of a cubin, and a cubin of PTX, where NVIDIA's disassembler and assembler are installed.
+// Other programs, where they are installed: SASS of a cubin, and a cubin of PTX, by NVIDIA's disassembler and assembler.
 #pragma once
 
 #include <optional>
@@ -6,6 +6,12 @@
 #include <string_view>
 
 namespace rooftile {
+
+/// A program on PATH, below ROOFTILE_CUDA_PATH, CUDA_HOME, CUDA_PATH or /usr/local/cuda. Empty where there is none.
+std::optional<std::string> find_program(std::string_view name);
+
+/// g++, for a kernel's text on the CPU: what CXX names unless that is clang, else g++ or c++ on PATH. Empty where there is none.
+std::optional<std::string> find_host_compiler();
 
 /// nvdisasm or cuobjdump: on PATH, below ROOFTILE_CUDA_PATH, CUDA_HOME, CUDA_PATH or /usr/local/cuda. Empty
 /// where there is none.

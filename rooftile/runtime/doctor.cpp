@@ -72,6 +72,11 @@ Finding disassembler() {
             "only `build --sass` needs it: install a CUDA toolkit, or put nvdisasm on PATH"};
 }
 
+Finding host_compiler() {
+    if (auto program = find_host_compiler()) return {Status::ok, "g++", *program, ""};
+    return {Status::warn, "g++", "not found", "only `step` needs it: install g++, or name one by CXX"};
+}
+
 Finding cache() {
     try {
         CacheSettings settings = cache_settings();
@@ -137,6 +142,7 @@ std::vector<Finding> diagnose() {
     checks.push_back(
         [] { return library("NVML", nvml_soname, "part of the driver; clocks and power need it"); });
     checks.push_back(disassembler);
+    checks.push_back(host_compiler);
     checks.push_back(cache);
     if (has_gpu()) checks.push_back(counters);
 
