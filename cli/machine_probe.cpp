@@ -116,7 +116,7 @@ void add_machine_probe(std::vector<Verb>& verbs) {
                     {"list", "", "The probes and what each measures; needs no GPU", group, FieldKind::on}},
          .documents = Documents::text_only,
          .examples =
-             "Each probe runs in a process of its own. What one measures goes to stderr as it ends.\n"
+             "Each probe runs in a process of its own.\nWhat one measures goes to stderr as it ends.\n"
              "Examples:\n"
              "  rooftile machine probe --out mine.toml --data mine.json\n"
              "  rooftile machine probe --only tma,cluster\n",

@@ -14,7 +14,7 @@ std::span<const Field> target_fields() {
         {"machine", "ID|FILE",
          "One of `rooftile machine list`, or a machine file; default: the GPU here, else h100-sxm", "Machine"},
         {"numbers", "NAME=VALUE,...",
-         "A machine of a few numbers: smem=256KiB,regs=65536,bw=1TB/s,peak=50TFLOP/s,latency=500clk, and any key of a machine file", "Machine"},
+         "A machine of a few numbers, of smem, regs, bw, peak, latency and any key of a machine file: smem=256KiB,bw=1TB/s,latency=500clk", "Machine"},
         {"set", "KEY=VALUE", "Replace one number, as in --set \"dram.bandwidth=4 TB/s\"; repeatable", "Machine",
          FieldKind::list},
     };

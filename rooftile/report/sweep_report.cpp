@@ -23,13 +23,15 @@ using Align = Table::Align;
 
 constexpr std::size_t worst_count = 10, resamples = 2000;
 
-/// By the rounds in which both ran; where the operation has none such, by the copy or the reads that are its roof.
+/// By the rounds in which both ran; of what is compared with a copy, by the copy or the reads that are its roof; else by both times.
 std::optional<double> ratio_of(const Json& line, const Operation& operation) {
     const Json& baselines = line.at("baselines");
     if (const auto ratio = positive_at(baselines, (std::string(operation.baseline()) + "_ratio").c_str()))
         return ratio;
-    const bool is_baseline = positive_at(baselines, (text_at(line, "roof") + "_us").c_str()).has_value();
-    return is_baseline ? positive_at(line, "roof_fraction") : std::nullopt;
+    const bool by_copy = operation.baseline() == "copy" && positive_at(baselines, (text_at(line, "roof") + "_us").c_str());
+    if (by_copy) return positive_at(line, "roof_fraction");
+    const auto baseline = positive_at(baselines, (std::string(operation.baseline()) + "_us").c_str()), own = positive_at(line, "time_us");
+    return baseline && own ? std::optional(*baseline / *own) : std::nullopt;
 }
 
 /// The problem of a row, which says of it what this program says: what it does not read it would leave out.
@@ -99,6 +101,7 @@ SweepFigures figures_of(std::string name, const std::vector<const SweepPoint*>& 
         if (point->ratio && *point->ratio > 0) logarithms.push_back(std::log(*point->ratio));
         if (const auto error = point->prediction_error()) errors.push_back(*error), signs.push_back(*point->predicted_us / *point->time_us - 1);
     }
+    f.compared = int(logarithms.size());
     if (!logarithms.empty()) {
         f.ratio = std::exp(mean(logarithms));
         f.least = std::exp(*std::min_element(logarithms.begin(), logarithms.end()));
@@ -209,15 +212,15 @@ std::string share_text(const std::optional<double>& share) {
 TextTable figure_cells(const SweepReport& r) {
     TextTable cells;
     cells.columns = {
-        {"problems with", Align::left}, {"of them"}, {"ratio"}, {"95 % interval", Align::left, 1}};
+        {"problems with", Align::left}, {"of them"}, {"compared", Align::right, 3}, {"ratio"}, {"95 % interval", Align::left, 1}};
     for (const double limit : ratio_limits)
         cells.columns.push_back({fmt::format("< {:.2f}", limit), Align::right, 2});
-    for (const char* title : {"least", "off", "95th", "worst"}) cells.columns.push_back({title});
+    for (const char* title : {"least", "bias", "off", "95th", "worst"}) cells.columns.push_back({title});
     for (const SweepFigures& f : r.all) {
-        std::vector<std::string> row = {f.name, std::to_string(f.problems), ratio_text(f.ratio),
+        std::vector<std::string> row = {f.name, std::to_string(f.problems), std::to_string(f.compared), ratio_text(f.ratio),
                                         f.low ? fmt::format("{:.3f} to {:.3f}", *f.low, *f.high) : ""};
         for (const double share : f.below) row.push_back(f.ratio ? share_text(share) : "-");
-        for (const auto& cell : {ratio_text(f.least), share_text(f.error_mean), share_text(f.error_95th),
+        for (const auto& cell : {ratio_text(f.least), f.error_bias ? signed_percent(*f.error_bias) : "-", share_text(f.error_mean), share_text(f.error_95th),
                                  share_text(f.error_worst)})
             row.push_back(cell);
         cells.rows.push_back(std::move(row));
@@ -255,8 +258,7 @@ std::string heading(const SweepReport& r) {
 std::string meaning(const SweepReport& r) {
     return fmt::format(
         "Ratio: the time of {} over ours, geometric mean; above 1 ours is faster. Of several algorithms the fastest in the "
-        "same rounds is compared, which favours it. Interval: where 95 % of {} resampled draws have it. Then the share of problems below a ratio, and the least. Off: |predicted / measured "
-        "- 1|, mean. "
+        "same rounds is compared, which favours it. Interval: where 95 % of {} resampled draws have it. Then the share of problems below a ratio, and the least. Bias: predicted / measured - 1, mean; off: its size, mean. "
         "Problems of less than {} us stand apart.",
         r.operation->baseline(), resamples, least_judged_us);
 }

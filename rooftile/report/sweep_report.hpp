@@ -38,6 +38,7 @@ inline constexpr double ratio_limits[] = {0.95, 0.85, 0.70};
 struct SweepFigures {
     std::string name;
     int problems = 0;
+    int compared = 0;                        ///< that the ratio rests on
     std::optional<double> ratio, low, high;  ///< geometric mean, and where 95 % of resampled draws have it
     std::optional<double> least;
     double below[std::size(ratio_limits)]{};                    ///< shares

@@ -1,12 +1,14 @@
 // What a program or a page names in brackets is there to be looked up.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace rooftile {
 namespace {
@@ -61,6 +63,32 @@ TEST(References, EveryFactThatIsNamedIsAmongTheFacts) {
         }
     });
     EXPECT_GT(named, 20u);
+}
+
+/// Commands and shown output, without what is said of them; the table of results.
+std::vector<std::string> shown_lines(const std::string& text) {
+    std::vector<std::string> out;
+    std::istringstream lines(text);
+    bool results = false;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("<!-- ")) results = line.starts_with("<!-- results");
+        if (!results && !line.starts_with("    ")) continue;
+        if (!results)
+            if (const std::size_t remark = line.find("  # "); remark != line.npos) line.resize(remark);
+        line.erase(line.find_last_not_of(' ') + 1);
+        out.push_back(line);
+    }
+    return out;
+}
+
+// A newcomer sees a command at once, and readers of either language the same commands and figures.
+TEST(Readme, IsShortAndTheSameInBothLanguages) {
+    const std::string english = content(fs::path(ROOFTILE_SOURCE_DIR) / "README.md"), chinese = content(fs::path(ROOFTILE_SOURCE_DIR) / "README.zh.md");
+    EXPECT_LE(std::count(english.begin(), english.end(), '\n'), 170);
+    const std::size_t command = english.find("\n    $ ");
+    ASSERT_NE(command, english.npos);
+    EXPECT_LE(std::count(english.begin(), english.begin() + std::ptrdiff_t(command), '\n'), 25);
+    EXPECT_EQ(shown_lines(english), shown_lines(chinese));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // Wrong requests: exit code 2, one clear line, nothing on stdout.
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
+#include "rooftile/report/terminal.hpp"
 #include "tests/cli/program.hpp"
 
 namespace rooftile {
@@ -20,6 +22,51 @@ TEST(Request, SizesOutsideWhatIsAccepted) {
     expect_refused({"plan", "gemm", "--m", "64", "--m", "65"}, {"--m is given more than once"});
     expect_refused({"plan", "gemm", "--m"}, {"--m needs a value"});
     expect_refused({"plan", "gemm", "--shape", "2147483647x2147483647x2147483647"}, {"2^63"});
+}
+
+Environment with_variable(const std::string& name, const std::string& value) {
+    Environment environment = without_gpu();
+    environment[name] = value;
+    return environment;
+}
+
+// However one is used to write it.
+TEST(Request, UsualSpellingsAreTaken) {
+    const auto planned = [](std::vector<std::string> words) {
+        words.insert(words.begin(), {"plan", "gemm"});
+        words.push_back("--csv");
+        const Outcome outcome = run(words, without_gpu());
+        EXPECT_EQ(outcome.code, 0) << testing::PrintToString(words) << outcome.err;
+        return outcome.out;
+    };
+    const std::string plain = planned({"--m", "4096", "--n", "14336", "--k", "4096", "--type", "bf16", "--machine", "h200-sxm"});
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {"4096x14336x4096", "--machine", "h200-sxm"},
+             {"4096X14336X4096", "--machine", "H200-SXM"},
+             {"--shape", "4096,14336,4096", "--machine", "h200", "--type", "torch.bfloat16"},
+             {"--m", "4k", "--n", "14_336", "--k", "4Ki", "--machine", "H200", "--type", "bfloat16"}})
+        EXPECT_EQ(planned(words), plain) << testing::PrintToString(words);
+    expect_refused({"plan", "gemm", "64x64x64", "--machine", "A100"}, {"a100-40-sxm", "a100-80-sxm"});
+    for (const char* size : {"4q", "k", "_4", "4_", "4i", "9223372036854775807k"}) expect_refused({"plan", "gemm", "--m", size, "--n", "64", "--k", "64"}, {size});
+    const auto variable = with_variable("ROOFTILE_MACHINE", "h200-sxm");
+    EXPECT_EQ(run({"plan", "gemm", "4096x14336x4096", "--csv"}, variable).out, plain);
+}
+
+TEST(Request, HelpIsAVerbAndKeepsToTheWidth) {
+    EXPECT_EQ(run({"help", "plan", "gemm"}).out, run({"plan", "gemm", "-h"}).out);
+    EXPECT_EQ(run({"version"}).out, run({"--version"}).out);
+    EXPECT_EQ(run({}).out, run({"-h"}).out);
+    const std::string all = run({"-h"}).out;
+    EXPECT_NE(all.find("Usage"), std::string::npos);
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{}, {"plan", "gemm"}, {"sweep", "gemm"}, {"measure", "gemm"}, {"plan", "fuse"}, {"machine", "probe"}, {"plan", "attention"}}) {
+        auto asked = words;
+        asked.push_back("-h");
+        for (const int width : {80, 100}) {
+            std::istringstream lines(run(asked, with_variable("COLUMNS", std::to_string(width))).out);
+            for (std::string line; std::getline(lines, line);)
+                if (line.find("rooftile ") == line.npos) { EXPECT_LE(columns_of(line), width) << line; }  // an example is copied whole
+        }
+    }
 }
 
 TEST(Request, UnknownNamesListWhatIsAccepted) {
@@ -46,7 +93,6 @@ TEST(Request, UnknownNamesListWhatIsAccepted) {
     expect_refused({"plam"}, {"plam", "plan", "measure", "doctor"});
     expect_refused({"plan", "gem"}, {"gem", "gemm"});
     expect_refused({"machine", "lst"}, {"lst", "list", "show", "probe"});
-    expect_refused({}, {"no verb", "plan"});
     expect_refused({"plan"}, {"rooftile plan gemm"});
 }
 
@@ -55,7 +101,8 @@ TEST(Request, FlagsThatDoNotExistNameTheNearest) {
     expect_refused({"plan", "gemm", "--shpae=64x64x64"}, {"--shpae", "--shape"});
     expect_refused({"plan", "gemm", "-m", "64"}, {"-m", "--m"});
     expect_refused({"--jsno"}, {"--jsno"});
-    expect_refused({"plan", "gemm", "64x64x64"}, {"unexpected argument 64x64x64"});
+    expect_refused({"plan", "gemm", "64x64x64", "12"}, {"unexpected argument 12"});
+    expect_refused({"plan", "gemm", "64", "64", "64"}, {"unexpected argument 64"});
     expect_refused({"plan", "gemm", "--shape", "64x64x64", "--layout", "tn"}, {"--a-major", "--b-major"});
 }
 
