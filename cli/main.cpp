@@ -31,6 +31,8 @@ std::vector<Verb> all_verbs() {
     add_validate(verbs);
     add_report(verbs);
     add_doctor(verbs);
+    add_cache(verbs);
+    add_completion(verbs);
     return verbs;
 }
 

@@ -30,6 +30,7 @@ constexpr Word words[] = {
     {"simulate", "Simulate a plan's L2 traffic (no GPU)"},
     {"machine", "List, show and measure GPU descriptions"},
     {"report", "Summarise recorded runs"},
+    {"cache", "Compiled kernels that are kept: how many, and taking them away"},
     {"ledger", "Time the whole declared space of some problems"},
 };
 

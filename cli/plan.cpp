@@ -147,6 +147,14 @@ int plan_for_range(const Operation& operation, const Given& given, const FieldRa
     return int(ExitCode::done);
 }
 
+/// On a terminal, what one may do with the plan.
+void say_next(const Operation& operation, const Plan& plan) {
+    if (!isatty(STDOUT_FILENO) || !isatty(STDERR_FILENO)) return;
+    const Terminal terminal = terminal_for({});
+    const std::string verbs = plan.buildable ? fmt::format(" · rooftile build {0} ... (compile, no GPU) · rooftile measure {0} ... (run)", operation.name()) : "";
+    fmt::print(stderr, "{}\n", terminal.paint("next: --explain (why)" + verbs, Tone::faint));
+}
+
 /// A document explains all or nothing.
 Depth depth_of(const Given& given, Format format) {
     const bool text = format == Format::text;
@@ -179,6 +187,7 @@ int plan(const Operation& operation, const Given& given, const OutputFlags& outp
     else
         write_result(document_text(plan_document(context, plans, explanation_records(explanations)), format), output);
     say_beside(format, target);
+    if (format == Format::text && !given.has("explain")) say_next(operation, plans.plans.front());
     return int(ExitCode::done);
 }
 

@@ -53,6 +53,9 @@ void add_ledger(std::vector<Verb>& verbs);
 void add_validate(std::vector<Verb>& verbs);
 void add_report(std::vector<Verb>& verbs);
 void add_doctor(std::vector<Verb>& verbs);
+void add_cache(std::vector<Verb>& verbs);
+/// Of all that were added before.
+void add_completion(std::vector<Verb>& verbs);
 /// What only one operation has, of all of them.
 void add_operation_verbs(std::vector<Verb>& verbs);
 

@@ -1,0 +1,79 @@
+// What a shell and a user's disk have of the program: completion, and the cache of kernels.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/cli/program.hpp"
+
+namespace rooftile {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A new folder that goes with this.
+struct NewFolder {
+    std::string path = testing::TempDir() + "rooftile-shell-XXXXXX";
+    NewFolder() { EXPECT_TRUE(mkdtemp(path.data())); }
+    ~NewFolder() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+};
+
+/// What bash offers for the last of these words.
+std::string completed(const std::vector<std::string>& words) {
+    std::string line = "COMP_WORDS=(";
+    for (const std::string& word : words) line += "'" + word + "' ";
+    const NewFolder folder;
+    const std::string script = folder.path + "/completion";
+    std::ofstream(script) << run({"completion", "bash"}).out << line << ")\nCOMP_CWORD=" << words.size() - 1 << "\n_rooftile\necho \"${COMPREPLY[@]}\"\n";
+    std::string out;
+    FILE* shell = popen(("bash '" + script + "'").c_str(), "r");
+    char part[4096];
+    while (shell && std::fgets(part, sizeof part, shell)) out += part;
+    EXPECT_TRUE(shell && pclose(shell) == 0);
+    return out;
+}
+
+TEST(Completion, OffersVerbsAndTheirFlags) {
+    EXPECT_EQ(completed({"rooftile", "pl"}), "plan\n");
+    EXPECT_EQ(completed({"rooftile", "plan", "ge"}), "gemm\n");
+    EXPECT_EQ(completed({"rooftile", "plan", "gemm", "64x64x64", "--stag"}), "--stages\n");
+    EXPECT_EQ(completed({"rooftile", "doctor", "--js"}), "--json\n");
+    EXPECT_EQ(completed({"rooftile", "nothing", "of", "--th"}), "\n");
+    for (const char* shell : {"zsh", "fish"}) EXPECT_NE(run({"completion", shell}).out.find("stages"), std::string::npos);
+    EXPECT_EQ(run({"completion", "tcsh"}).code, 2);
+}
+
+TEST(Cache, TakesAwayKernelsAndNothingElse) {
+    const NewFolder folder;
+    const fs::path kept = fs::path(folder.path) / "kept";
+    fs::create_directory(kept);
+    const auto write = [&](const std::string& name, int age_s) {
+        std::ofstream(kept / name) << std::string(1000, 'x');
+        fs::last_write_time(kept / name, fs::file_time_type::clock::now() - std::chrono::seconds(age_s));
+    };
+    write(std::string(32, 'a') + ".cubin", 30);
+    write(std::string(32, 'b') + ".cubin", 10);
+    write(std::string(32, 'c') + ".cubin", 20);
+    write("notes.txt", 40);
+    write("short.cubin", 40);
+    Environment environment = without_gpu();
+    environment["ROOFTILE_CACHE_DIR"] = kept.string();
+    EXPECT_NE(run({"cache", "info"}, environment).out.find("kernels  3\n"), std::string::npos);
+    EXPECT_EQ(run({"cache", "prune", "--most", "2000"}, environment).code, 0);
+    EXPECT_FALSE(fs::exists(kept / (std::string(32, 'a') + ".cubin")));
+    EXPECT_TRUE(fs::exists(kept / (std::string(32, 'c') + ".cubin")));
+    EXPECT_EQ(run({"cache", "prune"}, environment).code, 2);
+    EXPECT_EQ(run({"cache", "clear"}, environment).code, 0);
+    EXPECT_FALSE(fs::exists(kept / (std::string(32, 'b') + ".cubin")));
+    EXPECT_TRUE(fs::exists(kept / "notes.txt"));
+    EXPECT_TRUE(fs::exists(kept / "short.cubin"));
+    environment["ROOFTILE_CACHE"] = "off";
+    EXPECT_EQ(run({"cache", "info"}, environment).code, 2);
+}
+
+}  // namespace
+}  // namespace rooftile
