@@ -23,6 +23,8 @@ constexpr Word words[] = {
     {"machine", "GPUs as numbers: every one with its unit and its source"},
     {"plan", "Derive a kernel's parameters from the hardware's numbers"},
     {"simulate", "Answer the model's questions step by step"},
+    {"emit", "Write the planned kernel as one file to take away"},
+    {"export", "Write the plan for another library or compiler"},
     {"build", "Compile exactly the planned kernel; needs no GPU"},
     {"measure", "Run the planned kernel, prove its result right, time it beside the vendor's library"},
     {"sweep", "Plan or measure many problems: drawn by law, from ranges, or combined from lists"},
