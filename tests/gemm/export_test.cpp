@@ -163,6 +163,39 @@ TEST(GemmExport, MoreTokensNeverMakeTilesOfAFileFlatter) {
     EXPECT_GE(lines["4096"]["BLOCK_SIZE_M"], 64);
 }
 
+// What CUTLASS computes is the plan's product, transposed where the plan swaps: then its rows are C's columns.
+TEST(GemmExport, ATypeOfCutlassIsThePlans) {
+    Random random(test_seed());
+    int swapped = 0;
+    for (int i = 0; i < int(test_count(30, 300)); ++i) {
+        const GemmProblem p = drawn_gemm(random, {i % 2 == 0 ? "" : "batch"});
+        const auto machine = machine_of(i % 5 == 4 ? "a100-80-sxm" : "h100-sxm");
+        const Exported made = export_to("cutlass", machine, {&gemm_operation(), Own::of(p)});
+        SCOPED_TRACE(made.text);
+        EXPECT_FALSE(std::regex_search(made.text, std::regex("@[A-Z_]+@")));
+        EXPECT_GT(made.time_us.value_or(0), 0);
+        const bool swaps = made.text.find("{n, m, k, batch}") != made.text.npos;
+        swapped += swaps;
+        const bool hopper = made.text.find("Sm90") != made.text.npos;
+        EXPECT_EQ(hopper, machine->has("wgmma"));
+        if (!hopper) continue;
+        const auto has = [&](const std::string& text) { return made.text.find(text) != made.text.npos; };
+        EXPECT_TRUE(has(fmt::format("int m = {}, int n = {}, int k = {}, int batch = {}", p.m, p.n, p.k, p.batch)));
+        EXPECT_TRUE(has(fmt::format("a = {}, b = {}, d = {}", p.lda, p.ldb, p.ldc)));
+        // A is M x K: row-major where K is contiguous; B, K x N, column-major. Transposed they are the other way round, and so is C.
+        const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k;
+        EXPECT_TRUE(has(fmt::format("LayoutA = cutlass::layout::{};", (swaps ? b_k : a_k) ? "RowMajor" : "ColumnMajor")));
+        EXPECT_TRUE(has(fmt::format("LayoutB = cutlass::layout::{};", (swaps ? a_k : b_k) ? "ColumnMajor" : "RowMajor")));
+        EXPECT_TRUE(has(fmt::format("LayoutD = cutlass::layout::{};", swaps ? "ColumnMajor" : "RowMajor")));
+        std::smatch tile;
+        ASSERT_TRUE(std::regex_search(made.text, tile, std::regex("TileShape = Shape<_(\\d+), _(\\d+), _(\\d+)>")));
+        const int rows = std::stoi(tile[1]), columns = std::stoi(tile[2]);
+        EXPECT_EQ(rows % (has("Cooperative>") ? 128 : 64), 0);
+        EXPECT_EQ(columns % 16, 0);
+    }
+    EXPECT_GT(swapped, 0);
+}
+
 TEST(GemmExport, WhatIsNotExportedIsRefusedInALine) {
     const auto refused = [](std::string_view target, std::initializer_list<std::pair<const char*, const char*>> fields, const char* says) {
         Given given;
@@ -180,6 +213,9 @@ TEST(GemmExport, WhatIsNotExportedIsRefusedInALine) {
     refused("triton", {{"shape", "64x64x64"}, {"stages", "9"}}, "stages 9");
     refused("vllm-moe", {{"shape", "64x64x64"}}, "--groups");
     refused("vllm-moe", {{"groups", "8x64"}, {"n", "63"}, {"k", "64"}}, "even");
+    refused("cutlass", {{"shape", "64x64x64"}, {"lda", "65"}}, "leading dimension 65");
+    refused("cutlass", {{"groups", "8x64"}, {"n", "64"}, {"k", "64"}}, "groups");
+    refused("cutlass", {{"shape", "4096x4096x4096"}, {"tile", "192x128x64"}, {"consumer_warpgroups", "3"}}, "3 consumer warpgroups");
     const Problem plain{&gemm_operation(), Own::of(gemm_problem(64, 64, 64))};
     EXPECT_THROW(export_to("triton", machine_of("v100-sxm2"), plain), RequestError);
 }

@@ -20,6 +20,7 @@ struct GemmTarget {
 constexpr GemmTarget gemm_targets[] = {
     {{"triton", "A Python file: a triton.Config, a kernel that takes it, matmul(a, b), a check beside torch", true}, export_triton},
     {{"vllm-moe", "Block sizes by tokens of a mixture of experts (--groups), as vLLM and SGLang read them", true}, export_vllm_moe},
+    {{"cutlass", "A CUTLASS type of the plan and a launcher: 3.x on Hopper, 2.x before"}, export_cutlass},
 };
 
 class GemmExports final : public Exports {
@@ -63,13 +64,13 @@ std::vector<std::string> lost_features(const GemmProblem& p, const GemmConfig& c
           "ping-pong: two warpgroups on two tiles in turns, one stores while the other multiplies");
     check(to_cutlass, c.cluster_m * c.cluster_n > 1,
           fmt::format("clusters of {}x{}, whose CTAs share loads by multicast", c.cluster_m, c.cluster_n));
-    check(0, c.split_k > 1, fmt::format("split_k {}: CTAs of a cluster that add up parts of K through shared memory", c.split_k));
+    check(to_cutlass, c.split_k > 1, fmt::format("split_k {}: CTAs of a cluster that add up parts of K through shared memory", c.split_k));
     check(to_cutlass, c.grid_split_k > 1, fmt::format("grid_split_k {}: pieces of K that add up through a workspace", c.grid_split_k));
     check(to_cutlass, c.swap_ab, "swap_ab: columns of C on the instruction's m");
     check(0, c.order != Order::row && c.order != Order::column && c.order != Order::grouped,
           fmt::format("the order of tiles {}: bands of rows are as near as it gets", order_text(c.order, c.group)));
     check(0, c.overlapped_epilogue, "the store of a tile between the next one's first MMAs (overlapped_epilogue)");
-    check(to_triton, c.ctas_per_sm > 1, fmt::format("{} CTAs an SM: a persistent grid has one", c.ctas_per_sm));
+    check(to_triton, hopper && c.ctas_per_sm > 1, fmt::format("{} CTAs an SM: a persistent grid has one", c.ctas_per_sm));
     check(to_cutlass, c.programmatic_launch, "programmatic dependent launch");
     check(0, c.evict_first != EvictFirst{}, "L2 told which operands to drop first (evict_first)");
     check(0, c.pack_a || c.pack_b,
@@ -78,7 +79,7 @@ std::vector<std::string> lost_features(const GemmProblem& p, const GemmConfig& c
                                                                                       : "B is"));
     check(0, c.dynamic_scheduler, "tiles taken from a counter (dynamic_scheduler)");
     check(0, c.reverse, "tiles from the last to the first (reverse)");
-    check(0, c.kernel && c.stages > 0 && p.promoted(), "sums promoted to fp32 from 128 of K to the next");
+    check(to_cutlass, p.promoted(), "sums promoted to fp32 from 128 of K to the next");
     return lost;
 }
 

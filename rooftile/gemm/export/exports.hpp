@@ -28,6 +28,7 @@ struct GemmExport {
 // One a target. Each throws RequestError, one line, where it has nothing for the problem.
 Exported export_triton(const GemmExport& from);
 Exported export_vllm_moe(const GemmExport& from);
+Exported export_cutlass(const GemmExport& from);  ///< of plans that are not empty
 
 /// Others that a plan can be exported to, as bits.
 enum : unsigned { to_triton = 1, to_cutlass = 2 };

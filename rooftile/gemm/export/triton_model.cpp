@@ -19,7 +19,7 @@ constexpr int triton_sides[] = {16, 32, 64, 128, 256}, triton_depths[] = {32, 64
               triton_stages[] = {6, 5, 4, 3, 2}, triton_bands[] = {1, 2, 4, 8, 16, 32};
 constexpr int line_bytes = 128;        // of L2: shorter rows of a stage ask for half of one
 constexpr int large_tile = 128 * 128;  // elements; two warpgroups from here on, as in all that others tuned
-// What mma.sync takes on Hopper, over what the model of sm80_gemm says: 1.05 to 1.51 over 13 products, least where DRAM binds (docs/facts.md
+// What mma.sync takes on Hopper, of what sm80_gemm is predicted to: 1.05 to 1.51 over 13 products, least where DRAM binds (docs/facts.md
 // 349).
 constexpr double mma_sync_on_hopper = 1.2;
 constexpr double near_tie = 1.03;     // no model tells such times apart: then what loads least is taken
