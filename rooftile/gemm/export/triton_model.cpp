@@ -32,7 +32,7 @@ constexpr int mma_k_bytes = 32, copy_bytes = 16, barrier_bytes = 64;
 int other_registers(TritonLoads loads, bool wgmma, int accumulators, int copies) {
     const int fragments = wgmma ? 0 : accumulators * 2 / 3;
     if (loads == TritonLoads::descriptors) return 26 + fragments;
-    return 28 + 3 * copies + (wgmma ? 0 : 14) + (loads == TritonLoads::gathered ? 10 : 0);
+    return 28 + fragments + (wgmma ? 3 : 1) * copies + (loads == TritonLoads::gathered ? 10 : 0);
 }
 // From here on it spills: the compiler gives no more than 255 registers to a thread.
 constexpr int most_accumulators = 128;
@@ -107,10 +107,14 @@ std::optional<TritonUse> TritonModel::use(const TritonConfig& t) const {
     use.instructions = loop_instructions(loads_, use.wgmma, use.accumulators, copies, products);
     if (use.registers > hw.registers_per_thread) return std::nullopt;
     // wgmma reads a stage until the next step's is issued; mma.sync has it in registers before, so one fewer is
-    // kept. C leaves through them.
+    // kept. C leaves
+    // through them.
     const int buffers = use.wgmma ? t.stages : t.stages - 1;
-    use.shared_bytes = std::max(buffers * triton_stage_bytes(t, problem_), std::int64_t{t.block_m} * t.block_n * bytes_of(problem_.c_type))
-                       + barrier_bytes;
+    const std::int64_t ring = buffers * triton_stage_bytes(t, problem_),
+                       c = std::int64_t{t.block_m} * t.block_n * bytes_of(problem_.c_type);
+    // A result in fp32 that leaves by TMA has a tile of its own beside the ring.
+    const bool apart = loads_ == TritonLoads::descriptors && problem_.c_type == Type::fp32;
+    use.shared_bytes = (apart ? ring + c : std::max(ring, c)) + barrier_bytes;
     const auto resident = [&](int ctas) {
         return !residency_constraint(hw, threads, ctas) && use.registers <= launch_registers(hw, threads, ctas)
                && double(use.shared_bytes) <= shared_limit(hw, ctas);
