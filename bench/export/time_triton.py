@@ -158,7 +158,7 @@ class Timer:
         count = max(1, min(24, math.ceil(ROTATED_BYTES / (a.nbytes + b.nbytes))))
         # Copies with the strides of the first: clone() keeps those of dense tensors.
         self.sets = [(a, b)] + [(a.clone(), b.clone()) for _ in range(count - 1)]
-        self.c = torch.empty((a.shape[0], b.shape[1] if len(operands) == 2 else b.shape[1]), device=a.device, dtype=module.C_TYPE)
+        self.c = torch.empty((a.shape[0], b.shape[1]), device=a.device, dtype=module.C_TYPE)
         self.offsets, self.tiles = (operands[2] if len(operands) == 3 else None), {}
 
     def launch(self, operands, config):

@@ -81,4 +81,11 @@ def reference(a, b, offsets):
     return torch.cat([x @ w for x, w in parts]), torch.cat([x.abs() @ w.abs() for x, w in parts])
 
 
+def launcher(a, b, offsets):
+    """The kernel alone, to be timed."""
+    c = torch.empty((a.shape[0], b.shape[1]), device=a.device, dtype=C_TYPE)
+    tiles = tiles_of(offsets, a.shape[0], CONFIG.kwargs['BLOCK_M'])
+    return lambda: launch(a, b, c, tiles, CONFIG)
+
+
 @MAIN@

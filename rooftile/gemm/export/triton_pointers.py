@@ -62,4 +62,10 @@ def reference(a, b):
     return a.float() @ b.float(), a.float().abs() @ b.float().abs()
 
 
+def launcher(a, b):
+    """The kernel alone, to be timed."""
+    c = torch.empty((a.shape[0], b.shape[1]), device=a.device, dtype=C_TYPE)
+    return lambda: launch(a, b, c, CONFIG)
+
+
 @MAIN@
