@@ -126,86 +126,58 @@ GemmPlan plan_for_cutlass(const GemmExport& from, double shared, std::string& ne
     throw RequestError(fmt::format("--to {}: none of {} plans has a kernel there; the first: {}", from.target, from.plans.size(), nearest));
 }
 
-std::vector<std::pair<std::string, std::string>> values_of_sm90(const GemmProblem& p, const GemmConfig& c, const CutlassTile& t) {
-    // Lines of A are its rows where K is contiguous: CUTLASS's RowMajor; of B, N x K, its ColumnMajor.
-    const auto rows = [](bool contiguous) { return std::string(contiguous ? "RowMajor" : "ColumnMajor"); };
-    const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k, s = c.swap_ab;
-    const auto pitch = [](bool k_contiguous) { return std::string(k_contiguous ? "0" : "1"); };
-    const auto number = [](std::int64_t value) { return std::to_string(value); };
-    const bool along_m = (c.order == Order::column) != s;
-    const char* kind = is_pingpong(c) ? "Pingpong" : is_cooperative(c) ? "Cooperative" : "";
-    const bool fast_fp8 = is_fp8(p.a_type) && !p.promoted();
-    return {{"A_TYPE", cutlass_type(s ? p.b_type : p.a_type)},
-            {"B_TYPE", cutlass_type(s ? p.a_type : p.b_type)},
-            {"D_TYPE", cutlass_type(p.c_type)},
-            {"A_LAYOUT", rows(s ? b_k : a_k)},
-            {"B_LAYOUT", rows(!(s ? a_k : b_k))},
-            {"D_LAYOUT", rows(!s)},
-            {"A_PITCH", pitch(s ? b_k : a_k)},
-            {"B_PITCH", pitch(s ? a_k : b_k)},
-            {"D_PITCH", pitch(!s)},
-            {"TILE_M", number(t.m)},
-            {"TILE_N", number(t.n)},
-            {"TILE_K", number(t.k)},
-            {"CLUSTER_M", number(t.cluster_m)},
-            {"CLUSTER_N", number(t.cluster_n)},
-            {"EPILOGUE", is_cooperative(c) ? "TmaWarpSpecializedCooperative" : "TmaWarpSpecialized"},
-            {"STAGES", number(t.stages)},
-            {"SCHEDULE", fmt::format("KernelTmaWarpSpecialized{}{}", kind, fast_fp8 ? "FP8FastAccum" : "")},
-            {"SCHEDULER", c.k_parts() > 1 ? "cutlass::gemm::StreamKScheduler" : "cutlass::gemm::PersistentScheduler"},
-            {"LDA", number(p.lda)},
-            {"LDB", number(p.ldb)},
-            {"LDD", number(p.ldc)},
-            {"A_BATCH", number(p.a_stride)},
-            {"B_BATCH", number(p.b_stride)},
-            {"D_BATCH", number(p.c_stride)},
-            {"RASTER", along_m ? "AlongM" : "AlongN"},
-            {"SWIZZLE", number(cutlass_band(c))},
-            {"SPLITS", c.k_parts() > 1 ? fmt::format("\n    made.scheduler.splits = {};", c.k_parts()) : ""},
-            {"PDL", c.programmatic_launch ? "true" : "false"},
-            {"SWAPPED", s ? " It computes d transposed: ElementA and LayoutA are those of b." : ""},
-            {"OF_A", s ? "ElementB" : "ElementA"},
-            {"OF_B", s ? "ElementA" : "ElementB"},
-            {"FIRST", s ? "b" : "a"},
-            {"SECOND", s ? "a" : "b"},
-            {"ROWS", s ? "n" : "m"},
-            {"COLUMNS", s ? "m" : "n"},
-            {"M", number(p.m)},
-            {"N", number(p.n)},
-            {"K", number(p.k)},
-            {"BATCH", number(p.batch)}};
+using TemplateValues = std::vector<std::pair<std::string, std::string>>;
+
+TemplateValues shared_values(const GemmProblem& p, const GemmConfig& c, const CutlassTile& t) {
+    TemplateValues values = {{"A_TYPE", cutlass_type(c.swap_ab ? p.b_type : p.a_type)},
+                             {"B_TYPE", cutlass_type(c.swap_ab ? p.a_type : p.b_type)},
+                             {"D_TYPE", cutlass_type(p.c_type)}};
+    // clang-format off
+    const std::pair<const char*, std::int64_t> numbers[] = {
+        {"TILE_M", t.m}, {"TILE_N", t.n}, {"TILE_K", t.k}, {"STAGES", t.stages}, {"SWIZZLE", cutlass_band(c)},
+        {"LDA", p.lda}, {"LDB", p.ldb}, {"LDD", p.ldc},
+        {"A_BATCH", p.a_stride}, {"B_BATCH", p.b_stride}, {"D_BATCH", p.c_stride}, {"M", p.m}, {"N", p.n}, {"K", p.k}, {"BATCH", p.batch}};
+    // clang-format on
+    for (const auto& [key, number] : numbers) values.emplace_back(key, std::to_string(number));
+    return values;
 }
 
-std::vector<std::pair<std::string, std::string>> values_of_sm80(const GemmProblem& p, const GemmConfig& c, const CutlassTile& t) {
+TemplateValues values_of_sm90(const GemmProblem& p, const GemmConfig& c, const CutlassTile& t) {
+    // Lines of A are its rows where K is contiguous: CUTLASS's RowMajor; of B, N x K, its ColumnMajor.
+    const auto rows = [](bool contiguous) { return std::string(contiguous ? "RowMajor" : "ColumnMajor"); };
+    const auto pitch = [](bool k_contiguous) { return std::string(k_contiguous ? "0" : "1"); };
+    const bool a_k = p.a_major == Major::k, b_k = p.b_major == Major::k, s = c.swap_ab, along_m = (c.order == Order::column) != s;
+    const char* kind = is_pingpong(c) ? "Pingpong" : is_cooperative(c) ? "Cooperative" : "";
+    TemplateValues values = shared_values(p, c, t);
+    // clang-format off
+    values.insert(values.end(), {
+        {"A_LAYOUT", rows(s ? b_k : a_k)}, {"B_LAYOUT", rows(!(s ? a_k : b_k))}, {"D_LAYOUT", rows(!s)},
+        {"A_PITCH", pitch(s ? b_k : a_k)}, {"B_PITCH", pitch(s ? a_k : b_k)}, {"D_PITCH", pitch(!s)},
+        {"CLUSTER_M", std::to_string(t.cluster_m)}, {"CLUSTER_N", std::to_string(t.cluster_n)},
+        {"EPILOGUE", is_cooperative(c) ? "TmaWarpSpecializedCooperative" : "TmaWarpSpecialized"},
+        {"SCHEDULE", fmt::format("KernelTmaWarpSpecialized{}{}", kind, is_fp8(p.a_type) && !p.promoted() ? "FP8FastAccum" : "")},
+        {"SCHEDULER", c.k_parts() > 1 ? "cutlass::gemm::StreamKScheduler" : "cutlass::gemm::PersistentScheduler"},
+        {"SPLITS", c.k_parts() > 1 ? fmt::format("\n    made.scheduler.splits = {};", c.k_parts()) : ""},
+        {"RASTER", along_m ? "AlongM" : "AlongN"}, {"PDL", c.programmatic_launch ? "true" : "false"},
+        {"SWAPPED", s ? " It computes d transposed: ElementA and LayoutA are those of b." : ""},
+        {"OF_A", s ? "ElementB" : "ElementA"}, {"OF_B", s ? "ElementA" : "ElementB"},
+        {"FIRST", s ? "b" : "a"}, {"SECOND", s ? "a" : "b"}, {"ROWS", s ? "n" : "m"}, {"COLUMNS", s ? "m" : "n"}});
+    // clang-format on
+    return values;
+}
+
+TemplateValues values_of_sm80(const GemmProblem& p, const GemmConfig& c, const CutlassTile& t) {
     const Sm80GemmConfig s = sm80_config(p, c);
-    const auto number = [](std::int64_t value) { return std::to_string(value); };
-    const int elements = cutlass_line / bytes_of(p.a_type);
-    return {{"A_TYPE", cutlass_type(p.a_type)},
-            {"B_TYPE", cutlass_type(p.b_type)},
-            {"D_TYPE", cutlass_type(p.c_type)},
-            {"A_LAYOUT", p.a_major == Major::k ? "RowMajor" : "ColumnMajor"},
-            {"B_LAYOUT", p.b_major == Major::k ? "ColumnMajor" : "RowMajor"},
-            {"TILE_M", number(t.m)},
-            {"TILE_N", number(t.n)},
-            {"TILE_K", number(t.k)},
-            {"WARP_M", number(s.warp_m())},
-            {"WARP_N", number(s.warp_n())},
-            {"D_ALIGNMENT", number(cutlass_line / bytes_of(p.c_type))},
-            {"A_ALIGNMENT", number(elements)},
-            {"B_ALIGNMENT", number(elements)},
-            {"SWIZZLE", number(cutlass_band(c))},
-            {"STAGES", number(t.stages)},
-            {"MODE", fmt::format("cutlass::gemm::GemmUniversalMode::{}", p.batch > 1 ? "kBatched" : "kGemm")},
-            {"BATCH", number(p.batch)},
-            {"A_BATCH", number(p.a_stride)},
-            {"B_BATCH", number(p.b_stride)},
-            {"D_BATCH", number(p.c_stride)},
-            {"LDA", number(p.lda)},
-            {"LDB", number(p.ldb)},
-            {"LDD", number(p.ldc)},
-            {"M", number(p.m)},
-            {"N", number(p.n)},
-            {"K", number(p.k)}};
+    const auto alignment = [](Type type) { return std::to_string(cutlass_line / bytes_of(type)); };
+    TemplateValues values = shared_values(p, c, t);
+    // clang-format off
+    values.insert(values.end(), {
+        {"A_LAYOUT", p.a_major == Major::k ? "RowMajor" : "ColumnMajor"}, {"B_LAYOUT", p.b_major == Major::k ? "ColumnMajor" : "RowMajor"},
+        {"WARP_M", std::to_string(s.warp_m())}, {"WARP_N", std::to_string(s.warp_n())},
+        {"A_ALIGNMENT", alignment(p.a_type)}, {"B_ALIGNMENT", alignment(p.b_type)}, {"D_ALIGNMENT", alignment(p.c_type)},
+        {"MODE", fmt::format("cutlass::gemm::GemmUniversalMode::{}", p.batch > 1 ? "kBatched" : "kGemm")}});
+    // clang-format on
+    return values;
 }
 
 }  // namespace

@@ -125,23 +125,22 @@ Exported export_triton(const GemmExport& from) {
     const char* file = loads == TritonLoads::descriptors ? "triton_tma.py"
                        : loads == TritonLoads::pointers  ? "triton_pointers.py"
                                                          : "triton_groups.py";
-    out.text = filled_template(file, {{"MAIN", filled_template("triton_main.py", {{"TIME", microseconds(out.time_us)}})},
-                                      {"HEAD", comment},
-                                      {"GROUPS", list},
-                                      {"M", std::to_string(p.m)},
-                                      {"N", std::to_string(p.n)},
-                                      {"K", std::to_string(p.k)},
-                                      {"A_K_MAJOR", python(p.a_major == Major::k)},
-                                      {"B_K_MAJOR", python(p.b_major == Major::k)},
-                                      {"A_TYPE", torch_type(p.a_type)},
-                                      {"B_TYPE", torch_type(p.b_type)},
-                                      {"C_TYPE", torch_type(p.c_type)},
-                                      {"BLOCK_M", std::to_string(t.block_m)},
-                                      {"BLOCK_N", std::to_string(t.block_n)},
-                                      {"BLOCK_K", std::to_string(t.block_k)},
-                                      {"GROUP_M", std::to_string(t.group_m)},
-                                      {"WARPS", std::to_string(t.warps)},
-                                      {"STAGES", std::to_string(t.stages)}});
+    std::vector<std::pair<std::string, std::string>> values = {
+        {"MAIN", filled_template("triton_main.py", {{"TIME", microseconds(out.time_us)}})},
+        {"HEAD", comment},
+        {"GROUPS", list},
+        {"A_K_MAJOR", python(p.a_major == Major::k)},
+        {"B_K_MAJOR", python(p.b_major == Major::k)},
+        {"A_TYPE", torch_type(p.a_type)},
+        {"B_TYPE", torch_type(p.b_type)},
+        {"C_TYPE", torch_type(p.c_type)}};
+    // clang-format off
+    const std::pair<const char*, std::int64_t> numbers[] = {
+        {"M", p.m}, {"N", p.n}, {"K", p.k}, {"BLOCK_M", t.block_m}, {"BLOCK_N", t.block_n}, {"BLOCK_K", t.block_k}, {"GROUP_M", t.group_m},
+        {"WARPS", t.warps}, {"STAGES", t.stages}};
+    // clang-format on
+    for (const auto& [key, number] : numbers) values.emplace_back(key, std::to_string(number));
+    out.text = filled_template(file, values);
     while (out.text.ends_with("\n\n")) out.text.pop_back();
     return out;
 }
@@ -219,7 +218,8 @@ Exported export_vllm_moe(const GemmExport& from) {
     if (!from.plans.empty()) out.lost = lost_features(p, from.plans[0]->config, to_triton);
     out.notes = {
         fmt::format("vLLM reads {} from VLLM_TUNED_CONFIG_FOLDER or fused_moe/configs/, SGLang from fused_moe_triton/configs/triton_X_Y_Z/ "
-                    "of its Triton",
+                    "of its Triton; JSON has no "
+                    "comments, so what is lost is said here",
                     out.file),
         fmt::format("one file serves w1 ({}x{}) and w2 ({}x{}): each line is the fastest by the sum of both; {} experts a token, drawn by "
                     "the shares that --groups has",
