@@ -19,7 +19,7 @@ constexpr int triton_sides[] = {16, 32, 64, 128, 256}, triton_depths[] = {32, 64
               triton_stages[] = {6, 5, 4, 3, 2}, triton_bands[] = {1, 2, 4, 8, 16, 32};
 constexpr int line_bytes = 128;        // of L2: shorter rows of a stage ask for half of one
 constexpr int large_tile = 128 * 128;  // elements; two warpgroups from here on, as in all that others tuned
-constexpr double near_tie = 1.03;      // no model tells such times apart: then what loads least is taken
+constexpr double near_tie = 1.02;      // no model tells such times apart: then what loads least is taken
 constexpr double slow_latency = 1.5;   // of what the machine says: the second time by which plans are ranked
 constexpr int wgmma_rows = 64, mma_rows = 16, mma_columns = 8, warpgroup_warps = 4;
 constexpr int mma_k_bytes = 32, copy_bytes = 16, barrier_bytes = 64;
