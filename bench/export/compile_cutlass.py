@@ -36,7 +36,7 @@ def run(*command):
 def compiled(args, folder, name, arch, text):
     source = folder / f'{name}.cu'
     source.write_text(text)
-    return run('nvcc', '-std=c++17', f'-arch={arch}', '-DNDEBUG', '--expt-relaxed-constexpr', '-I', args.cutlass, '-Xptxas', '-v', '-cubin', source,
+    return run('nvcc', '-std=c++17', f'-arch={arch}', '-DNDEBUG', '-DCUTLASS_ENABLE_GDC_FOR_SM90=1', '--expt-relaxed-constexpr', '-I', args.cutlass, '-Xptxas', '-v', '-cubin', source,
                '-o', folder / f'{name}.cubin')
 
 
@@ -115,7 +115,7 @@ def keep(args, files):
         text = document['text']
         source = args.keep / f'{name}.cu'
         source.write_text(text + WRAPPER.format(namespace(text), *re.search(r'run\((\w+) const\* a, (\w+) const', text).groups()))
-        return run('nvcc', '-std=c++17', f'-arch={arch}', '-DNDEBUG', '--expt-relaxed-constexpr', '-I', args.cutlass, '-Xcompiler', '-fPIC', '-shared', source,
+        return run('nvcc', '-std=c++17', f'-arch={arch}', '-DNDEBUG', '-DCUTLASS_ENABLE_GDC_FOR_SM90=1', '--expt-relaxed-constexpr', '-I', args.cutlass, '-Xcompiler', '-fPIC', '-shared', source,
                    '-o', args.keep / f'{name}.so')
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for (name, _, words, _), (code, _, error) in zip(files, pool.map(build, files)):

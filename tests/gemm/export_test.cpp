@@ -187,6 +187,7 @@ TEST(GemmExport, ATypeOfCutlassIsThePlans) {
         EXPECT_TRUE(has(fmt::format("LayoutA = cutlass::layout::{};", (swaps ? b_k : a_k) ? "RowMajor" : "ColumnMajor")));
         EXPECT_TRUE(has(fmt::format("LayoutB = cutlass::layout::{};", (swaps ? a_k : b_k) ? "ColumnMajor" : "RowMajor")));
         EXPECT_TRUE(has(fmt::format("LayoutD = cutlass::layout::{};", swaps ? "ColumnMajor" : "RowMajor")));
+        EXPECT_TRUE(has("gemm.run(stream, nullptr, programmatic_launch)") && has("#ifdef CUTLASS_ENABLE_GDC_FOR_SM90"));
         std::smatch tile;
         ASSERT_TRUE(std::regex_search(made.text, tile, std::regex("TileShape = Shape<_(\\d+), _(\\d+), _(\\d+)>")));
         const int rows = std::stoi(tile[1]), columns = std::stoi(tile[2]);

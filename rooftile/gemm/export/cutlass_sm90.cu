@@ -60,6 +60,13 @@ size_t workspace_bytes(int m = @M@, int n = @N@, int k = @K@, int batch = @BATCH
     return Gemm::get_workspace_size(arguments(nullptr, nullptr, nullptr, m, n, k, batch, {}));
 }
 
+// A programmatic dependent launch begins before the kernel ahead of it has ended; only with this macro does CUTLASS's kernel wait for it.
+#ifdef CUTLASS_ENABLE_GDC_FOR_SM90
+constexpr bool programmatic_launch = @PDL@;
+#else
+constexpr bool programmatic_launch = false;
+#endif
+
 /// Enqueues d = a b.
 template <class = void>
 cutlass::Status run(@OF_A@ const* a, @OF_B@ const* b, ElementD* d, void* workspace = nullptr, cudaStream_t stream = nullptr,
@@ -68,7 +75,7 @@ cutlass::Status run(@OF_A@ const* a, @OF_B@ const* b, ElementD* d, void* workspa
     Gemm gemm;
     cutlass::Status status = gemm.can_implement(given);
     if (status == cutlass::Status::kSuccess) status = gemm.initialize(given, workspace, stream);
-    return status == cutlass::Status::kSuccess ? gemm.run(stream, nullptr, @PDL@) : status;
+    return status == cutlass::Status::kSuccess ? gemm.run(stream, nullptr, programmatic_launch) : status;
 }
 
 }  // namespace @NAME@

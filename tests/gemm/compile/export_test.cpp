@@ -65,8 +65,8 @@ TEST(ExportedToCutlass, TypesAreThoseOfCutlassAndAKernelCompilesWithoutSpills) {
     const std::string source = (folder.path() / "drawn.cu").string();
     std::ofstream(source) << text;
     const ChildOutcome done =
-        run_child({nvcc(), "-std=c++17", "-arch=sm_90a", "-DNDEBUG", "--expt-relaxed-constexpr", "-I", cutlass_headers(), "-Xptxas", "-v",
-                   "-cubin", source, "-o", (folder.path() / "drawn.cubin").string()});
+        run_child({nvcc(), "-std=c++17", "-arch=sm_90a", "-DNDEBUG", "-DCUTLASS_ENABLE_GDC_FOR_SM90=1", "--expt-relaxed-constexpr", "-I",
+                   cutlass_headers(), "-Xptxas", "-v", "-cubin", source, "-o", (folder.path() / "drawn.cubin").string()});
     ASSERT_EQ(done.code, 0) << done.out << done.err.substr(0, 4000) << "\n" << text;
     EXPECT_NE(done.err.find("Used"), done.err.npos);
     EXPECT_EQ(done.err.find("C7510"), done.err.npos) << "wgmma is serialised\n" << text;
