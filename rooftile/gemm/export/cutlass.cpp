@@ -217,8 +217,8 @@ Exported export_cutlass(const GemmExport& from) {
     std::vector<std::string> head = {
         fmt::format("D[{0},{1}] = A[{0},{2}] B[{2},{1}]{3} for {4}, by rooftile {5}, for CUTLASS 4.2 (its {6} interface)", p.m, p.n, p.k,
                     p.batch > 1 ? fmt::format(", {} of them", p.batch) : "", from.machine->name, version(), hopper ? "3.x" : "2.x"),
-        fmt::format("nvcc -std=c++17 -arch={} -DNDEBUG{} --expt-relaxed-constexpr -I CUTLASS -c",
-                    hopper ? "sm_90a" : from.machine->arch, hopper && c.programmatic_launch ? " -DCUTLASS_ENABLE_GDC_FOR_SM90=1" : ""),
+        fmt::format("nvcc -std=c++17 -arch={} -DNDEBUG{} --expt-relaxed-constexpr -I CUTLASS -c", hopper ? "sm_90a" : from.machine->arch,
+                    hopper && c.programmatic_launch ? " -DCUTLASS_ENABLE_GDC_FOR_SM90=1" : ""),
         fmt::format("predicted, of our kernel of that plan: {} ({})", microseconds(plan.prediction.time_us), label_of(c))};
     if (hopper) head.insert(head.begin() + 2, "-DNDEBUG: with assert() in the kernel the compiler waits for each wgmma.");
     if (plan.prediction.bound)

@@ -54,9 +54,9 @@ std::vector<std::string> reasons_of(const TritonPlan& plan, const GemmProblem& p
             fmt::format("  {} FLOP a loaded byte; bound by {}",
                         std::lround(2.0 * t.block_m * t.block_n / (bytes_of(p.a_type) * t.block_m + bytes_of(p.b_type) * t.block_n)),
                         name_of(plan.bound)),
-            fmt::format("  {} of 128 sums and about {} of 255 registers a thread, {} B of shared memory, {} CTAs an SM", use.accumulators,
+            fmt::format("  {} of 128 sums and about {} of 255 registers a thread, {} B of shared memory, CTAs an SM: {}", use.accumulators,
                         use.registers, use.shared_bytes, use.ctas_per_sm),
-            fmt::format("  {} tiles in {:.0f} waves, the SMs {:.0f} % used; about {:.1f} MB from and to DRAM", plan.waves.tiles,
+            fmt::format("  {} tiles, waves {:.0f}, the SMs {:.0f} % used; about {:.1f} MB from and to DRAM", plan.waves.tiles,
                         plan.waves.waves, 100 * plan.waves.efficiency, plan.dram_bytes / 1e6)};
 }
 

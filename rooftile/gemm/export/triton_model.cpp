@@ -78,7 +78,8 @@ std::vector<int> sides_left(const std::optional<int>& fixed, std::span<const int
 TritonModel::TritonModel(const Machine& machine, const GemmProblem& problem, TritonLoads loads)
     : problem_(problem), loads_(loads), has_wgmma_(machine.has("wgmma")) {
     if (!machine.has("cp_async") || machine.has("tcgen05"))
-        throw RequestError(fmt::format("{} ({}): Triton's kernels are modelled for sm_80 to sm_90", machine.id, machine.arch));
+        throw RequestError(fmt::format("{} ({}): Triton's kernels are modelled for sm_80 to sm_90", machine.id,
+                                       machine.arch.empty() ? "no architecture" : machine.arch));
     std::vector<std::string> unknown;
     const auto hardware = [&](const char* family) {
         return with_operands(launched_apart(gemm_hardware(machine, family, problem.a_type, unknown)), problem, {});
