@@ -62,9 +62,11 @@ else
 endif
 
 test: all
+	@tools/setup --cutlass
 	@tools/run-tests $(BUILD) $(ARGS)
 
 test-all: all
+	@tools/setup --cutlass
 	@ROOFTILE_TEST_ALL=1 tools/run-tests $(BUILD) $(ARGS)
 	@tools/plant-knob $(BUILD)
 	@ROOFTILE_TEST_ALL=1 tools/mutate $(BUILD) --count 40 --seed $(or $(SEED),1) --require 0.85

@@ -20,6 +20,7 @@ std::vector<Verb> all_verbs() {
     add_build_source(verbs);
     add_build_ptx(verbs);
     add_emit(verbs);
+    add_export(verbs);
     add_measure(verbs);
     add_measure_source(verbs);
     add_step(verbs);

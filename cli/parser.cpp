@@ -26,6 +26,7 @@ constexpr Word words[] = {
     {"build", "Compile exactly the planned kernel (no GPU)"},
     {"measure", "Run the planned kernel, verify it, and time it next to the vendor's library"},
     {"emit", "Write the planned kernel as one .cu file to take away (no GPU)"},
+    {"export", "Write the plan for another library or compiler: Triton, CUTLASS, vLLM (no GPU)"},
     {"sweep", "Plan or measure many problems: drawn by a law, from ranges, or combined from lists"},
     {"simulate", "Simulate a plan's L2 traffic (no GPU)"},
     {"machine", "List, show and measure GPU descriptions"},

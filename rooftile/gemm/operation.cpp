@@ -13,6 +13,7 @@
 #include "rooftile/gemm/demand.hpp"
 #include "rooftile/gemm/draw.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
+#include "rooftile/gemm/export/exports.hpp"
 #include "rooftile/gemm/fields.hpp"
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/measurement_text.hpp"
@@ -347,7 +348,10 @@ class GemmOperation final : public Operation {
     }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<GemmPlan>().config); }
 
-    const Facet* facet(const std::type_info& type) const override { return type == typeid(TwoProducts) ? &two_gemms() : nullptr; }
+    const Facet* facet(const std::type_info& type) const override {
+        if (type == typeid(TwoProducts)) return &two_gemms();
+        return type == typeid(Exports) ? &gemm_exports() : nullptr;
+    }
 
     bool models_energy() const override { return true; }
     PlanPage page(const PlanSet& plans, std::span<const Explanation>, const Terminal& terminal) const override {

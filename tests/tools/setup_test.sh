@@ -8,7 +8,7 @@ failures=0
 
 # A copy, so that nothing it might do reaches the checkout.
 mkdir -p "$work/checkout/tools" "$work/bin" "$work/bare"
-cp "$repository"/tools/setup "$repository"/tools/cuda-wheels*.txt "$work/checkout/tools/"
+cp "$repository"/tools/setup "$repository"/tools/cuda-wheels*.txt "$repository"/tools/cutlass-wheel.txt "$work/checkout/tools/"
 
 # Whatever would change the machine or use the network leaves a mark instead.
 for command in apt-get apt-cache pip sudo; do
@@ -77,6 +77,21 @@ expect "no cuBLAS to be had: leaves nothing" '[ -z "$(ls -d "$work"/checkout/.cu
 rm -rf "$work/checkout/.cuda"
 setup_with ROOFTILE_SETUP_IGNORE_TOOLKIT=1
 expect "no wheels to be had: exit code 2" '[ "$status" = 2 ]'
+
+# CUTLASS's headers: the same without network; in place, or named, nothing is done.
+run_setup() {
+    status=0
+    said=$(env PATH="$work/bin:$PATH" "$@" 2>&1) || status=$?
+}
+run_setup ROOFTILE_CUTLASS= "$work/checkout/tools/setup" --cutlass
+expect "no CUTLASS to be had: goes on" '[ "$status" = 0 ] && echo "$said" | grep -q "CUTLASS could not be fetched"'
+expect "no CUTLASS to be had: leaves nothing" '[ -z "$(ls -d "$work"/checkout/.cutlass* 2>/dev/null)" ]'
+run_setup ROOFTILE_CUTLASS="$work" "$work/checkout/tools/setup" --cutlass
+expect "CUTLASS is named: silent" '[ "$status" = 0 ] && [ -z "$said" ]'
+mkdir "$work/checkout/.cutlass"
+cp "$repository/tools/cutlass-wheel.txt" "$work/checkout/.cutlass/wheel.txt"
+run_setup ROOFTILE_CUTLASS= "$work/checkout/tools/setup" --cutlass
+expect "CUTLASS in place: silent" '[ "$status" = 0 ] && [ -z "$said" ]'
 rm "$work/bin/python3" "$work/bin/nvidia-smi"
 
 setup_with ROOFTILE_CUDA_PATH="$toolkit" ROOFTILE_SETUP_ROOT="$work/bare" ROOFTILE_SETUP_IGNORE_TOOLKIT=0

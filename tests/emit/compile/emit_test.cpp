@@ -2,10 +2,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -18,40 +15,13 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/runtime/child.hpp"
+#include "tests/compile/nvcc.hpp"
 #include "tests/from_environment.hpp"
 
 namespace rooftile {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Empty: there is none.
-std::string nvcc() {
-    std::vector<std::string> folders;
-    if (const char* path = std::getenv("PATH")) {
-        std::istringstream all(path);
-        for (std::string folder; std::getline(all, folder, ':');) folders.push_back(folder);
-    }
-    folders.emplace_back("/usr/local/cuda/bin");
-    for (const std::string& folder : folders)
-        if (access((folder + "/nvcc").c_str(), X_OK) == 0) return folder + "/nvcc";
-    return {};
-}
-
-class Folder {
-  public:
-    Folder() {
-        std::string name = (fs::temp_directory_path() / "rooftile-emit-XXXXXX").string();
-        if (!mkdtemp(name.data())) throw std::runtime_error(name);
-        path_ = name;
-    }
-    ~Folder() { fs::remove_all(path_); }
-    Folder(const Folder&) = delete;
-    const fs::path& path() const { return path_; }
-
-  private:
-    fs::path path_;
-};
 
 struct Drawn {
     std::shared_ptr<const Machine> machine;
