@@ -173,7 +173,7 @@ void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags) {
 void refuse_whole_documents(const OutputFlags& flags) {
     if (flags.json || flags.csv)
         throw RequestError(
-            fmt::format("--suite writes JSON lines as it goes; leave out --{}", flags.json ? "json" : "csv"));
+            fmt::format("rows are written as they are made, as lines of JSON; leave out --{}", flags.json ? "json" : "csv"));
 }
 
 }  // namespace rooftile::cli

@@ -5,12 +5,16 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include <unistd.h>
+
 #include "cli/suite_run.hpp"
 #include "cli/sweep.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/core/sweep.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
+#include "rooftile/report/number.hpp"
+#include "rooftile/report/terminal.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -39,7 +43,7 @@ std::vector<Field> sweep_fields(const Operation& operation) {
         {"save", "FILE", "Write the problems as a suite; without --out and --plan-only nothing else is done",
          sweep_group},
         {"svg", "FILE", "Of what was measured: heat maps, or curves where one size alone varies", sweep_group},
-        {"plan_only", "", "Plan every problem, JSON lines; needs no GPU", sweep_group, FieldKind::on},
+        {"plan_only", "", "Plan every problem, no GPU: lines of JSON, or on a terminal a line of text each", sweep_group, FieldKind::on},
     };
     return joined_fields({own, fields});
 }
@@ -108,6 +112,27 @@ class PlanLines {
     const OutputFlags& output_;
 };
 
+/// On a terminal a line a problem, as it is planned: lines of JSON are for programs.
+int show_all(const Suite& suite, const Target& target, const Own& request, const Terminal& terminal) {
+    std::size_t widest = 0, without = 0;
+    for (const SuiteProblem& p : suite.problems) widest = std::max(widest, std::size_t(columns_of(name_of(p))));
+    for (const SuiteProblem& p : suite.problems) {
+        const PlanSet plans = derive_for(target, p.problem, request);
+        std::string name = name_of(p);
+        name.append(widest - std::size_t(columns_of(name)), ' ');
+        without += plans.refusal.has_value();
+        const std::string text = plans.refusal ? "no plan fits: " + plans.refusal->message
+                                               : fmt::format("{:>9}  {:8}  {}", time_or_unknown(plans.plans.front().time_us),
+                                                             plans.plans.front().bound ? name_of(*plans.plans.front().bound) : "?",
+                                                             suite.operation->label(plans.plans.front()));
+        const int indent = int(std::min<std::size_t>(widest + 2, 30));
+        append_result("  " + wrapped(displayable(name + "  " + text, terminal.utf8), terminal.prose() - 2, indent) + "\n", {});
+    }
+    if (without == 0) return int(ExitCode::done);
+    say(fmt::format("{} of {} problems have no plan; their lines say why", without, suite.problems.size()));
+    return int(ExitCode::no_plan);
+}
+
 int plan_all(const Suite& suite, const Given& given, const OutputFlags& output,
              const Invocation& invocation) {
     refuse_whole_documents(output);
@@ -115,6 +140,7 @@ int plan_all(const Suite& suite, const Given& given, const OutputFlags& output,
     const Own request = suite.operation->request(given, {.top = 1});
     const Target target = target_of(given);
     if (!target.note.empty()) say(target.note);
+    if (checked_format(output) == Format::text && output.file.empty() && isatty(STDOUT_FILENO)) return show_all(suite, target, request, terminal_for(output));
     PlanLines lines(suite, context_of(*target.machine, invocation.command), output);
     std::size_t done = 0, without = 0;
     for (const SuiteProblem& p : suite.problems) {
