@@ -36,7 +36,7 @@ def run(*command):
 def compiled(args, folder, name, arch, text):
     source = folder / f'{name}.cu'
     source.write_text(text)
-    return run('nvcc', '-std=c++17', f'-arch={arch}', '-DNDEBUG', '-DCUTLASS_ENABLE_GDC_FOR_SM90=1', '--expt-relaxed-constexpr', '-I', args.cutlass, '-Xptxas', '-v', '-cubin', source,
+    return run('nvcc', '-std=c++17', f'-arch={arch}', '-DNDEBUG', *macros(text), '--expt-relaxed-constexpr', '-I', args.cutlass, '-Xptxas', '-v', '-cubin', source,
                '-o', folder / f'{name}.cubin')
 
 
@@ -115,7 +115,7 @@ def keep(args, files):
         text = document['text']
         source = args.keep / f'{name}.cu'
         source.write_text(text + WRAPPER.format(namespace(text), *re.search(r'run\((\w+) const\* a, (\w+) const', text).groups()))
-        return run('nvcc', '-std=c++17', f'-arch={arch}', '-DNDEBUG', '-DCUTLASS_ENABLE_GDC_FOR_SM90=1', '--expt-relaxed-constexpr', '-I', args.cutlass, '-Xcompiler', '-fPIC', '-shared', source,
+        return run('nvcc', '-std=c++17', f'-arch={arch}', '-DNDEBUG', *macros(text), '--expt-relaxed-constexpr', '-I', args.cutlass, '-Xcompiler', '-fPIC', '-shared', source,
                    '-o', args.keep / f'{name}.so')
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for (name, _, words, _), (code, _, error) in zip(files, pool.map(build, files)):
@@ -161,6 +161,11 @@ def run_kept(folder):
         print(f'{"right" if right else "WRONG"} {row["file"]}: {10 * begin.elapsed_time(end):.1f} us, of our kernel predicted {row["predicted_time_us"]:.1f}'
               + ('' if status == 0 else f'; status {status}'), flush=True)
     return wrong
+
+
+def macros(text):
+    """Of the first file's own command, beside -DNDEBUG."""
+    return re.findall(r'-DCUTLASS_\S+', text.split('#include')[0])
 
 
 def namespace(text):

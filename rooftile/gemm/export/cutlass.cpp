@@ -58,6 +58,9 @@ bool is_pingpong(const GemmConfig& c) { return c.schedule == Schedule::pingpong;
 /// Its persistent cooperative kernel; of one warpgroup CUTLASS has a grid of a CTA a tile.
 bool is_cooperative(const GemmConfig& c) { return !is_pingpong(c) && c.consumer_warpgroups == 2; }
 
+/// Whether its kernel can be launched as a programmatic dependent: with its macro 4.2's stream-K scheduler does not compile.
+bool waits(const GemmConfig& c) { return c.programmatic_launch && c.k_parts() == 1; }
+
 /// Shared memory beside the stages: two tiles of its epilogue, and barriers.
 std::int64_t epilogue_bytes(const GemmProblem& p, const GemmConfig& c, const CutlassTile& t) {
     const std::int64_t rows = is_cooperative(c) ? std::min(128, t.m) : 64,
@@ -158,7 +161,7 @@ TemplateValues values_of_sm90(const GemmProblem& p, const GemmConfig& c, const C
         {"SCHEDULE", fmt::format("KernelTmaWarpSpecialized{}{}", kind, is_fp8(p.a_type) && !p.promoted() ? "FP8FastAccum" : "")},
         {"SCHEDULER", c.k_parts() > 1 ? "cutlass::gemm::StreamKScheduler" : "cutlass::gemm::PersistentScheduler"},
         {"SPLITS", c.k_parts() > 1 ? fmt::format("\n    made.scheduler.splits = {};", c.k_parts()) : ""},
-        {"RASTER", along_m ? "AlongM" : "AlongN"}, {"PDL", c.programmatic_launch ? "true" : "false"},
+        {"RASTER", along_m ? "AlongM" : "AlongN"}, {"PDL", waits(c) ? "true" : "false"},
         {"SWAPPED", s ? " It computes d transposed: ElementA and LayoutA are those of b." : ""},
         {"OF_A", s ? "ElementB" : "ElementA"}, {"OF_B", s ? "ElementA" : "ElementB"},
         {"FIRST", s ? "b" : "a"}, {"SECOND", s ? "a" : "b"}, {"ROWS", s ? "n" : "m"}, {"COLUMNS", s ? "m" : "n"}});
@@ -205,6 +208,8 @@ Exported export_cutlass(const GemmExport& from) {
         out.lost.push_back("a persistent grid: with one warpgroup CUTLASS launches a CTA for each tile");
     if (!hopper && c.ctas_per_sm == 1) out.lost.push_back("a persistent grid: 2.x launches a CTA for each tile");
     if (!hopper && cutlass_band(c) > 1) out.lost.push_back("bands of rows of tiles: its swizzle has bands of columns");
+    if (c.programmatic_launch && !waits(c))
+        out.lost.push_back("programmatic dependent launch: CUTLASS 4.2's stream-K does not compile with CUTLASS_ENABLE_GDC_FOR_SM90");
     if (c.k_parts() > 1)
         out.lost.push_back("sums of parts of K added in shared memory: its stream-K scheduler adds them through a workspace");
     if (const int band = cutlass_band(c); hopper && band != c.group && c.group > 1)
@@ -218,7 +223,7 @@ Exported export_cutlass(const GemmExport& from) {
         fmt::format("D[{0},{1}] = A[{0},{2}] B[{2},{1}]{3} for {4}, by rooftile {5}, for CUTLASS 4.2 (its {6} interface)", p.m, p.n, p.k,
                     p.batch > 1 ? fmt::format(", {} of them", p.batch) : "", from.machine->name, version(), hopper ? "3.x" : "2.x"),
         fmt::format("nvcc -std=c++17 -arch={} -DNDEBUG{} --expt-relaxed-constexpr -I CUTLASS -c", hopper ? "sm_90a" : from.machine->arch,
-                    hopper && c.programmatic_launch ? " -DCUTLASS_ENABLE_GDC_FOR_SM90=1" : ""),
+                    waits(c) ? " -DCUTLASS_ENABLE_GDC_FOR_SM90=1" : ""),
         fmt::format("predicted, of our kernel of that plan: {} ({})", microseconds(plan.prediction.time_us), label_of(c))};
     if (hopper) head.insert(head.begin() + 2, "-DNDEBUG: with assert() in the kernel the compiler waits for each wgmma.");
     if (plan.prediction.bound)
