@@ -15,7 +15,7 @@
 namespace rooftile::cli {
 namespace {
 
-/// What may follow the words typed so far: "plan" has "gemm", ..., "plan gemm" its flags.
+/// What may follow the words typed so far: "machine" has "show", ..., "machine show" its flags.
 using Following = std::map<std::string, std::vector<std::string>>;
 
 Following following(const std::vector<Verb>& verbs) {

@@ -105,13 +105,13 @@ class SuiteMeasure {
 }  // namespace
 
 int measure_problems(Suite suite, const MeasureFlags& flags, const Invocation& invocation, int top) {
-    refuse_whole_documents(flags.output);
+    refuse_whole_documents(flags.output, "--suite");
     return SuiteMeasure(std::move(suite), flags, invocation, top).run();
 }
 
 int measure_suite(const Operation& operation, const MeasureFlags& flags, const Invocation& invocation) {
     refuse_problem(flags.given, operation);
-    refuse_whole_documents(flags.output);
+    refuse_whole_documents(flags.output, "--suite");
     return measure_problems(read_suite(operation, flags.suite), flags, invocation, suite_top);
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 
+#include "cli/config.hpp"
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/operation.hpp"
@@ -47,7 +49,7 @@ class Help final : public CLI::Formatter {
         return footer.empty() ? "" : "\n" + footer;
     }
     std::string make_description(const CLI::App* app) const override { return wrapped(CLI::Formatter::make_description(app), width(), 0); }
-    /// "Usage: rooftile plan gemm [OPTIONS]"; what is asked for is among the options.
+    /// "Usage: rooftile machine show [OPTIONS]"; what is asked for is among the options.
     std::string make_usage(const CLI::App* app, std::string name) const override {
         return wrapped(CLI::Formatter::make_usage(app, std::move(name)), width(), 4);
     }
@@ -184,6 +186,13 @@ Given given_of(const std::vector<Slot>& slots) {
     return given;
 }
 
+/// What the user's file says of this verb's flags and the command line does not. A machine is named once.
+void add_configured(Given& given, const std::vector<Slot>& slots) {
+    for (const auto& [key, text] : configured())
+        for (const Slot& slot : slots)
+            if (slot.field.key == key && slot.field.kind != FieldKind::positional && !(key == "machine" && given.has("numbers"))) given.add_default(key, text);
+}
+
 /// "plan what? rooftile plan OPERATION ARGUMENTS, or ...".
 std::string question(const std::string& word, const std::vector<Verb>& verbs) {
     std::string out;
@@ -208,6 +217,9 @@ class Parser {
             examples += fmt::format("  rooftile plan {} {} --explain\n", operation->name(), operation->example());
         app_.footer(examples + "  rooftile machine show h100-sxm\n  rooftile doctor\n");
         for (const Verb& verb : verbs) add(verb);
+        for (const auto& [key, text] : configured())
+            if (!flags_.contains(key))
+                throw RequestError(fmt::format("{}: {} is no flag of any verb{}", config_path(), key, suggestion(key, {flags_.begin(), flags_.end()})));
         collect_leftovers(app_);
     }
 
@@ -249,12 +261,13 @@ class Parser {
         CLI::App& app = *parent.add_subcommand(verb.path.substr(space == verb.path.npos ? 0 : space + 1), verb.meaning);
         auto slots = std::make_shared<std::vector<Slot>>();
         const std::vector<Field> output = output_fields(verb.documents);
-        for (const Field& field : joined_fields({verb.fields, output})) slots->push_back({field, {}, {}, false});
+        for (const Field& field : joined_fields({verb.fields, output})) slots->push_back({field, {}, {}, false}), flags_.insert(field.key);
         for (Slot& slot : *slots) add_field(app, slot);
         app.footer(verb.examples);
         app.callback([this, slots, &verb] {
             run_ = [this, slots, &verb] {
-                const Given given = given_of(*slots);
+                Given given = given_of(*slots);
+                add_configured(given, *slots);
                 return verb.run(given, output_flags(given), invocation_);
             };
         });
@@ -262,6 +275,7 @@ class Parser {
 
     CLI::App app_;
     std::map<std::string, CLI::App*> parents_;  ///< of verbs, by their first word
+    std::set<std::string> flags_;               ///< keys of all of them
     const std::vector<Verb>& verbs_;
     const Invocation& invocation_;
     std::function<int()> run_;  ///< what parsing found to do
@@ -279,7 +293,7 @@ int run_command_line(int argc, char** argv, const std::vector<Verb>& verbs) {
     Invocation invocation;
     invocation.start = std::chrono::steady_clock::now();
     for (int i = 0; i < argc; ++i) invocation.command += i == 0 ? "rooftile" : " " + shell_quoted(argv[i]);
-    // "rooftile help plan gemm" is "rooftile plan gemm -h".
+    // "rooftile help machine show" is "rooftile machine show -h".
     std::vector<char*> words(argv, argv + argc);
     static char help[] = "-h", version_flag[] = "--version";
     if (argc > 1 && std::string_view(argv[1]) == "help") words.erase(words.begin() + 1), words.push_back(help);

@@ -170,10 +170,10 @@ void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags) {
     options.progress = nullptr;  // a line a problem instead
 }
 
-void refuse_whole_documents(const OutputFlags& flags) {
+void refuse_whole_documents(const OutputFlags& flags, std::string_view what) {
     if (flags.json || flags.csv)
         throw RequestError(
-            fmt::format("rows are written as they are made, as lines of JSON; leave out --{}", flags.json ? "json" : "csv"));
+            fmt::format("{} writes JSON lines as it goes; leave out --{}", what, flags.json ? "json" : "csv"));
 }
 
 }  // namespace rooftile::cli

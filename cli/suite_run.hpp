@@ -65,7 +65,8 @@ class SuiteRun {
 /// For measure_options(): what a suite changes of them.
 void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags);
 /// Throws RequestError where the flags ask for a document as a whole.
-void refuse_whole_documents(const OutputFlags& flags);
+/// `what` writes rows as they are made.
+void refuse_whole_documents(const OutputFlags& flags, std::string_view what);
 
 /// Every problem of `suite`, `top` plans each where the flags do not say, one row a plan appended to --out as each is done;
 /// the exit code.

@@ -135,7 +135,7 @@ int show_all(const Suite& suite, const Target& target, const Own& request, const
 
 int plan_all(const Suite& suite, const Given& given, const OutputFlags& output,
              const Invocation& invocation) {
-    refuse_whole_documents(output);
+    refuse_whole_documents(output, "sweep");
     check_writable(output);
     const Own request = suite.operation->request(given, {.top = 1});
     const Target target = target_of(given);

@@ -79,6 +79,17 @@ void in_shared_memory(const Larger& l, Derivation& steps) {
               bytes, std::move(limit_text));
 }
 
+/// The best plan in a tile, all else as it was asked for; without a time where there is none.
+Prediction best_in(const GemmContext& context, const GemmConfig& tile) {
+    GemmRequest request = context.request;
+    request.tile_m = tile.tile_m, request.tile_n = tile.tile_n, request.tile_k = tile.tile_k, request.top = 1;
+    try {
+        const auto result = derive(context.machine, context.problem, request);
+        if (const auto* plans = std::get_if<Plans>(&result)) return plans->plans.front().prediction;
+    } catch (const RequestError&) {}
+    return {};
+}
+
 /// The next longer side that the kernel's instruction has.
 void next_tile(const GemmContext& context, const Kept& kept, int GemmConfig::*side, const Formula& formula, Derivation& steps) {
     constexpr int unit = 8;  // no instruction has a finer step
@@ -89,15 +100,17 @@ void next_tile(const GemmContext& context, const Kept& kept, int GemmConfig::*si
         c.*side = longer, c.asked = {};
         const Constraint constraint = context.kernel->examine(context.hw, context.problem, c);
         if (!first) first = wall = constraint;
-        if (wall.rule == first.rule) wall = constraint;
+        else if (wall.rule == first.rule && constraint.rule != first.rule) wall = constraint;
         if (constraint && constraint.reason == Reason::instruction) continue;
         const std::string tile = fmt::format("{}x{}x{}", c.tile_m, c.tile_n, c.tile_k);
-        const double seconds = constraint ? unknown_number : seconds_with(context, [&](GemmRequest& r) { r.tile_m = c.tile_m, r.tile_n = c.tile_n, r.tile_k = c.tile_k; });
-        std::string limit = constraint ? words_of(constraint) : std::isnan(seconds) ? std::string("no plan, or no time") : fmt::format("{:.4g} us", seconds * 1e6);
-        steps.add(formula, {given("side", longer, "", "the next that the instruction has")}, seconds * 1e6, tile + (constraint ? ": " : " takes ") + limit);
+        const Prediction best = constraint ? Prediction{} : best_in(context, c);
+        std::string limit = constraint ? ": " + words_of(constraint) : best.time_us ? fmt::format(" takes {:.4g} us", *best.time_us) : std::string(" has no plan, or no time");
+        if (best.time_us && best.wave_efficiency && *best.wave_efficiency < 0.98 * kept.waves.efficiency)
+            limit += fmt::format(", its waves {:.0f} % full, not {:.0f} %", 100 * *best.wave_efficiency, 100 * kept.waves.efficiency);
+        steps.add(formula, {given("side", longer, "", "the next that the instruction has")}, best.time_us.value_or(unknown_number), tile + limit);
         return;
     }
-    steps.add(formula, {given("side", now + unit, "", "the next")}, unknown_number, words_of(wall.rule ? wall : first));
+    steps.add(formula, {given("side", now + unit, "", "the next")}, unknown_number, words_of(wall));
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ Machine shipped_machine(std::string_view id) {
         if (one == lower) return shipped_machine(one);
     }
     for (const std::string& one : ids)
-        if (!lower.empty() && one.starts_with(lower)) begun.push_back(one);
+        if (!lower.empty() && one.starts_with(lower + "-")) begun.push_back(one);
     if (begun.size() == 1) return shipped_machine(begun[0]);
     if (begun.size() > 1) throw RequestError(fmt::format("machine \"{}\" may be {}; say which", printable(id), fmt::join(begun, " or ")));
     const std::string nearest = nearest_name(lower, all);

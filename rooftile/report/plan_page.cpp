@@ -17,7 +17,7 @@ namespace {
 /// Two times are shown alike, and the model cannot tell them apart.
 constexpr double tie = 0.0005;
 
-/// Of each plan the choices that no column shows and in which plans differ: "overlapped_epilogue true".
+/// Of each plan the choices that no column shows and in which plans differ: "overlapped_epilogue on".
 std::vector<std::string> other_choices(const PlanSet& plans, std::span<const std::string_view> columns) {
     if (columns.empty()) return {};
     std::vector<Record> configs;
@@ -28,7 +28,12 @@ std::vector<std::string> other_choices(const PlanSet& plans, std::span<const std
         for (const auto& [key, value] : config)
             if (std::ranges::find(columns, key) == columns.end() && std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
     for (const std::string& key : keys) {
-        const auto text = [&](const Record& config) { return find(config, key) ? to_json(*find(config, key)).dump() : std::string("none"); };
+        const auto text = [&](const Record& config) -> std::string {
+            const Json value = find(config, key) ? to_json(*find(config, key)) : Json();
+            if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
+            if (value.is_string() && !value.get<std::string>().empty()) return value.get<std::string>();
+            return value.is_null() || value.is_string() ? "none" : value.dump();
+        };
         if (std::ranges::all_of(configs, [&](const Record& config) { return text(config) == text(configs[0]); })) continue;
         for (std::size_t i = 0; i < configs.size(); ++i) out[i] += fmt::format("{}{} {}", out[i].empty() ? "" : ", ", key, text(configs[i]));
     }
@@ -83,7 +88,7 @@ std::string_view words_of(Reason reason) {
     return name_of(reason);
 }
 
-/// "23.6 million configurations: 5063290 feasible, 8 shown; 17472840 left out by rules, 78430 refused by registers, ...".
+/// "23569920 configurations: 5063290 feasible, 8 shown, 78430 refused by registers, ..., 17472840 left out by rules".
 std::string searched_text(const PlanSet& plans, bool by_reason) {
     const auto shown = std::int64_t(plans.plans.size());
     const std::int64_t feasible = plans.rejected.reasons[std::size_t(Reason::dominated)] + shown;

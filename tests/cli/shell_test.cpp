@@ -75,5 +75,30 @@ TEST(Cache, TakesAwayKernelsAndNothingElse) {
     EXPECT_EQ(run({"cache", "info"}, environment).code, 2);
 }
 
+// The user's file is taken where the command line is silent, and refused where it is wrong.
+TEST(Settings, AreFlagsForEveryRun) {
+    const NewFolder folder;
+    const std::string file = folder.path + "/rooftile.toml";
+    Environment environment = without_gpu();
+    environment["ROOFTILE_CONFIG"] = file;
+    const auto write = [&](const std::string& text) { std::ofstream(file) << text; };
+    const std::vector<std::string> plan = {"plan", "gemm", "64x64x64", "--csv"};
+    write("machine = \"h20\"\ntop = 1\n");
+    EXPECT_EQ(run(plan, environment).out, run(with(plan, {"--machine", "h20", "--top", "1"})).out);
+    EXPECT_EQ(run(with(plan, {"--machine", "h200-sxm"}), environment).out, run(with(plan, {"--machine", "h200-sxm", "--top", "1"})).out);
+    EXPECT_EQ(run({"plan", "gemm", "64x64x64", "--numbers", "smem=64KiB"}, environment).code, 0);
+    EXPECT_EQ(run({"doctor", "--json"}, environment).code, run({"doctor", "--json"}).code);
+    for (const char* text : {"machin = \"h20\"\n", "machine = 1.5\n", "machine = \n", "machine = \"nowhere\"\n"}) {
+        write(text);
+        const Outcome outcome = run(plan, environment);
+        EXPECT_EQ(outcome.code, 2) << text;
+        EXPECT_EQ(outcome.error_lines(), 1) << outcome.err;
+    }
+    fs::remove(file);
+    EXPECT_EQ(run(plan, environment).code, 2);  // it was asked for by name
+    environment["ROOFTILE_CONFIG"] = "";
+    EXPECT_EQ(run(plan, environment).code, 0);
+}
+
 }  // namespace
 }  // namespace rooftile
