@@ -18,7 +18,7 @@ const AttentionPlan& attention_of(const Plan& plan) { return plan.own.as<Attenti
 Table plan_table(const PlanSet& plans) {
     Table table({{"#", Align::right, 0, true},
                  {"tile"},
-                 {"stages"},
+                 {"stages", Align::right, 1},
                  {"warpgroups", Align::right, 7},
                  {"schedule", Align::left, 5},
                  {"registers", Align::right, 4, true},

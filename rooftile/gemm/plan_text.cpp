@@ -43,7 +43,7 @@ const GemmPlan& gemm_of(const Plan& plan) { return plan.own.as<GemmPlan>(); }
 Table plan_table(const PlanSet& plans, std::optional<double> tensor_peak, const Terminal& terminal) {
     std::vector<Table::Column> columns = {{"#", Align::right, 0, true},
                                           {"tile", Align::left},
-                                          {"stages"},
+                                          {"stages", Align::right, 1},
                                           {"warpgroups", Align::right, 8},
                                           {"schedule", Align::left, 6},
                                           {"cluster", Align::left, 3},

@@ -17,16 +17,16 @@ namespace {
 /// Two times are shown alike, and the model cannot tell them apart.
 constexpr double tie = 0.0005;
 
-/// Of each plan the choices that no column shows and in which plans differ: "overlapped_epilogue on".
-std::vector<std::string> other_choices(const PlanSet& plans, std::span<const std::string_view> columns) {
-    if (columns.empty()) return {};
+/// Gives the choices that no column shows and in which plans differ a column each; where width is short a long name is cut.
+void add_other_choices(const PlanSet& plans, PlanPage& page, const Terminal& terminal) {
+    constexpr std::size_t longest = 9;
+    if (page.columns.empty()) return;
     std::vector<Record> configs;
     for (const Plan& plan : plans.plans) configs.push_back(plan.operation->config_record(plan));
-    std::vector<std::string> out(configs.size());
     std::vector<std::string> keys;
     for (const Record& config : configs)
         for (const auto& [key, value] : config)
-            if (std::ranges::find(columns, key) == columns.end() && std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+            if (std::ranges::find(page.columns, key) == page.columns.end() && std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
     for (const std::string& key : keys) {
         const auto text = [&](const Record& config) -> std::string {
             const Json value = find(config, key) ? to_json(*find(config, key)) : Json();
@@ -34,10 +34,14 @@ std::vector<std::string> other_choices(const PlanSet& plans, std::span<const std
             if (value.is_string() && !value.get<std::string>().empty()) return value.get<std::string>();
             return value.is_null() || value.is_string() ? "none" : value.dump();
         };
-        if (std::ranges::all_of(configs, [&](const Record& config) { return text(config) == text(configs[0]); })) continue;
-        for (std::size_t i = 0; i < configs.size(); ++i) out[i] += fmt::format("{}{} {}", out[i].empty() ? "" : ", ", key, text(configs[i]));
+        std::vector<std::string> texts;
+        for (const Record& config : configs) texts.push_back(text(config));
+        constexpr int drop = 7;
+        if (std::ranges::any_of(texts, [&](const std::string& other) { return other != texts[0]; })) {
+            const bool cut = terminal.width > 0 && key.size() > longest;
+            page.table.column({cut ? key.substr(0, longest - 1) + std::string(terminal.sign("…", "~")) : key, Table::Align::right, drop}, texts);
+        }
     }
-    return out;
 }
 
 std::string slower_text(const Plan& best, const Plan& other) {
@@ -127,8 +131,7 @@ class Page {
         : plans_(plans), page_(std::move(page)), explanations_(explanations), terminal_(terminal) {}
 
     std::string text(const PlanDetail& detail) {
-        const std::vector<std::string> others = other_choices(plans_, page_.columns);
-        if (std::ranges::any_of(others, [](const std::string& text) { return !text.empty(); })) page_.table.column({"also", Table::Align::left, 7}, others);
+        add_other_choices(plans_, page_, terminal_);
         std::string out = detail.depth == Depth::brief ? brief() : above(page_.walls.size(), detail.depth);
         if (detail.depth == Depth::all) out += everything();
         if (!explanations_.empty() && explanations_[0].energy) out += energy();
