@@ -88,7 +88,9 @@ std::vector<Explanation> explain(const Machine& machine, const PlanSet& plans, c
     std::vector<Explanation> out;
     if (detail.depth == Depth::none && !detail.energy) return out;
     const PlanDetail of_others{detail.depth == Depth::reasons ? Depth::none : detail.depth, detail.energy};
-    for (const Plan& plan : plans.plans) out.push_back(explain(machine, plan, out.empty() ? detail : of_others));
+    const bool alone = of_others.depth == Depth::none && !of_others.energy;  // nothing is asked of the others
+    for (const Plan& plan : plans.plans)
+        out.push_back(out.empty() ? explain(machine, plan, detail) : alone ? Explanation{} : explain(machine, plan, of_others));
     if (of_others.depth == Depth::none || plans.plans.empty() || !plans.plans.front().time_us) return out;
     WinsIf found = counterfactuals(machine, plans.plans);
     for (std::size_t i = 0; i < out.size(); ++i) out[i].wins_if = std::move(found[i]);
