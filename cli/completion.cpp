@@ -3,14 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <memory>
-#include <set>
 
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/read_value.hpp"
-#include "rooftile/error.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -91,18 +89,18 @@ std::string fish(const Following& following) {
 
 }  // namespace
 
-void add_completion(std::vector<Verb>& verbs) {
+void add_completion(std::vector<Verb>& verbs, std::vector<Verb> (*all)()) {
     static constexpr std::string_view shells[] = {"bash", "zsh", "fish"};
-    const auto known = std::make_shared<Following>(following(verbs));
-    (*known)[""].push_back("completion"), (*known)["completion"] = {shells, shells + 3};
     verbs.push_back({.path = "completion",
                      .meaning = "A script that completes verbs and flags, for bash, zsh or fish",
                      .fields = {{"shell", "SHELL", "bash, zsh or fish", "Options", FieldKind::positional}},
                      .examples = "Examples:\n  source <(rooftile completion bash)\n  rooftile completion fish | source\n",
                      .synopsis = "bash",
-                     .run = [known](const Given& given, const OutputFlags& output, const Invocation&) {
+                     .run = [all](const Given& given, const OutputFlags& output, const Invocation&) {
                          const std::size_t shell = one_of("completion", given.text("shell"), shells);
-                         write_result(shell == 0 ? bash(*known) : shell == 1 ? zsh(*known) : fish(*known), output);
+                         Following known = following(all());
+                         known["completion"] = {std::begin(shells), std::end(shells)};
+                         write_result(shell == 0 ? bash(known) : shell == 1 ? zsh(known) : fish(known), output);
                          return int(ExitCode::done);
                      }});
 }

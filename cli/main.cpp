@@ -33,7 +33,7 @@ std::vector<Verb> all_verbs() {
     add_report(verbs);
     add_doctor(verbs);
     add_cache(verbs);
-    add_completion(verbs);
+    add_completion(verbs, all_verbs);
     return verbs;
 }
 

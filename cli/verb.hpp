@@ -55,8 +55,8 @@ void add_validate(std::vector<Verb>& verbs);
 void add_report(std::vector<Verb>& verbs);
 void add_doctor(std::vector<Verb>& verbs);
 void add_cache(std::vector<Verb>& verbs);
-/// Of all that were added before.
-void add_completion(std::vector<Verb>& verbs);
+/// Of what `all` makes, when it is asked for.
+void add_completion(std::vector<Verb>& verbs, std::vector<Verb> (*all)());
 /// What only one operation has, of all of them.
 void add_operation_verbs(std::vector<Verb>& verbs);
 
