@@ -187,8 +187,8 @@ Given given_of(const std::vector<Slot>& slots) {
 }
 
 /// What the user's file says of this verb's flags and the command line does not. A machine is named once.
-void add_configured(Given& given, const std::vector<Slot>& slots) {
-    for (const auto& [key, text] : configured())
+void add_configured(const std::map<std::string, std::string>& configured, Given& given, const std::vector<Slot>& slots) {
+    for (const auto& [key, text] : configured)
         for (const Slot& slot : slots)
             if (slot.field.key == key && slot.field.kind != FieldKind::positional && !(key == "machine" && given.has("numbers"))) given.add_default(key, text);
 }
@@ -217,7 +217,7 @@ class Parser {
             examples += fmt::format("  rooftile plan {} {} --explain\n", operation->name(), operation->example());
         app_.footer(examples + "  rooftile machine show h100-sxm\n  rooftile doctor\n");
         for (const Verb& verb : verbs) add(verb);
-        for (const auto& [key, text] : configured())
+        for (const auto& [key, text] : configured_)
             if (!flags_.contains(key))
                 throw RequestError(fmt::format("{}: {} is no flag of any verb{}", config_path(), key, suggestion(key, {flags_.begin(), flags_.end()})));
         collect_leftovers(app_);
@@ -267,7 +267,7 @@ class Parser {
         app.callback([this, slots, &verb] {
             run_ = [this, slots, &verb] {
                 Given given = given_of(*slots);
-                add_configured(given, *slots);
+                add_configured(configured_, given, *slots);
                 return verb.run(given, output_flags(given), invocation_);
             };
         });
@@ -276,6 +276,7 @@ class Parser {
     CLI::App app_;
     std::map<std::string, CLI::App*> parents_;  ///< of verbs, by their first word
     std::set<std::string> flags_;               ///< keys of all of them
+    const std::map<std::string, std::string> configured_ = configured();
     const std::vector<Verb>& verbs_;
     const Invocation& invocation_;
     std::function<int()> run_;  ///< what parsing found to do
