@@ -1,45 +1,23 @@
 // cache: what is kept of compiled kernels, and taking it away.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <vector>
 
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
+#include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/terminal.hpp"
 #include "rooftile/runtime/cache.hpp"
-#include "rooftile/core/read_value.hpp"
 
 namespace rooftile::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-struct KeptFile {
-    fs::path path;
-    double bytes = 0;
-    fs::file_time_type used;  ///< written, or last found
-};
-
-/// The entries, what was used last first; nothing else in the folder is looked at.
-std::vector<KeptFile> kept_files(const CacheSettings& settings) {
-    std::vector<KeptFile> files;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(settings.folder, error)) {
-        const std::string name = entry.path().stem().string();
-        const bool ours = entry.path().extension() == ".cubin" && name.size() == 32 && name.find_first_not_of("0123456789abcdef") == name.npos;
-        if (ours && entry.is_regular_file(error) && !entry.is_symlink(error)) files.push_back({entry.path(), double(entry.file_size(error)), entry.last_write_time(error)});
-    }
-    std::ranges::sort(files, [](const KeptFile& x, const KeptFile& y) { return x.used > y.used; });
-    return files;
-}
-
-double bytes_of(const std::vector<KeptFile>& files) {
+double bytes_of(const std::vector<CacheEntry>& files) {
     double sum = 0;
-    for (const KeptFile& file : files) sum += file.bytes;
+    for (const CacheEntry& file : files) sum += file.bytes;
     return sum;
 }
 
@@ -51,7 +29,7 @@ CacheSettings settings_in_use() {
 
 int info(const Given&, const OutputFlags& output, const Invocation&) {
     const CacheSettings settings = settings_in_use();
-    const std::vector<KeptFile> files = kept_files(settings);
+    const std::vector<CacheEntry> files = cache_entries(settings);
     write_result(entries_text({{"folder", settings.folder, settings.mode == CacheMode::read_only ? "read only: ROOFTILE_CACHE" : ""},
                                {"kernels", std::to_string(files.size()), ""},
                                {"size", scaled_text(bytes_of(files), "B"), ""}},
@@ -60,11 +38,11 @@ int info(const Given&, const OutputFlags& output, const Invocation&) {
     return int(ExitCode::done);
 }
 
-int take_away(const std::vector<KeptFile>& files, std::size_t kept, const OutputFlags& output) {
+int take_away(const std::vector<CacheEntry>& files, std::size_t kept, const OutputFlags& output) {
     double bytes = 0;
     for (std::size_t i = kept; i < files.size(); ++i) {
         std::error_code error;
-        if (!fs::remove(files[i].path, error) && error) throw Error(ExitCode::internal, fmt::format("{} cannot be removed: {}", files[i].path.string(), error.message()));
+        if (!std::filesystem::remove(files[i].path, error) && error) throw Error(ExitCode::internal, fmt::format("{} cannot be removed: {}", files[i].path.string(), error.message()));
         bytes += files[i].bytes;
     }
     write_result(fmt::format("removed {} kernels, {}; kept {}\n", files.size() - kept, scaled_text(bytes, "B"), kept), output);
@@ -73,7 +51,7 @@ int take_away(const std::vector<KeptFile>& files, std::size_t kept, const Output
 
 int prune(const Given& given, const OutputFlags& output, const Invocation&) {
     const auto most = double(whole_number(given.name("most"), given.text("most"), 0, std::int64_t{1} << 50));
-    const std::vector<KeptFile> files = kept_files(settings_in_use());
+    const std::vector<CacheEntry> files = cache_entries(settings_in_use());
     std::size_t kept = 0;
     for (double bytes = 0; kept < files.size() && bytes + files[kept].bytes <= most; ++kept) bytes += files[kept].bytes;
     return take_away(files, kept, output);
@@ -93,7 +71,7 @@ void add_cache(std::vector<Verb>& verbs) {
                          return prune(given, output, invocation);
                      }});
     verbs.push_back({.path = "cache clear", .meaning = "Remove all of them", .fields = {}, .examples = "", .synopsis = "",
-                     .run = [](const Given&, const OutputFlags& output, const Invocation&) { return take_away(kept_files(settings_in_use()), 0, output); }});
+                     .run = [](const Given&, const OutputFlags& output, const Invocation&) { return take_away(cache_entries(settings_in_use()), 0, output); }});
 }
 
 }  // namespace rooftile::cli

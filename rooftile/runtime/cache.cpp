@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <algorithm>
 #include <filesystem>
 #include <mutex>
 #include <random>
@@ -139,6 +140,19 @@ CacheSettings cache_settings() {
 
 std::string KernelCache::path_of(const CacheKey& key) const {
     return settings_.folder + "/" + key.hash + ".cubin";
+}
+
+std::vector<CacheEntry> cache_entries(const CacheSettings& settings) {
+    namespace fs = std::filesystem;
+    std::vector<CacheEntry> entries;
+    std::error_code error;
+    for (const auto& file : fs::directory_iterator(settings.folder, error)) {
+        const std::string hash = file.path().stem().string();
+        const bool ours = file.path().extension() == ".cubin" && hash.size() == 32 && hash.find_first_not_of("0123456789abcdef") == hash.npos;
+        if (ours && file.is_regular_file(error) && !file.is_symlink(error)) entries.push_back({file.path(), double(file.file_size(error)), file.last_write_time(error)});
+    }
+    std::ranges::sort(entries, [](const CacheEntry& x, const CacheEntry& y) { return x.used > y.used; });
+    return entries;
 }
 
 std::string KernelCache::obstacle(bool to_write) const {

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "rooftile/runtime/compile_options.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
@@ -34,6 +36,15 @@ struct CacheSettings {
 /// ROOFTILE_CACHE (rw, ro, off); ROOFTILE_CACHE_DIR, else XDG_CACHE_HOME/rooftile, else ~/.cache/rooftile.
 /// Throws RequestError on another value of ROOFTILE_CACHE.
 CacheSettings cache_settings();
+
+/// A file of the cache.
+struct CacheEntry {
+    std::filesystem::path path;
+    double bytes = 0;
+    std::filesystem::file_time_type used;  ///< written, or last found
+};
+/// All of the folder, what was used last first; other files there are left out.
+std::vector<CacheEntry> cache_entries(const CacheSettings& settings);
 
 /// An answer from the cache.
 struct CacheLookup {
