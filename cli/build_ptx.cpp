@@ -40,11 +40,8 @@ AnyPtx read_ptx(const Given& given) {
     if (given.has("arch")) ptx.arch = given.text("arch");
     if (given.has("entry")) {
         const std::string& name = given.text("entry");
-        if (std::ranges::find(ptx.entries, name) == ptx.entries.end()) {
-            std::string all;
-            for (const std::string& entry : ptx.entries) all += (all.empty() ? "" : ", ") + entry;
-            throw RequestError(fmt::format("--entry {}: {} has {}", name, file, all));
-        }
+        if (std::ranges::find(ptx.entries, name) == ptx.entries.end())
+            throw RequestError(fmt::format("--entry {}: {} has {}", name, file, joined(ptx.entries)));
         ptx.entries = {name};
     }
     return ptx;

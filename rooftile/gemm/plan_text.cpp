@@ -93,9 +93,8 @@ Table plan_table(const PlanSet& plans, std::optional<double> tensor_peak, const 
 
 /// Of a step; NaN where there is none, or its value is unknown.
 double step_value(const GemmPlan& plan, std::string_view quantity) {
-    for (const Step& step : plan.derivation)
-        if (step.quantity == quantity) return step.value.value_or(unknown_number);
-    return unknown_number;
+    const Step* step = step_of(plan.derivation, quantity);
+    return step ? step->value.value_or(unknown_number) : unknown_number;
 }
 
 /// Where no time is known: what the method ranks by [M8].

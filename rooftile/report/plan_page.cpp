@@ -203,14 +203,19 @@ std::string plan_text(const PlanSet& plans, const PlanDetail& detail, std::span<
     return Page(plans, plans.problem.operation->page(plans, explanations, terminal), explanations, terminal).text(detail);
 }
 
-std::string limit_of(const std::vector<Step>& steps, std::string_view quantity) {
+const Step* step_of(const std::vector<Step>& steps, std::string_view quantity) {
     const auto found = std::ranges::find(steps, quantity, &Step::quantity);
-    return found == steps.end() ? std::string() : found->limit;
+    return found == steps.end() ? nullptr : &*found;
+}
+
+std::string limit_of(const std::vector<Step>& steps, std::string_view quantity) {
+    const Step* step = step_of(steps, quantity);
+    return step ? step->limit : std::string();
 }
 
 std::string value_of(const std::vector<Step>& steps, std::string_view quantity) {
-    const auto found = std::ranges::find(steps, quantity, &Step::quantity);
-    return found == steps.end() || !found->value ? std::string("?") : number_text(*found->value);
+    const Step* step = step_of(steps, quantity);
+    return step && step->value ? number_text(*step->value) : std::string("?");
 }
 
 }  // namespace rooftile

@@ -33,7 +33,9 @@ struct PlanPage {
 /// Plans as text: the table, plan 1 in three lines, and more by `detail`. There is one plan at least; `explanations` are of all, or none.
 std::string plan_text(const PlanSet& plans, const PlanDetail& detail, std::span<const Explanation> explanations, const Terminal& terminal);
 
-/// What the step of that quantity says of its limit, and its value; empty where there is no such step.
+/// The step of that quantity; null where there is none.
+const Step* step_of(const std::vector<Step>& steps, std::string_view quantity);
+/// What it says of its limit, empty where there is no such step; and its value, "?" where that is not known.
 std::string limit_of(const std::vector<Step>& steps, std::string_view quantity);
 std::string value_of(const std::vector<Step>& steps, std::string_view quantity);
 
