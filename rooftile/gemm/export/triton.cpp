@@ -125,7 +125,9 @@ Exported export_triton(const GemmExport& from) {
     const char* file = loads == TritonLoads::descriptors ? "triton_tma.py"
                        : loads == TritonLoads::pointers  ? "triton_pointers.py"
                                                          : "triton_groups.py";
+    const char* lines = loads == TritonLoads::descriptors ? " whose lines begin at multiples of 16 B" : "";
     std::vector<std::pair<std::string, std::string>> values = {
+        {"MATMUL", filled_template("triton_matmul.py", {{"LINES", lines}})},
         {"MAIN", filled_template("triton_main.py", {{"TIME", microseconds(out.time_us)}})},
         {"HEAD", comment},
         {"GROUPS", list},
