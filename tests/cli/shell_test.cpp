@@ -6,28 +6,19 @@
 #include <fstream>
 
 #include "tests/cli/program.hpp"
+#include "tests/folder.hpp"
 
 namespace rooftile {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A new folder that goes with this.
-struct NewFolder {
-    std::string path = testing::TempDir() + "rooftile-shell-XXXXXX";
-    NewFolder() { EXPECT_TRUE(mkdtemp(path.data())); }
-    ~NewFolder() {
-        std::error_code ignored;
-        fs::remove_all(path, ignored);
-    }
-};
-
 /// What bash offers for the last of these words.
 std::string completed(const std::vector<std::string>& words) {
     std::string line = "COMP_WORDS=(";
     for (const std::string& word : words) line += "'" + word + "' ";
-    const NewFolder folder;
-    const std::string script = folder.path + "/completion";
+    const Folder folder;
+    const std::string script = (folder.path() / "completion").string();
     std::ofstream(script) << run({"completion", "bash"}).out << line << ")\nCOMP_CWORD=" << words.size() - 1 << "\n_rooftile\necho \"${COMPREPLY[@]}\"\n";
     std::string out;
     FILE* shell = popen(("bash '" + script + "'").c_str(), "r");
@@ -48,8 +39,8 @@ TEST(Completion, OffersVerbsAndTheirFlags) {
 }
 
 TEST(Cache, TakesAwayKernelsAndNothingElse) {
-    const NewFolder folder;
-    const fs::path kept = fs::path(folder.path) / "kept";
+    const Folder folder;
+    const fs::path kept = folder.path() / "kept";
     fs::create_directory(kept);
     const auto write = [&](const std::string& name, int age_s) {
         std::ofstream(kept / name) << std::string(1000, 'x');
@@ -77,8 +68,8 @@ TEST(Cache, TakesAwayKernelsAndNothingElse) {
 
 // The user's file is taken where the command line is silent, and refused where it is wrong.
 TEST(Settings, AreFlagsForEveryRun) {
-    const NewFolder folder;
-    const std::string file = folder.path + "/rooftile.toml";
+    const Folder folder;
+    const std::string file = (folder.path() / "rooftile.toml").string();
     Environment environment = without_gpu();
     environment["ROOFTILE_CONFIG"] = file;
     const auto write = [&](const std::string& text) { std::ofstream(file) << text; };

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+#include "tests/folder.hpp"
 
 namespace rooftile {
 
@@ -24,21 +25,5 @@ inline std::string nvcc() {
         if (access((folder + "/nvcc").c_str(), X_OK) == 0) return folder + "/nvcc";
     return {};
 }
-
-/// Of one test, gone with it.
-class Folder {
-  public:
-    Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "rooftile-nvcc-XXXXXX").string();
-        if (!mkdtemp(name.data())) throw std::runtime_error(name);
-        path_ = name;
-    }
-    ~Folder() { std::filesystem::remove_all(path_); }
-    Folder(const Folder&) = delete;
-    const std::filesystem::path& path() const { return path_; }
-
-  private:
-    std::filesystem::path path_;
-};
 
 }  // namespace rooftile

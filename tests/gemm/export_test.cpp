@@ -17,6 +17,7 @@
 #include "rooftile/gemm/export/triton_model.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "tests/folder.hpp"
 #include "tests/from_environment.hpp"
 
 namespace rooftile {
@@ -45,8 +46,8 @@ GemmProblem drawn_for_export(Random& random, int i) {
 }
 
 TEST(GemmExport, FilesForTritonAreCompletePython) {
-    std::string name = (fs::temp_directory_path() / "rooftile-export-XXXXXX").string();
-    ASSERT_TRUE(mkdtemp(name.data()));
+    const Folder folder;
+    const std::string name = folder.path().string();
     Random random(test_seed());
     std::string files;
     for (int i = 0; i < int(test_count(9, 90)); ++i) {
@@ -66,7 +67,6 @@ TEST(GemmExport, FilesForTritonAreCompletePython) {
         files += " " + file;
     }
     EXPECT_EQ(std::system(fmt::format("{} -m py_compile{}", ROOFTILE_PYTHON, files).c_str()), 0);
-    fs::remove_all(name);
 }
 
 // By the arithmetic of the compiler's rules: sums a thread, buffers of the ring, threads and registers of an SM.

@@ -8,6 +8,7 @@
 #include "rooftile/core/random.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/core/example.hpp"
+#include "tests/folder.hpp"
 #include "tests/from_environment.hpp"
 
 namespace rooftile {
@@ -17,12 +18,6 @@ namespace fs = std::filesystem;
 
 class EmitVerb : public testing::Test {
   protected:
-    void SetUp() override {
-        std::string name = (fs::temp_directory_path() / "rooftile-emit-XXXXXX").string();
-        ASSERT_TRUE(mkdtemp(name.data()));
-        folder_ = name;
-    }
-    void TearDown() override { fs::remove_all(folder_); }
     static std::vector<std::string> command(const char* verb, const Operation& operation, std::vector<std::string> more) {
         std::vector<std::string> out = {verb, std::string(operation.name())};
         for (std::string& word : words_of(operation.example())) out.push_back(std::move(word));
@@ -30,7 +25,8 @@ class EmitVerb : public testing::Test {
         out.insert(out.end(), more.begin(), more.end());
         return out;
     }
-    fs::path folder_;
+    const Folder own_folder_;
+    const fs::path& folder_ = own_folder_.path();
 };
 
 TEST_F(EmitVerb, WritesOneFileOfTheTextThatBuildPrintsToo) {

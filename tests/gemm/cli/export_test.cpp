@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/cli/program.hpp"
+#include "tests/folder.hpp"
 #include "tests/json_schema.hpp"
 
 namespace rooftile {
@@ -37,14 +38,13 @@ TEST(ExportVerb, TextAndDocumentAreOne) {
 }
 
 TEST(ExportVerb, AFolderGetsTheFileUnderItsReadersName) {
-    std::string name = (fs::temp_directory_path() / "rooftile-export-XXXXXX").string();
-    ASSERT_TRUE(mkdtemp(name.data()));
+    const Folder folder;
+    const std::string name = folder.path().string();
     const Outcome made =
         run(export_gemm({"--groups", "8x64", "--n", "512", "--k", "512", "--top-k", "2", "--to", "vllm-moe", "-o", name}), without_gpu());
     EXPECT_EQ(made.code, 0) << made.err;
     EXPECT_EQ(made.out, "");
     EXPECT_TRUE(fs::exists(fs::path(name) / "E=8,N=256,device_name=NVIDIA_H100_80GB_HBM3.json"));
-    fs::remove_all(name);
 }
 
 TEST(ExportVerb, RefusesInOneLine) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
+#include "tests/folder.hpp"
 #include "tests/from_environment.hpp"
 #include "tests/json_schema.hpp"
 
@@ -21,17 +22,12 @@ namespace fs = std::filesystem;
 
 class StepTest : public testing::Test {
   protected:
-    StepTest() {
-        std::string name = (fs::temp_directory_path() / "rooftile-step-test-XXXXXX").string();
-        if (!mkdtemp(name.data())) throw std::runtime_error(name);
-        folder_ = name;
-    }
-    ~StepTest() override { fs::remove_all(folder_); }
     std::string file(const std::string& text, const std::string& name = "kernel.cu") const {
         std::ofstream(folder_ / name) << text;
         return (folder_ / name).string();
     }
-    fs::path folder_;
+    const Folder own_folder_;
+    const fs::path& folder_ = own_folder_.path();
 };
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
