@@ -12,11 +12,13 @@ With --compile-only each configuration is compiled for sm_90 and its registers, 
 GPU and no torch, only triton. Exits 1 where a result is wrong, an exported configuration spills or does not fit.
 """
 import argparse
+import concurrent.futures
 import importlib.util
 import json
 import math
 import os
 import pathlib
+import random
 import re
 import statistics
 import subprocess
@@ -35,6 +37,9 @@ CONFIGURATIONS = (
     (64, 256, 64, 8, 4, 4), (64, 256, 64, 8, 8, 4), (128, 32, 64, 8, 4, 4), (64, 64, 64, 8, 4, 5), (64, 64, 128, 8, 4, 4),
     (64, 32, 64, 8, 4, 5), (64, 32, 128, 8, 4, 5), (32, 64, 64, 8, 4, 5), (32, 64, 128, 8, 4, 4), (32, 128, 64, 8, 4, 5),
     (16, 64, 128, 8, 4, 5), (16, 64, 64, 1, 4, 6), (16, 32, 128, 8, 4, 6), (16, 128, 64, 8, 4, 5))
+# Beside them with --fit, for judge_triton.py alone: fewer warps, more and fewer stages, other bands.
+MORE = ((128, 128, 64, 8, 4, 3), (128, 128, 64, 8, 4, 6), (64, 256, 64, 8, 4, 3), (128, 128, 64, 8, 8, 6), (64, 128, 64, 8, 4, 6), (64, 64, 64, 8, 4, 3),
+        (128, 256, 64, 1, 8, 4), (128, 256, 64, 2, 8, 4), (128, 256, 64, 4, 8, 4), (128, 256, 64, 16, 8, 4))
 ROTATED_BYTES = 2**28  # of all operands together: more than any L2
 TYPES = {'bfloat16': 'bf16', 'float16': 'fp16', 'float32': 'fp32', 'float8_e4m3fn': 'fp8e4nv', 'float8_e5m2': 'fp8e5'}
 
@@ -151,11 +156,11 @@ def compile_only(args, work, folder):
 class Timer:
     """Times launches over rotated operands."""
 
-    def __init__(self, module, operands):
+    def __init__(self, module, operands, copies=24):
         import torch
         self.torch, self.module = torch, module
         a, b = operands[:2]
-        count = max(1, min(24, math.ceil(ROTATED_BYTES / (a.nbytes + b.nbytes))))
+        count = max(1, min(copies, math.ceil(ROTATED_BYTES / (a.nbytes + b.nbytes))))
         # Copies with the strides of the first: clone() keeps those of dense tensors.
         self.sets = [(a, b)] + [(a.clone(), b.clone()) for _ in range(count - 1)]
         self.c = torch.empty((a.shape[0], b.shape[1]), device=a.device, dtype=module.C_TYPE)
@@ -167,8 +172,8 @@ class Timer:
         else:
             self.module.launch(*operands, self.c, self.tiles[config.kwargs['BLOCK_M']], config)
 
-    def graph(self, config):
-        """None where it does not fit."""
+    def tried(self, config):
+        """Whether it fits."""
         import triton
         if self.offsets is not None:
             block = config.kwargs['BLOCK_M']
@@ -176,8 +181,14 @@ class Timer:
         try:
             self.launch(self.sets[0], config)
         except (triton.runtime.errors.OutOfResources, triton.compiler.errors.CompilationError):
-            return None
+            return False
         self.torch.cuda.synchronize()
+        return True
+
+    def graph(self, config):
+        """None where it does not fit."""
+        if not self.tried(config):
+            return None
         graph = self.torch.cuda.CUDAGraph()
         self.launches = max(len(self.sets), 20)
         with self.torch.cuda.graph(graph):
@@ -214,6 +225,29 @@ def timed(timer, config, others, rounds):
     return {name: statistics.median(t) for name, t in times.items()}
 
 
+def save(args, rows):
+    """After each problem, so that a run that is cut short leaves what it has."""
+    if args.out:
+        args.out.write_text(json.dumps(rows, indent=1) + '\n')
+
+
+def warm_one(args, words, folder):
+    """Launches all configurations once, so that Triton's cache holds them."""
+    module, _ = exported(args, words, folder, args.warm_one)
+    if module is None:
+        return
+    timer = Timer(module, module.operands(), copies=1)
+    for config in (module.CONFIG, *map(as_config, CONFIGURATIONS + (MORE if args.fit else ()))):
+        timer.tried(config)
+
+
+def warmed(args, count):
+    """Compiles what `count` problems need, many at once: timing then finds it in the cache."""
+    command = [sys.executable, *sys.argv, '--warm-one']
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        list(pool.map(lambda number: run(*command, number), range(count)))
+
+
 def on_gpu(args, work, folder):
     others = [as_config(row) for row in CONFIGURATIONS]
     rows, wrong = [], 0
@@ -222,11 +256,11 @@ def on_gpu(args, work, folder):
         if module is None:
             print(f'{kind} {" ".join(words)}: {document}', flush=True)
             continue
-        row = {'kind': kind, 'problem': document['file'], 'exported': label(module.CONFIG), 'predicted_us': document['predicted_time_us']}
+        row = {'kind': kind, 'problem': document['file'], 'words': words, 'exported': label(module.CONFIG), 'predicted_us': document['predicted_time_us']}
         try:
             operands = module.operands()
             module.check(*operands)
-            times = timed(Timer(module, operands), module.CONFIG, others, args.rounds)
+            times = timed(Timer(module, operands), module.CONFIG, others + [as_config(row) for row in (MORE if args.fit else ())], args.rounds)
             best = min((label(c) for c in others if label(c) in times), key=times.get)
             row |= {'us': times[row['exported']], 'best': best, 'best_us': times[best], 'ratio': times[best] / times[row['exported']], 'times': times}
             print(f'{kind:6} {row["problem"]:44} {row["exported"]:24} {row["us"]:9.2f} us (told {row["predicted_us"]:9.2f})  best {best:24} '
@@ -236,13 +270,12 @@ def on_gpu(args, work, folder):
             wrong += 1
             print(f'{kind:6} {row["problem"]} {row["exported"]}: {row["wrong"]}', flush=True)
         rows.append(row)
+        save(args, rows)
     return rows, wrong
 
 
-def experts(args, folder):
-    """Each line of vLLM's file beside the best of the 24 by the sum of both products."""
-    import random
-    rows = []
+def expert_lines(args):
+    """Of each line of vLLM's files: what it is, its configuration, and the words of both products."""
     for text in args.moe:
         count, hidden, intermediate, top_k = (int(part) for part in text.split(','))
         code, out, error = run(args.rooftile, 'export', 'gemm', '--groups', f'{count}x64', '--n', 2 * intermediate, '--k', hidden, '--top-k', top_k,
@@ -252,28 +285,34 @@ def experts(args, folder):
         for tokens, line in json.loads(json.loads(out)['text']).items():
             if args.tokens and int(tokens) not in args.tokens:
                 continue
-            config = as_config([line[key] for key in ('BLOCK_SIZE_M', 'BLOCK_SIZE_N', 'BLOCK_SIZE_K', 'GROUP_SIZE_M', 'num_warps', 'num_stages')])
             drawn = random.Random(args.seed)
             lengths = [0] * count
             for _ in range(int(tokens)):
                 for expert in drawn.sample(range(count), top_k):
                     lengths[expert] += 1
-            total = {}
-            for n, k in ((2 * intermediate, hidden), (hidden, intermediate)):
-                words = ['--groups', ','.join(map(str, lengths)), '--n', n, '--k', k]
-                module, document = exported(args, words, folder, f'{count}_{tokens}_{n}')
-                if module is None:
-                    sys.exit(f'--moe {text}: {document}')
-                operands = module.operands()
-                module.check(*operands, config=config)
-                times = timed(Timer(module, operands), config, [as_config(row) for row in CONFIGURATIONS], args.rounds)
-                total = {name: us + total.get(name, 0) for name, us in times.items() if not total or name in total}
-            ours = total.pop(label(config)) if label(config) not in map(label, map(as_config, CONFIGURATIONS)) else total[label(config)]
-            best = min(total, key=total.get)
-            rows.append({'kind': 'moe', 'problem': f'{text} {tokens} tokens', 'exported': label(config), 'us': ours, 'best': best, 'best_us': total[best],
-                         'ratio': total[best] / ours, 'times': total})
-            print(f'moe    {rows[-1]["problem"]:44} {label(config):24} {ours:9.2f} us  best {best:24} {total[best]:9.2f}  {rows[-1]["ratio"]:.3f}', flush=True)
-    return rows
+            yield f'{text} {tokens} tokens', line, [['--groups', ','.join(map(str, lengths)), '--n', n, '--k', k]
+                                                    for n, k in ((2 * intermediate, hidden), (hidden, intermediate))]
+
+
+def experts(args, lines, folder, rows):
+    """Each line of vLLM's file beside the best of the 24 by the sum of both products, added to rows."""
+    others = [as_config(row) for row in CONFIGURATIONS]
+    for number, (name, line, products) in enumerate(lines):
+        config = as_config([line[key] for key in ('BLOCK_SIZE_M', 'BLOCK_SIZE_N', 'BLOCK_SIZE_K', 'GROUP_SIZE_M', 'num_warps', 'num_stages')])
+        totals = []
+        for part, words in enumerate(products):
+            module, document = exported(args, words, folder, f'moe_{number}_{part}')
+            if module is None:
+                sys.exit(f'--moe {name}: {document}')
+            operands = module.operands()
+            module.check(*operands, config=config)
+            totals.append(timed(Timer(module, operands), config, others, args.rounds))
+        total = {key: sum(times[key] for times in totals) for key in totals[0] if all(key in times for times in totals)}
+        best = min((label(c) for c in others if label(c) in total), key=total.get)
+        rows.append({'kind': 'moe', 'problem': name, 'products': products, 'exported': label(config), 'us': total[label(config)], 'best': best, 'best_us': total[best],
+                     'ratio': total[best] / total[label(config)], 'times': total})
+        print(f'moe    {name:44} {label(config):24} {total[label(config)]:9.2f} us  best {best:24} {total[best]:9.2f}  {rows[-1]["ratio"]:.3f}', flush=True)
+        save(args, rows)
 
 
 def main():
@@ -287,8 +326,11 @@ def main():
     parser.add_argument('--machine', default='h100-sxm')
     parser.add_argument('--arch', type=int, default=90, help='of --compile-only')
     parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--fit', action='store_true', help='time more configurations, for judge_triton.py')
     parser.add_argument('--compile-only', action='store_true')
     parser.add_argument('--all', action='store_true', help='with --compile-only: the 24 too')
+    parser.add_argument('--jobs', type=int, default=max(1, (os.cpu_count() or 2) - 2), help='problems compiled at once')
+    parser.add_argument('--warm-one', type=int, help=argparse.SUPPRESS)
     parser.add_argument('--out', type=pathlib.Path, default=pathlib.Path(os.environ['OUT']) / 'export_triton.json' if 'OUT' in os.environ else None)
     args = parser.parse_args()
     args.rooftile = args.rooftile.resolve()
@@ -297,15 +339,18 @@ def main():
     with tempfile.TemporaryDirectory() as made:
         if args.compile_only:
             sys.exit(1 if compile_only(args, work, pathlib.Path(made)) else 0)
+        lines = list(expert_lines(args))
+        all_words = [words for _, words in work] + [words for _, _, products in lines for words in products]
+        if args.warm_one is not None:
+            sys.exit(warm_one(args, all_words[args.warm_one], pathlib.Path(made)))
+        warmed(args, len(all_words))
         rows, wrong = on_gpu(args, work, pathlib.Path(made))
-        rows += experts(args, pathlib.Path(made))
+        experts(args, lines, pathlib.Path(made), rows)
     for kind in dict.fromkeys(row['kind'] for row in rows):
         ratios = [row['ratio'] for row in rows if row['kind'] == kind and 'ratio' in row]
         if ratios:
             print(f'{kind}: {len(ratios)} problems, geometric mean {statistics.geometric_mean(ratios):.3f}, least {min(ratios):.3f}, '
                   f'below 0.95: {sum(ratio < 0.95 for ratio in ratios)}')
-    if args.out:
-        args.out.write_text(json.dumps(rows, indent=1) + '\n')
     sys.exit(1 if wrong else 0)
 
 

@@ -47,6 +47,7 @@ class TritonModel {
     /// Every configuration that the request leaves, which may fit or not. Throws RequestError where it fixes what Triton has not.
     static std::vector<TritonConfig> space(const GemmRequest& request, Type type);
     Type type() const { return problem_.a_type; }
+    bool grouped() const { return loads_ == TritonLoads::gathered; }
 
   private:
     std::optional<TritonPlan> timed(const GemmHardware& hw, const TritonConfig& config, const TritonUse& use,
