@@ -183,8 +183,7 @@ def beside_ours(row, args, gpu, folder):
     if ran.returncode:
         row['wrong'].append('the check failed: ' + ' | '.join(row['printed'] or [ran.stderr.strip()]))
         return
-    fields = {key: ('on' if value is True else 'off' if value is False else value) for key, value in row['problem'].items()}
-    kernel, tensors, workspace_bytes = gpu.kernel({'op': row['operation'], 'machine': args.machine, **fields})
+    kernel, tensors, workspace_bytes = gpu.kernel({'op': row['operation'], 'machine': args.machine, **row['problem']})
     if any(tensor.type in (b'int32', b'int64') and not tensor.is_output for tensor in tensors):
         row['bits'] = 'not compared: an input is of indices'
         return

@@ -4,7 +4,7 @@
     bench/export/judge_triton.py build/rooftile FILE.json...
 
 Of each configuration measured: log(measured / predicted), by kind of kernel, and of each problem what the predicted best costs beyond the
-measured best (regret). These decide the constants of rooftile/gemm/export/triton_model.cpp.
+measured best (the export also ranks by slower latencies, and takes the smallest tile of near ties). These decide the constants of rooftile/gemm/export/triton_model.cpp.
 """
 import argparse
 import collections

@@ -20,12 +20,12 @@ constexpr int triton_sides[] = {16, 32, 64, 128, 256}, triton_depths[] = {32, 64
               triton_stages[] = {6, 5, 4, 3, 2}, triton_bands[] = {1, 2, 4, 8, 16, 32};
 constexpr int line_bytes = 128;        // of L2: shorter rows of a stage ask for half of one
 constexpr int large_tile = 128 * 128;  // elements; eight warps from here on, four up to here, as in all that others tuned
-constexpr double near_tie = 1.02;      // no model tells such times apart: then what loads least is taken
+constexpr double near_tie = 1.02;      // no model tells such times apart: then the smallest tile is taken, whose last wave costs least
 constexpr double slow_latency = 1.5;   // of what the machine says: the second time by which plans are ranked
-// What 599 measured configurations say of our own kernels' numbers (docs/facts.md 359; `bench/export/judge_triton.py`): a loop of wgmma
-// by descriptors waits half as long for its loads, and eight warps that meet at each step's barrier lose so many cycles of it where an
-// SM holds one CTA.
-constexpr double descriptor_latency = 0.5, eight_warps_meet = 350;
+// What 1,570 measured configurations say beside our own kernels' numbers (docs/facts.md 359; `bench/export/judge_triton.py`): a loop of
+// wgmma by descriptors waits less for its loads; eight warps that meet at each step's barrier lose so many cycles of it where an SM holds
+// one CTA; rows of a box outside of the operand cost L2 as so many inside; a copy of a gathered row of A takes a thread so many cycles.
+constexpr double descriptor_latency = 0.4, eight_warps_meet = 350, outside_rows = 2.5, gathered_copy = 30;
 constexpr int usual_band = 8;  // as fast as others or faster by up to 13 % where the model tells no difference (the same fact)
 constexpr int wgmma_rows = 64, mma_rows = 16, mma_columns = 8, warpgroup_warps = 4;
 constexpr int mma_k_bytes = 32, copy_bytes = 16, barrier_bytes = 64;
@@ -48,6 +48,11 @@ double loop_instructions(TritonLoads loads, bool wgmma, int accumulators, int co
 // Of a warp alone: every other instruction waits for the one before it, four cycles (arithmetic.latency).
 constexpr double cycles_an_instruction = 2;
 constexpr int schedulers = 4;  // of an SM (sm.partitions), a warp instruction a cycle each
+
+/// Of 16 B that a thread makes a step, of so many lines.
+int copies_of(int lines, const TritonConfig& t, Type type) {
+    return std::max(1, lines * t.block_k * bytes_of(type) / copy_bytes / (t.warps * warp_threads));
+}
 
 /// Warps along M and N.
 struct WarpGrid {
@@ -105,8 +110,7 @@ std::optional<TritonUse> TritonModel::use(const TritonConfig& t) const {
     const GemmHardware& hw = use.wgmma ? wgmma_ : mma_sync_;
     use.accumulators = t.block_m * t.block_n / threads;
     if (use.accumulators > most_accumulators) return std::nullopt;
-    const auto copies_of = [&](int lines, Type type) { return std::max(1, lines * t.block_k * bytes_of(type) / copy_bytes / threads); };
-    const int copies = copies_of(t.block_m, problem_.a_type) + copies_of(t.block_n, problem_.b_type);
+    const int copies = copies_of(t.block_m, t, problem_.a_type) + copies_of(t.block_n, t, problem_.b_type);
     use.registers = use.accumulators + other_registers(loads_, use.wgmma, use.accumulators, copies);
     const WarpGrid grid = warp_grid(t, use.wgmma);
     use.warp_m = use.wgmma ? wgmma_rows : t.block_m / grid.m, use.warp_n = std::max(mma_columns, t.block_n / grid.n);
@@ -164,23 +168,21 @@ std::optional<TritonPlan> TritonModel::timed(const GemmHardware& machine, const 
     if (loads_ != TritonLoads::gathered) {  // rows and columns outside are filled all the same
         const double outside = std::max<double>(0, double(t.block_m - problem_.m)) + std::max<double>(0, double(t.block_n - problem_.n));
         const double bytes = outside * t.block_k * bytes_of(problem_.a_type);
-        c.step.port += bytes / hw.l2_port, c.step.l2 += bytes / hw.l2_share;
+        c.step.port += bytes / hw.l2_port, c.step.l2 += outside_rows * bytes / hw.l2_share;
     }
     c.step.shared = max_known(c.step.shared, t.warps * use.instructions * instruction_cycles / (cycles_an_instruction * schedulers));
     if (by_descriptors && t.warps > warpgroup_warps && use.ctas_per_sm == 1) c.step.tensor += eight_warps_meet;
+    if (loads_ == TritonLoads::gathered) c.step.tensor += gathered_copy * copies_of(t.block_m, t, problem_.a_type);
     const Waves w = waves(hw, c, problem_);
     const double dram = ScheduleTraffic(hw, c, problem_).dram(Order::grouped, t.group_m);
     const GemmTime time = gemm_time_under_power(hw, c, problem_, c.step, w, dram, t.stages, std::numeric_limits<double>::infinity());
     if (std::isnan(time.seconds)) return std::nullopt;
     // Each CTA fills its ring anew; where an SM holds one, nothing multiplies meanwhile.
     const double fills = use.ctas_per_sm == 1 ? w.waves - 1 : 0, fill = hw.few_loads_latency() + c.step.port;
-    const double rows = loads_ == TritonLoads::gathered ? double(problem_.m) / double(c.tiles.rows) : t.block_m;
-    const double loaded = c.tiles.count() * (rows + t.block_n) * double(problem_.k) * bytes_of(problem_.a_type);
     return TritonPlan{.config = t,
                       .use = use,
                       .seconds = time.seconds + known_or(fills * fill / time.clock_hz, 0),
                       .dram_bytes = dram,
-                      .loaded_bytes = loaded,
                       .waves = w,
                       .bound = time.bound};
 }
@@ -209,7 +211,7 @@ std::vector<TritonConfig> TritonModel::space(const GemmRequest& r, Type type) {
 
 std::vector<TritonPlan> fastest_triton(const std::vector<TritonModel>& models, const GemmRequest& request) {
     struct Ranked {
-        double ranking = 0, loaded = 0;
+        double ranking = 0;
         std::vector<TritonPlan> plans;
     };
     std::vector<Ranked> near;
@@ -219,7 +221,7 @@ std::vector<TritonPlan> fastest_triton(const std::vector<TritonModel>& models, c
         for (const TritonModel& model : models) {
             const auto plan = model.plan(config);
             if (!plan) break;
-            one.ranking += plan->seconds + plan->slow_seconds, one.loaded += plan->loaded_bytes;
+            one.ranking += plan->seconds + plan->slow_seconds;
             one.plans.push_back(*plan);
         }
         if (one.plans.size() < models.size() || one.ranking > near_tie * least) continue;
@@ -228,11 +230,12 @@ std::vector<TritonPlan> fastest_triton(const std::vector<TritonModel>& models, c
     }
     std::erase_if(near, [&](const Ranked& one) { return one.ranking > near_tie * least; });
     if (near.empty()) return {};
-    const auto unusual = [&](const Ranked& one) {
-        const double band = one.plans.front().config.group_m;
-        return models.front().grouped() ? 0 : std::max(band, double{usual_band}) / std::min(band, double{usual_band});
+    const auto of = [&](const Ranked& one) {
+        const TritonConfig& t = one.plans.front().config;
+        const double band = models.front().grouped() ? 1 : double(std::max(t.group_m, usual_band)) / std::min(t.group_m, usual_band);
+        return std::tuple(t.block_m * t.block_n, band, one.ranking);
     };
-    return std::ranges::min(near, {}, [&](const Ranked& one) { return std::tuple(one.loaded, unusual(one), one.ranking); }).plans;
+    return std::ranges::min(near, {}, of).plans;
 }
 
 }  // namespace rooftile

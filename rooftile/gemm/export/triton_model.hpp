@@ -31,7 +31,7 @@ struct TritonUse {
 struct TritonPlan {
     TritonConfig config;
     TritonUse use;
-    double seconds = 0, dram_bytes = 0, loaded_bytes = 0;  ///< predicted; from and to DRAM; by all tiles
+    double seconds = 0, dram_bytes = 0;  ///< predicted; from and to DRAM
     double slow_seconds = 0;                               ///< where latencies are half as long again
     Waves waves;
     Bound bound = Bound::tensor;
