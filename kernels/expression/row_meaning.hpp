@@ -95,14 +95,17 @@ inline RowGreatest greatest_of(const Row& row) {
     return row.template reduce<RowGreatest>([](RowGreatest& g, Bounded x, long long i) { g.add(x, i); });
 }
 
+/// How far fp32's exp(x - greatest) may lie from exp(d), of d = x - greatest: errors of large numbers are many times what is differed by, so
+/// it is the power that is bounded, not its slope.
+inline double exponent_error(double d, double argument) { return argument + (8 + 2 * fabs(d)) * 4 * unit; }
+
 /// The sum of exp(x - greatest).
 template <class Row>
 inline Bounded exponentials_of(const Row& row, const RowGreatest& greatest) {
     const double base = greatest.value == -infinity ? 0 : greatest.value;
     return sum_of(row, [&](Bounded x) -> Bounded {
         const double d = x.value - base, e = exp(d);
-        const double relative = is_finite(d) ? x.error + greatest.error + (8 + 2 * fabs(d)) * 4 * unit : 0;
-        return {e, e * relative};
+        return {e, is_finite(d) ? exp(d + exponent_error(d, x.error + greatest.error)) - e : 0};
     });
 }
 
@@ -181,9 +184,10 @@ inline void softmax(Row& row) {
         const double d = x.value - greatest.value;
         const double argument = x.error + greatest.error + unit * fabs(d);
         const double y = exp(d) / total.value;
-        const double share = argument + (8 + 2 * fabs(d)) * 4 * unit + relative;
         if (is_infinite(x.error + greatest.error)) return {y, infinity};
-        return {y, is_finite(y) ? (y > 0 ? y * share : 0) + tiny : 0};
+        if (!is_finite(d) || !is_finite(y)) return {y, is_finite(y) ? tiny : 0};
+        const double most = relative < 1 ? exp(d + exponent_error(d, argument)) / (total.value * (1 - relative)) : infinity;
+        return {y, (most - y < 1 ? most - y : 1) + tiny};  // both lie from 0 to 1
     });
 }
 

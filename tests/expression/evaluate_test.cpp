@@ -354,5 +354,34 @@ TEST(Evaluate, BoundsOfRowsFarFromZeroHoldWelfordAndNothingNaive) {
     EXPECT_GE(one_value, 20);
 }
 
+// Of products that are rounded by many units of the exponent, e^x is anything from 0 to 1, and the bounds say so; of small ones they are tight.
+TEST(Evaluate, BoundsOfPowersHoldFp32Arithmetic) {
+    std::mt19937_64 random(6);
+    int far_off = 0, tight = 0;
+    for (int i = 0; i < 300; ++i) {
+        const double scale = std::exp2(std::uniform_real_distribution<double>(-2, 17)(random));
+        std::vector<double> x;
+        for (int j = 0; j < 64; ++j) x.push_back(double(float(scale * (1 + 2e-7 * std::normal_distribution<double>()(random)))));
+        std::vector<float> power;
+        for (const double v : x) power.push_back(float(v) * float(v));
+        const float greatest = *std::max_element(power.begin(), power.end());
+        float sum = 0;
+        for (float& v : power) sum += std::exp(v - greatest);
+        const BoundedTensor y = result("y = softmax(x * x)", "x:fp32[1,64]", x), logs = result("y = log_softmax(x * x)", "x:fp32[1,64]", x);
+        for (std::size_t j = 0; j < x.size(); ++j) {
+            const double got = double(std::exp(power[j] - greatest) / sum);
+            EXPECT_LE(judge(got, y[j], Element::fp32).ratio, 1) << scale << ": " << got << " for " << y[j].value << " within " << y[j].error;
+            EXPECT_LE(judge(double(power[j] - greatest - std::log(sum)), logs[j], Element::fp32).ratio, 1) << scale;
+            EXPECT_LE(y[j].error, 1.001);
+            far_off += std::fabs(got - y[j].value) > 0.01;
+            if (scale > 1) continue;
+            ++tight;
+            EXPECT_LT(y[j].error, 2e-4 * y[j].value);
+        }
+    }
+    EXPECT_GT(far_off, 50);
+    EXPECT_GT(tight, 500);
+}
+
 }  // namespace
 }  // namespace rooftile
