@@ -1,11 +1,13 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/listing.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/emit/emit.hpp"
@@ -94,10 +96,12 @@ int build(const Operation& operation, const Given& given, const OutputFlags& out
     const Own request = operation.request(given, {.top = built_from});
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
+    std::optional<Progress> progress(std::in_place, "planning and compiling");
     const PlanSet plans = derive_for(target, problem, request);
-    if (plans.refusal) return report_refusal(plans, context, output);
+    if (plans.refusal) return progress.reset(), report_refusal(plans, context, output);
     std::vector<std::string> refused;
     const CompiledKernel kernel = given.has("rank") ? compile(ranked_plan(plans, given)) : compile_first(plans, refused);
+    progress.reset();
     for (const std::string& line : refused) say(line);
     if (given.has("cubin")) write_cubins(kernel, given.text("cubin"));
     if (format == Format::json) {

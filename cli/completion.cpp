@@ -1,4 +1,4 @@
-// completion: scripts that let a shell complete verbs and flags, made from the verbs' own descriptions.
+// completion, man: what shells and `man` want to know of verbs and flags, made from the verbs' own descriptions.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 
+#include "cli/man.hpp"
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/read_value.hpp"
@@ -94,6 +95,7 @@ void add_completion(std::vector<Verb>& verbs, std::vector<Verb> (*all)()) {
     verbs.push_back({.path = "completion",
                      .meaning = "A script that completes verbs and flags, for bash, zsh or fish",
                      .fields = {{"shell", "SHELL", "bash, zsh or fish", "Options", FieldKind::positional}},
+                     .documents = Documents::text_only,
                      .examples = "Examples:\n  source <(rooftile completion bash)\n  rooftile completion fish | source\n",
                      .synopsis = "bash",
                      .run = [all](const Given& given, const OutputFlags& output, const Invocation&) {
@@ -101,6 +103,16 @@ void add_completion(std::vector<Verb>& verbs, std::vector<Verb> (*all)()) {
                          Following known = following(all());
                          known["completion"] = {std::begin(shells), std::end(shells)};
                          write_result(shell == 0 ? bash(known) : shell == 1 ? zsh(known) : fish(known), output);
+                         return int(ExitCode::done);
+                     }});
+    verbs.push_back({.path = "man",
+                     .meaning = "The manual page as roff, for man",
+                     .fields = {},
+                     .documents = Documents::text_only,
+                     .examples = "Example:\n  rooftile man | man -l -\n",
+                     .synopsis = {},
+                     .run = [all](const Given&, const OutputFlags& output, const Invocation&) {
+                         write_result(manual_page(all()), output);
                          return int(ExitCode::done);
                      }});
 }

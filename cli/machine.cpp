@@ -28,6 +28,16 @@ int list(const Given&, const OutputFlags& output, const Invocation& invocation) 
     return int(ExitCode::done);
 }
 
+/// The GPU here. Throws Error that names what can be shown without one.
+LiveMachine gpu_here() {
+    try {
+        return live_machine();
+    } catch (const Error& error) {
+        if (error.code() != ExitCode::no_gpu) throw;
+        throw Error(error.code(), std::string(error.what()) + "; or name a machine: `rooftile machine list`", error.detail());
+    }
+}
+
 int show(const Given& given, const OutputFlags& output, const Invocation& invocation) {
     const Format format = checked_format(output);
     const bool toml = given.has("toml");
@@ -36,7 +46,7 @@ int show(const Given& given, const OutputFlags& output, const Invocation& invoca
     if (given.has("machine")) {
         machine = machine_by_id(given.text("machine"));
     } else {
-        LiveMachine live = live_machine();
+        LiveMachine live = gpu_here();
         if (!live.note.empty()) say(live.note);
         machine = std::move(live.machine);
     }
@@ -44,7 +54,10 @@ int show(const Given& given, const OutputFlags& output, const Invocation& invoca
     if (toml) write_result(to_toml(machine), output);
     else if (format == Format::json)
         write_result(json_text(machine_document(context_of(machine, invocation.command), machine)), output);
-    else write_result(machine_text(machine, terminal_for(output)), output);
+    else {
+        const Terminal terminal = terminal_for(output);
+        write_result(given.has("all") ? machine_text(machine, terminal) : machine_summary(machine, terminal), output);
+    }
     return int(ExitCode::done);
 }
 
@@ -61,13 +74,14 @@ void add_machine(std::vector<Verb>& verbs) {
     const char* group = "Options";
     verbs.push_back(
         {.path = "machine show",
-         .meaning = "Every number of one machine, its source, what is unknown",
+         .meaning = "One machine on a page; --all: every number, its source, what is unknown",
          .fields = {{"machine", "ID|FILE", "A shipped id or a machine file; default: the GPU here", group,
                      FieldKind::positional},
+                    {"all", "", "Every number with its source, and what is unknown", group, FieldKind::on},
                     {"set", "KEY=VALUE", "Replace one number first; repeatable", group, FieldKind::list},
                     {"toml", "", "As a machine file, to start one of your own from", group, FieldKind::on}},
          .documents = Documents::json_only,
-         .examples = "Examples:\n  rooftile machine show h100-sxm\n"
+         .examples = "Examples:\n  rooftile machine show h100-sxm\n  rooftile machine show h100-sxm --all\n"
                      "  rooftile machine show h100-sxm --toml > mine.toml\n",
          .synopsis = {},
          .run = show});

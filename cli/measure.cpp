@@ -37,7 +37,7 @@ int write_run(const MeasureRun& run, DocumentContext context, const MeasureFlags
 void check_together(const Given& given) {
     if (given.has("suite"))
         for (const char* key : {"explain", "energy", "ablate"})
-            if (given.has(key)) throw RequestError(given.name(key) + " does not go with --suite");
+            if (given.has(key)) throw RequestError(given.name(key) + " cannot be combined with --suite");
     for (const char* key : {"no_time", "debug"})
         if (given.has("ablate") && given.has(key))
             throw RequestError(given.name("ablate") + " and " + given.name(key) + " exclude each other");
@@ -69,8 +69,13 @@ int measure_any(const Operation& operation, const Given& given, const OutputFlag
     checked_format(output);
     check_together(given);
     const MeasureFlags flags(given, output);
-    return given.has("suite") ? measure_suite(operation, flags, invocation)
-                              : measure_one(operation, flags, invocation);
+    try {
+        return given.has("suite") ? measure_suite(operation, flags, invocation)
+                                  : measure_one(operation, flags, invocation);
+    } catch (const Error& error) {
+        if (error.code() != ExitCode::no_gpu) throw;
+        throw Error(error.code(), fmt::format("{}; `rooftile build {} ...` works here: it compiles the kernel", error.what(), operation.name()), error.detail());
+    }
 }
 
 std::vector<Field> fields_of(const Operation& operation) {

@@ -1,9 +1,3 @@
-#include <chrono>
-#include <condition_variable>
-#include <cstdio>
-#include <mutex>
-#include <thread>
-
 #include <unistd.h>
 
 #include <fmt/core.h>
@@ -11,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/progress.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/plan_range.hpp"
@@ -97,37 +92,6 @@ void say_beside(Format format, const Target& target) {
     if ((format == Format::text || format == Format::csv) && !target.note.empty()) say(target.note);
 }
 
-/// On a terminal, a line on stderr from the first second on that says how long it has taken; gone at the end.
-class Waiting {
-  public:
-    Waiting() {
-        if (!isatty(STDERR_FILENO)) return;
-        thread_ = std::thread([this] {
-            std::unique_lock lock(mutex_);
-            for (int seconds = 1; !changed_.wait_for(lock, std::chrono::seconds(1), [this] { return done_; }); ++seconds)
-                fmt::print(stderr, "\rplanning, {} s", seconds), std::fflush(stderr), shown_ = true;
-        });
-    }
-    ~Waiting() {
-        if (!thread_.joinable()) return;
-        {
-            const std::lock_guard lock(mutex_);
-            done_ = true;
-        }
-        changed_.notify_one();
-        thread_.join();
-        if (shown_) fmt::print(stderr, "\r{:20}\r", ""), std::fflush(stderr);
-    }
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
-
-  private:
-    std::thread thread_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool done_ = false, shown_ = false;
-};
-
 /// The fewest kernels for a range of one field.
 int plan_for_range(const Operation& operation, const Given& given, const FieldRange& range, const OutputFlags& output,
                    const Invocation& invocation) {
@@ -135,7 +99,7 @@ int plan_for_range(const Operation& operation, const Given& given, const FieldRa
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
     PlanRange plans = [&] {
-        const Waiting waiting;
+        const Progress progress("planning");
         return kernels_for_range(operation, target.machine, given, range);
     }();
     if (format != Format::text && !target.note.empty()) plans.notes.push_back(target.note);
@@ -156,10 +120,12 @@ void say_next(const Operation& operation, const Plan& plan) {
 }
 
 /// A document explains all or nothing.
+bool asks_for_all(const Given& given) { return given.has("explain") && !given.text("explain").empty(); }
+
 Depth depth_of(const Given& given, Format format) {
     const bool text = format == Format::text;
     if (!given.has("explain")) return text ? Depth::reasons : Depth::none;
-    return text && given.text("explain").empty() ? Depth::brief : Depth::all;
+    return text && !asks_for_all(given) ? Depth::brief : Depth::all;
 }
 
 int plan(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
@@ -177,7 +143,7 @@ int plan(const Operation& operation, const Given& given, const OutputFlags& outp
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
     const PlanSet plans = [&] {
-        const Waiting waiting;
+        const Progress progress("planning");
         return derive_for(target, problem, request);
     }();
     if (plans.refusal) return report_refusal(plans, context, output);
@@ -185,7 +151,7 @@ int plan(const Operation& operation, const Given& given, const OutputFlags& outp
     const std::vector<Explanation> explanations = explain(*target.machine, plans, detail);
     if (format == Format::text) write_result(plan_text(plans, detail, explanations, terminal_for(output)), output);
     else
-        write_result(document_text(plan_document(context, plans, explanation_records(explanations)), format), output);
+        write_result(document_text(plan_document(context, plans, explanation_records(explanations), asks_for_all(given)), format), output);
     say_beside(format, target);
     if (format == Format::text && !given.has("explain")) say_next(operation, plans.plans.front());
     return int(ExitCode::done);

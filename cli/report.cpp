@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "cli/progress.hpp"
 #include "cli/sweep.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
@@ -53,7 +54,9 @@ int report_sweep(const Given& given, const OutputFlags& output, const Invocation
         if (!given.has("machine")) planned.add_default("machine", shipped_machine(records.front().machine_id).id);  // what a run names is no file to be read
         machine = target_of(planned).machine;
     }
+    std::optional<Progress> progress(std::in_place, "planning anew");
     const SweepReport report = sweep_report(std::move(records), machine);
+    progress.reset();
     if (given.has("svg")) write_svg(report, given.text("svg"));
     write_result(output.json             ? json_text(sweep_document(report))
                  : given.has("markdown") ? sweep_markdown(report)

@@ -7,12 +7,14 @@
 
 #include <unistd.h>
 
+#include "cli/progress.hpp"
 #include "cli/suite_run.hpp"
 #include "cli/sweep.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/core/sweep.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
+#include "rooftile/report/csv.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/terminal.hpp"
 
@@ -43,7 +45,7 @@ std::vector<Field> sweep_fields(const Operation& operation) {
         {"save", "FILE", "Write the problems as a suite; without --out and --plan-only nothing else is done",
          sweep_group},
         {"svg", "FILE", "Of what was measured: heat maps, or curves where one size alone varies", sweep_group},
-        {"plan_only", "", "Plan every problem, no GPU: lines of JSON, or on a terminal a line of text each", sweep_group, FieldKind::on},
+        {"plan_only", "", "Plan every problem, no GPU: lines of JSON, on a terminal a line of text each, with --csv a table of all", sweep_group, FieldKind::on},
     };
     return joined_fields({own, fields});
 }
@@ -96,7 +98,7 @@ class PlanLines {
         write_result(json_text(line, -1), output_);
     }
     void add(const PlanSet& plans) {
-        const Json document = plan_document(context_, plans);
+        const Json document = plan_document(context_, plans, {}, false);
         if (plans.refusal)
             return add(Json{{"machine", document.at("machine")},
                             {"problem", document.at("problem")},
@@ -111,6 +113,12 @@ class PlanLines {
     DocumentContext context_;
     const OutputFlags& output_;
 };
+
+int code_of(std::size_t without, const Suite& suite) {
+    if (without == 0) return int(ExitCode::done);
+    say(fmt::format("{} of {} problems have no plan; their rows say why", without, suite.problems.size()));
+    return int(ExitCode::no_plan);
+}
 
 /// On a terminal a line a problem, as it is planned: lines of JSON are for programs.
 int show_all(const Suite& suite, const Target& target, const Own& request, const Terminal& terminal) {
@@ -128,32 +136,46 @@ int show_all(const Suite& suite, const Target& target, const Own& request, const
         const int indent = int(std::min<std::size_t>(widest + 2, 30));
         append_result("  " + wrapped(displayable(name + "  " + text, terminal.utf8), terminal.prose() - 2, indent) + "\n", {});
     }
-    if (without == 0) return int(ExitCode::done);
-    say(fmt::format("{} of {} problems have no plan; their lines say why", without, suite.problems.size()));
-    return int(ExitCode::no_plan);
+    return code_of(without, suite);
+}
+
+/// A row a plan, and one of each problem that has none.
+int plans_as_csv(const Suite& suite, const Target& target, const Own& request, const DocumentContext& context, const OutputFlags& output) {
+    Json document = {{"machine", machine_json(context)}, {"plans", Json::array()}};
+    std::size_t without = 0;
+    Progress progress("planning", suite.problems.size());
+    for (const SuiteProblem& p : suite.problems) {
+        const PlanSet plans = derive_for(target, p.problem, request);
+        const Json planned = plan_document(context, plans, {}, false);
+        for (Json& row : row_lines(planned)) document["plans"].push_back(std::move(row));
+        if (plans.refusal) ++without, document["plans"].push_back({{"problem", planned.at("problem")}, {"why_not", plans.refusal->message}});
+        progress.step();
+    }
+    progress.clear();
+    write_result(csv_text(document), output);
+    return code_of(without, suite);
 }
 
 int plan_all(const Suite& suite, const Given& given, const OutputFlags& output,
              const Invocation& invocation) {
-    refuse_whole_documents(output, "sweep");
+    const Format format = checked_format(output);
+    if (format == Format::json) refuse_whole_documents(output, "sweep");
     check_writable(output);
     const Own request = suite.operation->request(given, {.top = 1});
     const Target target = target_of(given);
     if (!target.note.empty()) say(target.note);
-    if (checked_format(output) == Format::text && output.file.empty() && isatty(STDOUT_FILENO)) return show_all(suite, target, request, terminal_for(output));
+    if (format == Format::csv) return plans_as_csv(suite, target, request, context_of(*target.machine, invocation.command), output);
+    if (format == Format::text && output.file.empty() && isatty(STDOUT_FILENO)) return show_all(suite, target, request, terminal_for(output));
+    Progress progress("planning", suite.problems.size());
     PlanLines lines(suite, context_of(*target.machine, invocation.command), output);
-    std::size_t done = 0, without = 0;
+    std::size_t without = 0;
     for (const SuiteProblem& p : suite.problems) {
         const PlanSet plans = derive_for(target, p.problem, request);
         lines.add(plans);
         without += plans.refusal.has_value();
-        const std::string outcome = plans.refusal ? "no plan fits: " + plans.refusal->message
-                                                  : suite.operation->label(plans.plans.front());
-        say(fmt::format("{}/{} {}: {}", ++done, suite.problems.size(), name_of(p), outcome));
+        progress.step();
     }
-    if (without == 0) return int(ExitCode::done);
-    say(fmt::format("{} of {} problems have no plan; their rows say why", without, suite.problems.size()));
-    return int(ExitCode::no_plan);
+    return code_of(without, suite);
 }
 
 void check_together(const Given& given, const OutputFlags& output) {

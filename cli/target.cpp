@@ -35,7 +35,7 @@ PlanSet derive_for(const Target& target, const Problem& problem, const Own& requ
 
 int report_refusal(const PlanSet& plans, const DocumentContext& context, const OutputFlags& output) {
     const Format format = checked_format(output);
-    if (format != Format::text) write_result(document_text(plan_document(context, plans), format), output);
+    if (format != Format::text) write_result(document_text(plan_document(context, plans, {}, false), format), output);
     say(plans.refusal->message);
     return int(ExitCode::no_plan);
 }

@@ -1,14 +1,13 @@
 // `validate`: the model and the planner of this program held against ledgers of measured spaces. Needs no GPU.
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/error.hpp"
@@ -36,8 +35,6 @@ std::vector<std::string> files_of(const Given& given) {
     return files;
 }
 
-constexpr std::size_t tenths = 10;  // of the way are said, on a terminal
-
 int validate(const Given& given, const OutputFlags& output, const Invocation& invocation) {
     const Format format = checked_format(output);
     std::map<std::string, std::vector<Ledger>> by_operation;
@@ -57,11 +54,10 @@ int validate(const Given& given, const OutputFlags& output, const Invocation& in
     std::vector<Validation> operations;
     for (const auto& [name, ledgers] : by_operation)
         operations.push_back(validation_of(ledgers, target.machine, [&name](std::size_t count, const auto& work) {
-            std::atomic<std::size_t> done{0};
+            Progress progress("planning problems of " + name, count);
             in_parallel(count, 0, [&](std::size_t i) {
                 work(i);
-                if (const std::size_t n = ++done; isatty(STDERR_FILENO) && n * tenths / count != (n - 1) * tenths / count)
-                    say(fmt::format("{}/{} problems of {} are planned anew", n, count, name));
+                progress.step();
             });
         }));
     std::string text;

@@ -11,6 +11,20 @@ if(TARGET rooftile_shared)
 endif()
 if(TARGET rooftile_cli)
     install(TARGETS rooftile_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+    # What the program says of itself: the manual page and what shells complete.
+    set(shells "${PROJECT_BINARY_DIR}/shells")
+    add_custom_command(OUTPUT "${shells}/rooftile.1" "${shells}/rooftile" "${shells}/_rooftile" "${shells}/rooftile.fish"
+        COMMAND "${CMAKE_COMMAND}" -E make_directory "${shells}"
+        COMMAND "${CMAKE_COMMAND}" -E env ROOFTILE_CONFIG= "$<TARGET_FILE:rooftile_cli>" man -o "${shells}/rooftile.1"
+        COMMAND "${CMAKE_COMMAND}" -E env ROOFTILE_CONFIG= "$<TARGET_FILE:rooftile_cli>" completion bash -o "${shells}/rooftile"
+        COMMAND "${CMAKE_COMMAND}" -E env ROOFTILE_CONFIG= "$<TARGET_FILE:rooftile_cli>" completion zsh -o "${shells}/_rooftile"
+        COMMAND "${CMAKE_COMMAND}" -E env ROOFTILE_CONFIG= "$<TARGET_FILE:rooftile_cli>" completion fish -o "${shells}/rooftile.fish"
+        DEPENDS rooftile_cli VERBATIM)
+    add_custom_target(rooftile_shells ALL DEPENDS "${shells}/rooftile.1")
+    install(FILES "${shells}/rooftile.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+    install(FILES "${shells}/rooftile" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+    install(FILES "${shells}/_rooftile" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+    install(FILES "${shells}/rooftile.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 endif()
 install(TARGETS ${installed} EXPORT rooftileTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)

@@ -23,6 +23,13 @@ const Operation* find_operation(std::string_view name) {
     return nullptr;
 }
 
+PlanSet Operation::derive(const std::shared_ptr<const Machine>& machine, const Problem& problem, const Own& request) const {
+    PlanSet set = plans(machine, problem, request);
+    for (Plan& plan : set.plans)
+        if (plan.time_us) plan.interval = predicted_interval(*machine, problem, *plan.time_us);
+    return set;
+}
+
 Problem problem_with_work(const Operation& operation, const Given& given) {
     Problem problem = operation.problem(given);
     for (const TensorInfo& tensor : operation.tensors(problem)) {

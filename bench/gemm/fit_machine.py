@@ -33,7 +33,7 @@ def mean_error(arguments, files, values):
 
 def start_of(arguments, machine):
     """The machine's own values, in the units that are given."""
-    text = subprocess.run([arguments.program, 'machine', 'show', machine], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([arguments.program, 'machine', 'show', machine, '--all'], check=True, capture_output=True, text=True).stdout
     start = {}
     for key in arguments.units:
         row = re.search(rf'^ *{re.escape(key)} +([\d.]+) ', text, re.M)

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <nlohmann/json.hpp>
 
 #include "cli/gemm/verbs.hpp"
+#include "cli/progress.hpp"
 #include "cli/target.hpp"
 #include "cli/output.hpp"
 #include "rooftile/core/read_value.hpp"
@@ -129,9 +131,11 @@ int simulate_gemm(const Given& given, const OutputFlags& output, const Invocatio
     const Own request = Own::of(GemmAsk{.request = gemm_request(given, 1), .sample = 0, .orders = {}});
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
+    std::optional<Progress> progress(std::in_place, "simulating");
     const PlanSet plans = derive_for(target, problem, request);
-    if (plans.refusal) return report_refusal(plans, context, output);
+    if (plans.refusal) return progress.reset(), report_refusal(plans, context, output);
     const Simulation simulation = simulation_of(flags, *target.machine, plans);
+    progress.reset();
     if (!flags.svg.empty()) write_svg(flags, simulation);
     if (format == Format::text) {
         write_result(simulation_text(simulation, terminal_for(output)), output);

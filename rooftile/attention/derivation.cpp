@@ -96,7 +96,7 @@ class Writer {
         if (p_.packed())
             steps_.add(attention_formula::tile_places,
                        {of("rows", double(p_.query_rows()), "rows", "the problem"), ours("tile_q", c_.tile_q, "rows"), of("sequences", double(p_.batch), "sequences", "the problem")},
-                       double(most_tiles(p_, c_.tile_q)) / double(p_.heads), "whatever the lengths are that stand on the device: which sequence a place is of is looked up there, and one without rows left is passed over");
+                       double(most_tiles(p_, c_.tile_q)) / double(p_.heads), "whatever the lengths on the device are: which sequence a place is of is looked up there, and one without rows left is passed over");
         const std::int64_t usual = section_heads(hw_, p_, c_.tile_q);
         steps_.add(c_.section_heads == usual ? attention_formula::section_heads : attention_formula::section_heads_that_end_soonest,
                    {steps_.fact("l2.size"), steps_.fact("sm.count"), ours("half of L2", double(usual), "heads"),
@@ -170,7 +170,7 @@ class Writer {
                    {steps_.fact("launch.gap_stream"), ours("cycles", t_.cycles, "clk"),
                     ours("clock", t_.clock_hz / 1e6, "MHz")},
                    t_.seconds * 1e6,
-                   t_.held_back > 1 ? fmt::format("bound by {}; the model alone says {} us: what a rule leaves out lost where it was measured, and is told no "
+                   t_.held_back > 1 ? fmt::format("bound by {}; the model alone says {} us: what a rule leaves out lost where it was measured, and is predicted no "
                                                   "sooner than the best that the search takes",
                                                   name_of(t_.bound), number_text(t_.seconds / t_.held_back * 1e6))
                                     : fmt::format("bound by {}", name_of(t_.bound)));

@@ -125,6 +125,8 @@ AttentionProblem drawn_attention(Random& random, const DrawRequest& request) {
 ProblemTraits attention_traits(const AttentionProblem& p) {
     constexpr std::int64_t whole_tile = 64, short_rows = 512;
     ProblemTraits t;
+    const bool apart = p.strides[0] || p.strides[1] || p.strides[2] || p.strides[3];
+    t.law = p.packed() || p.score || apart || p.keys != p.queries || p.queries < whole_tile ? "" : "draw";
     t.band = p.queries >= 4096 ? "q >= 4096" : p.queries >= 512 ? "q 512 .. 4095" : "q < 512";
     t.features = {{"causal", p.mask == AttentionMask::causal},
                   {"window", p.mask == AttentionMask::window},
@@ -135,7 +137,7 @@ ProblemTraits attention_traits(const AttentionProblem& p) {
                   {"dim over 128", p.dim > 128},
                   {"packed", p.packed()},
                   {"keys unlike queries", p.keys != p.queries},
-                  {"strides apart", p.strides[0] || p.strides[1] || p.strides[2] || p.strides[3]},
+                  {"strides apart", apart},
                   {"scores of an expression", bool(p.score)}};
     t.x = {"q", double(p.queries)};
     t.y = {"batch heads", double(p.heads_of_all())};

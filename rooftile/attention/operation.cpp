@@ -30,7 +30,7 @@ class AttentionOperation final : public Operation {
     Own request(const Given& given, const PlanDefaults& defaults) const override {
         return Own::of(attention_request(given, defaults.top));
     }
-    PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
+    PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
         return attention_plan_set(rooftile::derive(std::move(machine), typed(problem), request.as<AttentionRequest>()));
     }
 

@@ -146,7 +146,7 @@ int rooftile_launch(const rooftile_kernel* kernel, int device, void* stream, voi
         const c::OnDevice here(device);
         if (!kernel->nothing) return own.launch(static_cast<Stream>(stream), {tensors, std::size_t(count)}, workspace);
         std::vector<void*> all(tensors, tensors + count);
-        if (kernel->zero_bytes() > 0 && !workspace) throw RequestError("the workspace is null; zeros in it stand in for tensors without elements");
+        if (kernel->zero_bytes() > 0 && !workspace) throw RequestError("the workspace is null; zeros in it replace tensors without elements");
         for (std::size_t i = 0; i < all.size(); ++i)
             if (kernel->nothing->zeros[i]) all[i] = workspace;
         own.launch(static_cast<Stream>(stream), all, own.workspace_bytes() > 0 ? static_cast<char*>(workspace) + kernel->zero_bytes() : nullptr);

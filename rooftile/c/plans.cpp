@@ -132,8 +132,8 @@ std::unique_ptr<rooftile_plans> planned(std::string_view json, std::span<const r
     plans->set = request.operation->derive(target.machine, problem, own);
     if (plans->nothing)
         plans->set.notes.insert(plans->set.notes.begin(), plans->nothing->is_launched
-                                                              ? "nothing to sum up: the plans are of zeros that stand in"
-                                                              : "nothing to do: the plans are of a problem that stands in, and nothing is launched");
+                                                              ? "nothing to sum up: the plans are of zeros in its place"
+                                                              : "nothing to do: the plans are of another problem, and nothing is launched");
     if (!target.note.empty()) plans->set.notes.insert(plans->set.notes.begin(), target.note);
     if (plans->set.refusal)
         throw Error(ExitCode::no_plan, plans->set.refusal->message,

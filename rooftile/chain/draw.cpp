@@ -43,6 +43,7 @@ ChainProblem drawn_chain(Random& random) {
 ProblemTraits chain_traits(const ChainProblem& p) {
     constexpr std::int64_t narrow = 256, wide = 1024;
     ProblemTraits t;
+    t.law = "draw";
     t.band = p.d <= narrow ? "d <= 256" : p.d <= wide ? "d 257 .. 1024" : "d > 1024";
     t.features = {{"residual", p.residual},
                   {"gelu", p.act == ChainAct::gelu},

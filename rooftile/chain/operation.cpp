@@ -23,7 +23,7 @@ class ChainOperation final : public Operation {
     Problem problem(const Given& given) const override { return {this, Own::of(chain_problem(given))}; }
     void add_tensors(Given& given, std::span<const TensorInfo> inputs) const override { add_chain_tensors(given, inputs); }
     Own request(const Given& given, const PlanDefaults& defaults) const override { return Own::of(chain_request(given, defaults)); }
-    PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
+    PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
         return derive_chain(std::move(machine), problem, request.as<ChainRequest>());
     }
 

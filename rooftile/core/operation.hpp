@@ -92,8 +92,7 @@ class Operation {
     /// What a request fixes of the plan, checked. Throws RequestError.
     virtual Own request(const Given& given, const PlanDefaults& defaults) const = 0;
     /// Never throws for an unknown number: what needs it is empty and named in `unknown`.
-    virtual PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem,
-                           const Own& request) const = 0;
+    PlanSet derive(const std::shared_ptr<const Machine>& machine, const Problem& problem, const Own& request) const;
 
     /// The request that gives `problem`: problem(given(p)) is p.
     virtual Given given(const Problem& problem) const = 0;
@@ -163,6 +162,10 @@ class Operation {
     virtual const BaselineLibrary* baseline_library() const { return nullptr; }
     /// Keys below `baselines` that every measured row has, null where nothing was timed.
     virtual std::span<const std::string_view> baseline_keys() const { return {}; }
+
+  private:
+    /// derive() without the intervals of times.
+    virtual PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const = 0;
 };
 
 /// Of an operation, or of its device half.

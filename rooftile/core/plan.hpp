@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rooftile/core/bound.hpp"
+#include "rooftile/core/interval.hpp"
 #include "rooftile/core/problem.hpp"
 #include "rooftile/core/step.hpp"
 #include "rooftile/core/value.hpp"
@@ -38,6 +39,7 @@ struct Plan {
     bool buildable = false;
     std::string why_not;  ///< where not buildable
     std::optional<double> time_us;  ///< predicted; empty where a number is unknown
+    std::optional<PredictedInterval> interval;  ///< of that time; empty where no runs tell
     std::optional<Bound> bound;     ///< what that time is the time of
     Steps derivation;
     std::vector<std::string> unknown;     ///< keys of the machine that this plan lacked

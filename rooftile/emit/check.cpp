@@ -188,7 +188,7 @@ __global__ void compare_{0}(Tensors t, int samples, unsigned* wrong, unsigned* g
 }}
 )",
         list, work,
-        loop ? checks : std::string("    cudaFree(counts);  // there is no plain loop of this problem: only the time is told\n"));
+        loop ? checks : std::string("    cudaFree(counts);  // there is no plain loop of this problem: only the time is printed\n"));
     out_text.text = std::move(out);
     return out_text;
 }

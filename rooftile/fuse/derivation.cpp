@@ -337,7 +337,8 @@ class Story {
                {given("rows", double(p_.rows), "", "problem"), d_.fact("sm.count"),
                 given("cluster", c_.cluster, "", "this plan")},
                c_.grid > 0 ? double(c_.grid) : std::nan(""), "CTAs",
-               schedules_dynamically(p_, c_)
+               c_.grid == 0 ? "one wave that stays"
+               : schedules_dynamically(p_, c_)
                    ? fmt::format("one wave that stays; {:.1f} rows for each of {:.0f}, scheduled dynamically",
                                  each, clusters)
                    : fmt::format("one wave that stays; {:.0f} rows at most for each of {:.0f}",
@@ -435,7 +436,7 @@ class Story {
                 given("launch", f_.time.launch * microseconds, "us", "launch.gap_stream + dram.latency")},
                f_.time.seconds * microseconds,
                fmt::format("bound by {}", name_of(f_.time.bound))
-                   + (held_back_ > 1 ? fmt::format("; the model alone says {} us: what a search leaves out lost where it was measured, and is told no sooner "
+                   + (held_back_ > 1 ? fmt::format("; the model alone says {} us: what a search leaves out lost where it was measured, and is predicted no sooner "
                                                    "than the best that it takes",
                                                    number_text(f_.time.seconds / held_back_ * microseconds))
                                      : std::string()));

@@ -158,6 +158,7 @@ ProblemTraits fuse_traits(const ExpressionGraph& problem) {
     const int row_operations = counts_of(problem).row_operations;
     const bool along_rows = row_operations > 0;
     ProblemTraits t;
+    t.law = whole ? "" : down_columns ? "columns" : "draw";
     t.band = along_rows ? "along rows" : down_columns ? "along columns" : whole ? "of everything" : "point-wise";
     t.features = {{"rows off 16 B", unaligned},
                   {"rows under 256", along_rows && columns < short_row},

@@ -68,7 +68,7 @@ class FuseOperation final : public Operation {
         return Own::of(fuse_request(given, defaults.top));
     }
 
-    PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem,
+    PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem,
                    const Own& request) const override {
         return fuse_plan_set(
             rooftile::derive(*machine, problem.own.as<ExpressionGraph>(), request.as<FuseRequest>()));

@@ -137,8 +137,7 @@ std::string fuse_counting_text(const std::vector<FuseOperator>& operators, const
     std::string out = table.text(terminal);
     if (operators.size() == 1) return out + "  one operator: nothing to fuse\n";
     if (fused.moved_bytes && *fused.moved_bytes > 0 && unfused.moved_bytes)
-        out += fmt::format("  {} times fewer bytes{}\n",
-                           number_text(double(*unfused.moved_bytes) / double(*fused.moved_bytes), 3),
+        out += fmt::format("  {} of the bytes{}\n", percent_text(double(*fused.moved_bytes) / double(*unfused.moved_bytes)),
                            unfused.time_us && fused.time_us ? fmt::format(
                                ", {} times as fast", number_text(*unfused.time_us / *fused.time_us, 3))
                                                             : "");

@@ -58,7 +58,7 @@ class FuseSuiteReader final : public SuiteReader {
     void add_expression(const toml::node& node, const std::string& name, const std::string& expression,
                         const std::vector<std::string>& tensors, const std::string& type, const Extents& shape) {
         SuiteLayer layer{name, fmt::format("{}x{} {}", shape[0], shape[1], type)};
-        if (has_layer(layer)) refuse(node, "group", fmt::format("{} {} stands there twice", layer.model, layer.layer));
+        if (has_layer(layer)) refuse(node, "group", fmt::format("{} {} is there twice", layer.model, layer.layer));
         add(node, "group", std::move(layer), 0, [&]() -> Problem {
             std::vector<TensorDeclaration> declared;
             for (std::string text : tensors) {

@@ -246,12 +246,30 @@ GemmProblem drawn_gemm(Random& random, const DrawRequest& request) {
     }
 }
 
+namespace {
+
+/// The law that draws such problems.
+std::string_view law_of(const GemmProblem& p) {
+    const bool bytes = is_fp8(p.a_type), scaled = p.epilogue && p.epilogue->scales != Scales::none;
+    const bool dense = p.a_major == Major::k && p.b_major == Major::k && p.lda == p.k && p.ldb == p.k && p.ldc == p.result_n()
+                       && p.n % 8 == 0 && p.k % 8 == 0 && p.a_offset == 0 && p.b_offset == 0 && p.c_offset == 0;
+    if (p.a_type == Type::fp32 || p.alpha != 1 || p.beta != 0) return {};
+    if (p.groups) return !bytes && !p.epilogue ? "group" : "experts";
+    if (p.batch > 1) return !bytes && !p.epilogue ? "batch" : "";
+    if (!dense) return !bytes && !p.epilogue ? "any" : "";
+    if (bytes) return p.block_scales() ? "fp8_blocks" : !p.epilogue || scaled ? "fp8" : "";
+    return p.epilogue ? "epilogue" : "draw";
+}
+
+}  // namespace
+
 ProblemTraits gemm_traits(const GemmProblem& p) {
     constexpr std::int64_t whole = 64, narrow = 256, deep = 8;
     const auto on_line = [](std::int64_t pitch, Type type) {
         return line_step(pitch * bytes_of(type)) == PackedCopy::alignment;
     };
     ProblemTraits t;
+    t.law = law_of(p);
     const double rows = p.rows_a_matrix();  // of groups the mean
     t.band = p.groups ? (rows >= 128 ? "128 rows a group and more" : rows >= 16 ? "16 .. 127 rows a group" : "under 16 rows a group")
              : p.m >= 2048 ? "M >= 2048" : p.m >= 128 ? "M 128 .. 2047" : "M < 128";

@@ -295,7 +295,7 @@ class GemmOperation final : public Operation {
         return Own::of(std::move(ask));
     }
 
-    PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem,
+    PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem,
                    const Own& request) const override {
         const auto& p = problem.own.as<GemmProblem>();
         const auto& ask = request.as<GemmAsk>();

@@ -55,7 +55,7 @@ Constraint instruction_constraint(const GemmCandidate& c, const Sm80GemmConfig& 
     if (config.warps() == 0)
         return Constraint::at(
             Reason::instruction, warps_of_a_warpgroup * c.consumer_warpgroups, 0,
-            "{needed} warps cannot stand in a grid over the tile: a warp takes a multiple of 16 rows, and "
+            "{needed} warps make no grid over the tile: a warp takes a multiple of 16 rows, and "
             "of 32 columns, or 16 where C is stored by element");
     if (!config.copies_evenly())
         return Constraint::at(Reason::instruction, config.threads(), 0,

@@ -201,6 +201,8 @@ constexpr Key keys[] = {
     physical("energy.fill", "J/B", "of bytes that arrive in shared memory from L2, at the same clock"),
     physical("energy.shared_read", "J/B", "of operands that matrix instructions read from shared memory"),
     physical("energy.dram", "J/B", "of bytes between device memory and L2"),
+    ratio("interval.*.low", 0.01, 1, "of a kind of problems: least measured over predicted time, but for the 5 % below it"),
+    ratio("interval.*.high", 1, 100, "the same, most, but for the 5 % above it"),
     physical("energy.exponent", "1", "energy of an operation grows with this power of the SM clock"),
 };
 
@@ -252,8 +254,9 @@ struct Star {
     std::span<const std::string_view> names;
 };
 
-// The list that part `index` of a key with stars is checked against.
+// The list that part `index` of a key with stars is checked against; no names: any, they are made of names of operations and laws.
 Star star_at(const Parts& pattern, std::size_t index) {
+    if (pattern[0] == "interval") return {"kind of problems", {}};
     if (pattern.size() == 4 && index == 1) return {"instruction family", families};
     if (pattern.size() == 4 && index == 3) return {"accumulator type", accumulators};
     return {"input type", types};
@@ -262,7 +265,7 @@ Star star_at(const Parts& pattern, std::size_t index) {
 bool part_matches(const Parts& pattern, std::size_t index, std::string_view part) {
     if (pattern[index] != "*") return pattern[index] == part;
     const auto names = star_at(pattern, index).names;
-    return std::find(names.begin(), names.end(), part) != names.end();
+    return names.empty() || std::find(names.begin(), names.end(), part) != names.end();
 }
 
 std::size_t edit_distance(std::string_view x, std::string_view y) {

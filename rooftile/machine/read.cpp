@@ -54,7 +54,7 @@ class Reader {
         machine_.id = text_of(root, "id", "-._");
         machine_.name = text_of(root, "name");
         if (root.contains("calibration"))
-            refuse(*root.get("calibration"), "calibration", "stands in architecture files only");
+            refuse(*root.get("calibration"), "calibration", "is allowed in architecture files only");
         if (root.contains("arch")) read_arch(root);
         else machine_.facts = inherited_machine("", machine_.id).facts;
         if (root.contains("device_names")) read_device_names(root);
@@ -67,7 +67,7 @@ class Reader {
         machine_.arch = text_of(root, "id", "_");
         text_of(root, "name");
         for (const char* key : {"arch", "device_names"})
-            if (root.contains(key)) refuse(*root.get(key), key, "stands in machine files only");
+            if (root.contains(key)) refuse(*root.get(key), key, "is allowed in machine files only");
         read_table(root, {});
         return root.contains("calibration") ? text_of(root, "calibration", "-._") : std::string();
     }

@@ -62,7 +62,7 @@ std::variant<Unit, TextProblem> parse_factor(std::string_view text) {
         for (const auto& unit : base_units) {
             if (text.substr(prefix.name.size()) != unit.name) continue;
             if (unit.scales & prefix.kind) return Unit{unit.dimension, Per::gpu, prefix.scale, {}, {}};
-            return TextProblem{"prefix " + quote(prefix.name) + " does not go with "
+            return TextProblem{"prefix " + quote(prefix.name) + " cannot be used with "
                                + std::string(unit.name)};
         }
     }

@@ -206,7 +206,7 @@ std::span<const Field> source_fields() {
         {"arg", "TYPE:NUMBER",
          "A number behind the tensors: int32:1024, int64, uint32, uint64, fp32 or fp64; repeatable", problem,
          FieldKind::list},
-        {"other", "NAME=US[,LAUNCHES]", "What the same takes in another way, measured elsewhere, to stand on the table; repeatable", kernel,
+        {"other", "NAME=US[,LAUNCHES]", "What the same takes in another way, measured elsewhere, for the table; repeatable", kernel,
          FieldKind::list},
         {"timeout", "S", "A launch that takes longer is an endless loop; default 10", kernel},
     };

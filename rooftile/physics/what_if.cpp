@@ -92,7 +92,7 @@ class Search {
     WinsIf run() {
         for (const auto& [key, fact] : machine_.facts) {
             const auto moves = [&](double factor) { return contest_.changes(key, fact.value * factor); };
-            if (fact.value == 0 || !(moves(min_change) || moves(max_change))) continue;
+            if (fact.value == 0 || key.starts_with("interval.") || !(moves(min_change) || moves(max_change))) continue;
             search_outwards(key, fact.value, std::pow(min_change, 1.0 / steps_each_way));
             search_outwards(key, fact.value, std::pow(max_change, 1.0 / steps_each_way));
         }

@@ -89,7 +89,7 @@ Machine probed_machine(const ProbeRun& run, std::string_view date, std::string_v
             // The reader keeps 400 bytes of a source.
             const std::string spread =
                 v.samples > 1
-                    ? fmt::format("+- {} {} over {} samples", number_text(v.spread, 2), v.unit, v.samples)
+                    ? fmt::format("+- {} over {} samples", with_unit(number_text(v.spread, 2), v.unit == "1" ? "" : v.unit), v.samples)
                     : "one reading";
             const std::string source =
                 fmt::format("measured on one {}, {}: {}{}{}; `{}`", run.gpu.name, date, spread,

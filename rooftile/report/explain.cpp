@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "rooftile/report/number.hpp"
@@ -21,7 +22,30 @@ std::string result_text(const Step& step, const Record& config) {
     return with_unit(number_text(counted ? std::round(*step.value) : *step.value), step.unit);
 }
 
-std::string step_text(const Step& step, int number, const Record& config, const Terminal& terminal) {
+/// Long sources, each in words once, below all steps.
+class Footnotes {
+  public:
+    /// What stands for it at its place: itself where it is short, "[3]".
+    std::string mark(const std::string& source) {
+        constexpr int long_columns = 40;
+        if (columns_of(source) <= long_columns) return source;
+        const auto found = std::ranges::find(sources_, source);
+        const auto place = found - sources_.begin();
+        if (found == sources_.end()) sources_.push_back(source);
+        return fmt::format("[{}]", place + 1);
+    }
+    std::string text(const Terminal& terminal) const {
+        if (sources_.empty()) return {};
+        std::string out = "\n" + terminal.paint("Sources", Tone::strong) + "\n\n";
+        for (std::size_t i = 0; i < sources_.size(); ++i) out += entry(fmt::format("{:>5}", fmt::format("[{}]", i + 1)), sources_[i], terminal);
+        return out;
+    }
+
+  private:
+    std::vector<std::string> sources_;
+};
+
+std::string step_text(const Step& step, int number, const Record& config, Footnotes& footnotes, const Terminal& terminal) {
     std::string out = fmt::format("\n{:>3}. {} = {}\n", number, terminal.paint(step.quantity, Tone::strong),
                                   terminal.paint(result_text(step, config), step.value ? Tone::strong : Tone::bad));
     if (!step.formula.empty())
@@ -29,7 +53,7 @@ std::string step_text(const Step& step, int number, const Record& config, const 
     std::vector<Entry> inputs;
     for (const Input& input : step.inputs)
         inputs.push_back(
-            {input.name, input.value ? input_text(*input.value, input.unit) : "unknown", input.source});
+            {input.name, input.value ? input_text(*input.value, input.unit) : "unknown", footnotes.mark(input.source)});
     out += entries_text(inputs, 7, terminal);
     if (!step.limit.empty()) {
         const std::string arrow(terminal.sign("→ ", "-> "));
@@ -53,8 +77,9 @@ std::string rules_text(const Rejected& rejected, const Terminal& terminal) {
 std::string steps_text(const std::vector<Step>& steps, const Record& config, const Terminal& terminal) {
     std::string out;
     int number = 0;
-    for (const Step& step : steps) out += step_text(step, ++number, config, terminal);
-    return out;
+    Footnotes footnotes;
+    for (const Step& step : steps) out += step_text(step, ++number, config, footnotes, terminal);
+    return out + footnotes.text(terminal);
 }
 
 }  // namespace rooftile

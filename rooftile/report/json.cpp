@@ -44,17 +44,19 @@ Json unknown_values(const std::vector<std::pair<std::string, Record>>& parts, co
     return out;
 }
 
-Json plan_json(const Plan& plan) {
+Json plan_json(const Plan& plan, bool derivations) {
     const Operation& operation = *plan.operation;
-    const std::vector<std::pair<std::string, Record>> parts = {
+    std::vector<std::pair<std::string, Record>> parts = {
         {"config", operation.config_record(plan)},
         {"resources", operation.resources_record(plan)},
         {"prediction", operation.prediction_record(plan)}};
+    const auto& interval = plan.interval;
+    parts.back().second.emplace_back("interval_us", interval ? Value(List{interval->low_us, interval->high_us}) : Value());
     Json out = {{"rank", plan.rank}, {"buildable", plan.buildable}};
     if (!plan.buildable) out["why_not"] = plan.why_not;
     for (const auto& [part, record] : parts) out[part] = to_json(record);
-    out["derivation"] = derivation_json(plan.derivation);
-    out["unknown"] = unknown_values(parts, plan.derivation);
+    if (derivations) out["derivation"] = derivation_json(plan.derivation);
+    out["unknown"] = unknown_values(parts, derivations ? plan.derivation : Steps());
     out["unknown_inputs"] = plan.unknown;
     return out;
 }
@@ -194,7 +196,7 @@ Json problem_json(const Problem& problem) {
     return out;
 }
 
-Json plan_document(const DocumentContext& context, const PlanSet& plans, const std::vector<Record>& details) {
+Json plan_document(const DocumentContext& context, const PlanSet& plans, const std::vector<Record>& details, bool derivations) {
     Json out = {{"schema", "rooftile/plan/1"},
                 {"context", context_json(context)},
                 {"machine", machine_json(context)},
@@ -202,7 +204,7 @@ Json plan_document(const DocumentContext& context, const PlanSet& plans, const s
     out.update(to_json(plans.totals));
     out["plans"] = Json::array();
     for (std::size_t i = 0; i < plans.plans.size(); ++i) {
-        out["plans"].push_back(plan_json(plans.plans[i]));
+        out["plans"].push_back(plan_json(plans.plans[i], derivations));
         if (!details.empty()) out["plans"].back().update(to_json(details.at(i)));
     }
     out["rejected"] = rejected_json(plans.rejected);

@@ -39,8 +39,9 @@ std::optional<double> positive_at(const Json& object, const char* key);
 std::int64_t extent_at(const Json& object, const char* key);
 
 /// `rooftile/plan/1`. Where nothing fits: the same document with empty `plans` and `infeasible`.
-/// `details` are added to the plans, one each; or none.
-Json plan_document(const DocumentContext& context, const PlanSet& plans, const std::vector<Record>& details = {});
+/// `details` are added to the plans, one each; or none. Without `derivations` the plans' steps are left out.
+Json plan_document(const DocumentContext& context, const PlanSet& plans, const std::vector<Record>& details = {},
+                   bool derivations = true);
 
 /// What the documents hold of these, for other documents that speak of them.
 Json context_json(const DocumentContext& context);

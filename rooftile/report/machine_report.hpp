@@ -20,6 +20,9 @@ std::vector<std::string> unknown_keys(const Machine& machine);
 /// `rooftile/machine/1`: every fact with value, unit, text and source; features; what is unknown.
 Json machine_document(const DocumentContext& context, const Machine& machine);
 
+/// One machine on a page: what it is, its roofs, its levels of memory, and where its numbers come from.
+std::string machine_summary(const Machine& machine, const Terminal& terminal);
+
 /// One machine: every number as written, with its source, then features and unknown keys.
 std::string machine_text(const Machine& machine, const Terminal& terminal);
 

@@ -68,6 +68,17 @@ std::string ties_text(const PlanSet& plans) {
     return out;
 }
 
+/// "90 % of drawn problems of this kind measured within -8.2 % to +8.0 % of the prediction: plan 1 within 1371 us to 1614 us".
+std::string interval_text(const PlanSet& plans) {
+    const Plan& best = plans.plans.front();
+    if (!best.time_us) return {};
+    if (!best.interval) return "predicted times have no interval: no runs of such problems are recorded for this GPU";
+    const auto& [low, high, machine] = *best.interval;
+    return fmt::format("90 % of drawn problems of this kind measured within {} to {} of the prediction{}: plan 1 within {} to {}",
+                       signed_percent(low / *best.time_us - 1), signed_percent(high / *best.time_us - 1),
+                       machine == plans.machine_id ? "" : " on " + machine, time_text(low), time_text(high));
+}
+
 /// "486.2 us at the datasheet's roof; measured roof +150.4 us, epilogue +13.0 us; the rest +21.6 us".
 std::string cost_text(const std::vector<RoofStep>& steps) {
     constexpr std::size_t shown = 3;
@@ -154,6 +165,7 @@ class Page {
     std::string above(std::size_t walls, Depth depth) const {
         std::string out = page_.heading + (page_.lead.empty() || depth == Depth::brief ? "" : "\n" + page_.lead) + "\n" + page_.table.text(terminal_);
         if (const std::string ties = ties_text(plans_); !ties.empty()) out += "  " + wrapped(ties, terminal_.prose() - 2, 2) + "\n";
+        if (const std::string interval = interval_text(plans_); !interval.empty()) out += "  " + wrapped(interval, terminal_.prose() - 2, 2) + "\n";
         std::vector<Remark> reasons = page_.why;
         if (depth >= Depth::brief) reasons.insert(reasons.end(), page_.walls.begin(), page_.walls.begin() + std::ptrdiff_t(walls));
         if (!explanations_.empty()) reasons.push_back({"what it costs", cost_text(explanations_[0].attainability)});

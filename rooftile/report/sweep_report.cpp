@@ -60,6 +60,7 @@ SweepPoint read_point(const SuiteRow& row, const Operation& operation, const std
     if (machine) {
         const auto plan = plan_of_member(operation, machine, problem, record_of(line.at("config")));
         point.predicted_us = plan ? plan->time_us : std::nullopt;
+        if (point.predicted_us) point.interval = predicted_interval(*machine, problem, *point.predicted_us);
     }
     if (row.rank <= 1) point.ratio = ratio_of(line, operation);
     if (point.ratio) point.baseline_us = *point.ratio * *row.time_us;
@@ -96,12 +97,14 @@ SweepFigures figures_of(std::string name, const std::vector<const SweepPoint*>& 
     SweepFigures f;
     f.name = std::move(name);
     f.problems = int(points.size());
-    std::vector<double> logarithms, errors, signs;
+    std::vector<double> logarithms, errors, signs, within;
     for (const SweepPoint* point : points) {
         if (point->ratio && *point->ratio > 0) logarithms.push_back(std::log(*point->ratio));
+        if (point->interval) within.push_back(*point->time_us >= point->interval->low_us && *point->time_us <= point->interval->high_us);
         if (const auto error = point->prediction_error()) errors.push_back(*error), signs.push_back(*point->predicted_us / *point->time_us - 1);
     }
     f.compared = int(logarithms.size());
+    if (!within.empty()) f.within = mean(within);
     if (!logarithms.empty()) {
         f.ratio = std::exp(mean(logarithms));
         f.least = std::exp(*std::min_element(logarithms.begin(), logarithms.end()));
@@ -189,7 +192,7 @@ void set_worst(SweepReport& report) {
 }
 
 /// Throws RequestError where `other` is no run like `first`.
-void check_together(const SuiteRecord& first, const SuiteRecord& other) {
+void check_together(const SuiteRecord& first, const SuiteRecord& other, bool again) {
     const auto same = [&](std::string_view what, const std::string& here, const std::string& there) {
         if (here != there)
             throw RequestError(fmt::format("{} and {} are of another {}: {} and {}", first.suite, other.suite,
@@ -198,7 +201,7 @@ void check_together(const SuiteRecord& first, const SuiteRecord& other) {
     };
     same("operation", first.op(), other.op());
     same("GPU", first.gpu, other.gpu);
-    same("machine", first.machine_hash, other.machine_hash);
+    if (!again) same("machine", first.machine_hash, other.machine_hash);
     same("mode", first.shapes.front().first().mode, other.shapes.front().first().mode);
 }
 
@@ -276,6 +279,11 @@ std::string short_text(const ShortFigures& f) {
     return out;
 }
 
+std::string within_text(const SweepReport& r) {
+    if (r.all.empty() || !r.all.front().within) return "";
+    return fmt::format("Of the measured times {} are within the interval of their prediction, which is to hold 90 %.", share_text(r.all.front().within));
+}
+
 std::vector<std::string> without_result(const SweepReport& r) {
     std::vector<std::string> lines;
     for (const SweepPoint& p : r.points)
@@ -293,6 +301,7 @@ std::string written(const SweepReport& r, const std::function<std::string(const 
                     const std::function<std::string(const TextTable&)>& table) {
     std::string out = paragraph(heading(r)) + paragraph(meaning(r));
     if (!r.all.empty()) out += table(figure_cells(r));
+    if (const std::string text = within_text(r); !text.empty()) out += paragraph(text);
     if (const std::string text = short_text(r.shorts); !text.empty()) out += paragraph(text);
     for (const LaunchFigures& f : r.launches) out += paragraph(launch_text(f));
     for (const std::string& line : without_result(r)) out += paragraph(line);
@@ -314,7 +323,8 @@ Json figures_json(const SweepFigures& f) {
     out["prediction_error"] = {{"mean", json_number(f.error_mean)},
                                {"bias", json_number(f.error_bias)},
                                {"p95", json_number(f.error_95th)},
-                               {"max", json_number(f.error_worst)}};
+                               {"max", json_number(f.error_worst)},
+                             {"share_within_interval", json_number(f.within)}};
     return out;
 }
 
@@ -359,7 +369,7 @@ SweepReport sweep_report(std::vector<SuiteRecord> records, const std::shared_ptr
     report.operation = find_operation(records.front().op());
     if (!report.operation) throw RequestError("this program has no operation " + records.front().op());
     for (const SuiteRecord& record : records) {
-        check_together(records.front(), record);
+        check_together(records.front(), record, machine != nullptr);
         report.suites += (report.suites.empty() ? "" : ", ") + record.suite;
         for (const SuiteShape& shape : record.shapes) {
             const SuiteRow& judged = shape.rank1() ? *shape.rank1() : shape.first();
@@ -394,9 +404,10 @@ Json sweep_document(const SweepReport& r) {
                 {"mode", r.mode},
                 {"baseline", r.operation->baseline()},
                 {"problems", r.points.size()}};
-    for (const char* list : {"figures", "launches", "worst", "without_result"}) out[list] = Json::array();
+    for (const char* list : {"figures", "launches", "points", "worst", "without_result"}) out[list] = Json::array();
     for (const LaunchFigures& f : r.launches) out["launches"].push_back(launches_json(f));
     for (const SweepFigures& f : r.all) out["figures"].push_back(figures_json(f));
+    for (const SweepPoint& p : r.points) out["points"].push_back(point_json(p));
     for (const std::size_t i : r.worst) out["worst"].push_back(point_json(r.points[i]));
     for (const SweepPoint& p : r.points)
         if (!p.why_none.empty()) out["without_result"].push_back(point_json(p));

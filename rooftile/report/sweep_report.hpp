@@ -20,6 +20,7 @@ struct SweepPoint {
     std::string name;
     ProblemTraits traits;
     std::optional<double> time_us, predicted_us;
+    std::optional<PredictedInterval> interval;  ///< where it is predicted anew
     std::optional<double> ratio;        ///< the baseline's time over ours; above 1 ours is faster
     std::optional<double> baseline_us;  ///< by that ratio
     std::vector<RecordedVariant> variants;
@@ -44,6 +45,7 @@ struct SweepFigures {
     double below[std::size(ratio_limits)]{};                    ///< shares
     std::optional<double> error_mean, error_95th, error_worst;  ///< of predictions
     std::optional<double> error_bias;                           ///< mean of predicted / measured - 1
+    std::optional<double> within;                               ///< share of times within their predicted interval
 };
 
 /// Of problems that are not judged: times, not ratios, in microseconds.

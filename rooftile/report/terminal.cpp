@@ -39,6 +39,12 @@ std::string displayable(std::string_view text, bool utf8) {
         } else if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) {
             out += '?';  // C1 controls, U+0080 to U+009F
             ++i;
+        } else if (utf8 && text.substr(i).starts_with("+- ")) {
+            out += "±";
+            ++i;
+        } else if (!utf8 && text.substr(i).starts_with("±")) {
+            out += "+-";
+            ++i;
         } else if (c < 0x80 || utf8) {
             out += char(c);
         } else if (!continues(char(c))) {

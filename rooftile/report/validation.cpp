@@ -426,7 +426,7 @@ std::string validation_text(const Validation& v, const Terminal& terminal) {
             "{} problems under 5 us: plan 1 {} us behind the fastest in the mean, prediction off by {} us\n",
             v.shorts, ratio_figure(v.short_behind_us), ratio_figure(v.short_error_us));
     if (v.outside > 0)
-        out += fmt::format("{} problems whose plan 1 is no member: the member predicted fastest stands in\n",
+        out += fmt::format("{} problems whose plan 1 is no member: the member predicted fastest takes its place\n",
                            v.outside);
     if (v.unplanned > 0) out += fmt::format("{} members have no plan any more\n", v.unplanned);
     std::vector<const ValidatedProblem*> worst;

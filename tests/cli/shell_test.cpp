@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "tests/cli/program.hpp"
 #include "tests/folder.hpp"
@@ -26,6 +27,31 @@ std::string completed(const std::vector<std::string>& words) {
     while (shell && std::fgets(part, sizeof part, shell)) out += part;
     EXPECT_TRUE(shell && pclose(shell) == 0);
     return out;
+}
+
+/// The flags of a verb's help, a line each: what begins with dashes after two blanks.
+std::vector<std::string> flags_in_help(const std::vector<std::string>& verb) {
+    std::vector<std::string> words = verb, flags;
+    words.push_back("-h");
+    std::istringstream lines(run(words).out);
+    for (std::string line; std::getline(lines, line);)
+        if (const auto at = line.find("--"); line.starts_with("  ") && at != line.npos && at < 8)
+            flags.push_back(line.substr(at, line.find_first_of(" ,[=", at) - at));
+    return flags;
+}
+
+TEST(Man, HasEveryVerbAndFlagThatHelpHas) {
+    const Outcome page = run({"man"});
+    ASSERT_EQ(page.code, 0) << page.err;
+    std::string plain = page.out;
+    for (std::size_t at = 0; (at = plain.find("\\-", at)) != plain.npos;) plain.erase(at, 1);
+    for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{{"plan", "gemm"}, {"sweep", "fuse"}, {"compare"}, {"machine", "show"}}) {
+        const auto flags = flags_in_help(verb);
+        EXPECT_GE(flags.size(), 2u);
+        for (const std::string& flag : flags)
+            if (flag != "--help" && flag != "--version") EXPECT_NE(plain.find("\\fB" + flag + "\\fR"), plain.npos) << verb.front() << " " << flag;
+    }
+    for (std::size_t at = 0; (at = plain.find("\n'", at)) != plain.npos; ++at) ADD_FAILURE() << plain.substr(at, 60);  // a roff command
 }
 
 TEST(Completion, OffersVerbsAndTheirFlags) {

@@ -118,7 +118,10 @@ inline std::string plans_text(const Operation& op, const BestOfModel::Drawn& dra
 
 inline void forget_a_number(Random& random, BestOfModel::Drawn& drawn) {
     Machine machine = *drawn.machine;
-    const std::string key = std::next(machine.facts.begin(), std::ptrdiff_t(random.pick(machine.facts.size())))->first;
+    std::vector<std::string> keys;  // that a plan follows from
+    for (const auto& [key, fact] : machine.facts)
+        if (!key.starts_with("interval.")) keys.push_back(key);
+    const std::string key = random.one_of(keys);
     machine.facts.erase(key);
     drawn.machine = std::make_shared<const Machine>(std::move(machine)), drawn.machine_text += " without " + key;
 }

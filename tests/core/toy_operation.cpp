@@ -83,7 +83,7 @@ class ToyOperation final : public Operation {
         return Own::of(r);
     }
 
-    PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
+    PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
         const auto& p = problem.own.as<ToyProblem>();
         const auto& asked = request.as<ToyRequest>();
         PlanSet out;

@@ -87,7 +87,7 @@ TEST(FuseSuite, RefusalsNameFilePlaceAndWhatIsAccepted) {
     EXPECT_THAT(refusal(with(all, "op = \"fuse\"", "op = \"x\"")), HasSubstr("s.toml:3: op: accepted: \""));
     EXPECT_THAT(refusal(with(all, "x + b", "x + c")), HasSubstr("s.toml:4: group:"));
     EXPECT_THAT(refusal(with(all, "[4, 16]", "[4]")), HasSubstr("[[ROWS, COLUMNS], ...]"));
-    EXPECT_THAT(refusal(with(all, "[4, 16]", "[2, 8]")), HasSubstr("add 2x8 bf16 stands there twice"));
+    EXPECT_THAT(refusal(with(all, "[4, 16]", "[2, 8]")), HasSubstr("add 2x8 bf16 is there twice"));
     EXPECT_THAT(refusal(with(all, "\"fp32\"", "\"fp64\"")), HasSubstr("s.toml:4: group:"));
     EXPECT_THAT(refusal(with(all, "types =", "kinds =")), HasSubstr("unknown key; accepted:"));
 }

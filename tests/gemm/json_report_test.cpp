@@ -152,7 +152,7 @@ TEST(Json, ADocumentOfBeforeThoseKeysFollowsItsSchema) {
 TEST(Json, UnknownValuesAreNullAndNamed) {
     const auto plan = parsed(plan_document(sample::context(), gemm_plan_set(sample::plans()))).at("plans").at(1);
     EXPECT_TRUE(plan.at("prediction").at("bound").is_null());
-    EXPECT_EQ(plan.at("unknown"), nlohmann::json({"prediction.bound", "derivation.slack_cycles"}));
+    EXPECT_EQ(plan.at("unknown"), nlohmann::json({"prediction.bound", "prediction.interval_us", "derivation.slack_cycles"}));
     EXPECT_EQ(plan.at("unknown_inputs"), nlohmann::json({"shared.bandwidth"}));
 }
 
@@ -162,7 +162,7 @@ TEST(Json, UnusedSetmaxnregIsNullAndNotUnknown) {
     plans.plans[0].resources.consumer_registers.reset();
     const auto plan = parsed(plan_document(sample::context(), gemm_plan_set(plans))).at("plans").at(0);
     EXPECT_TRUE(plan.at("resources").at("setmaxnreg").is_null());
-    EXPECT_EQ(plan.at("unknown"), nlohmann::json({"derivation.slack_cycles"}));
+    EXPECT_EQ(plan.at("unknown"), nlohmann::json({"prediction.interval_us", "derivation.slack_cycles"}));
 }
 
 TEST(Json, NumbersAreWholeWhereTheyAreAndNeverNotFinite) {

@@ -319,7 +319,7 @@ TEST(ReadMachine, CalibrationsComeWithIdAndArchitecture) {
     EXPECT_EQ(own.find("wgmma.turn")->value, 700);
     EXPECT_EQ(own.find("wgmma.turn")->calibration, "");
     EXPECT_EQ(read("mine", hopper + "wgmma.turn = \"unknown\"\n").find("wgmma.turn"), nullptr);
-    EXPECT_THAT(body_refusal("calibration = \"h200-sxm\""), HasSubstr("stands in architecture files only"));
+    EXPECT_THAT(body_refusal("calibration = \"h200-sxm\""), HasSubstr("is allowed in architecture files only"));
     // As `machine show --toml` writes it.
     const Machine h200 = machine_by_id("h200-sxm"), again = parse_machine(to_toml(h200), "again.toml");
     EXPECT_EQ(again.hash(), h200.hash());

@@ -102,7 +102,7 @@ class ToyGather final : public Operation {
         return Own::of(r);
     }
 
-    PlanSet derive(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
+    PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
         const auto& asked = request.as<GatherRequest>();
         PlanSet out;
         out.machine_id = machine->id, out.machine_name = machine->name, out.problem = problem;

@@ -85,7 +85,7 @@ std::vector<std::string> gemm_story(const GemmPlan& plan) {
         out.push_back(fmt::format("Barriers at {}, {} B: full and empty of each stage{}", barriers, c.all_barrier_bytes(),
                                   c.split_k > 1 ? ", two for the exchange of sums" : ""));
         const std::string rows =
-            c.swap_ab ? "columns of C (B's columns stand on the instruction's rows: the sums are C transposed)" : "rows of C";
+            c.swap_ab ? "columns of C (B's columns are the instruction's rows: the sums are C transposed)" : "rows of C";
         out.push_back(
             c.schedule == Schedule::pingpong
                 ? fmt::format("Warps: {}; warpgroup 0 loads by one thread, warpgroups 1 and 2 multiply alternate tiles, all {} {}",

@@ -13,7 +13,7 @@ using Value = nlohmann::json;
 
 Value plan_json(std::vector<std::string> arguments, int code = 0) {
     arguments.insert(arguments.begin(), {"plan", "gemm"});
-    arguments.push_back("--json");
+    arguments.insert(arguments.end(), {"--json", "--explain=all"});
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, code) << outcome.err;
     return Value::parse(outcome.out);

@@ -1,0 +1,40 @@
+// How long something is taking: from the first second on one line on stderr, rewritten, on a terminal only; gone at the end.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace rooftile::cli {
+
+class Progress {
+  public:
+    /// "planning, 3 s"; of `total` things "planning 12 of 100, 3 s, about 22 s left".
+    explicit Progress(std::string what, std::size_t total = 0);
+    ~Progress();
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+    /// One more of them is done; from any thread.
+    void step() { ++done_; }
+    /// Takes the line away until the next second, so that another can be written.
+    void clear();
+
+  private:
+    void show(int seconds);
+
+    std::string what_;
+    std::size_t total_;
+    std::atomic<std::size_t> done_{0};
+    std::thread thread_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool ended_ = false;
+    std::size_t columns_ = 0;  ///< that the line takes now
+};
+
+/// What the line says.
+std::string progress_text(const std::string& what, std::size_t done, std::size_t total, int seconds);
+
+}  // namespace rooftile::cli
