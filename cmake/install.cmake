@@ -15,10 +15,10 @@ if(TARGET rooftile_cli)
     set(shells "${PROJECT_BINARY_DIR}/shells")
     add_custom_command(OUTPUT "${shells}/rooftile.1" "${shells}/rooftile" "${shells}/_rooftile" "${shells}/rooftile.fish"
         COMMAND "${CMAKE_COMMAND}" -E make_directory "${shells}"
-        COMMAND "${CMAKE_COMMAND}" -E env ROOFTILE_CONFIG= "$<TARGET_FILE:rooftile_cli>" man -o "${shells}/rooftile.1"
-        COMMAND "${CMAKE_COMMAND}" -E env ROOFTILE_CONFIG= "$<TARGET_FILE:rooftile_cli>" completion bash -o "${shells}/rooftile"
-        COMMAND "${CMAKE_COMMAND}" -E env ROOFTILE_CONFIG= "$<TARGET_FILE:rooftile_cli>" completion zsh -o "${shells}/_rooftile"
-        COMMAND "${CMAKE_COMMAND}" -E env ROOFTILE_CONFIG= "$<TARGET_FILE:rooftile_cli>" completion fish -o "${shells}/rooftile.fish"
+        COMMAND sh -c "ROOFTILE_CONFIG= '$<TARGET_FILE:rooftile_cli>' man >'${shells}/rooftile.1'"
+        COMMAND sh -c "ROOFTILE_CONFIG= '$<TARGET_FILE:rooftile_cli>' completion bash >'${shells}/rooftile'"
+        COMMAND sh -c "ROOFTILE_CONFIG= '$<TARGET_FILE:rooftile_cli>' completion zsh >'${shells}/_rooftile'"
+        COMMAND sh -c "ROOFTILE_CONFIG= '$<TARGET_FILE:rooftile_cli>' completion fish >'${shells}/rooftile.fish'"
         DEPENDS rooftile_cli VERBATIM)
     add_custom_target(rooftile_shells ALL DEPENDS "${shells}/rooftile.1")
     install(FILES "${shells}/rooftile.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
