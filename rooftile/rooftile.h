@@ -96,6 +96,9 @@ int rooftile_plans_json(const rooftile_plans* plans, char** json);
 /** As text: every step that led to plan `rank` (from 1), where its time comes from, and of plan 1 why the others lost.
  * `width`: columns to wrap at, 0: none. */
 int rooftile_explain(const rooftile_plans* plans, int rank, int width, char** text);
+/** The same as data, a document `rooftile/explanation/1`: `attainability`, the steps from the roof to the prediction in ns;
+ * `counterfactuals`, single numbers of the machine that would let the plan win; `reasons` and `walls`, each a title and a text. */
+int rooftile_explanation(const rooftile_plans* plans, int rank, char** json);
 /** Plan `rank` as one CUDA C++ file that nvcc compiles by itself, with a launcher: what `rooftile emit` writes. Needs NVRTC. */
 int rooftile_source(const rooftile_plans* plans, int rank, char** text);
 int rooftile_tensor_count(const rooftile_plans* plans);

@@ -2,7 +2,8 @@
 
     import rooftile
     print(rooftile.machines())                                  # neither GPU nor toolkit is needed for these
-    plan = rooftile.plan(OP, machine="h100-sxm", **fields)      # help(rooftile.plan) lists operations and fields
+    plan = rooftile.gemm(4096, 14336, 4096, machine="h100-sxm")  # one function an operation: help(rooftile.gemm)
+    plan = rooftile.plan(OP, machine="h100-sxm", **fields)      # the same of any operation, and of a range of sizes
     print(plan.config, plan.prediction.time_us)                 # microseconds
     print(plan.explain())
     kernel = rooftile.compile(plan)                             # needs NVRTC
@@ -10,7 +11,7 @@
     print(rooftile.measure(OP, **fields).rows[0].time_us)       # verified and timed, in a process of its own
 """
 
-from rooftile import _rooftile
+from rooftile import _operations, _rooftile
 from rooftile._errors import (
     CompileFailed,
     CountersDenied,
@@ -25,16 +26,18 @@ from rooftile._errors import (
 )
 from rooftile._expression import expression
 from rooftile._load import Function, Module, load
-from rooftile._plan import Field, Operation, Plan, Tensor, machine, machines, operations
+from rooftile._operations import *  # noqa: F403  a function an operation
+from rooftile._plan import Counterfactual, Field, Operation, Plan, Prediction, Remark, RoofStep, Tensor, machine, machines, operations
 from rooftile._program import build_source, measure, measure_source, sweep, validate
 from rooftile._range import KernelRange, PlanRange
 from rooftile._record import Record
-from rooftile._request import compile, plan
+from rooftile._request import compile, explain, plan
 from rooftile._rooftile import Kernel
 
 __version__ = _rooftile.version()
 __all__ = [
     "CompileFailed",
+    "Counterfactual",
     "CountersDenied",
     "Error",
     "Field",
@@ -49,13 +52,17 @@ __all__ = [
     "Operation",
     "Plan",
     "PlanRange",
+    "Prediction",
     "Record",
+    "Remark",
     "RequestError",
+    "RoofStep",
     "Tensor",
     "ThresholdMissed",
     "VerificationFailed",
     "build_source",
     "compile",
+    "explain",
     "expression",
     "load",
     "machine",
@@ -67,3 +74,4 @@ __all__ = [
     "sweep",
     "validate",
 ]
+__all__ += _operations.__all__

@@ -71,7 +71,8 @@ class Infeasible(Error):
 
     @property
     def document(self) -> dict[str, Any]:
-        return json.loads(self.detail)
+        document: dict[str, Any] = json.loads(self.detail)
+        return document
 
 
 ALL = (

@@ -88,14 +88,15 @@ def _applied(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> Tra
     named = {key: value for key, value in named.items() if value is not None and value is not False or key in ("dim", "axis")}
     if name in _OF_ONE:
         return _call(_OF_ONE[name], given, named, 1)
+    x: Traced = given[0] if given else None
     if name in ("neg", "negative"):
-        return -given[0]
+        return -x
     if name == "square":
-        return given[0] * given[0]
+        return Traced("{} * {}", (x, x))
     if name == "reciprocal":
-        return 1 / given[0]
+        return Traced("{} / {}", (1, x))
     if name in ("clone", "contiguous"):
-        return given[0]
+        return x
     if name in _OF_TWO:
         scale = named.pop("alpha", 1)
         _refuse_named(name, named, 2, given)
@@ -104,7 +105,7 @@ def _applied(name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> Tra
         sign = _OF_TWO[name]
         return Traced(f"{sign}({{}}, {{}})" if sign.isalpha() else f"{{}} {sign} {{}}", (left, right))
     if name in ("clamp", "clip"):
-        x, limits = given[0], dict(zip(("min", "max"), given[1:]))
+        limits = dict(zip(("min", "max"), given[1:]))
         low, high = ({**limits, **named}.get(key) for key in ("min", "max"))
         x = x if low is None else Traced("maximum({}, {})", (x, _operand(name, low)))
         return x if high is None else Traced("minimum({}, {})", (x, _operand(name, high)))

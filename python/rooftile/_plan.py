@@ -6,10 +6,48 @@ import html
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rooftile import _cuda, _rooftile
-from rooftile._record import Record, wrapped
+from rooftile._record import Record, frame_of, wrapped
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Prediction(Record):
+    """What is predicted of a plan, as the document `rooftile/plan/1` has it: beside these what the operation adds."""
+
+    time_us: float | None
+    interval_us: tuple[float, float] | None  # 90 % of recorded problems of the kind; None: none are recorded
+    bound: str | None
+
+
+class RoofStep(Record):
+    """One step from the roof to the prediction: the time until here, and what the step costs, in nanoseconds."""
+
+    step: str
+    time_ns: int
+    cost_ns: int
+    inputs: tuple[Record, ...]
+    note: str | None
+
+
+class Counterfactual(Record):
+    """One number of the machine that would let a plan win, alone: `wins` "below" or "above" `threshold`; `value` is what it is."""
+
+    key: str
+    unit: str
+    value: float
+    wins: str
+    threshold: float
+
+
+class Remark(Record):
+    """A reason of a plan, or a limit that it meets, in words."""
+
+    title: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -31,8 +69,22 @@ class Plan:
     """One plan of a request: every parameter of its kernel, what it will use and achieve, and why.
 
     Attributes as in the document `rooftile/plan/1`: `problem`, `machine`, `config`, `resources`, `prediction` (units are in
-    the keys: `prediction.time_us`), `derivation`, `unknown`; `rank` (1 is the best), `buildable` and `why_not`.
+    the keys: `prediction.time_us`), `derivation`, `unknown`; `rank` (1 is the best), `label`, `buildable`, and where that is
+    False `why_not`. `breakdown`, `counterfactuals`, `reasons` and `walls` are what explain() says, as data.
     """
+
+    label: str
+    buildable: bool
+    why_not: str
+    problem: Record
+    machine: Record
+    context: Record
+    config: Record
+    resources: Record
+    prediction: Prediction
+    derivation: tuple[Record, ...]
+    unknown: tuple[str, ...]
+    notes: tuple[str, ...]
 
     def __init__(self, plans: _rooftile.Plans, document: dict[str, Any], rank: int, request: dict[str, Any] | None = None) -> None:
         self._plans = plans
@@ -46,7 +98,7 @@ class Plan:
             raise AttributeError(key)
         for values in (self._plan, self._document):
             if key in values and key != "plans":
-                return wrapped(values[key])
+                return Prediction(values[key]) if key == "prediction" else wrapped(values[key])
         known = [*self._plan, *(k for k in self._document if k not in self._plan and k != "plans")]
         raise AttributeError(f"a plan has no {key}; its document has {', '.join(known)}")
 
@@ -62,6 +114,34 @@ class Plan:
     def tensors(self) -> tuple[Tensor, ...]:
         """Inputs, then outputs, in the order of a launch."""
         return tuple(Tensor(*values) for values in self._plans.tensors())
+
+    @cached_property
+    def _explanation(self) -> dict[str, Any]:
+        return json.loads(self._plans.explanation(self.rank))  # type: ignore[no-any-return]
+
+    @property
+    def breakdown(self) -> tuple[RoofStep, ...]:
+        """From the datasheet's roof to the prediction; empty where the time is unknown."""
+        return tuple(map(RoofStep, self._explanation.get("attainability", ())))
+
+    @property
+    def counterfactuals(self) -> tuple[Counterfactual, ...]:
+        """Single numbers of the machine that would let this plan win; none of plan 1."""
+        return tuple(map(Counterfactual, self._explanation.get("counterfactuals", ())))
+
+    @property
+    def reasons(self) -> tuple[Remark, ...]:
+        """Why this configuration."""
+        return tuple(map(Remark, self._explanation["reasons"]))
+
+    @property
+    def walls(self) -> tuple[Remark, ...]:
+        """What stops a larger tile, another stage, ..."""
+        return tuple(map(Remark, self._explanation["walls"]))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All plans of the request, a row each; columns as `config.tile_m`. Needs pandas."""
+        return frame_of(self._document["plans"])
 
     def explain(self, width: int = 100) -> str:
         """Every step that led to this plan with its inputs and the limit it met, where its time comes from, and, of plan 1,
@@ -93,18 +173,18 @@ class Plan:
     def __repr__(self) -> str:
         prediction = self._plan["prediction"]
         time, bound = prediction.get("time_us"), prediction.get("bound")
-        predicted = f", {time:.4g} us, bound by {bound}" if time is not None else ""
-        return f"<Plan {self.rank} of {len(self._plans)}: {self._title()}{predicted}>"
+        predicted = f"; {time:.4g} us, bound by {bound}" if time is not None else ""
+        return f"<Plan {self.rank} of {len(self._plans)}, {self._title()}: {self._plan['label']}{predicted}>"
 
     def _title(self) -> str:
-        problem = {key: value for key, value in self._document["problem"].items() if not isinstance(value, (dict, list))}
-        op = problem.pop("op")
-        return f"{op} {', '.join(f'{key}={value}' for key, value in problem.items())} on {self._document['machine']['id']}"
+        """As the command line has it, without what is as it is by default."""
+        command: str = self._document["context"]["command"]
+        return command.removeprefix("rooftile plan ")
 
     def _repr_html_(self) -> str:
-        """For notebooks: the plans beside each other, then this plan's steps."""
-        parts = [f"<b>{html.escape(self._title())}</b>", _plans_table(self._document["plans"], self.rank)]
-        parts.append("<details><summary>Why</summary><pre>" + html.escape(self.explain()) + "</pre></details>")
+        """For notebooks: the plans beside each other, this plan's reasons; its walls unfold."""
+        parts = [f"<b>{html.escape(self._title())}</b>", _plans_table(self._document["plans"], self.rank), _remarks(self.reasons)]
+        parts.append("<details><summary>What stops it, where its time comes from</summary>" + _remarks(self.walls) + _steps_table(self.breakdown) + "</details>")
         return "".join(parts)
 
 
@@ -122,6 +202,16 @@ def _plans_table(plans: list[dict[str, Any]], chosen: int) -> str:
         mark = ' style="font-weight:bold"' if plan["rank"] == chosen else ""
         rows += f"<tr{mark}>{cells}</tr>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _remarks(remarks: tuple[Remark, ...]) -> str:
+    return "<dl>" + "".join(f"<dt>{html.escape(r.title)}</dt><dd>{html.escape(r.text)}</dd>" for r in remarks) + "</dl>"
+
+
+def _steps_table(steps: tuple[RoofStep, ...]) -> str:
+    rows = "".join(
+        f"<tr><td>{html.escape(s.step.replace('_', ' '))}</td><td>{s.time_ns / 1000:.4g}</td><td>{s.cost_ns / 1000:+.4g}</td></tr>" for s in steps)
+    return f"<table><thead><tr><th>step</th><th>us</th><th>costs</th></tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _shown(value: Any) -> str:
@@ -175,6 +265,6 @@ class Operation:
 def operations() -> dict[str, Operation]:
     """What can be planned, with the fields that plan() takes of each."""
     return {
-        op["name"]: Operation(**{**op, "fields": tuple(Field(**field) for field in op["fields"])})
+        op["name"]: Operation(fields=tuple(Field(**field) for field in op.pop("fields")), **op)
         for op in json.loads(_rooftile.operations())
     }

@@ -54,7 +54,8 @@ class PlanRange:
 
     def fields(self, value: int) -> dict[str, str]:
         """What fixes the configuration that serves that value. Raises RequestError outside the range."""
-        return self._document["plans"][self.part(value)]["fields"]
+        fields: dict[str, str] = self._document["plans"][self.part(value)]["fields"]
+        return fields
 
     def at(self, value: int) -> Plan:
         """The plan that serves that value: made when it is first asked for, in some milliseconds, then found.
@@ -115,7 +116,7 @@ class PartKernels:
         # with this object, and their code with them.
         lasts = [part["to"] for part in plan.parts]
         self._of_parts = compile_all([planned(value) for value in lasts])
-        self._kernels = dict(zip(lasts, self._of_parts, strict=True))
+        self._kernels: dict[int, _rooftile.Kernel] = dict(zip(lasts, self._of_parts, strict=True))
         self._field = plan.field
 
     def at(self, value: int) -> _rooftile.Kernel:

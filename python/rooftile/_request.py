@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import operator
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rooftile import _rooftile
 from rooftile._errors import RequestError
 from rooftile._plan import Plan, operations, plan_of
 from rooftile._range import KernelRange, PlanRange, is_range
+
+if TYPE_CHECKING:
+    import torch
 
 
 _WIDEST, _EXACT, _MOST_DIGITS = 2**63, 2.0**53, 300
@@ -59,6 +63,17 @@ def plan(op: str, *, machine: str | None = None, **fields: Any) -> Any:
     return PlanRange(request) if any(map(is_range, fields.values())) else plan_of(request)
 
 
+def plan_one(op: str, machine: str | os.PathLike[str] | None, fields: dict[str, Any]) -> Plan:
+    """plan() of what is given, None being what is not."""
+    given = {key: value for key, value in fields.items() if value is not None}
+    ranges = [key for key, value in given.items() if is_range(value)]
+    if ranges:
+        raise RequestError(f"{ranges[0]} is {given[ranges[0]]}: a range is planned by rooftile.plan({op!r}, ...), which gives a PlanRange")
+    if machine is not None:
+        given["machine"] = machine
+    return plan_of(_checked({"op": op, **given}))
+
+
 def compile(plan: Plan | PlanRange) -> _rooftile.Kernel | KernelRange:  # noqa: A001  the contract's name
     """A plan made runnable: a callable on tensors, see help(rooftile.Kernel); of a range, help(rooftile.KernelRange).
 
@@ -69,6 +84,18 @@ def compile(plan: Plan | PlanRange) -> _rooftile.Kernel | KernelRange:  # noqa: 
     if not isinstance(plan, (Plan, PlanRange)):
         raise RequestError(f"compile() takes what plan() gives, not {type(plan).__name__}")
     return plan.compile()
+
+
+def explain(function: Callable[..., Any], *tensors: torch.Tensor, machine: str | None = None, **arguments: Any) -> Plan:
+    """The plan of what a function of PyTorch computes of such tensors, which may lie anywhere, on the device "meta" too; no GPU is needed.
+
+    `function`: torch.matmul, mm, bmm, nn.functional.linear or scaled_dot_product_attention (`is_causal`), or one that
+    rooftile.expression() takes, its parameters being the tensors: rooftile.explain(lambda x, b: gelu(x + b), x, b).explain().
+    Raises RequestError where it computes something else, Infeasible where no plan fits.
+    """
+    from rooftile import torch as by_torch
+
+    return by_torch.explain(function, *tensors, machine=machine, **arguments)
 
 
 def _documented() -> str:

@@ -97,7 +97,7 @@ def _timed(torch: Any, calls: Sequence[Callable[[], Any]]) -> float:
         call()
     end.record()
     end.synchronize()
-    return 1e3 * start.elapsed_time(end) / len(calls)
+    return 1e3 * float(start.elapsed_time(end)) / len(calls)
 
 
 def _cold(torch: Any, call: Callable[[], Any], bytes: int) -> float:

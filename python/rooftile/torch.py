@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import json
 import threading
 from collections.abc import Callable, Sequence
@@ -684,8 +685,10 @@ if TYPE_CHECKING:  # the operations' functions, which the library's list makes
 for _operation in _OPERATIONS.values():
     _define(_operation.name)
     globals()[_operation.name] = _function(_operation)
-# By what it computes, since no name of an operation stands here.
-_product = next((op.name for op in _OPERATIONS.values() if op.array_function == "matmul"), None)
+# By what they compute, since no name of an operation stands here.
+_by_function = {op.array_function: op.name for op in _OPERATIONS.values() if op.array_function}
+_product = _by_function.get("matmul")
+_of_expressions = next((op.name for op in _OPERATIONS.values() if any(field.kind == "positional" for field in op.fields)), None)
 
 
 @functools.cache
@@ -742,3 +745,29 @@ def linear(
         _check_device(tensors)
         out = _operator(_product, tensors, names, text)
     return out if axes == 2 else out.view(*input.shape[:-1], columns)
+
+
+def explain(function: Callable[..., Any], *tensors: torch.Tensor, machine: str | None = None, **arguments: Any) -> Plan:
+    """The plan of what a function computes of such tensors: rooftile.explain()."""
+    fields = {} if machine is None else {"machine": machine}
+    name = getattr(function, "__name__", str(function))
+    op, names = _product, list(_UNNAMED)
+    if name == "linear" and len(tensors) in (2, 3):
+        rows, weight, *row = tensors
+        tensors = (rows.reshape(-1, rows.shape[-1]), weight.t(), *row)
+        if row:
+            names, fields = list(_WITH_ROW), fields | _ADD_ROW
+    elif name == "scaled_dot_product_attention":
+        op, names = _by_function.get(name), [""] * len(tensors)
+        if arguments.pop("is_causal", False):
+            fields["mask"] = "causal"
+    elif name not in ("matmul", "mm", "bmm", "__matmul__"):
+        op, names = _of_expressions, [p.name for p in inspect.signature(function).parameters.values()][: len(tensors)]
+        fields[_TEXT_FIELDS[op]] = rooftile.expression(function)
+    if op is None or arguments or len(names) != len(tensors):
+        raise rooftile.RequestError(
+            f"{name} of {len(tensors)} tensors{''.join(f', {key}' for key in arguments)}: explained are matmul, mm, bmm, linear, "
+            "scaled_dot_product_attention (is_causal), and functions that rooftile.expression() takes")
+    offsets = [tensor.data_ptr() % _ALIGNED if tensor.is_cuda else 0 for tensor in tensors]
+    plans, _ = _plans(op, names, fields, tensors, offsets)
+    return _first_buildable(plans)

@@ -113,6 +113,14 @@ static PyObject* plans_explain(PyObject* self, PyObject* arguments) {
     return text_or_raise(status, text);
 }
 
+static PyObject* plans_explanation(PyObject* self, PyObject* arguments) {
+    int rank = 1;
+    char* text = NULL;
+    if (!PyArg_ParseTuple(arguments, "i", &rank)) return NULL;
+    const int status = rooftile_explanation(((Plans*)self)->plans, rank, &text);
+    return text_or_raise(status, text);
+}
+
 static PyObject* plans_source(PyObject* self, PyObject* arguments) {
     int rank = 1;
     char* text = NULL;
@@ -160,6 +168,7 @@ static PyObject* plans_compile(PyObject* self, PyObject* arguments) {
 static PyMethodDef methods[] = {
     {"json", plans_json, METH_NOARGS, "The document rooftile/plan/1."},
     {"explain", plans_explain, METH_VARARGS, "explain(rank, width): every step, as text."},
+    {"explanation", plans_explanation, METH_VARARGS, "explanation(rank): the document rooftile/explanation/1."},
     {"source", plans_source, METH_VARARGS, "source(rank): CUDA C++."},
     {"tensors", plans_tensors, METH_NOARGS, "((name, type, extents, strides, is_output), ...)."},
     {"compile", plans_compile, METH_VARARGS, "compile(rank, plan): a Kernel."},

@@ -21,6 +21,7 @@ const AttentionProblem& typed(const Problem& problem) { return problem.own.as<At
 class AttentionOperation final : public Operation {
   public:
     std::string_view name() const override { return "attention"; }
+    std::string_view array_function() const override { return "scaled_dot_product_attention"; }
     std::string_view meaning() const override { return "Softmax of queries' scores times values, of every head, as one kernel"; }
     std::string_view example() const override { return "--batch 2 --heads 16 --q 2048 --dim 128 --mask causal"; }
     std::span<const Field> fields() const override { return attention_fields(); }

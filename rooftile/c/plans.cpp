@@ -14,6 +14,7 @@
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/measure/plan_range.hpp"
 #include "rooftile/physics/explanation.hpp"
+#include "rooftile/report/explanation_record.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/machine_report.hpp"
 #include "rooftile/report/plan_page.hpp"
@@ -159,16 +160,37 @@ Json planned_range(std::string_view json, std::span<const rooftile_tensor> input
 }
 
 /// Plan 1 among all; any other by itself, since the story of a set is that of its first.
-std::string explained(const rooftile_plans& plans, int rank, int width) {
+PlanSet told_of(const rooftile_plans& plans, int rank) {
     const Plan& plan = plan_of(plans, rank);
-    PlanSet alone;
-    if (rank > 1) {
-        alone = plans.set;
-        alone.plans = {plan};
-    }
-    const PlanSet& set = rank > 1 ? alone : plans.set;
+    PlanSet set = plans.set;
+    if (rank > 1) set.plans = {plan};
+    return set;
+}
+
+std::string explained(const rooftile_plans& plans, int rank, int width) {
+    const PlanSet set = told_of(plans, rank);
     const PlanDetail detail{Depth::all};
     return plan_text(set, detail, explain(*plans.machine, set, detail), Terminal{.width = width});
+}
+
+List list_of(const std::vector<Remark>& remarks) {
+    List out;
+    for (const Remark& remark : remarks)
+        if (!remark.text.empty()) out.push_back(Record{{"title", remark.title}, {"text", remark.text}});
+    return out;
+}
+
+/// What explained() says, as data. What would let a plan win is found among all plans.
+Json explanation(const rooftile_plans& plans, int rank) {
+    const PlanSet set = told_of(plans, rank);
+    const PlanDetail detail{Depth::all};
+    const std::vector<Explanation> all = explain(*plans.machine, plans.set, detail), own = explain(*plans.machine, set, detail);
+    const PlanPage page = set.plans.front().operation->page(set, own, Terminal{});
+    Json out = {{"schema", "rooftile/explanation/1"}, {"rank", rank}};
+    out.update(to_json(explanation_record(all.at(std::size_t(rank) - 1))));
+    out["reasons"] = to_json(Value(list_of(page.why)));
+    out["walls"] = to_json(Value(list_of(page.walls)));
+    return out;
 }
 
 }  // namespace
@@ -262,6 +284,13 @@ int rooftile_explain(const rooftile_plans* plans, int rank, int width, char** te
     return c::guarded([&] {
         char*& made = c::given(text, "text");
         made = c::text_of(c::explained(c::given(plans, "plans"), rank, width));
+    });
+}
+
+int rooftile_explanation(const rooftile_plans* plans, int rank, char** json) {
+    return c::guarded([&] {
+        char*& made = c::given(json, "json");
+        made = c::text_of(json_text(c::explanation(c::given(plans, "plans"), rank), -1));
     });
 }
 

@@ -52,7 +52,7 @@ Json plan_json(const Plan& plan, bool derivations) {
         {"prediction", operation.prediction_record(plan)}};
     const auto& interval = plan.interval;
     parts.back().second.emplace_back("interval_us", interval ? Value(List{interval->low_us, interval->high_us}) : Value());
-    Json out = {{"rank", plan.rank}, {"buildable", plan.buildable}};
+    Json out = {{"rank", plan.rank}, {"label", operation.label(plan)}, {"buildable", plan.buildable}};
     if (!plan.buildable) out["why_not"] = plan.why_not;
     for (const auto& [part, record] : parts) out[part] = to_json(record);
     if (derivations) out["derivation"] = derivation_json(plan.derivation);

@@ -90,6 +90,8 @@ static void planned(const char* request) {
     check_text(rooftile_plans_json(plans, &text), &text, "\"schema\":\"rooftile/plan/1\"", __LINE__);
     check_text(rooftile_plans_json(plans, &text), &text, "rooftile plan ", __LINE__);
     check_text(rooftile_explain(plans, 1, 0, &text), &text, "shared", __LINE__);
+    check_text(rooftile_explanation(plans, 1, &text), &text, "\"attainability\":[{", __LINE__);
+    CHECK(rooftile_explanation(plans, 0, &text) == ROOFTILE_BAD_REQUEST);
     const int sourced = rooftile_source(plans, 1, &text);  /* needs NVRTC, which may be missing here */
     if (sourced == ROOFTILE_COMPILE_FAILED) CHECK(strstr(rooftile_error_message(), "nvrtc"));
     else check_text(sourced, &text, "inline cudaError_t launch(", __LINE__);

@@ -4,6 +4,7 @@ import ast
 import copy
 import html.parser
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -30,6 +31,64 @@ class Machines(unittest.TestCase):
         with self.assertRaisesRegex(rooftile.RequestError, "h100-sxm"):
             rooftile.machine("h100-sx")
 
+
+class Functions(unittest.TestCase):
+    """One of each operation, written by tools/python-operations."""
+
+    def test_are_those_of_the_library(self):
+        tool = Path(__file__).resolve().parents[2] / "tools/python-operations"
+        made = subprocess.run([sys.executable, tool], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True, check=True)
+        self.assertEqual(made.stdout, Path(rooftile._operations.__file__).read_text(), "tools/python-operations > python/rooftile/_operations.py")
+
+    def test_plan_as_plan_does(self):
+        for name, request in REQUESTS.items():
+            with self.subTest(name):
+                fields = {("tensors" if key == "tensor" else key): value for key, value in request.items() if key != "op"}
+                self.assertEqual(getattr(rooftile, name)(**fields).json(), planned(request).json())
+                self.assertIn(rooftile.operations()[name].meaning, getattr(rooftile, name).__doc__)
+                with self.assertRaises(TypeError):
+                    getattr(rooftile, name)(**fields, no_such_field=1)
+
+    def test_send_a_range_to_plan(self):
+        with self.assertRaisesRegex(rooftile.RequestError, "rooftile.plan"):
+            rooftile.gemm("1..64", 64, 64)
+
+
+class WhatAPlanSays(unittest.TestCase):
+    def test_is_data(self):
+        for name, request in REQUESTS.items():
+            with self.subTest(name):
+                plan = planned(request)
+                steps = plan.breakdown
+                self.assertEqual(sum(step.cost_ns for step in steps), steps[-1].time_ns)
+                self.assertAlmostEqual(steps[-1].time_ns / 1000, plan.prediction.time_us, places=2)
+                self.assertEqual(plan.counterfactuals, ())
+                self.assertTrue(plan.reasons)
+                for remark in (*plan.reasons, *plan.walls):
+                    self.assertTrue(remark.title and remark.text)
+                for number in (n for other in plan.plans[1:3] for n in other.counterfactuals):
+                    self.assertEqual(number.wins == "below", number.threshold < number.value)
+
+    def test_is_in_its_repr(self):
+        for name, request in REQUESTS.items():
+            with self.subTest(name):
+                plan = planned(request)
+                self.assertIn(plan.label, repr(plan))
+                self.assertLess(len(repr(plan)), 400)
+                self.assertLess(len(repr(rooftile._record.Record(json.loads(plan.json())))), 2500)
+                self.assertLess(len(plan._repr_html_().splitlines()), 60)
+
+    def test_becomes_a_frame(self):
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            with self.assertRaisesRegex(ImportError, "pip install pandas"):
+                planned(REQUESTS["gemm"]).to_pandas()
+            return
+        plan = planned(REQUESTS["gemm"])
+        frame = plan.to_pandas()
+        self.assertEqual(list(frame["prediction.time_us"]), [p.prediction.time_us for p in plan.plans])
+        self.assertIn("config.tile_m", frame.columns)
 
 class Plans(unittest.TestCase):
     def test_every_operation_plans(self):
