@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include "cli/sweep.hpp"
+#include "cli/pictures.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/operation.hpp"
@@ -9,6 +9,7 @@
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/report/suite_rows.hpp"
+#include "rooftile/report/sweep_report.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -54,7 +55,7 @@ int report_sweep(const Given& given, const OutputFlags& output, const Invocation
         machine = target_of(planned).machine;
     }
     const SweepReport report = sweep_report(std::move(records), machine);
-    if (given.has("svg")) write_svg(report, given.text("svg"));
+    if (wants_pictures(given)) write_pictures(given, sweep_document(report), {});
     write_result(output.json             ? json_text(sweep_document(report))
                  : given.has("markdown") ? sweep_markdown(report)
                                          : sweep_text(report, terminal_for(output)),
@@ -63,13 +64,6 @@ int report_sweep(const Given& given, const OutputFlags& output, const Invocation
 }
 
 }  // namespace
-
-void write_svg(const SweepReport& report, const std::string& file) {
-    OutputFlags flags;
-    flags.file = file;
-    flags.flag = "--svg";
-    write_result(sweep_svg(report), flags);
-}
 
 void add_report(std::vector<Verb>& verbs) {
     const char* group = "Options";
@@ -99,7 +93,8 @@ void add_report(std::vector<Verb>& verbs) {
                                 {"machine", "ID|FILE", "... and by these numbers; default: those of the machine that the file names", group},
                                 {"set", "KEY=VALUE", "... with this one of them replaced; repeatable", group, FieldKind::list},
                                 {"markdown", "", "Markdown instead of text", group, FieldKind::on},
-                                {"svg", "FILE", "Write heat maps, or curves where one size alone varies", group}},
+                                {"svg", "FILE", "Draw heat maps, or curves where one size alone varies, and predictions beside what was measured", group},
+                                {"picture", "NAME", "Draw this one alone; another name lists them", group}},
                      .documents = Documents::json_only,
                      .examples = "Examples:\n  rooftile report sweep draw-7.jsonl --svg draw-7.svg\n"
                                  "  rooftile report sweep draw-1.jsonl --with draw-2.jsonl --with draw-3.jsonl\n"

@@ -394,6 +394,11 @@ Json sweep_document(const SweepReport& r) {
                 {"mode", r.mode},
                 {"baseline", r.operation->baseline()},
                 {"problems", r.points.size()}};
+    const ProblemTraits none{};
+    const ProblemTraits& traits = r.points.empty() ? none : r.points.front().traits;
+    out["axes"] = {traits.x.name, traits.y.name};
+    out["points"] = Json::array();
+    for (const SweepPoint& p : r.points) out["points"].push_back(point_json(p));
     for (const char* list : {"figures", "launches", "worst", "without_result"}) out[list] = Json::array();
     for (const LaunchFigures& f : r.launches) out["launches"].push_back(launches_json(f));
     for (const SweepFigures& f : r.all) out["figures"].push_back(figures_json(f));
