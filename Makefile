@@ -67,6 +67,7 @@ test: all
 
 test-all: all
 	@tools/setup --cutlass
+	@tools/setup --browser
 	@ROOFTILE_TEST_ALL=1 tools/run-tests $(BUILD) $(ARGS)
 	@tools/plant-knob $(BUILD)
 	@ROOFTILE_TEST_ALL=1 tools/mutate $(BUILD) --count 40 --seed $(or $(SEED),1) --require 0.85

@@ -5,6 +5,7 @@
 
 #include "cli/interrupt.hpp"
 #include "cli/measure_flags.hpp"
+#include "cli/pictures.hpp"
 #include "cli/suite_run.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/measure/device_operation.hpp"
@@ -18,6 +19,7 @@ int write_run(const MeasureRun& run, DocumentContext context, const MeasureFlags
     context.gpu = GpuContext{run.gpu.gpu, run.gpu.driver, run.gpu.nvrtc, utc_now(), seed};
     context.kernel_hash = run.kernel_hash;
     const Format format = checked_format(flags.output);
+    if (wants_pictures(flags.given)) write_pictures(flags.given, measurement_document(context, run.rows, {}, run.notes), context.command);
     if (format == Format::text) {
         const Terminal terminal = terminal_for(flags.output);
         write_result(measurement_text(context, run.rows, terminal)
@@ -36,7 +38,7 @@ int write_run(const MeasureRun& run, DocumentContext context, const MeasureFlags
 /// Throws RequestError where flags are given together that exclude each other.
 void check_together(const Given& given) {
     if (given.has("suite"))
-        for (const char* key : {"explain", "energy", "ablate"})
+        for (const char* key : {"explain", "energy", "ablate", "svg", "html"})
             if (given.has(key)) throw RequestError(given.name(key) + " cannot be combined with --suite");
     for (const char* key : {"no_time", "debug"})
         if (given.has("ablate") && given.has(key))
@@ -68,7 +70,10 @@ int measure_any(const Operation& operation, const Given& given, const OutputFlag
                 const Invocation& invocation) {
     checked_format(output);
     check_together(given);
-    const MeasureFlags flags(given, output);
+    check_picture_files(given);
+    Given explained = given;
+    if (wants_pictures(given)) explained.add_default("explain", "");  // pictures show it
+    const MeasureFlags flags(explained, output);
     try {
         return given.has("suite") ? measure_suite(operation, flags, invocation)
                                   : measure_one(operation, flags, invocation);
@@ -79,7 +84,7 @@ int measure_any(const Operation& operation, const Given& given, const OutputFlag
 }
 
 std::vector<Field> fields_of(const Operation& operation) {
-    std::vector<Field> fields = joined_fields({operation.fields(), target_fields(), measure_fields()});
+    std::vector<Field> fields = joined_fields({operation.fields(), target_fields(), measure_fields(), picture_fields(true)});
     if (on_device(operation).has_parts())
         fields.push_back(
             {"ablate", "",

@@ -164,6 +164,10 @@ void add_field(CLI::App& app, Slot& slot) {
             });
             return;
         case FieldKind::positional:
+            if (f.form.ends_with("...")) {  // as many as one likes
+                option = app.add_option(f.key, slot.texts, f.meaning)->type_name(f.form);
+                break;
+            }
             option = app.add_option(f.key, slot.text, f.meaning)->type_name(f.form);
             break;
         case FieldKind::list:

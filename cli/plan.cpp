@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/pictures.hpp"
 #include "cli/progress.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
@@ -31,6 +32,10 @@ std::vector<Field> plan_fields(const Operation& operation) {
         {"seed", "N", "Of plans that are drawn; default 1", "Other plans beside the best"},
         within_field(),
     };
+    std::vector<Field> pictures = picture_fields(true);
+    pictures.push_back({"trace", "FILE", "Write one CTA's way through a tile, by the model, as a trace for Perfetto", "Pictures"});
+    if (!operation.map_keys()[0].empty())
+        pictures.push_back({"map", "", fmt::format("Add the map of {} and {} to the JSON: times, and walls", operation.map_keys()[0], operation.map_keys()[1]), "Pictures", FieldKind::on});
     const char* group = "Without numbers";
     std::vector<Field> formulas;
     if (!operation.symbols().empty())
@@ -39,7 +44,7 @@ std::vector<Field> plan_fields(const Operation& operation) {
         formulas.push_back({"form", "", "Print forms for kernels of one's own: capacity, intensity and latency by hand", group, FieldKind::on});
         formulas.push_back({"markdown", "", "Formulas and forms as Markdown", group, FieldKind::on});
     }
-    return joined_fields({operation.fields(), target_fields(), own, formulas});
+    return joined_fields({operation.fields(), target_fields(), own, pictures, formulas});
 }
 
 /// "dram": the probes that measure a machine's number, "wgmma, mma_sync" of those of a family.
@@ -128,16 +133,32 @@ Depth depth_of(const Given& given, Format format) {
     return text && !asks_for_all(given) ? Depth::brief : Depth::all;
 }
 
+/// The document with all that pictures show of it.
+Json pictured_document(const Given& given, const PlanSet& plans, const Own& request, const DocumentContext& context, const std::vector<Explanation>& explanations) {
+    Json document = plan_document(context, plans, explanation_records(explanations));
+    const Plan& first = plans.plans.front();
+    if (!first.operation->map_keys()[0].empty() && (given.has("map") || wants_picture(given, "tile_map"))) {
+        const Progress progress("drawing the map");
+        document["map"] = to_json(map_record(first.operation->map(target_of(given).machine, first, request)));
+    }
+    return document;
+}
+
 int plan(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
     // Where an operation has no forms of this kind, the name may be one of its own fields.
     const bool asks_for_forms = !operation.forms().empty() && given.has("form");
     if (given.has("symbols") || asks_for_forms) return print_formulas(operation, given, output);
+    const bool draws = wants_pictures(given);
     if (given.has("markdown")) throw RequestError("--markdown is of --symbols and --form; give one of them");
     const Format format = checked_format(output);
-    if (const auto range = range_in(operation, given)) return plan_for_range(operation, given, *range, output, invocation);
+    const auto range = range_in(operation, given);
+    if (range && (draws || given.has("map"))) throw RequestError("pictures are of one problem: leave out the range, or draw it with sweep");
+    if (range) return plan_for_range(operation, given, *range, output, invocation);
     if (given.has("within"))
         throw RequestError(fmt::format("{} is of a range, A..B in the place of a number; there is none", given.name("within")));
+    if (given.has("map") && format != Format::json) throw RequestError(given.name("map") + " is part of the document: it needs --json");
     check_energy(operation, given);
+    check_picture_files(given);
     const Problem problem = problem_with_work(operation, given);
     const Own request = operation.request(given, defaults_of(given));
     const Target target = target_of(given);
@@ -149,9 +170,16 @@ int plan(const Operation& operation, const Given& given, const OutputFlags& outp
     if (plans.refusal) return report_refusal(plans, context, output);
     const PlanDetail detail{depth_of(given, format), given.has("energy")};
     const std::vector<Explanation> explanations = explain(*target.machine, plans, detail);
+    if (draws) {
+        const PlanDetail whole{Depth::all, given.has("energy")};
+        write_pictures(given, pictured_document(given, plans, request, context, explain(*target.machine, plans, whole)), invocation.command);
+    }
     if (format == Format::text) write_result(plan_text(plans, detail, explanations, terminal_for(output)), output);
     else
-        write_result(document_text(plan_document(context, plans, explanation_records(explanations), asks_for_all(given)), format), output);
+        write_result(document_text(given.has("map") ? pictured_document(given, plans, request, context, explanations)
+                                                    : plan_document(context, plans, explanation_records(explanations), asks_for_all(given)),
+                                   format),
+                     output);
     say_beside(format, target);
     if (format == Format::text && !given.has("explain")) say_next(operation, plans.plans.front());
     return int(ExitCode::done);

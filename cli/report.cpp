@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
+#include "cli/pictures.hpp"
 #include "cli/progress.hpp"
-#include "cli/sweep.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/operation.hpp"
@@ -10,6 +10,7 @@
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/report/suite_rows.hpp"
+#include "rooftile/report/sweep_report.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -57,7 +58,7 @@ int report_sweep(const Given& given, const OutputFlags& output, const Invocation
     std::optional<Progress> progress(std::in_place, "planning anew");
     const SweepReport report = sweep_report(std::move(records), machine);
     progress.reset();
-    if (given.has("svg")) write_svg(report, given.text("svg"));
+    if (wants_pictures(given)) write_pictures(given, sweep_document(report), {});
     write_result(output.json             ? json_text(sweep_document(report))
                  : given.has("markdown") ? sweep_markdown(report)
                                          : sweep_text(report, terminal_for(output)),
@@ -66,13 +67,6 @@ int report_sweep(const Given& given, const OutputFlags& output, const Invocation
 }
 
 }  // namespace
-
-void write_svg(const SweepReport& report, const std::string& file) {
-    OutputFlags flags;
-    flags.file = file;
-    flags.flag = "--svg";
-    write_result(sweep_svg(report), flags);
-}
 
 void add_report(std::vector<Verb>& verbs) {
     const char* group = "Options";
@@ -102,7 +96,8 @@ void add_report(std::vector<Verb>& verbs) {
                                 {"machine", "ID|FILE", "... and by these numbers; default: those of the machine that the file names", group},
                                 {"set", "KEY=VALUE", "... with this one of them replaced; repeatable", group, FieldKind::list},
                                 {"markdown", "", "Markdown instead of text", group, FieldKind::on},
-                                {"svg", "FILE", "Write heat maps, or curves where one size alone varies", group}},
+                                {"svg", "FILE", "Draw heat maps, or curves where one size alone varies, and predictions beside what was measured", group},
+                                {"picture", "NAME", "Draw this one alone; another name lists them", group}},
                      .documents = Documents::json_only,
                      .examples = "Examples:\n  rooftile report sweep draw-7.jsonl --svg draw-7.svg\n"
                                  "  rooftile report sweep draw-1.jsonl --with draw-2.jsonl --with draw-3.jsonl\n"

@@ -9,13 +9,14 @@
 
 #include "cli/progress.hpp"
 #include "cli/suite_run.hpp"
-#include "cli/sweep.hpp"
+#include "cli/pictures.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/core/sweep.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/report/csv.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/report/sweep_report.hpp"
 #include "rooftile/report/terminal.hpp"
 
 namespace rooftile::cli {
@@ -45,6 +46,7 @@ std::vector<Field> sweep_fields(const Operation& operation) {
         {"save", "FILE", "Write the problems as a suite; without --out and --plan-only nothing else is done",
          sweep_group},
         {"svg", "FILE", "Of what was measured: heat maps, or curves where one size alone varies", sweep_group},
+        {"picture", "NAME", "Draw this one alone; another name lists them", sweep_group},
         {"plan_only", "", "Plan every problem, no GPU: lines of JSON, on a terminal a line of text each, with --csv a table of all", sweep_group, FieldKind::on},
     };
     return joined_fields({own, fields});
@@ -213,7 +215,7 @@ int sweep(const Operation& operation, const Given& asked, const OutputFlags& out
     SuiteRecord record = read_suite_record(read_whole_file(output.file), output.file);
     if (record.shapes.empty()) return code;
     const SweepReport report = sweep_report({std::move(record)});
-    if (asked.has("svg")) write_svg(report, asked.text("svg"));
+    if (wants_pictures(asked)) write_pictures(asked, sweep_document(report), invocation.command);
     OutputFlags shown = output;
     shown.file.clear();
     write_result(sweep_text(report, terminal_for(shown)), shown);

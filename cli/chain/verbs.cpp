@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/output.hpp"
+#include "cli/pictures.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/chain/operation.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 int simulate_chain(const Given& given, const OutputFlags& output, const Invocation& invocation) {
     const Format format = checked_format(output);
+    check_picture_files(given);
     const Operation& chain = chain_operation();
     const Problem problem = chain.problem(given);
     const Own request = chain.request(given, {.top = 1});
@@ -26,22 +28,17 @@ int simulate_chain(const Given& given, const OutputFlags& output, const Invocati
     const ChainPlan& own = plan.own.as<ChainPlan>();
     if (own.prediction.traffic.tensors.empty())
         throw RequestError("l2.size or sm.count of " + target.machine->id + " is unknown, and nothing can be simulated without; --set gives it");
-    if (given.has("svg")) {
-        OutputFlags file = output;
-        file.file = given.text("svg");
-        file.flag = "--svg";
-        write_result(chain_simulation_svg(own.problem, own), file);
-    }
+    Json document = {{"schema", "rooftile/chain_simulation/1"},
+                     {"context", context_json(context)},
+                     {"machine", {{"id", target.machine->id}, {"name", target.machine->name}}},
+                     {"problem", problem_json(problem)},
+                     {"config", to_json(chain.config_record(plan))}};
+    document.update(to_json(chain_simulation_record(own.prediction.traffic)));
+    if (wants_pictures(given)) write_pictures(given, document, invocation.command);
     if (format == Format::text) {
         write_result(chain_simulation_text(plans, plan, terminal_for(output)), output);
         return int(ExitCode::done);
     }
-    Json document = {{"schema", "rooftile/chain_simulation/1"},
-                     {"context", context_json(context)},
-                     {"machine", {{"id", target.machine->id}, {"name", target.machine->name}}},
-                     {"problem", to_json(chain.problem_record(problem))},
-                     {"config", to_json(chain.config_record(plan))}};
-    document.update(to_json(chain_simulation_record(own.prediction.traffic)));
     write_result(document_text(document, format), output);
     return int(ExitCode::done);
 }
@@ -50,12 +47,11 @@ int simulate_chain(const Given& given, const OutputFlags& output, const Invocati
 
 void add_chain_verbs(std::vector<Verb>& verbs);
 void add_chain_verbs(std::vector<Verb>& verbs) {
-    const Field own[] = {{"svg", "FILE", "Draw hits by tensor over time into FILE", "Simulation"}};
     std::vector<Field> fields(chain_operation().fields().begin(), chain_operation().fields().end());
     std::erase_if(fields, [](const Field& field) { return field.key == "top" || field.key == "flips"; });
     verbs.push_back({.path = "simulate chain",
                      .meaning = "What a form of two products in a row reads from DRAM and finds in L2, by tensor",
-                     .fields = joined_fields({fields, target_fields(), own}),
+                     .fields = joined_fields({fields, target_fields(), picture_fields(true)}),
                      .documents = Documents::json_only,
                      .examples = "Examples:\n"
                                  "  rooftile simulate chain --m 65536 --d 512 --ff 2048 --machine a40 --form carry_over\n"

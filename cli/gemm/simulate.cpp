@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/gemm/verbs.hpp"
+#include "cli/pictures.hpp"
 #include "cli/progress.hpp"
 #include "cli/target.hpp"
 #include "cli/output.hpp"
@@ -27,7 +28,7 @@ constexpr std::string_view layouts[] = {"half", "halves", "whole"};
 struct SimulateFlags {
     const Given& given;
     OutputFlags output;
-    std::string orders, policy = "lru", layout = "half", svg;
+    std::string orders, policy = "lru", layout = "half";
 };
 
 L2Model l2_of(const SimulateFlags& flags, const Machine& machine, const GemmHardware& hw) {
@@ -69,14 +70,29 @@ void check_work(const Simulation& s, std::size_t orders) {
             work, by_tiles ? "cluster tiles of all orders" : "k-steps of all orders"));
 }
 
-Simulation simulation_of(const SimulateFlags& flags, const Machine& machine, const PlanSet& plans) {
+/// The plan's tile in the order that is asked for, in bands of rows that read least where nobody says how many.
+void take_asked_order(const GemmRequest& asked, const GemmHardware& hw, GemmPlan& plan) {
+    GemmConfig& config = plan.config;
+    if (asked.order && *asked.order != config.order) {
+        config.order = *asked.order, config.group = 1;
+        const ScheduleTraffic traffic(hw, config, plan.problem);
+        double least = std::numeric_limits<double>::infinity();
+        for (const OrderChoice& choice : searched_orders)
+            if (has_groups(config.order) && has_groups(choice.order))
+                if (const double bytes = traffic.dram(config.order, choice.group); config.group == 1 || bytes < least) config.group = choice.group, least = bytes;
+    }
+    if (asked.group && has_groups(config.order)) config.group = *asked.group;
+}
+
+Simulation simulation_of(const SimulateFlags& flags, const Machine& machine, const PlanSet& plans, const GemmRequest& asked) {
     Simulation s;
     s.machine_id = plans.machine_id;
     s.machine_name = plans.machine_name;
     s.plan = plans.plans.front().own.as<GemmPlan>();
-    const GemmConfig& config = s.plan.config;
     // Traffic asks for no rate: any family's numbers do.
     const GemmHardware hw = gemm_hardware(machine, "wgmma", s.plan.problem.a_type, s.unknown);
+    take_asked_order(asked, hw, s.plan);
+    const GemmConfig& config = s.plan.config;
     std::erase_if(s.unknown, [](const std::string& key) {
         return !key.starts_with("l2.") && !key.starts_with("sm.") && !key.starts_with("shared.");
     });
@@ -108,40 +124,51 @@ Simulation simulation_of(const SimulateFlags& flags, const Machine& machine, con
     return s;
 }
 
-void write_svg(const SimulateFlags& flags, const Simulation& s) {
+/// Every tile of the plan's order, for its picture.
+std::vector<TileHits> tiles_of(const SimulateFlags& flags, const Simulation& s) {
     if (s.l2.policy != L2Policy::lru || s.l2.layout == L2Layout::halves)
-        throw RequestError("--svg draws LRU over one cache; leave out --policy opt and --l2 halves");
+        throw RequestError(fmt::format("{} shows LRU over one cache; leave out --policy opt and --l2 halves", flags.given.has("svg") ? "--svg" : "--tiles"));
+    constexpr double most = 65536;
+    if (const double tiles = double(s.tile_schedule.tile_rows()) * double(s.tile_schedule.tile_columns()); tiles > most)
+        throw RequestError(fmt::format("{} tiles are too many to draw; at most {} can be seen", tiles, most));
     std::vector<TileHits> tiles;
-    const GemmTraffic traffic = simulate_lru(s.tile_schedule, s.l2.capacity(), &tiles);
-    OutputFlags output;
-    output.file = flags.svg;
-    output.flag = "--svg";
-    write_result(tile_schedule_svg(s.plan.problem, s.tile_schedule, traffic, tiles), output);
+    simulate_lru(s.tile_schedule, s.l2.capacity(), &tiles);
+    return tiles;
 }
 
 int simulate_gemm(const Given& given, const OutputFlags& output, const Invocation& invocation) {
     const Format format = checked_format(output);
-    SimulateFlags flags{.given = given, .output = output, .orders = given.text("orders"), .svg = given.text("svg")};
+    SimulateFlags flags{.given = given, .output = output, .orders = given.text("orders")};
     if (given.has("policy")) flags.policy = given.text("policy");
     if (given.has("l2")) flags.layout = given.text("l2");
     const Problem problem = gemm_operation().problem(given);
     if (const auto& p = problem.own.as<GemmProblem>(); p.groups || p.batch > 1)
         throw RequestError(fmt::format("{} is not simulated: L2 is followed through the tiles of one product; give the sizes of one",
                                        p.groups ? given.name("groups") : given.name("batch")));
-    const Own request = Own::of(GemmAsk{.request = gemm_request(given, 1), .sample = 0, .orders = {}});
+    check_picture_files(given);
+    const bool draws = wants_pictures(given);
+    const GemmRequest asked = gemm_request(given, 1);
+    GemmRequest planned = asked;
+    planned.order.reset(), planned.group.reset();  // pictures of two orders compare where their tiles are alike
+    const Own request = Own::of(GemmAsk{.request = planned, .sample = 0, .orders = {}});
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
     std::optional<Progress> progress(std::in_place, "simulating");
     const PlanSet plans = derive_for(target, problem, request);
     if (plans.refusal) return progress.reset(), report_refusal(plans, context, output);
-    const Simulation simulation = simulation_of(flags, *target.machine, plans);
+    const Simulation simulation = simulation_of(flags, *target.machine, plans, asked);
     progress.reset();
-    if (!flags.svg.empty()) write_svg(flags, simulation);
+    Json document = simulation_document(context, simulation);
+    if (draws || given.has("tiles")) {
+        Json whole = document;
+        whole["tiles"] = tiles_json(tiles_of(flags, simulation));
+        if (draws) write_pictures(given, whole, invocation.command);
+        if (given.has("tiles")) document = std::move(whole);
+    }
     if (format == Format::text) {
         write_result(simulation_text(simulation, terminal_for(output)), output);
         return int(ExitCode::done);
     }
-    const Json document = simulation_document(context, simulation);
     write_result(format == Format::csv ? simulation_csv(document) : document_text(document, format), output);
     return int(ExitCode::done);
 }
@@ -155,12 +182,12 @@ void add_gemm_simulate(std::vector<Verb>& verbs) {
         {"policy", "lru|opt", "lru (default), or opt: the least any replacement could read", group},
         {"l2", "half|halves|whole",
          "One partition's bytes (default), two partitions followed, or all of L2 as one", group},
-        {"svg", "FILE", "Draw the plan's tile schedule, coloured by hits, into FILE", group}};
+        {"tiles", "", "Add every tile's round and hits to the JSON", group, FieldKind::on}};
     std::vector<Field> fields(gemm_operation().fields().begin(), gemm_operation().fields().end());
     std::erase_if(fields, [](const Field& field) { return field.key == "sample" || field.key == "orders"; });
     verbs.push_back({.path = "simulate gemm",
                      .meaning = "What a plan's tile schedule reads from DRAM and finds in L2",
-                     .fields = joined_fields({fields, target_fields(), own}),
+                     .fields = joined_fields({fields, target_fields(), own, picture_fields(true)}),
                      .documents = Documents::all,
                      .examples = "Examples:\n"
                                  "  rooftile simulate gemm --shape 8192x8192x8192 --machine h200-sxm\n"

@@ -2,6 +2,7 @@
 // interface and knows no operation by name; rooftile/operations.def is the one list of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "rooftile/core/draw.hpp"
 #include "rooftile/core/field.hpp"
 #include "rooftile/core/formula.hpp"
+#include "rooftile/core/pictured.hpp"
 #include "rooftile/core/plan.hpp"
 #include "rooftile/core/suite.hpp"
 #include "rooftile/machine/machine.hpp"
@@ -113,6 +115,13 @@ class Operation {
     /// From the datasheet's roof to the predicted time by the terms of its own model. None: the stations tell it from the
     /// demand.
     virtual std::vector<RoofStep> roof_steps(const Machine&, const Plan&) const { return {}; }
+    /// One CTA's way through a tile by its own model; empty: it has none, or a number is unknown.
+    virtual std::optional<PipelineCycles> pipeline(const Machine&, const Plan&) const { return std::nullopt; }
+    /// The two keys of a configuration that map() varies; empty: it has no map.
+    virtual std::array<std::string_view, 2> map_keys() const { return {}; }
+    /// Times and walls of all pairs of values of map_keys() that the planner looks at, with `first`'s among them; the rest is chosen anew for
+    /// each. It takes many searches.
+    virtual PlanMap map(const std::shared_ptr<const Machine>&, const Plan& /*first*/, const Own& /*request*/) const { return {}; }
     /// A configuration in a few words.
     virtual std::string label(const Plan& plan) const = 0;
 

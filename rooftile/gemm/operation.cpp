@@ -18,6 +18,7 @@
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/measurement_text.hpp"
 #include "rooftile/gemm/packing.hpp"
+#include "rooftile/gemm/pictured.hpp"
 #include "rooftile/gemm/plan_text.hpp"
 #include "rooftile/gemm/records.hpp"
 #include "rooftile/gemm/roof_steps.hpp"
@@ -345,6 +346,13 @@ class GemmOperation final : public Operation {
     }
     std::vector<RoofStep> roof_steps(const Machine& machine, const Plan& plan) const override {
         return gemm_roof_steps(machine, plan.own.as<GemmPlan>());
+    }
+    std::optional<PipelineCycles> pipeline(const Machine& machine, const Plan& plan) const override {
+        return gemm_pipeline(machine, plan.own.as<GemmPlan>());
+    }
+    std::array<std::string_view, 2> map_keys() const override { return {"tile_m", "tile_n"}; }
+    PlanMap map(const std::shared_ptr<const Machine>& machine, const Plan& first, const Own& request) const override {
+        return gemm_map(machine, first, request.as<GemmAsk>());
     }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<GemmPlan>().config); }
 

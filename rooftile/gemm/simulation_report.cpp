@@ -91,6 +91,15 @@ Json simulation_document(const DocumentContext& context, const Simulation& s) {
             {"notes", s.notes}};
 }
 
+Json tiles_json(const std::vector<TileHits>& tiles) {
+    Json out = {{"row", Json::array()}, {"column", Json::array()}, {"round", Json::array()}, {"a_hit_share", Json::array()}, {"b_hit_share", Json::array()}};
+    for (const TileHits& tile : tiles) {
+        out["row"].push_back(tile.row), out["column"].push_back(tile.column), out["round"].push_back(tile.round);
+        out["a_hit_share"].push_back(json_number(tile.a)), out["b_hit_share"].push_back(json_number(tile.b));
+    }
+    return out;
+}
+
 std::string simulation_csv(const Json& document) { return csv_text(document, {"config", "l2"}); }
 
 std::string simulation_text(const Simulation& s, const Terminal& terminal) {

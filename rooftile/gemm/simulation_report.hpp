@@ -1,5 +1,5 @@
 // A plan's tile schedules, simulated: the document `rooftile/simulation/1` (docs/schema/simulation-1.json), its
-// CSV, a table, and a picture of one tile schedule.
+// CSV and a table.
 #pragma once
 
 #include <optional>
@@ -9,6 +9,7 @@
 #include "rooftile/gemm/plan.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/terminal.hpp"
+#include "rooftile/gemm/simulate_lru.hpp"
 #include "rooftile/gemm/simulate_orders.hpp"
 
 namespace rooftile {
@@ -35,9 +36,7 @@ Json simulation_document(const DocumentContext& context, const Simulation& simul
 std::string simulation_csv(const Json& document);
 std::string simulation_text(const Simulation& simulation, const Terminal& terminal);
 
-/// C's tiles, coloured by the shares of their steps that found A, and B, in L2; the tile schedule drawn over them. An
-/// SVG file that needs nothing else. Throws RequestError where there are too many tiles to see.
-std::string tile_schedule_svg(const GemmProblem& problem, const TileSchedule& tile_schedule,
-                              const GemmTraffic& traffic, const std::vector<TileHits>& tiles);
+/// `tiles` of the document: of each, in the planned order, its place, its round, and the shares of its steps that found A, and B, in L2.
+Json tiles_json(const std::vector<TileHits>& tiles);
 
 }  // namespace rooftile

@@ -80,6 +80,10 @@ Explanation explain(const Machine& machine, const Plan& plan, const PlanDetail& 
     Explanation out;
     if (detail.depth != Depth::none) out.attainability = operation.roof_steps(machine, plan);
     if (detail.depth != Depth::none && out.attainability.empty()) out.attainability = roof_steps_of(demand, machine, run);
+    if (detail.depth == Depth::all) {
+        out.roofline = roofline_of(demand, machine, run);
+        out.pipeline = operation.pipeline(machine, plan);
+    }
     if (detail.energy) out.energy = energy_of(demand, machine, run);
     return out;
 }

@@ -7,6 +7,7 @@
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/physics/energy.hpp"
+#include "rooftile/physics/roofline.hpp"
 #include "rooftile/physics/what_if.hpp"
 
 namespace rooftile {
@@ -16,6 +17,8 @@ struct Explanation {
     /// where the time is unknown, or was not asked for.
     std::vector<RoofStep> attainability;
     std::optional<Energy> energy;
+    std::optional<Roofline> roofline;  ///< this and the next: asked for with the derivation; empty where a number is unknown
+    std::optional<PipelineCycles> pipeline;
     /// What would let the plan win; empty where it was not asked for, for plan 1, and where the plan is the fastest as it is.
     std::optional<std::vector<Counterfactual>> wins_if;
 };

@@ -24,6 +24,37 @@ List attainability_list(const std::vector<RoofStep>& steps, std::optional<double
     return out;
 }
 
+std::int64_t rounded(double value) { return std::llround(value); }
+
+Record roofline_record(const Roofline& r) {
+    List peaks, levels;
+    for (const RooflinePeak& peak : r.peaks)
+        peaks.push_back(Record{{"name", peak.name}, {"flop_per_s", peak.flops}, {"clock_mhz", peak.clock_hz / 1e6}, {"source", peak.source}});
+    for (const RooflineLevel& level : r.levels)
+        levels.push_back(Record{{"level", level.name},
+                                {"key", level.bandwidth.name},
+                                {"bytes", rounded(level.bytes)},
+                                {"bytes_per_s", level.bytes_per_second},
+                                {"source", level.bandwidth.source}});
+    return {{"flop", rounded(r.flop)}, {"peaks", std::move(peaks)}, {"levels", std::move(levels)}};
+}
+
+Record pipeline_record(const PipelineCycles& p) {
+    List units;
+    for (const UnitCycles& unit : p.units) units.push_back(Record{{"unit", unit.unit}, {"cycles", rounded(unit.cycles)}});
+    return {{"stages", p.stages},
+            {"steps", p.steps},
+            {"step_cycles", rounded(p.step)},
+            {"load_cycles", rounded(p.load)},
+            {"first_load_cycles", rounded(p.first_load)},
+            {"load_interval_cycles", rounded(p.interval)},
+            {"turn_cycles", rounded(p.turn)},
+            {"epilogue_cycles", rounded(p.epilogue)},
+            {"epilogue_overlapped", p.epilogue_overlapped},
+            {"clock_mhz", p.clock_hz / 1e6},
+            {"units", std::move(units)}};
+}
+
 Record energy_record(const Energy& e) {
     return {{"matrix_j", e.matrix},
             {"fill_j", e.fill},
@@ -43,6 +74,8 @@ Record explanation_record(const Explanation& explanation, const MeasuredRun* mea
     if (!explanation.attainability.empty())
         out.emplace_back("attainability",
                          attainability_list(explanation.attainability, measured ? measured->time_us : std::nullopt));
+    if (explanation.roofline) out.emplace_back("roofline", roofline_record(*explanation.roofline));
+    if (explanation.pipeline) out.emplace_back("pipeline", pipeline_record(*explanation.pipeline));
     if (explanation.energy) {
         Record energy = energy_record(*explanation.energy);
         if (measured) energy.emplace_back("measured_j", measured->joules);
@@ -58,6 +91,18 @@ Record explanation_record(const Explanation& explanation, const MeasuredRun* mea
                               {"threshold", c.threshold}});
     out.emplace_back("counterfactuals", std::move(list));
     return out;
+}
+
+Record map_record(const PlanMap& map) {
+    List cells;
+    for (const MapCell& cell : map.cells)
+        cells.push_back(Record{{map.x, cell.x},
+                               {map.y, cell.y},
+                               {"time_us", cell.time_us},
+                               {"label", cell.label.empty() ? Value() : Value(cell.label)},
+                               {"wall", cell.wall ? Value(name_of(*cell.wall)) : Value()},
+                               {"why", cell.why.empty() ? Value() : Value(cell.why)}});
+    return {{"x", map.x}, {"y", map.y}, {"cells", std::move(cells)}};
 }
 
 std::vector<Record> explanation_records(std::span<const Explanation> explanations) {

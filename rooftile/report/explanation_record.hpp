@@ -12,6 +12,8 @@ struct MeasuredRun {
 };
 /// What was asked for of a plan beyond it. Null: it was not measured.
 Record explanation_record(const Explanation& explanation, const MeasuredRun* measured = nullptr);
+/// `map` of a plan document: "x" and "y" are keys of each of its cells.
+Record map_record(const PlanMap& map);
 std::vector<Record> explanation_records(std::span<const Explanation> explanations);
 
 }  // namespace rooftile

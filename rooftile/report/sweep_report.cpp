@@ -404,6 +404,9 @@ Json sweep_document(const SweepReport& r) {
                 {"mode", r.mode},
                 {"baseline", r.operation->baseline()},
                 {"problems", r.points.size()}};
+    const ProblemTraits none{};
+    const ProblemTraits& traits = r.points.empty() ? none : r.points.front().traits;
+    out["axes"] = {traits.x.name, traits.y.name};
     for (const char* list : {"figures", "launches", "points", "worst", "without_result"}) out[list] = Json::array();
     for (const LaunchFigures& f : r.launches) out["launches"].push_back(launches_json(f));
     for (const SweepFigures& f : r.all) out["figures"].push_back(figures_json(f));

@@ -79,8 +79,4 @@ Json sweep_document(const SweepReport& report);
 std::string sweep_text(const SweepReport& report, const Terminal& terminal);
 std::string sweep_markdown(const SweepReport& report);
 
-/// As SVG. Over two axes heat maps of the ratio and of the prediction's error; where one of them has one value alone, a
-/// curve of the times over the other.
-std::string sweep_svg(const SweepReport& report);
-
 }  // namespace rooftile

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/error.hpp"
+#include "rooftile/picture/pictures.hpp"
 #include "tests/golden.hpp"
 #include "tests/json_schema.hpp"
 #include "tests/gemm/sample.hpp"
@@ -97,25 +98,24 @@ TEST(SimulationReport, TheTable) {
 TEST(SimulationReport, ThePicture) {
     const Simulation s = sample_simulation();
     std::vector<TileHits> tiles;
-    const GemmTraffic traffic = simulate_lru(s.tile_schedule, s.l2.capacity(), &tiles);
-    const std::string svg = tile_schedule_svg(s.plan.problem, s.tile_schedule, traffic, tiles);
-    const auto times = [&](std::string_view what) {
-        int n = 0;
-        for (std::size_t at = svg.find(what); at != std::string::npos; at = svg.find(what, at + 1)) ++n;
-        return n;
-    };
-    EXPECT_EQ(times("<title>tile row"), 32);
-    EXPECT_EQ(times("<polyline"), 1);
-    EXPECT_EQ(times("<svg"), 1);
-    EXPECT_EQ(times("</svg>"), 1);
-    // The tile schedule passes every pair: as many points as there are commas in it.
-    const std::size_t begin = svg.find("points=\"") + 8, end = svg.find('"', begin);
-    EXPECT_EQ(std::count(svg.begin() + long(begin), svg.begin() + long(end), ','), 16);
-    // It asks for nothing from elsewhere.
-    EXPECT_EQ(times("http"), 1);  // the name of SVG itself
-    EXPECT_EQ(times("href"), 0);
-    EXPECT_THROW(tile_schedule_svg(s.plan.problem, s.tile_schedule, traffic, std::vector<TileHits>(70000)),
-                 RequestError);
+    simulate_lru(s.tile_schedule, s.l2.capacity(), &tiles);
+    Json document = simulation_document(sample::context(), s);
+    document["tiles"] = tiles_json(tiles);
+    EXPECT_EQ(JsonSchema("simulation-1.json").faults(document), "");
+    const std::vector<Picture> pictures = pictures_of(document);
+    ASSERT_EQ(pictures.size(), 2u);
+    const Picture& schedule = pictures[0];
+    EXPECT_EQ(schedule.id, "tile_schedule");
+    EXPECT_EQ(std::count_if(schedule.marks.begin(), schedule.marks.end(), [](const PictureMark& m) { return m.shape == MarkShape::box; }), 32);
+    // The line passes every tile of the first round, in the order in which the kernel takes them.
+    ASSERT_EQ(schedule.marks.back().shape, MarkShape::line);
+    std::size_t i = 0;
+    for (const TileHits& tile : tiles)
+        if (tile.round == 0) { EXPECT_EQ(schedule.marks.back().points.at(i++), std::pair(double(tile.column) + 0.5, double(tile.row) + 0.5)); }
+    EXPECT_EQ(schedule.marks.back().points.size(), i);
+    const std::string svg = svg_text(schedule);
+    EXPECT_NE(svg.find("<title>row 0, column 0, round 0"), svg.npos);
+    EXPECT_EQ(pictures[1].id, "orders");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "rooftile/core/sweep.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/picture/pictures.hpp"
 #include "rooftile/report/json.hpp"
 
 namespace rooftile {
@@ -204,32 +205,28 @@ TEST(SweepReport, RefusesAProblemThatIsNotReadAsItStands) {
     }
 }
 
-int count(const std::string& text, std::string_view what) {
-    int n = 0;
-    for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++n;
-    return n;
+std::vector<std::string> ids_of(const std::vector<Picture>& pictures) {
+    std::vector<std::string> out;
+    for (const Picture& picture : pictures) out.push_back(picture.id);
+    return out;
 }
 
-TEST(SweepSvg, HeatMapsOverBothAxes) {
-    const std::string svg = sweep_svg(report_of({{1.1}, {0.9}, {0.8}, {0.6}}));
-    EXPECT_EQ(count(svg, "<svg"), 1);
-    EXPECT_EQ(count(svg, "</svg>"), 1);
-    EXPECT_THAT(svg, HasSubstr("Ratio to " + std::string(first_operation().baseline())));
-    EXPECT_THAT(svg, HasSubstr("Error of the prediction"));
-    EXPECT_GE(count(svg, "<title>"), 2);
-    EXPECT_EQ(count(svg, "<polyline"), 0);
+TEST(SweepPictures, HeatMapsOverBothAxes) {
+    const std::vector<Picture> pictures = pictures_of(sweep_document(report_of({{1.1}, {0.9}, {0.8}, {0.6}})));
+    EXPECT_THAT(ids_of(pictures), testing::ElementsAre("ratio_map", "error_map", "accuracy"));
+    EXPECT_THAT(pictures[0].title, HasSubstr("time of " + std::string(first_operation().baseline()) + " over ours"));
 }
 
 // The points of one problem have one place: a curve.
-TEST(SweepSvg, ACurveWhereOneAxisVaries) {
+TEST(SweepPictures, ACurveWhereOneAxisVaries) {
     SweepReport r = report_of({{1.1}, {0.9}, {0.8}});
     for (SweepPoint& p : r.points) p.traits.y.value = 64;
-    const std::string svg = sweep_svg(r);
-    EXPECT_EQ(count(svg, "<polyline"), 3);  // measured, baseline, predicted
-    EXPECT_THAT(svg, HasSubstr(">predicted</text>"));
-    EXPECT_THAT(svg, Not(HasSubstr("Ratio to")));
+    const std::vector<Picture> pictures = pictures_of(sweep_document(r));
+    EXPECT_THAT(ids_of(pictures), testing::ElementsAre("time_curve", "ratio_curve", "accuracy"));
+    const auto lines = std::count_if(pictures[0].marks.begin(), pictures[0].marks.end(), [](const PictureMark& m) { return m.shape == MarkShape::line; });
+    EXPECT_EQ(lines, 3);  // measured, baseline, predicted
     for (SweepPoint& p : r.points) p.traits.y.value = 64 * p.traits.x.value;  // both grow with one size
-    EXPECT_EQ(count(sweep_svg(r), "<polyline"), 3);
+    EXPECT_EQ(ids_of(pictures_of(sweep_document(r))).front(), "time_curve");
 }
 
 }  // namespace

@@ -1,0 +1,49 @@
+#include "rooftile/picture/pictures.hpp"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "rooftile/core/operation.hpp"
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+
+std::string subject_of(const Json& document, const Json& row) {
+    const Json& problem = row.contains("problem")        ? row.at("problem")
+                          : document.contains("problem") ? document.at("problem")
+                                                         : Json::object();
+    std::string out = text_at(problem, "op");
+    if (const Operation* operation = find_operation(out)) {
+        try {
+            out += " " + operation->short_name(operation->problem(operation->given_of_record(record_of(problem))));
+        } catch (const RequestError&) {
+            // A problem of another version: its name alone is said.
+        }
+    }
+    const Json& machine = row.contains("machine") ? row.at("machine") : document.at("machine");
+    return fmt::format("{} on {}", out, text_at(machine, "id"));
+}
+
+std::vector<Picture> pictures_of(const Json& document) {
+    const std::string schema = text_at(document, "schema");
+    struct Kind {
+        std::string_view schema;
+        std::vector<Picture> (*pictures)(const Json&);
+    };
+    static constexpr Kind kinds[] = {{"rooftile/plan/1", plan_pictures},
+                                     {"rooftile/measurement/1", measurement_pictures},
+                                     {"rooftile/sweep/1", sweep_pictures},
+                                     {"rooftile/plans/1", planned_pictures},
+                                     {"rooftile/validation/1", validation_pictures},
+                                     {"rooftile/simulation/1", simulation_pictures}};
+    std::vector<Picture> out;
+    for (const Kind& kind : kinds)
+        if (kind.schema == schema) out = kind.pictures(document);
+    if (schema.ends_with("_simulation/1")) out = layered_simulation_pictures(document);
+    const std::string command = document.contains("context") ? text_at(document.at("context"), "command") : "";
+    for (Picture& picture : out) picture.command = command;
+    return out;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,33 @@
+// What can be drawn of a document: each picture's numbers are the document's own. A kind of document has one function here.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/picture/picture.hpp"
+
+namespace rooftile {
+
+/// Of any document, by its `schema`; the first says the most. None: it has nothing to draw, or nothing that this program knows.
+/// Throws nlohmann::json::exception, or RequestError, where it is not what its schema says.
+std::vector<Picture> pictures_of(const Json& document);
+
+std::vector<Picture> plan_pictures(const Json& document);
+std::vector<Picture> measurement_pictures(const Json& document);
+std::vector<Picture> sweep_pictures(const Json& document);
+std::vector<Picture> planned_pictures(const Json& document);  ///< of many problems that were planned, not measured
+std::vector<Picture> validation_pictures(const Json& document);
+std::vector<Picture> simulation_pictures(const Json& document);
+std::vector<Picture> layered_simulation_pictures(const Json& document);  ///< of one form of two products in a row
+
+/// One below the other.
+std::string svg_text(const std::vector<Picture>& pictures);
+
+/// One CTA's way through a tile as trace events, which Perfetto and chrome://tracing show. Of `pipeline` of a plan.
+Json pipeline_trace(const Json& pipeline);
+
+/// "4096x14336x4096 on h100-sxm"; what the document says of its problem and machine.
+std::string subject_of(const Json& document, const Json& row);
+
+}  // namespace rooftile
