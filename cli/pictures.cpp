@@ -128,18 +128,8 @@ int report_pictures(const Given& given, const OutputFlags& output, const Invocat
         const std::vector<Picture> pictures = asked_pictures(given, documents[0].document);
         write_pictures(given, documents[0].document, invocation.command);
         std::string text;
-        Json out = {{"schema", "rooftile/pictures/1"},
-                    {"context", documents[0].document.value("context", Json::object())},
-                    {"pictures", Json::array()}};
-        for (const Picture& picture : pictures) {
-            text += fmt::format("{:14} {}\n", picture.id, picture.title);
-            out["pictures"].push_back({{"id", picture.id},
-                                       {"title", picture.title},
-                                       {"data", picture_json(picture)},
-                                       {"vega_lite", vega_lite(picture)},
-                                       {"svg", svg_text(picture)}});
-        }
-        write_result(output.json ? json_text(out) : text, output);
+        for (const Picture& picture : pictures) text += fmt::format("{:14} {}\n", picture.id, picture.title);
+        write_result(output.json ? json_text(pictures_document(documents[0].document, pictures)) : text, output);
     } catch (const nlohmann::json::exception& error) { throw RequestError(fmt::format("{}: {}", documents[0].name, error.what())); }
     return int(ExitCode::done);
 }

@@ -27,6 +27,7 @@ from rooftile._errors import (
 from rooftile._expression import expression
 from rooftile._load import Function, Module, load
 from rooftile._operations import *  # noqa: F403  a function an operation
+from rooftile._picture import Picture
 from rooftile._plan import Counterfactual, Field, Operation, Plan, Prediction, Remark, RoofStep, Tensor, machine, machines, operations
 from rooftile._program import build_source, measure, measure_source, sweep, validate
 from rooftile._range import KernelRange, PlanRange
@@ -50,6 +51,7 @@ __all__ = [
     "Module",
     "NoGpu",
     "Operation",
+    "Picture",
     "Plan",
     "PlanRange",
     "Prediction",

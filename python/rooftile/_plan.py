@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rooftile import _cuda, _rooftile
+from rooftile._picture import Picture
 from rooftile._record import Record, frame_of, wrapped
 
 if TYPE_CHECKING:
@@ -139,6 +140,29 @@ class Plan:
         """What stops a larger tile, another stage, ..."""
         return tuple(map(Remark, self._explanation["walls"]))
 
+    def pictures(self) -> dict[str, Picture]:
+        """All that can be drawn of it, by name (docs/pictures.md)."""
+        return {values["id"]: Picture(values) for values in json.loads(self._plans.pictures(self.rank, None))["pictures"]}
+
+    def _picture(self, name: str) -> Picture:
+        return Picture(json.loads(self._plans.pictures(self.rank, name))["pictures"][0])
+
+    def waterfall(self) -> Picture:
+        """From the datasheet's roof to the prediction."""
+        return self._picture("waterfall")
+
+    def tile_map(self) -> Picture:
+        """Of each pair of tile sizes the best plan's time, or the wall that forbids it. Takes a second or so."""
+        return self._picture("tile_map")
+
+    def roofline(self) -> Picture:
+        """FLOP a byte at each level of memory, with the peak that power leaves."""
+        return self._picture("roofline")
+
+    def pipeline(self) -> Picture:
+        """One CTA's way through a tile, by the model's cycles."""
+        return self._picture("pipeline")
+
     def to_pandas(self) -> pandas.DataFrame:
         """All plans of the request, a row each; columns as `config.tile_m`. Needs pandas."""
         return frame_of(self._document["plans"])
@@ -184,6 +208,8 @@ class Plan:
     def _repr_html_(self) -> str:
         """For notebooks: the plans beside each other, this plan's reasons; its walls unfold."""
         parts = [f"<b>{html.escape(self._title())}</b>", _plans_table(self._document["plans"], self.rank), _remarks(self.reasons)]
+        if self.breakdown:
+            parts.append(self.waterfall().svg)
         parts.append("<details><summary>What stops it, where its time comes from</summary>" + _remarks(self.walls) + _steps_table(self.breakdown) + "</details>")
         return "".join(parts)
 

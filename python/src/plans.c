@@ -121,6 +121,17 @@ static PyObject* plans_explanation(PyObject* self, PyObject* arguments) {
     return text_or_raise(status, text);
 }
 
+static PyObject* plans_pictures(PyObject* self, PyObject* arguments) {
+    int rank = 1;
+    const char* name = NULL;
+    char* text = NULL;
+    if (!PyArg_ParseTuple(arguments, "iz", &rank, &name)) return NULL;
+    PyThreadState* state = PyEval_SaveThread();
+    const int status = rooftile_pictures(((Plans*)self)->plans, rank, name, &text);
+    PyEval_RestoreThread(state);
+    return text_or_raise(status, text);
+}
+
 static PyObject* plans_source(PyObject* self, PyObject* arguments) {
     int rank = 1;
     char* text = NULL;
@@ -169,6 +180,7 @@ static PyMethodDef methods[] = {
     {"json", plans_json, METH_NOARGS, "The document rooftile/plan/1."},
     {"explain", plans_explain, METH_VARARGS, "explain(rank, width): every step, as text."},
     {"explanation", plans_explanation, METH_VARARGS, "explanation(rank): the document rooftile/explanation/1."},
+    {"pictures", plans_pictures, METH_VARARGS, "pictures(rank, name): the document rooftile/pictures/1."},
     {"source", plans_source, METH_VARARGS, "source(rank): CUDA C++."},
     {"tensors", plans_tensors, METH_NOARGS, "((name, type, extents, strides, is_output), ...)."},
     {"compile", plans_compile, METH_VARARGS, "compile(rank, plan): a Kernel."},

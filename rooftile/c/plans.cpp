@@ -14,6 +14,8 @@
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/measure/plan_range.hpp"
 #include "rooftile/physics/explanation.hpp"
+#include "rooftile/picture/picture.hpp"
+#include "rooftile/picture/pictures.hpp"
 #include "rooftile/report/explanation_record.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/machine_report.hpp"
@@ -131,6 +133,7 @@ std::unique_ptr<rooftile_plans> planned(std::string_view json, std::span<const r
     request.given = given;
     plans->context = context_of(*target.machine, command_of(request));
     plans->set = request.operation->derive(target.machine, problem, own);
+    plans->request = own;
     if (plans->nothing)
         plans->set.notes.insert(plans->set.notes.begin(), plans->nothing->is_launched
                                                               ? "nothing to sum up: the plans are of zeros in its place"
@@ -191,6 +194,23 @@ Json explanation(const rooftile_plans& plans, int rank) {
     out["reasons"] = to_json(Value(list_of(page.why)));
     out["walls"] = to_json(Value(list_of(page.walls)));
     return out;
+}
+
+/// All pictures of a plan, or the one of that name; empty: all.
+Json pictures(const rooftile_plans& plans, int rank, std::string_view name) {
+    const PlanSet set = told_of(plans, rank);
+    const std::vector<Explanation> explanations = explain(*plans.machine, set, {Depth::all});
+    Json document = plan_document(plans.context, set, explanation_records(explanations));
+    const Plan& plan = set.plans.front();
+    constexpr std::string_view map = "tile_map";
+    if (!plan.operation->map_keys()[0].empty() && (name.empty() || name == map))
+        document["map"] = to_json(map_record(plan.operation->map(plans.machine, plan, plans.request)));
+    std::vector<Picture> all = pictures_of(document);
+    std::string known;
+    for (const Picture& picture : all) known += (known.empty() ? "" : ", ") + picture.id;
+    if (!name.empty()) std::erase_if(all, [&](const Picture& picture) { return picture.id != name; });
+    if (all.empty()) throw RequestError(fmt::format("there is no picture {} of this plan; there are {}", name, known));
+    return pictures_document(document, all);
 }
 
 }  // namespace
@@ -291,6 +311,13 @@ int rooftile_explanation(const rooftile_plans* plans, int rank, char** json) {
     return c::guarded([&] {
         char*& made = c::given(json, "json");
         made = c::text_of(json_text(c::explanation(c::given(plans, "plans"), rank), -1));
+    });
+}
+
+int rooftile_pictures(const rooftile_plans* plans, int rank, const char* name, char** json) {
+    return c::guarded([&] {
+        char*& made = c::given(json, "json");
+        made = c::text_of(json_text(c::pictures(c::given(plans, "plans"), rank, name ? name : ""), -1));
     });
 }
 

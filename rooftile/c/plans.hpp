@@ -17,6 +17,7 @@ struct rooftile_plans {
     std::shared_ptr<const rooftile::Machine> machine;
     rooftile::DocumentContext context;
     rooftile::PlanSet set;
+    rooftile::Own request;  ///< what they were searched by
     std::unique_ptr<const rooftile::c::TensorViews> tensors;
     std::optional<rooftile::c::Nothing> nothing;  ///< where the plans are of what stands in
 };

@@ -46,4 +46,15 @@ std::vector<Picture> pictures_of(const Json& document) {
     return out;
 }
 
+Json pictures_document(const Json& document, const std::vector<Picture>& pictures) {
+    Json out = {{"schema", "rooftile/pictures/1"}, {"context", document.value("context", Json::object())}, {"pictures", Json::array()}};
+    for (const Picture& picture : pictures)
+        out["pictures"].push_back({{"id", picture.id},
+                                   {"title", picture.title},
+                                   {"data", picture_json(picture)},
+                                   {"vega_lite", vega_lite(picture)},
+                                   {"svg", svg_text(picture)}});
+    return out;
+}
+
 }  // namespace rooftile

@@ -21,6 +21,9 @@ std::vector<Picture> validation_pictures(const Json& document);
 std::vector<Picture> simulation_pictures(const Json& document);
 std::vector<Picture> layered_simulation_pictures(const Json& document);  ///< of one form of two products in a row
 
+/// The document `rooftile/pictures/1`: each with its data, its Vega-Lite specification and its SVG. `document` is what they are of.
+Json pictures_document(const Json& document, const std::vector<Picture>& pictures);
+
 /// One below the other.
 std::string svg_text(const std::vector<Picture>& pictures);
 

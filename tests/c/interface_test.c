@@ -92,6 +92,9 @@ static void planned(const char* request) {
     check_text(rooftile_explain(plans, 1, 0, &text), &text, "shared", __LINE__);
     check_text(rooftile_explanation(plans, 1, &text), &text, "\"attainability\":[{", __LINE__);
     CHECK(rooftile_explanation(plans, 0, &text) == ROOFTILE_BAD_REQUEST);
+    check_text(rooftile_pictures(plans, 1, "waterfall", &text), &text, "<svg", __LINE__);
+    CHECK(rooftile_pictures(plans, 1, "of a cat", &text) == ROOFTILE_BAD_REQUEST);
+    CHECK(strstr(rooftile_error_message(), "waterfall"));
     const int sourced = rooftile_source(plans, 1, &text);  /* needs NVRTC, which may be missing here */
     if (sourced == ROOFTILE_COMPILE_FAILED) CHECK(strstr(rooftile_error_message(), "nvrtc"));
     else check_text(sourced, &text, "inline cudaError_t launch(", __LINE__);
