@@ -3,7 +3,7 @@
 
 usage: bench/fit_intervals.py PROGRAM --fit FILE... --check FILE...
 
-FILES are what `rooftile sweep OPERATION --law LAW --out` wrote, of one law and one GPU; PROGRAM predicts each measured plan anew. Of n
+FILES are what `rooftile sweep OPERATION --law LAW --out` wrote, of one law and one GPU; PROGRAM predicts plan 1 of each problem anew. Of n
 ratios measured / predicted in order the r-th least and the r-th most are taken, r = 0.05 (n + 1) rounded down: a further problem of the
 law is between them with a probability of at least 90 %, whatever the errors are distributed like. Launches under 20 us are a class of
 their own: their relative errors are about twice as wide. A class of fewer than 19 problems has no such interval.
@@ -21,8 +21,11 @@ def ratios(program, files):
     for file in files:
         command = [program, 'report', 'sweep', file, '--again', '--json']
         report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        seen = set()
         for point in report['points']:
-            if point['time_us'] and point['predicted_us']:
+            first = point['name'] not in seen  # of a problem's plans the one ranked first
+            seen.add(point['name'])
+            if first and point['time_us'] and point['predicted_us']:
                 name = 'short' if point['predicted_us'] < SHORT_US else 'long'
                 classes[name].append(point['time_us'] / point['predicted_us'])
     return classes
@@ -43,7 +46,7 @@ def main():
             continue
         low, high = min(values[place - 1], 1), max(values[-place], 1)
         within = sum(low <= value <= high for value in checked[name])
-        print(f'{name}: low {low:.3g} high {high:.3g}, of {len(values)} plans; unseen: {within} of {len(checked[name])} within')
+        print(f'{name}: low {low:.3g} high {high:.3g}, of {len(values)} problems; unseen: {within} of {len(checked[name])} within')
 
 
 if __name__ == '__main__':

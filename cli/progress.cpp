@@ -8,14 +8,11 @@
 #include <cstdio>
 
 namespace rooftile::cli {
-namespace {
 
 std::string duration_text(double seconds) {
     const long whole = std::lround(seconds);
     return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{} min {} s", whole / 60, whole % 60);
 }
-
-}  // namespace
 
 std::string progress_text(const std::string& what, std::size_t done, std::size_t total, int seconds) {
     if (total == 0) return fmt::format("{}, {}", what, duration_text(seconds));

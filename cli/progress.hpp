@@ -34,6 +34,9 @@ class Progress {
     std::size_t columns_ = 0;  ///< that the line takes now
 };
 
+/// "12 s", "3 min 5 s".
+std::string duration_text(double seconds);
+
 /// What the line says.
 std::string progress_text(const std::string& what, std::size_t done, std::size_t total, int seconds);
 

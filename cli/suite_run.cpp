@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "cli/interrupt.hpp"
+#include "cli/progress.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/elapsed.hpp"
 #include "rooftile/embedded.hpp"
@@ -138,6 +139,8 @@ bool SuiteRun::add(const std::vector<Json>& lines, const SuiteStep& step) {
     std::string line = fmt::format("{}/{} {}: {}; {:.1f} s", done_before_ + done_, problems_, step.name,
                                    step.outcome, step.seconds);
     if (flags_.timings) line += fmt::format(" ({})", parts_of(step.timings));
+    if (const auto left = problems_ - done_before_ - done_; left > 0)
+        line += fmt::format(", about {} left", duration_text(elapsed() / double(done_) * double(left)));
     say(line);
     longest_ = std::max(longest_, step.seconds);
     return max_seconds_ <= 0 || elapsed() + longest_ <= max_seconds_;

@@ -75,7 +75,7 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
 const Rule* rule_of(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config) {
     static constexpr Rule long_code{"long_code", "an expression of scores is written out for every score of a thread's block: beyond 2048 instructions they "
                                                  "are more than the caches of instructions hold beside the loop, and take ptxas seconds"};
-    static constexpr Rule narrow{"narrow_blocks", "below 64 keys two warpgroups in turns wait for each other more often than the model tells: 1.05 to 1.08 of the "
+    static constexpr Rule narrow{"narrow_blocks", "below 64 keys two warpgroups in turns wait for each other more often than the model predicts: 1.05 to 1.08 of the "
                                                   "time of wider blocks where it says alike (docs/facts.md 346); below 32 nobody measured any"};
     constexpr int least_keys = 64, least_of_any = 32;
     constexpr double most_instructions = 2048;

@@ -33,7 +33,7 @@ struct ProblemTraits {
         std::string_view name;
         double value = 0;
     };
-    std::string_view law;   ///< by which such problems are drawn; empty: by none
+    std::string_view law{};  ///< by which such problems are drawn; empty: by none
     std::string_view band;  ///< "M >= 2048"; of each there are figures
     std::vector<std::pair<std::string_view, bool>>
         features;      ///< all that the operation knows, and whether it has them

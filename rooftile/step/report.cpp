@@ -58,7 +58,7 @@ class Places {
     Places(const StepRequest& request, const std::string& program, const std::vector<std::string>& pcs) : request_(request) {
         if (pcs.empty()) return;
         const auto tool = find_program("addr2line");
-        if (!tool) throw RequestError("step finds no addr2line on PATH, which tells the lines; it comes with g++'s binutils");
+        if (!tool) throw RequestError("step finds no addr2line on PATH, which finds the lines; it comes with g++'s binutils");
         std::vector<std::string> command = {*tool, "-a", "-i", "-e", program};
         command.insert(command.end(), pcs.begin(), pcs.end());
         std::string pc;
