@@ -341,7 +341,8 @@ std::string side_by_side(const std::vector<PageColumn>& columns) {
     out += apart.empty() ? "<p>Nothing of them differs.</p>"
                          : fmt::format("<div class=\"wide\" tabindex=\"0\">{}{}</table></div>", head, apart);
     if (!alike.empty())
-        out += fmt::format("<details><summary>What is alike</summary><div class=\"wide\" tabindex=\"0\">{}{}</table></div></details>", head, alike);
+        out += fmt::format("<details><summary>What is alike</summary><div class=\"wide\" tabindex=\"0\">{}{}</table></div></details>", head,
+                           alike);
     std::vector<std::string> ids;
     std::map<std::string, std::vector<Picture>> pictures;
     for (const PageColumn& c : columns)
@@ -393,8 +394,7 @@ std::string page_html(const std::vector<PageDocument>& documents, const std::str
     const std::vector<PageColumn> columns = columns_of(documents, writers);
     const bool beside = columns.size() > 1;
     if (beside) out += side_by_side(columns);
-    for (std::size_t i = 0; i < documents.size(); ++i)
-        out += section(documents[i], writers[i], beside && first_row(documents[i].document));
+    for (std::size_t i = 0; i < documents.size(); ++i) out += section(documents[i], writers[i], beside && first_row(documents[i].document));
     return out
            + fmt::format("<footer class=\"faint\"><p>Made by</p><code class=\"command\">{}</code></footer></main></body></html>\n",
                          escaped_markup(command));
