@@ -133,15 +133,11 @@ Depth depth_of(const Given& given, Format format) {
     return text && !asks_for_all(given) ? Depth::brief : Depth::all;
 }
 
-/// The document with all that pictures show of it.
-Json pictured_document(const Given& given, const PlanSet& plans, const Own& request, const DocumentContext& context, const std::vector<Explanation>& explanations) {
-    Json document = plan_document(context, plans, explanation_records(explanations));
-    const Plan& first = plans.plans.front();
-    if (!first.operation->map_keys()[0].empty() && (given.has("map") || wants_picture(given, "tile_map"))) {
-        const Progress progress("drawing the map");
-        document["map"] = to_json(map_record(first.operation->map(target_of(given).machine, first, request)));
-    }
-    return document;
+/// The map of the operation's tiles, where a request asks for it or for a picture of it; null: it does not, or there is none.
+Json asked_map(const Given& given, const std::shared_ptr<const Machine>& machine, const Plan& first, const Own& request) {
+    if (first.operation->map_keys()[0].empty() || !(given.has("map") || wants_picture(given, "tile_map"))) return nullptr;
+    const Progress progress("drawing the map");
+    return to_json(map_record(first.operation->map(machine, first, request)));
 }
 
 int plan(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
@@ -170,16 +166,19 @@ int plan(const Operation& operation, const Given& given, const OutputFlags& outp
     if (plans.refusal) return report_refusal(plans, context, output);
     const PlanDetail detail{depth_of(given, format), given.has("energy")};
     const std::vector<Explanation> explanations = explain(*target.machine, plans, detail);
+    const Json map = asked_map(given, target.machine, plans.plans.front(), request);
     if (draws) {
         const PlanDetail whole{Depth::all, given.has("energy")};
-        write_pictures(given, pictured_document(given, plans, request, context, explain(*target.machine, plans, whole)), invocation.command);
+        Json document = plan_document(context, plans, explanation_records(explain(*target.machine, plans, whole)));
+        if (!map.is_null()) document["map"] = map;
+        write_pictures(given, document, invocation.command);
     }
     if (format == Format::text) write_result(plan_text(plans, detail, explanations, terminal_for(output)), output);
-    else
-        write_result(document_text(given.has("map") ? pictured_document(given, plans, request, context, explanations)
-                                                    : plan_document(context, plans, explanation_records(explanations), asks_for_all(given)),
-                                   format),
-                     output);
+    else {
+        Json document = plan_document(context, plans, explanation_records(explanations), asks_for_all(given));
+        if (given.has("map")) document["map"] = map;
+        write_result(document_text(document, format), output);
+    }
     say_beside(format, target);
     if (format == Format::text && !given.has("explain")) say_next(operation, plans.plans.front());
     return int(ExitCode::done);

@@ -9,7 +9,9 @@
 #include "rooftile/attention/formulas.hpp"
 #include "rooftile/attention/plan_text.hpp"
 #include "rooftile/attention/records.hpp"
+#include "rooftile/attention/space.hpp"
 #include "rooftile/attention/suite_report.hpp"
+#include "rooftile/core/map_cell.hpp"
 #include "rooftile/core/typed_plan.hpp"
 
 namespace rooftile {
@@ -49,6 +51,20 @@ class AttentionOperation final : public Operation {
     Record prediction_record(const Plan& plan) const override { return rooftile::prediction_record(typed(plan).prediction); }
     Demand demand(const Machine& machine, const Plan& plan) const override { return attention_demand(machine, typed(plan)); }
     Predictor predictor(const Machine&, std::span<const Plan> plans) const override { return attention_predictor(plans); }
+    std::array<std::string_view, 2> map_keys() const override { return {"tile_q", "tile_kv"}; }
+    PlanMap map(const std::shared_ptr<const Machine>& machine, const Plan& first, const Own& request) const override {
+        AttentionRequest one = request.as<AttentionRequest>();
+        one.tile_q.reset(), one.tile_kv.reset(), one.top = 1;
+        std::set<int> across, down;
+        for_each_config(one, [&](const AttentionConfig& c) { across.insert(c.tile_q), down.insert(c.tile_kv); });
+        PlanMap map{"tile_q", "tile_kv", {}};
+        for (const int kv : down)
+            for (const int q : across) {
+                one.tile_q = q, one.tile_kv = kv;
+                map.cells.push_back(map_cell(q, kv, derive(machine, first.problem, Own::of(one))));
+            }
+        return map;
+    }
     std::string label(const Plan& plan) const override { return label_of(typed(plan).config); }
 
     PlanPage page(const PlanSet& plans, std::span<const Explanation>, const Terminal& terminal) const override { return attention_page(plans, terminal); }

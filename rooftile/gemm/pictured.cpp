@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "rooftile/core/map_cell.hpp"
 #include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/gemm/search.hpp"
@@ -43,11 +44,7 @@ PlanMap gemm_map(const std::shared_ptr<const Machine>& machine, const Plan& firs
         for (const int m : across) {
             GemmAsk one{.request = ask.request, .sample = 0, .orders = {}};
             one.request.tile_m = m, one.request.tile_n = n, one.request.top = 1;
-            const PlanSet plans = gemm_operation().derive(machine, first.problem, Own::of(std::move(one)));
-            MapCell cell{.x = m, .y = n, .time_us = {}, .label = {}, .wall = {}, .why = {}};
-            if (plans.refusal) cell.wall = plans.refusal->reason, cell.why = plans.refusal->message;
-            else cell.time_us = plans.plans.front().time_us, cell.label = gemm_operation().label(plans.plans.front());
-            map.cells.push_back(std::move(cell));
+            map.cells.push_back(map_cell(m, n, gemm_operation().derive(machine, first.problem, Own::of(std::move(one)))));
         }
     return map;
 }

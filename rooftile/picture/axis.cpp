@@ -18,7 +18,7 @@ double round_step(double about) {
 
 std::string tick_text(double value) {
     if (value != 0 && std::fabs(value) >= 1e5) return scaled_text(value, "", 3);
-    return number_text(std::fabs(value) < 1e-12 ? 0 : value, 3);
+    return fmt::format("{:.4g}", std::fabs(value) < 1e-12 ? 0 : value);
 }
 
 std::vector<std::pair<double, std::string>> linear_ticks(const PictureAxis& axis) {
@@ -27,7 +27,7 @@ std::vector<std::pair<double, std::string>> linear_ticks(const PictureAxis& axis
     if (!(axis.high > axis.low)) return out;
     const double step = round_step((axis.high - axis.low) / about);
     for (double i = std::ceil(axis.low / step - 1e-9); i * step <= axis.high + 1e-9 * step; ++i)
-        out.emplace_back(i * step, tick_text(i * step));
+        out.emplace_back(i * step + 0.0, tick_text(i * step));  // 0.0: no negative zero
     return out;
 }
 

@@ -32,13 +32,13 @@ code{font:.85rem/1.4 ui-monospace,monospace;overflow-wrap:anywhere}
 .faint{color:var(--faint)}.warn{color:var(--orange)}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.9rem}td,th{padding:.15rem .6rem .15rem 0;text-align:left;vertical-align:top}
-td.n,th.n{text-align:right;white-space:nowrap}
+td.n,th.n{text-align:right}td.n{white-space:nowrap}thead th{vertical-align:bottom}th[scope=row]{position:sticky;left:0;background:var(--ground)}
 .columns{display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));align-items:start}
 figure{margin:0;border:1px solid var(--grid);padding:.5rem;min-width:0}figure svg{width:100%;height:auto;display:block}
 figcaption{font-size:.85rem}
 details{border-left:2px solid var(--grid);padding-left:.6rem;margin:.15rem 0}summary{cursor:pointer}
 summary:focus-visible,a:focus-visible,.wide:focus-visible{outline:3px solid var(--orange);outline-offset:2px}
-@media print{body{max-width:none}details>*{display:block}figure,details{break-inside:avoid}}
+@media print{body{max-width:none}details::details-content{content-visibility:visible;display:block}figure{break-inside:avoid}}
 )";
 }
 
@@ -282,6 +282,8 @@ constexpr SectionKind section_kinds[] = {
 
 /// The row that stands for a document beside others: plan 1, or the first measured one.
 const Json* first_row(const Json& d) {
+    const std::string schema = text_at(d, "schema");
+    if (schema != "rooftile/plan/1" && schema != "rooftile/measurement/1") return nullptr;
     for (const char* list : {"plans", "rows"})
         if (d.contains(list) && d.at(list).is_array() && !d.at(list).empty() && d.at(list)[0].contains("config")
             && d.at(list)[0].at("config").is_object())
@@ -341,7 +343,8 @@ std::string side_by_side(const std::vector<PageColumn>& columns) {
     out += apart.empty() ? "<p>Nothing of them differs.</p>"
                          : fmt::format("<div class=\"wide\" tabindex=\"0\">{}{}</table></div>", head, apart);
     if (!alike.empty())
-        out += fmt::format("<details><summary>What is alike</summary><div class=\"wide\" tabindex=\"0\">{}{}</table></div></details>", head, alike);
+        out += fmt::format("<details><summary>What is alike</summary><div class=\"wide\" tabindex=\"0\">{}{}</table></div></details>", head,
+                           alike);
     std::vector<std::string> ids;
     std::map<std::string, std::vector<Picture>> pictures;
     for (const PageColumn& c : columns)
@@ -393,8 +396,7 @@ std::string page_html(const std::vector<PageDocument>& documents, const std::str
     const std::vector<PageColumn> columns = columns_of(documents, writers);
     const bool beside = columns.size() > 1;
     if (beside) out += side_by_side(columns);
-    for (std::size_t i = 0; i < documents.size(); ++i)
-        out += section(documents[i], writers[i], beside && first_row(documents[i].document));
+    for (std::size_t i = 0; i < documents.size(); ++i) out += section(documents[i], writers[i], beside && first_row(documents[i].document));
     return out
            + fmt::format("<footer class=\"faint\"><p>Made by</p><code class=\"command\">{}</code></footer></main></body></html>\n",
                          escaped_markup(command));

@@ -51,7 +51,7 @@ struct PictureKey {
     Ink role = Ink::blue;
     std::optional<Rgb> color{};
     std::string text;
-    bool dashed = false, line = false;
+    bool dashed = false, line = false, soft = false;
 };
 
 struct Picture {

@@ -230,8 +230,9 @@ std::optional<Picture> accuracy(const std::string& title, const std::vector<RunP
     p.marks.insert(p.marks.end(), each.begin(), each.end());
     p.y.ticks = {{0.9, "0.9"}, {1, "1"}, {1.1, "1.1"}};
     for (const double tick : {0.25, 0.5, 0.7, 0.8, 1.25, 1.5, 2.0, 3.0, 5.0})
-        if (tick > p.y.low && tick < p.y.high) p.y.ticks.emplace_back(tick, number_text(tick, 3));
-    p.keys = {{.role = role, .color = {}, .text = "a problem"}, {.role = Ink::blue, .color = {}, .text = "bands: within 5 % and 10 %"}};
+        if (tick > p.y.low && tick < p.y.high) p.y.ticks.emplace_back(tick, fmt::format("{:g}", tick));
+    p.keys = {{.role = role, .color = {}, .text = "a problem"},
+              {.role = Ink::blue, .color = {}, .text = "bands: within 5 % and 10 %", .soft = true}};
     p.caption =
         fmt::format("{} of {} predictions are within 10 % of the measured time; above 1 the prediction was too long.", within, count);
     return p;

@@ -174,7 +174,7 @@ std::vector<Picture> layered_simulation_pictures(const Json& document) {
                            .soft = true});
         begin = end, hits = both;
     }
-    p.keys.push_back({.role = Ink::faint, .color = {}, .text = "steps whose operands both hit"});
+    p.keys.push_back({.role = Ink::faint, .color = {}, .text = "steps whose operands both hit", .soft = true});
     std::size_t i = 0;
     for (const auto& [tensor, total] : simulation.at("tensors").items()) {
         const double asked_of_all = total.at("asked_bytes").get<double>(), read_of_all = total.at("read_bytes").get<double>();

@@ -110,8 +110,8 @@ class SvgWriter {
                 over_ += fmt::format("<path d=\"M{:.1f} {:.1f}h{:.1f}\" fill=\"none\" {} stroke-width=\"2.5\"{}/>\n", x, y - 4, swatch,
                                      stroke(key.role), key.dashed ? " stroke-dasharray=\"4 2\"" : "");
             else
-                over_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\" {}/>\n", x, y - 10, swatch, swatch,
-                                     fill(key.role, key.color));
+                over_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.0f}\" {}{}/>\n", x, y - 10, swatch,
+                                     swatch, fill(key.role, key.color), key.soft ? " fill-opacity=\"0.3\"" : "");
             put(x + swatch + 5, y, key.text, Anchor::start, "rt-fill-ink");
             x += width;
         }

@@ -1,4 +1,6 @@
 // Pictures as data: the document, and Vega-Lite specifications with the same marks, texts and colours.
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "rooftile/picture/axis.hpp"
@@ -51,6 +53,27 @@ Json channel(const PictureAxis& axis, const char* field, bool down) {
     return out;
 }
 
+/// Texts by how they are aligned, which is a layer each.
+struct Texts {
+    Json centred = Json::array(), right_of = Json::array(), left_of = Json::array();
+
+    /// In a box's middle, or beside it where it may be and the box is too short; what does not fit otherwise is read under the pointer.
+    void add(const Picture& p, const PictureMark& m) {
+        constexpr double letter = 0.011;  // of the plot's width
+        const double from = place_on(p.x, m.points[0].first), to = place_on(p.x, m.points[1].first);
+        const bool fits = std::fabs(to - from) > letter * double(m.label.size());
+        const double y = (m.points[0].second + m.points[1].second) / 2;
+        const Rgb inside = m.color ? ink_on(*m.color) : color_of(m.soft ? Ink::ink : Ink::ground, Theme::light);
+        const auto row = [&](double x, Rgb color) {
+            return Json{{"x", drawn(x)}, {"y", drawn(y)}, {"text", m.label}, {"color", hex(color)}};
+        };
+        if (fits || !m.beside) centred.push_back(row((m.points[0].first + m.points[1].first) / 2, inside));
+        else if (std::max(from, to) + letter * double(m.label.size()) < 1)
+            right_of.push_back(row(std::max(m.points[0].first, m.points[1].first), color_of(Ink::ink, Theme::light)));
+        else left_of.push_back(row(std::min(m.points[0].first, m.points[1].first), color_of(Ink::ink, Theme::light)));
+    }
+};
+
 }  // namespace
 
 Json picture_json(const Picture& p) {
@@ -76,7 +99,8 @@ Json picture_json(const Picture& p) {
 Json vega_lite(const Picture& p) {
     const bool down = p.y.scale == AxisScale::names;
     const Json x = channel(p.x, "x", false), y = channel(p.y, "y", down);
-    Json boxes = Json::array(), points = Json::array(), texts = Json::array(), layers = Json::array();
+    Json boxes = Json::array(), points = Json::array(), layers = Json::array();
+    Texts texts;
     const Json plain_color = {{"field", "color"}, {"type", "nominal"}, {"scale", nullptr}, {"legend", nullptr}};
     std::vector<Json> lines;
     for (const PictureMark& m : p.marks) {
@@ -92,13 +116,7 @@ Json vega_lite(const Picture& p) {
                         {"stroke", m.outlined ? hex(color_of(Ink::ink, Theme::light)) : color},
                         {"title", m.title}};
             boxes.push_back(std::move(row));
-            // As in SVG: what does not fit is read under the pointer.
-            if (!m.label.empty())
-                texts.push_back(
-                    {{"x", (m.points[0].first + m.points[1].first) / 2},
-                     {"y", (m.points[0].second + m.points[1].second) / 2},
-                     {"text", m.label},
-                     {"color", hex(m.color ? ink_on(*m.color) : color_of(m.soft || m.beside ? Ink::ink : Ink::ground, Theme::light))}});
+            if (!m.label.empty()) texts.add(p, m);
         } else if (m.shape == MarkShape::point) {
             for (const auto& [px, py] : m.points)
                 points.push_back({{"x", drawn(px)}, {"y", drawn(py)}, {"color", color}, {"title", m.title}});
@@ -114,10 +132,10 @@ Json vega_lite(const Picture& p) {
                              {"encoding", {{"x", x}, {"y", y}, {"order", {{"field", "order"}}}, {"tooltip", {{"field", "title"}}}}}});
         }
         if (m.shape != MarkShape::box && !m.label.empty())
-            texts.push_back({{"x", drawn(m.points.back().first)},
-                             {"y", drawn(m.points.back().second)},
-                             {"text", m.label},
-                             {"color", hex(color_of(m.shape == MarkShape::line ? m.role : Ink::ink, Theme::light))}});
+            texts.centred.push_back({{"x", drawn(m.points.back().first)},
+                                     {"y", drawn(m.points.back().second)},
+                                     {"text", m.label},
+                                     {"color", hex(color_of(m.shape == MarkShape::line ? m.role : Ink::ink, Theme::light))}});
     }
     if (!boxes.empty())
         layers.push_back({{"data", {{"values", boxes}}},
@@ -136,14 +154,38 @@ Json vega_lite(const Picture& p) {
         layers.push_back({{"data", {{"values", points}}},
                           {"mark", {{"type", "circle"}, {"size", 60}, {"opacity", 1}}},
                           {"encoding", {{"x", x}, {"y", y}, {"color", plain_color}, {"tooltip", {{"field", "title"}}}}}});
-    if (!texts.empty())
-        layers.push_back({{"data", {{"values", texts}}},
-                          {"mark", {{"type", "text"}, {"fontSize", 10}, {"dy", boxes.empty() ? -10 : 0}}},
+    const auto add_texts = [&](const Json& rows, const char* align, int dx, int dy) {
+        if (rows.empty()) return;
+        layers.push_back({{"data", {{"values", rows}}},
+                          {"mark", {{"type", "text"}, {"fontSize", 10}, {"align", align}, {"dx", dx}, {"dy", dy}}},
                           {"encoding", {{"x", x}, {"y", y}, {"text", {{"field", "text"}}}, {"color", plain_color}}}});
-    std::string subtitle;
-    for (const PictureKey& key : p.keys) subtitle += (subtitle.empty() ? "" : " · ") + key.text;
+    };
+    add_texts(texts.centred, "center", 0, boxes.empty() ? -10 : 0);
+    add_texts(texts.right_of, "left", 4, 0);
+    add_texts(texts.left_of, "right", -4, 0);
+    // Nothing is drawn of these but their legend.
+    Json names = Json::array(), colors = Json::array(), rows = Json::array();
+    for (const PictureKey& key : p.keys) {
+        names.push_back(key.text), colors.push_back(color_text(key.role, key.color));
+        rows.push_back({{"key", key.text}});
+    }
+    if (!rows.empty())
+        layers.push_back({{"data", {{"values", rows}}},
+                          {"mark", {{"type", "point"}, {"opacity", 0}}},
+                          {"encoding",
+                           {{"fill",
+                             {{"field", "key"},
+                              {"type", "nominal"},
+                              {"scale", {{"domain", names}, {"range", colors}}},
+                              {"legend",
+                               {{"title", nullptr},
+                                {"orient", "top"},
+                                {"symbolType", "square"},
+                                {"symbolOpacity", 1},
+                                {"labelLimit", 400},
+                                {"columns", 3}}}}}}}});
     return {{"$schema", "https://vega.github.io/schema/vega-lite/v5.json"},
-            {"title", {{"text", p.title}, {"subtitle", subtitle}}},
+            {"title", p.title},
             {"description", p.caption},
             {"usermeta", {{"rooftile", {{"id", p.id}, {"command", p.command}}}}},
             {"width", 640},

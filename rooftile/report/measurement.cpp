@@ -107,7 +107,7 @@ Json measured_row_json(const Measurement& m) {
                 {"variants", variants_json(m)},
                 {"counters", counters_json(m.counters)}};
     row.update(to_json(m.more));
-    if (m.show_derivation) row["derivation"] = derivation_json(m.plan.derivation);
+    if (m.show_derivation || row.contains("attainability")) row["derivation"] = derivation_json(m.plan.derivation);
     row["invalid"] = text_or_null(invalid);
     return row;
 }

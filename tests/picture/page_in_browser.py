@@ -88,6 +88,10 @@ def check(browser, page, width, theme, screenshot):
     small = browser.value("Math.min(...[...document.querySelectorAll('figure svg text')].map(t => t.getBoundingClientRect().height))")
     if small is not None and small < 8.5:
         wrong.append(f"a text of a picture is {small:.1f} pixels high")
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[])
+    if browser.value("[...document.querySelectorAll('details > :not(summary)')].some(e => !e.checkVisibility())"):
+        wrong.append("on paper a reason stays folded")
+    browser.call("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": theme}])
     if browser.value("[...document.querySelectorAll('summary b')].some(b => b.textContent === 'stages')"):
         activations = 0
         for _ in range(400):

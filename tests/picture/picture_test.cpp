@@ -10,6 +10,7 @@
 #include <regex>
 
 #include "rooftile/picture/pictures.hpp"
+#include "tests/from_environment.hpp"
 #include "tests/golden.hpp"
 #include "tests/picture/sample.hpp"
 
@@ -122,7 +123,7 @@ TEST(Pictures, OfAnyNumbersAreLegible) {
         return std::exp(std::uniform_real_distribution(std::log(low), std::log(high))(random));
     };
     const auto whole = [&](int low, int high) { return std::uniform_int_distribution(low, high)(random); };
-    for (int round = 0; round < 15; ++round) {
+    for (std::size_t round = 0, rounds = test_count(10, 200); round < rounds; ++round) {
         Json d = sample::pictured_plan();
         Json& plan = d["plans"][0];
         d["machine"]["id"] = std::string(std::size_t(whole(1, 40)), 'w');

@@ -337,5 +337,23 @@ TEST_F(SuiteTest, ASweepIsMeasuredAsASuiteIs) {
     EXPECT_THAT(other.err, HasSubstr("another command"));
 }
 
+// What was measured and what was predicted in one picture and on one page; neither asks for --explain.
+TEST_F(SuiteTest, AMeasuredRowHasItsPicturesAndItsPage) {
+    const std::string svg = (folder_ / "run.svg").string(), html = (folder_ / "run.html").string();
+    const Outcome outcome = run({"measure", "gemm", "256x256x128", "--json", "--svg", svg, "--html", html}, environment_);
+    const json document = json::parse(outcome.out);
+    const json& row = document.at("rows")[0];
+    const auto text = [](const std::string& path) {
+        std::stringstream out;
+        out << std::ifstream(path).rdbuf();
+        return out.str();
+    };
+    EXPECT_EQ(row.at("attainability").back().at("step"), row.at("time_us").is_null() ? "launch" : "measured");
+    const std::string page = text(html);
+    EXPECT_NE(text(svg).find("from the roof to the"), std::string::npos);
+    EXPECT_NE(page.find("data-at=\"d1/rows/0/predicted_time_us\""), page.npos);
+    EXPECT_NE(page.find("<summary><b>stages</b>"), page.npos) << "the row's derivation unfolds";
+}
+
 }  // namespace
 }  // namespace rooftile
