@@ -98,10 +98,12 @@ inline RowGreatest greatest_of(const Row& row) {
 /// How far fp32's exp(x - greatest) may lie from exp(d), of d = x - greatest, in its argument.
 inline double exponent_error(double d, double argument) { return argument + (8 + 2 * fabs(d)) * 4 * unit; }
 /// The most that a share y of 1, by exp(d), is off where its logarithm is by s. Errors of large numbers are many times what is differed
-/// by: then it is anything from 0 to 1. Below e^-104 fp32 has 0. One comparison of powers, since a second exp() spills.
-inline double share_error(double y, double d, double s) {
-    if (d + s < -104) return 0;
-    return s < 0.5 ? y * (s + 4 * s * s) : 1;  // e^s (1 + s + s^2) - 1 is less
+/// by: then it is anything from 0 to 1. Below e^-104 fp32 has 0; but of rows whose greatest is 2^28 or more, whose numbers are 32 and more
+/// apart, kernels scale the power (DifferencePowers), which then is 2^-32 at most. No second exp() here: with it the reference spills.
+inline double share_error(double y, double d, double s, double greatest) {
+    if (d + s < -104) return fabs(greatest) < 0x1p28 ? 0 : 0x1p-32;
+    const double off = y * (s + 4 * s * s);  // y e^s (1 + s + s^2) - y is less, where s is below 0.5
+    return s < 0.5 && off < 1 ? off : 1;
 }
 
 /// The sum of exp(x - greatest).
@@ -110,7 +112,7 @@ inline Bounded exponentials_of(const Row& row, const RowGreatest& greatest) {
     const double base = greatest.value == -infinity ? 0 : greatest.value;
     return sum_of(row, [&](Bounded x) -> Bounded {
         const double d = x.value - base, e = exp(d);
-        return {e, is_finite(d) ? share_error(e, d, exponent_error(d, x.error + greatest.error)) : 0};
+        return {e, is_finite(d) ? share_error(e, d, exponent_error(d, x.error + greatest.error), base) : 0};
     });
 }
 
@@ -191,7 +193,7 @@ inline void softmax(Row& row) {
         const double y = exp(d) / total.value;
         if (is_infinite(x.error + greatest.error)) return {y, infinity};
         if (!is_finite(d) || !is_finite(y)) return {y, is_finite(y) ? tiny : 0};
-        return {y, share_error(y, d, exponent_error(d, argument) + relative) + tiny};
+        return {y, share_error(y, d, exponent_error(d, argument) + relative, greatest.value) + tiny};
     });
 }
 
