@@ -10,6 +10,7 @@
 #include "cli/output.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/read_value.hpp"
+#include "rooftile/error.hpp"
 
 namespace rooftile::cli {
 namespace {

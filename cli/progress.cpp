@@ -17,7 +17,9 @@ std::string duration_text(double seconds) {
 std::string progress_text(const std::string& what, std::size_t done, std::size_t total, int seconds) {
     if (total == 0) return fmt::format("{}, {}", what, duration_text(seconds));
     std::string out = fmt::format("{} {} of {}, {}", what, done, total, duration_text(seconds));
-    if (done > 0 && done < total) out += fmt::format(", about {} left", duration_text(double(seconds) * double(total - done) / double(done)));
+    if (done > 0 && done < total)
+        out += fmt::format(", about {} left",
+                           duration_text(double(seconds) * double(total - done) / double(done)));
     return out;
 }
 
@@ -25,7 +27,9 @@ Progress::Progress(std::string what, std::size_t total) : what_(std::move(what))
     if (!isatty(STDERR_FILENO)) return;
     thread_ = std::thread([this] {
         std::unique_lock lock(mutex_);
-        for (int seconds = 1; !changed_.wait_for(lock, std::chrono::seconds(1), [this] { return ended_; }); ++seconds) show(seconds);
+        for (int seconds = 1; !changed_.wait_for(lock, std::chrono::seconds(1), [this] { return ended_; });
+             ++seconds)
+            show(seconds);
     });
 }
 

@@ -45,11 +45,13 @@ std::string name_of_problem(const Json& line) {
     const Json& problem = line.at("problem");
     const Operation* operation = find_operation(text_at(problem, "op"));
     if (!operation) throw RequestError("this program has no operation " + text_at(problem, "op"));
-    return text_at(problem, "op") + " " + operation->short_name(operation->problem(operation->given_of_record(record_of(problem))));
+    return text_at(problem, "op") + " "
+           + operation->short_name(operation->problem(operation->given_of_record(record_of(problem))));
 }
 
 Change change_of(double low, double high, double within) {
-    const double most = 1 + within, least = 1 / most;  // so that runs in the other order have the opposite change
+    const double most = 1 + within,
+                 least = 1 / most;  // so that runs in the other order have the opposite change
     if (low > most) return Change::faster;
     if (high < least) return Change::slower;
     return low >= least && high <= most ? Change::same : Change::undecided;
@@ -62,7 +64,9 @@ std::string_view name_of(Change change) {
     return names[std::size_t(change)];
 }
 
-int Comparison::count(Change change) const { return int(std::ranges::count(problems, change, &ComparedProblem::change)); }
+int Comparison::count(Change change) const {
+    return int(std::ranges::count(problems, change, &ComparedProblem::change));
+}
 
 Comparison compared(const SuiteRecord& first, const SuiteRecord& second, double within) {
     Comparison out;
@@ -74,13 +78,14 @@ Comparison compared(const SuiteRecord& first, const SuiteRecord& second, double 
         const Timed& b = found->second;
         const double low = a.low_us / b.high_us, high = a.high_us / b.low_us;
         const bool same_plan = a.line.at("config") == b.line.at("config");
-        out.problems.push_back({name_of_problem(a.line), a.time_us, b.time_us, a.time_us / b.time_us, low, high, same_plan,
-                                change_of(low, high, within)});
+        out.problems.push_back({name_of_problem(a.line), a.time_us, b.time_us, a.time_us / b.time_us, low,
+                                high, same_plan, change_of(low, high, within)});
     }
     out.in_one_only = int(before.size() + after.size() - 2 * out.problems.size());
     if (out.problems.empty())
-        throw RequestError("no problem was measured in both runs in the same mode; "
-                           "runs of one suite, or of a draw with the same seed, can be compared");
+        throw RequestError(
+            "no problem was measured in both runs in the same mode; "
+            "runs of one suite, or of a draw with the same seed, can be compared");
     std::ranges::stable_sort(out.problems, [](const ComparedProblem& x, const ComparedProblem& y) {
         if (x.change != y.change) return x.change < y.change;
         return std::abs(std::log(x.ratio)) > std::abs(std::log(y.ratio));
@@ -91,12 +96,24 @@ Comparison compared(const SuiteRecord& first, const SuiteRecord& second, double 
 std::string comparison_text(const Comparison& c, const Terminal& terminal) {
     std::string out = entry("first ", c.first, terminal) + entry("second", c.second, terminal) + "\n";
     constexpr auto left = Table::Align::left;
-    Table table({{"problem", left}, {"first"}, {"second"}, {"ratio"}, {"interval", left, 1}, {"plan", left, 2}, {"second is", left}});
+    Table table({{"problem", left},
+                 {"first"},
+                 {"second"},
+                 {"ratio"},
+                 {"interval", left, 1},
+                 {"plan", left, 2},
+                 {"second is", left}});
     double logarithm = 0;
     for (const ComparedProblem& p : c.problems) {
-        const Tone tone = p.change == Change::slower ? Tone::bad : p.change == Change::faster ? Tone::good : Tone::plain;
-        table.row({{p.name}, {time_text(p.first_us)}, {time_text(p.second_us)}, {fmt::format("{:.3f}", p.ratio)},
-                   {fmt::format("{:.3f} to {:.3f}", p.low, p.high)}, {p.same_plan ? "same" : "another"},
+        const Tone tone = p.change == Change::slower   ? Tone::bad
+                          : p.change == Change::faster ? Tone::good
+                                                       : Tone::plain;
+        table.row({{p.name},
+                   {time_text(p.first_us)},
+                   {time_text(p.second_us)},
+                   {fmt::format("{:.3f}", p.ratio)},
+                   {fmt::format("{:.3f} to {:.3f}", p.low, p.high)},
+                   {p.same_plan ? "same" : "another"},
                    {std::string(name_of(p.change)), tone}});
         logarithm += std::log(p.ratio) / double(c.problems.size());
     }
@@ -104,9 +121,11 @@ std::string comparison_text(const Comparison& c, const Terminal& terminal) {
     std::string counts;
     for (const Change change : {Change::faster, Change::slower, Change::same, Change::undecided})
         counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", c.count(change), name_of(change));
-    out += wrapped(fmt::format("{} problem{}: {}; {} in one run only. Ratio: the first run's time over the second's, geometric mean {:.3f}; same: the whole "
+    out += wrapped(fmt::format("{} problem{}: {}; {} in one run only. Ratio: the first run's time over the "
+                               "second's, geometric mean {:.3f}; same: the whole "
                                "interval within {:g} % of 1.",
-                               c.problems.size(), c.problems.size() == 1 ? "" : "s", counts, c.in_one_only, std::exp(logarithm), 100 * c.within),
+                               c.problems.size(), c.problems.size() == 1 ? "" : "s", counts, c.in_one_only,
+                               std::exp(logarithm), 100 * c.within),
                    terminal.prose(), 0);
     return out + "\n";
 }

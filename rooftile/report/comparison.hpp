@@ -22,10 +22,10 @@ struct ComparedProblem {
 };
 
 struct Comparison {
-    std::string first, second;            ///< what the runs are: GPU, driver, program, date
+    std::string first, second;              ///< what the runs are: GPU, driver, program, date
     std::vector<ComparedProblem> problems;  ///< slower ones first, then by how far the ratio is from 1
-    int in_one_only = 0;                  ///< problems that one run lacks, or has no time for
-    double within;                        ///< ratios that close to 1 are the same
+    int in_one_only = 0;                    ///< problems that one run lacks, or has no time for
+    double within;                          ///< ratios that close to 1 are the same
 
     int count(Change change) const;
 };

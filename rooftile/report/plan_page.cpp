@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/report/explain.hpp"

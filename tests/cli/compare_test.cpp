@@ -28,7 +28,8 @@ void write_run(const std::filesystem::path& path, double factor, bool whole) {
 
 TEST(Compare, ReadsLinesAndDocumentsAndEndsWithEightWhereAskedTo) {
     const Folder folder;
-    const std::string before = (folder.path() / "before.jsonl").string(), slower = (folder.path() / "slower.json").string();
+    const std::string before = (folder.path() / "before.jsonl").string(),
+                      slower = (folder.path() / "slower.json").string();
     write_run(before, 1, false);
     write_run(slower, 1.25, true);
     const Outcome found = run({"compare", before, slower});
@@ -44,7 +45,8 @@ TEST(Compare, ReadsLinesAndDocumentsAndEndsWithEightWhereAskedTo) {
 }
 
 TEST(Derivations, AreInDocumentsOnlyWhereAllIsAskedFor) {
-    const std::vector<std::string> request = {"plan", "gemm", "2048x2048x2048", "--machine", "h100-sxm", "--top", "2", "--json"};
+    const std::vector<std::string> request = {"plan",  "gemm", "2048x2048x2048", "--machine", "h100-sxm",
+                                              "--top", "2",    "--json"};
     const auto plan_with = [&](const std::vector<std::string>& more) {
         std::vector<std::string> words = request;
         words.insert(words.end(), more.begin(), more.end());

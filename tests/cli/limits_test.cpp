@@ -57,7 +57,9 @@ TEST(Limits, SayWhatTheProgramDoes) {
         for (std::size_t i = 1; i < row.size(); ++i, ++cells) {
             const std::string state = state_of(request_in(row[0]), machines[i - 1]);
             EXPECT_EQ(row[i] == "measured" ? "built" : row[i], state) << row[0] << " on " << machines[i - 1];
-            if (row[i] == "measured") EXPECT_EQ(machines[i - 1], "h100-sxm");  // the only kind that was at hand
+            if (row[i] == "measured") {
+                EXPECT_EQ(machines[i - 1], "h100-sxm");
+            }  // the only kind that was at hand
         }
     }
     EXPECT_GE(cells, 60);

@@ -49,7 +49,7 @@ TEST(Man, HasEveryVerbAndFlagThatHelpHas) {
         const auto flags = flags_in_help(verb);
         EXPECT_GE(flags.size(), 2u);
         for (const std::string& flag : flags)
-            if (flag != "--help" && flag != "--version") EXPECT_NE(plain.find("\\fB" + flag + "\\fR"), plain.npos) << verb.front() << " " << flag;
+            if (flag != "--help" && flag != "--version") { EXPECT_NE(plain.find("\\fB" + flag + "\\fR"), plain.npos) << verb.front() << " " << flag; }
     }
     for (std::size_t at = 0; (at = plain.find("\n'", at)) != plain.npos; ++at) ADD_FAILURE() << plain.substr(at, 60);  // a roff command
 }

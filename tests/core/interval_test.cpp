@@ -15,7 +15,8 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view laws[] = {"draw", "any", "fp8", "fp8_blocks", "epilogue", "batch", "group", "experts", "columns"};
+constexpr std::string_view laws[] = {"draw",  "any",   "fp8",     "fp8_blocks", "epilogue",
+                                     "batch", "group", "experts", "columns"};
 
 // The interval that is looked up is that of the law which draws the problem.
 TEST(Interval, KindsAreThoseOfTheLaws) {
@@ -32,7 +33,7 @@ TEST(Interval, KindsAreThoseOfTheLaws) {
                 const std::string kind = std::string(operation->name()) + " " + std::string(law);
                 // A whole reduction or a layout that nobody measured has no kind; a drawn layout may happen to be dense.
                 if (found == law) ++named[kind];
-                else EXPECT_TRUE(found.empty() || law == "any") << kind << " is read as " << found;
+                else { EXPECT_TRUE(found.empty() || law == "any") << kind << " is read as " << found; }
             }
         }
     EXPECT_GE(named.size(), 10u);
@@ -51,8 +52,10 @@ SuiteRecord record_of(const std::string& name) {
 TEST(Interval, HoldsNineOfTenTimesThatTheFitDidNotSee) {
     const auto machine = std::make_shared<const Machine>(machine_by_id("h100-sxm"));
     int within = 0, all = 0;
-    for (const char* law : {"gemm-draw", "gemm-batch", "gemm-epilogue", "gemm-fp8", "gemm-fp8_blocks", "gemm-group", "fuse-draw"}) {
-        const SweepReport report = sweep_report({record_of(std::string("current/h100-sxm-") + law + "-9995615.jsonl")}, machine);
+    for (const char* law : {"gemm-draw", "gemm-batch", "gemm-epilogue", "gemm-fp8", "gemm-fp8_blocks",
+                            "gemm-group", "fuse-draw"}) {
+        const SweepReport report =
+            sweep_report({record_of(std::string("current/h100-sxm-") + law + "-9995615.jsonl")}, machine);
         int of_law = 0;
         for (const SweepPoint& point : report.points) {
             if (!point.interval) continue;
@@ -81,7 +84,8 @@ TEST(Interval, IsOfEveryPlanThatHasATimeWhereRunsAreRecorded) {
         }
         Machine unrecorded = machine;
         std::erase_if(unrecorded.facts, [](const auto& fact) { return fact.first.starts_with("interval."); });
-        for (const Plan& plan : operation->derive(std::make_shared<const Machine>(unrecorded), problem, request).plans)
+        for (const Plan& plan :
+             operation->derive(std::make_shared<const Machine>(unrecorded), problem, request).plans)
             EXPECT_FALSE(plan.interval);
     }
 }

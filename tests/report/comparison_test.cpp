@@ -21,7 +21,8 @@ SuiteRecord run_with(const std::function<double(std::size_t)>& factor) {
     for (std::string line; std::getline(file, line); ++row) {
         Json json = Json::parse(line);
         for (const char* key : {"time_us", "time_us_low", "time_us_high"})
-            if (json.contains(key) && json[key].is_number()) json[key] = json[key].get<double>() * factor(row);
+            if (json.contains(key) && json[key].is_number())
+                json[key] = json[key].get<double>() * factor(row);
         text += json_text(json, -1);
     }
     return read_suite_record(text, "run.jsonl");
@@ -32,7 +33,8 @@ TEST(Comparison, FindsWhatChangedAndInWhichDirection) {
     Random random(51);
     std::vector<double> factors(1000);
     for (double& f : factors) f = random.one_in(3) ? 1 : random.uniform(0.5, 2);
-    const SuiteRecord before = run_with([](std::size_t) { return 1.0; }), after = run_with([&](std::size_t i) { return factors[i]; });
+    const SuiteRecord before = run_with([](std::size_t) { return 1.0; }),
+                      after = run_with([&](std::size_t i) { return factors[i]; });
     constexpr double within = 0.02;
     const Comparison there = compared(before, after, within), back = compared(after, before, within);
     ASSERT_GE(there.problems.size(), 50u);
@@ -41,10 +43,10 @@ TEST(Comparison, FindsWhatChangedAndInWhichDirection) {
         EXPECT_LE(p.low, p.ratio);
         EXPECT_GE(p.high, p.ratio);
         EXPECT_NEAR(p.ratio, p.first_us / p.second_us, 1e-9);
-        if (p.change == Change::faster) EXPECT_GT(p.low, 1 + within);
-        if (p.change == Change::slower) EXPECT_LT(p.high, 1 - within / 2);
-        if (p.ratio > 1.2) EXPECT_EQ(p.change, Change::faster) << p.name;
-        if (p.ratio < 0.8) EXPECT_EQ(p.change, Change::slower) << p.name;
+        if (p.change == Change::faster) { EXPECT_GT(p.low, 1 + within); }
+        if (p.change == Change::slower) { EXPECT_LT(p.high, 1 - within / 2); }
+        if (p.ratio > 1.2) { EXPECT_EQ(p.change, Change::faster) << p.name; }
+        if (p.ratio < 0.8) { EXPECT_EQ(p.change, Change::slower) << p.name; }
         EXPECT_TRUE(p.same_plan);
     }
     EXPECT_EQ(there.count(Change::faster), back.count(Change::slower));
