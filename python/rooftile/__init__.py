@@ -2,8 +2,8 @@
 
     import rooftile
     print(rooftile.machines())                                  # neither GPU nor toolkit is needed for these
-    plan = rooftile.gemm(4096, 14336, 4096, machine="h100-sxm")  # one function an operation: help(rooftile.gemm)
-    plan = rooftile.plan(OP, machine="h100-sxm", **fields)      # the same of any operation, and of a range of sizes
+    plan = rooftile.OP(..., machine="h100-sxm")                 # a function an operation: operations() lists them, help() its fields
+    plan = rooftile.plan(OP, machine="h100-sxm", **fields)      # the same by its name, and of a range of sizes
     print(plan.config, plan.prediction.time_us)                 # microseconds
     print(plan.explain())
     kernel = rooftile.compile(plan)                             # needs NVRTC

@@ -89,8 +89,8 @@ def compile(plan: Plan | PlanRange) -> _rooftile.Kernel | KernelRange:  # noqa: 
 def explain(function: Callable[..., Any], *tensors: torch.Tensor, machine: str | None = None, **arguments: Any) -> Plan:
     """The plan of what a function of PyTorch computes of such tensors, which may lie anywhere, on the device "meta" too; no GPU is needed.
 
-    `function`: torch.matmul, mm, bmm, nn.functional.linear or scaled_dot_product_attention (`is_causal`), or one that
-    rooftile.expression() takes, its parameters being the tensors: rooftile.explain(lambda x, b: gelu(x + b), x, b).explain().
+    `function`: torch.matmul, mm, bmm, nn.functional.linear, another one that an operation is the `array_function` of (`is_causal` is
+    known), or one that rooftile.expression() takes, its parameters being the tensors: rooftile.explain(lambda x, b: gelu(x + b), x, b).explain().
     Raises RequestError where it computes something else, Infeasible where no plan fits.
     """
     from rooftile import torch as by_torch

@@ -747,6 +747,15 @@ def linear(
     return out if axes == 2 else out.view(*input.shape[:-1], columns)
 
 
+def _with_parameters(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Itself; of a function of torch's that is no Python, so that nobody knows its parameters, one with x, y, z."""
+    try:
+        inspect.signature(function)
+    except ValueError:
+        return [lambda: function(), lambda x: function(x), lambda x, y: function(x, y), lambda x, y, z: function(x, y, z)][min(count, 3)]
+    return function
+
+
 def explain(function: Callable[..., Any], *tensors: torch.Tensor, machine: str | None = None, **arguments: Any) -> Plan:
     """The plan of what a function computes of such tensors: rooftile.explain()."""
     fields = {} if machine is None else {"machine": machine}
@@ -757,17 +766,18 @@ def explain(function: Callable[..., Any], *tensors: torch.Tensor, machine: str |
         tensors = (rows.reshape(-1, rows.shape[-1]), weight.t(), *row)
         if row:
             names, fields = list(_WITH_ROW), fields | _ADD_ROW
-    elif name == "scaled_dot_product_attention":
-        op, names = _by_function.get(name), [""] * len(tensors)
+    elif name in _by_function and _by_function[name] != _product:
+        op, names = _by_function[name], [""] * len(tensors)
         if arguments.pop("is_causal", False):
             fields["mask"] = "causal"
     elif name not in ("matmul", "mm", "bmm", "__matmul__"):
-        op, names = _of_expressions, [p.name for p in inspect.signature(function).parameters.values()][: len(tensors)]
-        fields[_TEXT_FIELDS[op]] = rooftile.expression(function)
+        op, by_names = _of_expressions, _with_parameters(function, len(tensors))
+        names = list(inspect.signature(by_names).parameters)[: len(tensors)]
+        fields[_TEXT_FIELDS[op]] = rooftile.expression(by_names)
     if op is None or arguments or len(names) != len(tensors):
         raise rooftile.RequestError(
-            f"{name} of {len(tensors)} tensors{''.join(f', {key}' for key in arguments)}: explained are matmul, mm, bmm, linear, "
-            "scaled_dot_product_attention (is_causal), and functions that rooftile.expression() takes")
+            f"{name} of {len(tensors)} tensors{''.join(f', {key}' for key in arguments)}: explained are mm, bmm, linear, "
+            f"{', '.join(_by_function)}, and functions that rooftile.expression() takes")
     offsets = [tensor.data_ptr() % _ALIGNED if tensor.is_cuda else 0 for tensor in tensors]
     plans, _ = _plans(op, names, fields, tensors, offsets)
     return _first_buildable(plans)

@@ -4,6 +4,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 command -v mypy > /dev/null || { echo "mypy is missing: tools/setup installs it"; exit 1; }
+packages=$(cd "$1" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 check() { MYPYPATH="$1" mypy --strict --python-version 3.11 --cache-dir "$work/cache" --no-error-summary "$2" 2>&1; }
@@ -11,8 +12,8 @@ check() { MYPYPATH="$1" mypy --strict --python-version 3.11 --cache-dir "$work/c
 printf '[mypy]\n[mypy-torch.*]\nignore_missing_imports = True\n[mypy-pandas.*]\nignore_missing_imports = True\n[mypy-rooftile.torch]\nignore_errors = True\n' \
     > "$work/mypy.ini"
 cd "$work" || exit 1
-found=$(check "$1" "$here/types/right.py") || { echo "$found"; exit 1; }
-found=$(check "$1" "$here/types/wrong.py")
+found=$(check "$packages" "$here/types/right.py") || { echo "$found"; exit 1; }
+found=$(check "$packages" "$here/types/wrong.py")
 bad=0 marked=0
 number=0
 while IFS= read -r line; do

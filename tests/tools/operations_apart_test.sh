@@ -1,6 +1,6 @@
 #!/bin/sh
 # Operations stand apart: operations_apart_test.sh ROOT
-#   - outside an operation's folders, the table, tests and docs nothing names an operation or the library it is
+#   - outside an operation's folders, the table, Python's functions that are written from it, tests and docs nothing names an operation or the library it is
 #     measured beside (refuse, fused, confuse and diffuse are English);
 #   - no operation includes another's folder, nor writes a kernel's source that does, and core includes none;
 #   - what operations share includes none of them, and alone issues wgmma.
@@ -12,7 +12,7 @@ operations=$(sed -n 's/^ROOFTILE_OPERATION(\(.*\))$/\1/p' rooftile/operations.de
 
 own='^$'
 for operation in $operations; do own="$own|^(rooftile|kernels|cli|tests)/$operation/"; done
-files=$(find rooftile cli kernels cmake python CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' | grep -Ev "$own" | grep -v '^rooftile/operations.def$')
+files=$(find rooftile cli kernels cmake python CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' | grep -Ev "$own" | grep -vE '^(rooftile/operations.def|python/rooftile/_operations.py)$')
 words=$(echo "$operations" | tr '\n' '|')cublaslt
 status=0
 
