@@ -100,8 +100,8 @@ int rooftile_explain(const rooftile_plans* plans, int rank, int width, char** te
  * `counterfactuals`, single numbers of the machine that would let the plan win; `reasons` and `walls`, each a title and a text. */
 int rooftile_explanation(const rooftile_plans* plans, int rank, char** json);
 /** Pictures of plan `rank`, a document `rooftile/pictures/1`: each has `id`, `title`, `data`, `vega_lite` (a specification) and `svg`.
- * `name`: that one alone ("waterfall", "tile_map", ...), NULL: all. The map of tiles takes many searches, a second or so. */
-int rooftile_pictures(const rooftile_plans* plans, int rank, const char* name, char** json);
+ * `id`: that one alone ("waterfall", "tile_map", ...), NULL: all. The map of tiles takes many searches, a second or so. */
+int rooftile_pictures(const rooftile_plans* plans, int rank, const char* id, char** json);
 /** Plan `rank` as one CUDA C++ file that nvcc compiles by itself, with a launcher: what `rooftile emit` writes. Needs NVRTC. */
 int rooftile_source(const rooftile_plans* plans, int rank, char** text);
 int rooftile_tensor_count(const rooftile_plans* plans);

@@ -314,10 +314,10 @@ int rooftile_explanation(const rooftile_plans* plans, int rank, char** json) {
     });
 }
 
-int rooftile_pictures(const rooftile_plans* plans, int rank, const char* name, char** json) {
+int rooftile_pictures(const rooftile_plans* plans, int rank, const char* id, char** json) {
     return c::guarded([&] {
         char*& made = c::given(json, "json");
-        made = c::text_of(json_text(c::pictures(c::given(plans, "plans"), rank, name ? name : ""), -1));
+        made = c::text_of(json_text(c::pictures(c::given(plans, "plans"), rank, id ? id : ""), -1));
     });
 }
 

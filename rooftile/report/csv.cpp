@@ -93,6 +93,7 @@ std::string csv_text(const Json& document, std::initializer_list<const char*> be
 
     std::vector<Json> rows = row_lines(document);
     for (Json& row : rows) {
+        if (document.contains("plans")) row.erase("label");  // columns have it, without commas
         row["machine"] = machine;
         for (const char* record : beside) row[record] = document.at(record);
         add_columns(columns, row, Json::json_pointer());
