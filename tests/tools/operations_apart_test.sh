@@ -12,7 +12,7 @@ operations=$(sed -n 's/^ROOFTILE_OPERATION(\(.*\))$/\1/p' rooftile/operations.de
 
 own='^$'
 for operation in $operations; do own="$own|^(rooftile|kernels|cli|tests)/$operation/"; done
-files=$(find rooftile cli kernels cmake python CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' | grep -Ev "$own" | grep -v '^rooftile/operations.def$')
+files=$(find rooftile cli kernels cmake python CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' ! -name '*.md' | grep -Ev "$own" | grep -v '^rooftile/operations.def$')
 words=$(echo "$operations" | tr '\n' '|')cublaslt
 status=0
 
