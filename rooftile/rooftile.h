@@ -2,9 +2,10 @@
  *
  * Every function that can fail returns a status, 0 where it succeeded, and leaves what it was to give untouched where it did
  * not; rooftile_error_message() then says why, in one line that a user can act on. A pointer that is null where something has to
- * be is ROOFTILE_BAD_REQUEST; counts of a null handle are 0, what it has is null, and freeing it does nothing. No function ends the process or lets a C++
- * exception out. Handles may be used by any number of threads at once; free each once, when none uses it any more. Texts are
- * UTF-8, ended by a zero byte; those given out through `char**` are freed with rooftile_free_text().
+ * be is ROOFTILE_BAD_REQUEST; counts of a null handle are 0, what it has is null, and freeing it does nothing. No function but
+ * rooftile_main() ends the process, and none lets a C++ exception out. Handles may be used by any number of threads at once; free
+ * each once, when none uses it any more. Texts are UTF-8, ended by a zero byte; those given out through `char**` are freed with
+ * rooftile_free_text().
  *
  * The interface is stable: functions and members of structs are added, never changed. Everything an operation has (its fields,
  * its tensors) comes as data, so none is named here. rooftile/rooftile.hpp is the same for C++. */
@@ -42,6 +43,9 @@ const char* rooftile_error_detail(void);
 
 /** The library's version, "0.1.0". */
 const char* rooftile_version(void);
+/** The command line, docs/command-line.md, in the caller's process: main() of a program that is this and no more. Takes over stdout,
+ * stderr and the handlers of signals, and an interrupt ends the process. Returns the exit code. In librooftile_c.so alone. */
+int rooftile_main(int argc, char** argv);
 void rooftile_free_text(char* text);
 
 /** A folder to look for CUDA's libraries in, before all others but ROOFTILE_CUDA_PATH: a toolkit, or the site-packages that

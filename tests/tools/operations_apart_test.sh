@@ -12,7 +12,7 @@ operations=$(sed -n 's/^ROOFTILE_OPERATION(\(.*\))$/\1/p' rooftile/operations.de
 
 own='^$'
 for operation in $operations; do own="$own|^(rooftile|kernels|cli|tests)/$operation/"; done
-files=$(find rooftile cli kernels cmake python CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' | grep -Ev "$own" | grep -vE '^(rooftile/operations.def|python/rooftile/_operations.py)$')
+files=$(find rooftile cli kernels cmake python CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' ! -name '*.md' | grep -Ev "$own" | grep -vE '^(rooftile/operations.def|python/rooftile/_operations.py)$')
 words=$(echo "$operations" | tr '\n' '|')cublaslt
 status=0
 
