@@ -7,7 +7,7 @@
 #                in planner code, drawn by SEED=, they notice 85 %
 #   make bench   ... and runs the CPU benchmarks; ARGS go to them
 #   make results ... and writes README.md's results from bench/results/current/
-#   make wheel   ... and leaves the Python package as PyPI takes it in build/wheel/dist
+#   make wheel   ... and leaves the Python package as PyPI takes it in build/wheel/dist; sdist: its sources in build/sdist
 #   make all     builds everything; install (PREFIX=), format, lint, clean
 # PRESET=release|ci|dev|asan picks from CMakePresets.json; CI=true makes warnings errors.
 SHELL := /bin/bash
@@ -25,7 +25,7 @@ JOB := gemm --m 4096 --n 14336 --k 4096 --type bf16
 PROGRAM := $(BUILD)/rooftile
 say = echo '$$ $(1)' >&2 && $(1)
 
-.PHONY: program run test test-all bench results wheel all install format lint clean setup configure
+.PHONY: program run test test-all bench results wheel sdist all install format lint clean setup configure
 
 setup:
 	@tools/setup
@@ -83,6 +83,9 @@ results: program
 wheel: configure
 	@cmake --build $(BUILD) --target rooftile_cli rooftile_shared rooftile_shells
 	@tools/wheel $(BUILD)
+
+sdist:
+	@tools/sdist $(BUILD)/sdist
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -2,7 +2,7 @@
 #   ROOFTILE_CUDA_INCLUDE_DIR  the folders of cuda.h, nvrtc.h and CUPTI's headers
 #   ROOFTILE_CUDA_ROOT         the folder above it, which holds libnvrtc.so.13 too where COMPLETE is true
 #   ROOFTILE_CUDA_COMPLETE
-# The order is tools/setup's: what the caller names, an installed toolkit, the wheels in .cuda/.
+# The order is tools/setup's: what the caller names, an installed toolkit, the wheels in .cuda/; then those of a Python.
 # Sets RESULT to the include folders of ROOT, to nothing where a header is missing. CUPTI's lie beside cuda.h, or in an
 # installed toolkit in extras/CUPTI.
 function(rooftile_cuda_headers root result)
@@ -30,6 +30,10 @@ function(rooftile_look_for_cuda)
         list(APPEND candidates "${toolkit}")
     endif()
     list(APPEND candidates "${PROJECT_SOURCE_DIR}/.cuda/nvidia/cu13")
+    # Wheels that pip fetched for the build of a source package.
+    foreach(prefix IN LISTS CMAKE_PREFIX_PATH)
+        list(APPEND candidates "${prefix}/nvidia/cu13")
+    endforeach()
     set(named "$ENV{ROOFTILE_CUDA_PATH}")
     if(named)
         # The libraries may lie there alone; then the headers come from the next place.
