@@ -58,10 +58,10 @@ struct Picture {
     std::string id;  ///< "waterfall"
     std::string title;
     PictureAxis x, y;  ///< y upwards, or down the list of its names
-    std::vector<PictureMark> marks;
-    std::vector<PictureKey> keys;
-    std::string caption;  ///< how to read it
-    std::string command;  ///< that made its numbers
+    std::vector<PictureMark> marks{};
+    std::vector<PictureKey> keys{};
+    std::string caption{};  ///< how to read it
+    std::string command{};  ///< that made its numbers
     double height = 240;  ///< of the plot, where its width is as the writer has it
 };
 

@@ -42,11 +42,7 @@ std::optional<Picture> waterfall(const Json& document, const Json& row) {
     Picture p{.id = "waterfall",
               .title = subject_of(document, row) + ": from the roof to the prediction",
               .x = {.title = "time, us"},
-              .y = {.title = "", .scale = AxisScale::names},
-              .marks = {},
-              .keys = {},
-              .caption = {},
-              .command = {}};
+              .y = {.title = "", .scale = AxisScale::names}};
     double most = 0, before = 0;
     std::string note;
     const auto bar = [&](std::string name, Ink role, double from, double to, std::string label, std::string title) {
@@ -103,11 +99,7 @@ std::optional<Picture> tile_map(const Json& document) {
     Picture p{.id = "tile_map",
               .title = {},
               .x = {.title = x + ", elements", .scale = AxisScale::names},
-              .y = {.title = y + ", elements, downwards", .scale = AxisScale::names},
-              .marks = {},
-              .keys = {},
-              .caption = {},
-              .command = {}};
+              .y = {.title = y + ", elements, downwards", .scale = AxisScale::names}};
     std::map<std::int64_t, double> columns, rows;
     double best = INFINITY;
     for (const Json& cell : map.at("cells")) {
@@ -165,11 +157,7 @@ std::optional<Picture> roofline(const Json& document, const Json& row) {
     Picture p{.id = "roofline",
               .title = subject_of(document, row) + ": under its roofs",
               .x = {.title = "FLOP a byte moved at that level", .scale = AxisScale::log, .low = x_low / 3, .high = x_high * 3},
-              .y = {.title = "TFLOP/s", .scale = AxisScale::log},
-              .marks = {},
-              .keys = {},
-              .caption = {},
-              .command = {}};
+              .y = {.title = "TFLOP/s", .scale = AxisScale::log}};
     constexpr double tera = 1e12;
     static constexpr Ink roles[] = {Ink::blue, Ink::green, Ink::purple};
     static const std::map<std::string, std::string> names = {{"dram", "DRAM"}, {"l2", "L2"}, {"shared", "shared memory"}};
@@ -262,11 +250,7 @@ std::optional<Picture> pipeline_picture(const Json& document, const Json& row) {
     Picture p{.id = "pipeline",
               .title = subject_of(document, row) + ": one CTA's pipeline",
               .x = {.title = "SM cycles from the tile's first load"},
-              .y = {.title = "", .scale = AxisScale::names},
-              .marks = {},
-              .keys = {},
-              .caption = {},
-              .command = {}};
+              .y = {.title = "", .scale = AxisScale::names}};
     for (std::int64_t slot = 0; slot < stages; ++slot) p.y.names.push_back(fmt::format("slot {}", slot));
     const Json& units = pipeline.at("units");
     for (const Json& unit : units) p.y.names.push_back(text_at(unit, "unit"));

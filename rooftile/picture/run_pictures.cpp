@@ -90,10 +90,7 @@ std::optional<Picture> heat_map(const Json& document, const std::vector<RunPoint
               .title = fmt::format("{}: {}", run_text(document), map.title),
               .x = x.axis,
               .y = y.axis,
-              .marks = {},
-              .keys = map.keys,
-              .caption = {},
-              .command = {}};
+              .keys = map.keys};
     for (const auto& [place, values] : cells) {
         std::vector<double> logarithms;
         for (const double v : values) logarithms.push_back(std::log(v));
@@ -152,11 +149,7 @@ std::vector<Picture> curves(const Json& document, std::vector<RunPoint> points, 
     Picture time{.id = "time_curve",
                  .title = fmt::format("{}: time over {}", run_text(document), axis),
                  .x = octave_axis(axis, points.front().*size, points.back().*size),
-                 .y = {.title = "time, us", .scale = AxisScale::log, .low = INFINITY, .high = 0},
-                 .marks = {},
-                 .keys = {},
-                 .caption = {},
-                 .command = {}};
+                 .y = {.title = "time, us", .scale = AxisScale::log, .low = INFINITY, .high = 0}};
     Picture ratio = time;
     ratio.id = "ratio_curve", ratio.title = fmt::format("{}: beside the measured time over {}", run_text(document), axis),
     ratio.y.title = "measured time is 1";
@@ -198,11 +191,7 @@ std::optional<Picture> accuracy(const std::string& title, const std::vector<RunP
     Picture p{.id = "accuracy",
               .title = title,
               .x = {.title = "measured time, us", .scale = AxisScale::log, .low = INFINITY, .high = 0},
-              .y = {.title = "predicted over measured time", .scale = AxisScale::log, .low = 0.8, .high = 1.25},
-              .marks = {},
-              .keys = {},
-              .caption = {},
-              .command = {}};
+              .y = {.title = "predicted over measured time", .scale = AxisScale::log, .low = 0.8, .high = 1.25}};
     int within = 0, count = 0;
     std::vector<PictureMark> each;
     for (const RunPoint& point : points) {
@@ -251,11 +240,7 @@ Picture time_map(const Json& document, const std::string& title, const std::vect
     Picture out{.id = "time_map",
                 .title = title + ": predicted time, us",
                 .x = x.axis,
-                .y = y.axis,
-                .marks = {},
-                .keys = {},
-                .caption = {},
-                .command = {}};
+                .y = y.axis};
     out.keys = {{.color = shade_color(0), .text = time_text(least)}, {.color = shade_color(1), .text = time_text(most)}};
     for (const auto& [place, values] : cells) {
         const double us = std::exp(mean_of(values));

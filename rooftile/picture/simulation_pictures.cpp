@@ -40,11 +40,7 @@ std::optional<Picture> schedule(const Json& document) {
     Picture p{.id = "tile_schedule",
               .title = fmt::format("{}: tiles of {} x {} in order {}", subject_of(document, document), tile_m, tile_n, order),
               .x = {.title = "columns of tiles, along N", .low = 0, .high = double(columns)},
-              .y = {.title = "rows of tiles, along M, downwards", .scale = AxisScale::names},
-              .marks = {},
-              .keys = {},
-              .caption = {},
-              .command = {}};
+              .y = {.title = "rows of tiles, along M, downwards", .scale = AxisScale::names}};
     // Few rows have a number each, of many every so many.
     const std::int64_t every = std::max<std::int64_t>(1, (rows + 15) / 16);
     for (std::int64_t row = 0; row < rows; ++row) p.y.names.push_back(row % every == 0 ? std::to_string(row) : "");
@@ -87,11 +83,7 @@ std::optional<Picture> orders(const Json& document) {
     Picture p{.id = "orders",
               .title = subject_of(document, document) + ": DRAM traffic by order of tiles",
               .x = {.title = "MB to and from DRAM"},
-              .y = {.title = "", .scale = AxisScale::names},
-              .marks = {},
-              .keys = {},
-              .caption = {},
-              .command = {}};
+              .y = {.title = "", .scale = AxisScale::names}};
     constexpr double mega = 1e6;
     struct Part {
         const char *key, *name;
@@ -156,11 +148,7 @@ std::vector<Picture> layered_simulation_pictures(const Json& document) {
     Picture p{.id = "hits",
               .title = subject_of(document, document) + ": what L2 has, over time",
               .x = {.title = "steps of tiles", .low = 0, .high = all},
-              .y = {.title = "hits of what is asked of L2, %", .low = -4, .high = 104},
-              .marks = {},
-              .keys = {},
-              .caption = {},
-              .command = {}};
+              .y = {.title = "hits of what is asked of L2, %", .low = -4, .high = 104}};
     p.y.ticks = {{0, "0"}, {25, "25"}, {50, "50"}, {75, "75"}, {100, "100"}};
     double begin = 0, hits = 0;
     for (const Json& sample : samples) {
