@@ -31,16 +31,7 @@ OutputFlags file_flags(const Given& given, const char* key) {
 
 /// All of them, or the one that is asked for.
 std::vector<Picture> asked_pictures(const Given& given, const Json& document) {
-    std::vector<Picture> all = pictures_of(document);
-    if (all.empty()) throw RequestError(fmt::format("{} has nothing that could be drawn", text_at(document, "schema")));
-    if (!given.has("picture")) return all;
-    const std::string& asked = given.text("picture");
-    std::vector<std::string> names;
-    for (Picture& picture : all) {
-        if (picture.id == asked) return {std::move(picture)};
-        names.push_back(picture.id);
-    }
-    throw RequestError(fmt::format("{} {}: there are {}", given.name("picture"), asked, joined(names)));
+    return pictures_of(document, given.has("picture") ? given.text("picture") : "", given.name("picture"));
 }
 
 Json trace_of(const Json& document) {

@@ -186,9 +186,8 @@ List list_of(const std::vector<Remark>& remarks) {
 /// What explained() says, as data. What would let a plan win is found among all plans.
 Json explanation(const rooftile_plans& plans, int rank) {
     const PlanSet set = told_of(plans, rank);
-    const PlanDetail detail{Depth::all};
-    const std::vector<Explanation> all = explain(*plans.machine, plans.set, detail), own = explain(*plans.machine, set, detail);
-    const PlanPage page = set.plans.front().operation->page(set, own, Terminal{});
+    const std::vector<Explanation> all = explain(*plans.machine, plans.set, {Depth::all});
+    const PlanPage page = set.plans.front().operation->page(set, {}, Terminal{});  // what an explanation adds to it is energy alone
     Json out = {{"schema", "rooftile/explanation/1"}, {"rank", rank}};
     out.update(to_json(explanation_record(all.at(std::size_t(rank) - 1))));
     out["reasons"] = to_json(Value(list_of(page.why)));
@@ -205,12 +204,7 @@ Json pictures(const rooftile_plans& plans, int rank, std::string_view name) {
     constexpr std::string_view map = "tile_map";
     if (!plan.operation->map_keys()[0].empty() && (name.empty() || name == map))
         document["map"] = to_json(map_record(plan.operation->map(plans.machine, plan, plans.request)));
-    std::vector<Picture> all = pictures_of(document);
-    std::string known;
-    for (const Picture& picture : all) known += (known.empty() ? "" : ", ") + picture.id;
-    if (!name.empty()) std::erase_if(all, [&](const Picture& picture) { return picture.id != name; });
-    if (all.empty()) throw RequestError(fmt::format("there is no picture {} of this plan; there are {}", name, known));
-    return pictures_document(document, all);
+    return pictures_document(document, pictures_of(document, name, "picture"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
 
@@ -44,6 +45,18 @@ std::vector<Picture> pictures_of(const Json& document) {
     const std::string command = document.contains("context") ? text_at(document.at("context"), "command") : "";
     for (Picture& picture : out) picture.command = command;
     return out;
+}
+
+std::vector<Picture> pictures_of(const Json& document, std::string_view id, std::string_view asked) {
+    std::vector<Picture> all = pictures_of(document);
+    if (all.empty()) throw RequestError(fmt::format("{} has nothing that could be drawn", text_at(document, "schema")));
+    if (id.empty()) return all;
+    std::vector<std::string> names;
+    for (Picture& picture : all) {
+        if (picture.id == id) return {std::move(picture)};
+        names.push_back(picture.id);
+    }
+    throw RequestError(fmt::format("{} {}: there are {}", asked, id, joined(names)));
 }
 
 Json pictures_document(const Json& document, const std::vector<Picture>& pictures) {

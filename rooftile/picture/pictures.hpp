@@ -12,6 +12,8 @@ namespace rooftile {
 /// Of any document, by its `schema`; the first says the most. None: it has nothing to draw, or nothing that this program knows.
 /// Throws nlohmann::json::exception, or RequestError, where it is not what its schema says.
 std::vector<Picture> pictures_of(const Json& document);
+/// The same, one at least; where `id` is not empty, that one alone. `asked`: how an error calls the id. Throws RequestError.
+std::vector<Picture> pictures_of(const Json& document, std::string_view id, std::string_view asked);
 
 std::vector<Picture> plan_pictures(const Json& document);
 std::vector<Picture> measurement_pictures(const Json& document);
