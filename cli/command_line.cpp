@@ -34,6 +34,7 @@ std::vector<Verb> all_verbs() {
     add_validate(verbs);
     add_report(verbs);
     add_compare(verbs);
+    add_profile(verbs);
     add_report_pictures(verbs);
     add_doctor(verbs);
     add_cache(verbs);

@@ -54,6 +54,7 @@ void add_ledger(std::vector<Verb>& verbs);
 void add_validate(std::vector<Verb>& verbs);
 void add_report(std::vector<Verb>& verbs);
 void add_compare(std::vector<Verb>& verbs);
+void add_profile(std::vector<Verb>& verbs);
 void add_report_pictures(std::vector<Verb>& verbs);
 void add_doctor(std::vector<Verb>& verbs);
 void add_cache(std::vector<Verb>& verbs);

@@ -16,6 +16,19 @@ function(rooftile_embed target function)
     target_sources(${target} PRIVATE "${output}")
 endfunction()
 
+# rooftile_embed_library(TARGET FUNCTION LIBRARY): compiles a shared library that is built here into TARGET, as the one file of
+# rooftile::FUNCTION().
+function(rooftile_embed_library target function library)
+    set(output "${PROJECT_BINARY_DIR}/embedded/${function}.cpp")
+    set(script "${PROJECT_SOURCE_DIR}/cmake/embed.cmake")
+    add_custom_command(OUTPUT "${output}"
+        COMMAND "${CMAKE_COMMAND}" "-DROOT=$<TARGET_FILE_DIR:${library}>" "-DFILES=$<TARGET_FILE_NAME:${library}>"
+            "-DFUNCTION=${function}" "-DOUTPUT=${output}" -P "${script}"
+        DEPENDS ${library} "${script}"
+        COMMENT "Embedding ${library} for ${function}()" VERBATIM)
+    target_sources(${target} PRIVATE "${output}")
+endfunction()
+
 # rooftile_program_hash(TARGET PATTERN...): compiles a hash of the paths and the text of every such file into TARGET,
 # readable by rooftile::program_hash() of rooftile/embedded.hpp.
 function(rooftile_program_hash target)

@@ -17,6 +17,9 @@ std::span<const EmbeddedFile> embedded_exports();   ///< rooftile/**/*.{py,cu}, 
 std::span<const EmbeddedFile> embedded_kernels();   ///< kernels/**/*.{hpp,cuh}, in rooftile
 std::span<const EmbeddedFile> embedded_step();      ///< rooftile/step/text/*, in rooftile
 
+/// The library that records what a profiled program does, one file, in rooftile.
+std::span<const EmbeddedFile> embedded_collector();
+
 /// Of the library's and the kernels' sources and of the machine files, 32 hex digits: the same whatever compiled them. In
 /// rooftile.
 std::string_view program_hash();

@@ -1,5 +1,6 @@
 // GEMM as the stations see it.
 #include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/known_kernels.hpp"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -358,6 +359,7 @@ class GemmOperation final : public Operation {
 
     const Facet* facet(const std::type_info& type) const override {
         if (type == typeid(TwoProducts)) return &two_gemms();
+        if (type == typeid(KnownKernels)) return &known_gemm_kernels();
         return type == typeid(Exports) ? &gemm_exports() : nullptr;
     }
 

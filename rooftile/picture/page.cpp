@@ -269,6 +269,36 @@ std::string simulation_section(const Writer& w, const Json& d) {
                          "both_hit_share"});
 }
 
+std::string profile_section(const Writer& w, const Json& d) {
+    std::string out = fmt::format("<p><code>{}</code></p>", escaped_markup(text_at(d, "profiled")));
+    for (std::size_t i = 0; i < d.at("devices").size(); ++i) {
+        const Json& device = d.at("devices")[i];
+        out += fmt::format("<h3>GPU {}: {}</h3>", device.at("index").dump(), escaped_markup(text_at(device, "name"))) + w.table(device, fmt::format("/devices/{}", i));
+    }
+    if (!d.at("savings").empty()) {
+        out += "<h3>What would save most</h3><ol>";
+        for (std::size_t i = 0; i < d.at("savings").size(); ++i) {
+            const Json& saving = d.at("savings")[i];
+            out += fmt::format("<li>{}: {}<code class=\"command\">{}</code></li>", w.value(saving.at("saved_us"), fmt::format("/savings/{}/saved_us", i)),
+                               escaped_markup(text_at(saving, "what")), escaped_markup(text_at(saving, "command")));
+        }
+        out += "</ol>";
+    }
+    out += "<h3>Kernels</h3>" + rows_table(w, d.at("kernels"), "/kernels", {"short", "calls", "time_us", "share", "mean_us", "/launches/0/registers", "/launches/0/dynamic_shared_bytes"});
+    std::string known;
+    for (std::size_t i = 0; i < d.at("kernels").size(); ++i) {
+        const Json& kernel = d.at("kernels")[i];
+        known += fmt::format("<details><summary>{}</summary><p><code>{}</code></p>{}{}</details>\n", escaped_markup(text_at(kernel, "short")),
+                             escaped_markup(text_at(kernel, "name")), w.table(kernel.at("decoded"), fmt::format("/kernels/{}/decoded", i)),
+                             rows_table(w, kernel.at("launches"), fmt::format("/kernels/{}/launches", i),
+                                        {"problem", "calls", "mean_us", "predicted_us", "ours_us", "possible_us", "plan", "command", "why_not"}));
+    }
+    out += "<details><summary>Each kernel's name, launches, and what they should take</summary>" + known + "</details>";
+    return out + "<h3>Copies</h3>" + rows_table(w, d.at("copies"), "/copies", {"kind", "count", "bytes", "time_us"}) + "<h3>Ranges</h3>"
+           + rows_table(w, d.at("ranges"), "/ranges", {"name", "count", "kernels", "host_us", "device_us"}) + "<details><summary>Calls of the driver</summary>"
+           + rows_table(w, d.at("calls"), "/calls", {"name", "count", "failed", "time_us", "most_us"}) + "</details>";
+}
+
 /// Of what this page knows no more: plain values.
 std::string other_section(const Writer& w, const Json& d) { return w.table(d, ""); }
 
@@ -278,7 +308,8 @@ struct SectionKind {
 };
 constexpr SectionKind section_kinds[] = {
     {"rooftile/plan/1", plan_section},     {"rooftile/measurement/1", measurement_section}, {"rooftile/sweep/1", sweep_section},
-    {"rooftile/plans/1", planned_section}, {"rooftile/validation/1", validation_section},   {"rooftile/simulation/1", simulation_section}};
+    {"rooftile/plans/1", planned_section}, {"rooftile/validation/1", validation_section},   {"rooftile/simulation/1", simulation_section},
+    {"rooftile/profile/1", profile_section}};
 
 /// The row that stands for a document beside others: plan 1, or the first measured one.
 const Json* first_row(const Json& d) {

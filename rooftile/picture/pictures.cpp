@@ -37,7 +37,8 @@ std::vector<Picture> pictures_of(const Json& document) {
                                      {"rooftile/sweep/1", sweep_pictures},
                                      {"rooftile/plans/1", planned_pictures},
                                      {"rooftile/validation/1", validation_pictures},
-                                     {"rooftile/simulation/1", simulation_pictures}};
+                                     {"rooftile/simulation/1", simulation_pictures},
+                                     {"rooftile/profile/1", profile_pictures}};
     std::vector<Picture> out;
     for (const Kind& kind : kinds)
         if (kind.schema == schema) out = kind.pictures(document);

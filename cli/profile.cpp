@@ -1,0 +1,161 @@
+// `profile -- COMMAND`: what a program does on the GPU, and what it should take; `report profile`: the same of recorded runs.
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/pictures.hpp"
+#include "cli/verb.hpp"
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/file_text.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/picture/pictures.hpp"
+#include "rooftile/profile/document.hpp"
+#include "rooftile/runtime/profiled_program.hpp"
+
+namespace rooftile::cli {
+namespace {
+
+constexpr int usual_top = 10, most_top = 1000;
+
+std::vector<Field> profile_fields() {
+    const char* group = "Options";
+    return {{"range", "NAME", "Only what is asked for in NVTX ranges of that name, and times a range; cudaProfilerStart: what lies between its calls", group},
+            {"top", "N", "Kernels to list; default 10", group},
+            {"machine", "ID|FILE", "Predict by these numbers; default: the shipped file that stands for the GPU", group},
+            {"timeline", "FILE", "Write trace events, which ui.perfetto.dev shows", group},
+            {"flame", "FILE", "Write folded stacks, range by range, for flame graph tools", group}};
+}
+
+int top_of(const Given& given) { return given.has("top") ? int(whole_number(given.name("top"), given.text("top"), 1, most_top)) : usual_top; }
+
+OutputFlags file_of(const Given& given, const char* key) {
+    OutputFlags flags;
+    flags.file = given.text(key), flags.flag = given.name(key);
+    return flags;
+}
+
+void check_files(const Given& given, const OutputFlags& output) {
+    checked_format(output);
+    check_writable(output);
+    check_picture_files(given);
+    for (const char* key : {"timeline", "flame"})
+        if (given.has(key)) check_writable(file_of(given, key));
+}
+
+std::string quoted(const std::vector<std::string>& words) {
+    std::string out;
+    for (const std::string& word : words) out += (out.empty() ? "" : " ") + shell_quoted(word);
+    return out;
+}
+
+Json document_of(const Given& given, const std::vector<Recorded>& recordings, const std::string& profiled, double wall_ns, const std::string& command) {
+    std::shared_ptr<const Machine> machine;
+    if (given.has("machine")) machine = std::make_shared<Machine>(machine_by_id(given.text("machine")));
+    Profile profile = profile_of(recordings, given.text("range"));
+    profile.command = profiled, profile.wall = wall_ns;
+    DocumentContext context = machine ? context_of(*machine, command) : context_of(command);
+    if (!profile.devices.empty() && wall_ns > 0) {
+        context.gpu.emplace();
+        context.gpu->gpu = profile.devices.front().device.name, context.gpu->date = utc_now();
+    }
+    return profile_document(context, profile, explained(profile, machine));
+}
+
+void write_files(const Given& given, const Json& document, const std::vector<Recorded>& recordings, const OutputFlags& output, const std::string& command) {
+    if (given.has("timeline")) write_result(json_text(timeline(recordings), -1), file_of(given, "timeline"));
+    if (given.has("flame")) write_result(folded_stacks(document), file_of(given, "flame"));
+    if (wants_pictures(given)) write_pictures(given, document, command);
+    write_result(output.json ? json_text(document) + "\n" : profile_text(document, top_of(given), terminal_for(output)), output);
+}
+
+int profile(const Given& given, const OutputFlags& output, const Invocation& invocation) {
+    const std::vector<std::string> command = given.list("command");
+    if (command.empty()) throw RequestError("profile needs a command after --: profile -- python3 train.py");
+    top_of(given);
+    check_files(given, output);
+    if (given.has("machine")) machine_by_id(given.text("machine"));
+    const ProfiledProgram program = run_profiled(command, given.text("recordings"));
+    if (program.signal) say(fmt::format("{} was ended by signal {} ({}); what it did until then is reported", command.front(), program.signal, strsignal(program.signal)));
+    else if (program.code) say(fmt::format("{} ended with exit code {}", command.front(), program.code));
+    std::size_t work = 0;
+    for (const Recorded& r : program.recordings) {
+        work += r.work.size();
+        if (r.work.empty())
+            for (const std::string& notice : r.notices) say(notice);
+    }
+    if (work == 0) {
+        say(program.recordings.empty() ? fmt::format("{} did not start CUDA, or ended before it could be seen: there is nothing to report", command.front())
+                                       : fmt::format("{} launched nothing on a GPU: there is nothing to report", command.front()));
+        return program.code ? program.code : int(ExitCode::gpu_failed);
+    }
+    write_files(given, document_of(given, program.recordings, quoted(command), program.wall_ns, invocation.command), program.recordings, output, invocation.command);
+    return program.code;
+}
+
+/// A document, or a recording as one. `recorded`: what the recording held, where it was one.
+Json read_profile(const Given& given, const std::string& file, const std::string& command, std::vector<Recorded>& recorded) {
+    const std::string text = read_whole_file(file);
+    if (is_recording(text)) {
+        recorded.push_back(read_recording(text, file));
+        return document_of(given, recorded, file, 0, command);
+    }
+    const Json document = Json::parse(text, nullptr, false);
+    if (!document.is_object() || text_at(document, "schema") != "rooftile/profile/1")
+        throw RequestError(fmt::format("{}: no profile; `rooftile profile --json --out {} -- COMMAND` writes one", file, file));
+    for (const char* key : {"range", "machine", "timeline"})
+        if (given.has(key))
+            throw RequestError(fmt::format("{} needs a recording, and {} is a document made of one; `rooftile profile --recordings DIR` keeps them", given.name(key), file));
+    return document;
+}
+
+int report_profile(const Given& given, const OutputFlags& output, const Invocation& invocation) {
+    if (!given.has("file")) throw RequestError("report profile needs what `profile --json` or `profile --recordings` wrote: report profile FILE [FILE]");
+    const int top = top_of(given);
+    check_files(given, output);
+    try {
+        std::vector<Recorded> recordings, others;
+        const Json document = read_profile(given, given.text("file"), invocation.command, recordings);
+        if (!given.has("other")) {
+            write_files(given, document, recordings, output, invocation.command);
+            return int(ExitCode::done);
+        }
+        if (output.json) throw RequestError("two profiles are compared as text; leave --json out");
+        const Json other = read_profile(given, given.text("other"), invocation.command, others);
+        write_result(profile_comparison_text(document, other, top, terminal_for(output)), output);
+    } catch (const nlohmann::json::exception& error) {
+        throw RequestError(fmt::format("{} lacks what its schema promises: {}", given.text("file"), error.what()));
+    }
+    return int(ExitCode::done);
+}
+
+}  // namespace
+
+void add_profile(std::vector<Verb>& verbs) {
+    const std::vector<Field> own = {{"command", "COMMAND...", "The program and its arguments, after --", "Program", FieldKind::positional},
+                                    {"recordings", "DIR", "Keep what was recorded there, one file a process, for report profile", "Options"}};
+    const std::vector<Field> files = {{"file", "FILE", "What `profile --json` wrote, or a recording", "Files", FieldKind::positional},
+                                      {"other", "FILE", "Another run, to be compared kernel by kernel", "Files", FieldKind::positional}};
+    verbs.push_back({.path = "profile",
+                     .meaning = "Run any program and say what its kernels take, what they should take, and why the GPU waits",
+                     .fields = joined_fields({own, profile_fields(), picture_fields(true)}),
+                     .documents = Documents::json_only,
+                     .examples = "Examples:\n  rooftile profile -- python3 train.py\n"
+                                 "  rooftile profile --range step --html step.html -- python3 train.py\n"
+                                 "  rooftile profile --timeline trace.json --json -o run.json -- ./program\n",
+                     .synopsis = "[OPTIONS] -- COMMAND...",
+                     .run = profile});
+    verbs.push_back({.path = "report profile",
+                     .meaning = "A recorded profile again, or two compared kernel by kernel",
+                     .fields = joined_fields({files, profile_fields(), picture_fields(true)}),
+                     .documents = Documents::json_only,
+                     .examples = "Examples:\n  rooftile report profile run.json\n  rooftile report profile before.json after.json\n",
+                     .synopsis = "FILE [FILE]",
+                     .run = report_profile});
+}
+
+}  // namespace rooftile::cli

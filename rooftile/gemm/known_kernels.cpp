@@ -1,0 +1,122 @@
+#include "rooftile/gemm/known_kernels.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/core/warp.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/packing.hpp"
+#include "rooftile/gemm/time.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int wgmma_rows = 64, warpgroup_threads = 128, tma_bytes = 16;
+constexpr int usual_band = 8;  // rows of clusters that are taken together; the name says along which side, not how many
+
+std::optional<Type> type_of(const std::string& name) {
+    for (const Type type : {Type::bf16, Type::fp16, Type::fp8_e4m3, Type::fp8_e5m2})
+        if (name == name_of(type)) return type;
+    return std::nullopt;
+}
+
+/// cuBLAS is column-major: what it calls A, row-major readers call B.
+bool column_major(const KernelName& name) { return name.library == "cuBLAS"; }
+
+/// How the kernel's tile lies on a row-major C.
+struct LaidTile {
+    int m, n, k, stages, cluster_m, cluster_n;
+};
+std::optional<LaidTile> laid_tile(const KernelName& name) {
+    if (!name.tile_m || !name.tile_n || !name.tile_k || !name.stages) return std::nullopt;
+    LaidTile t{*name.tile_m, *name.tile_n, *name.tile_k, *name.stages, name.cluster_m.value_or(1), name.cluster_n.value_or(1)};
+    if (name.family == "nvjet") std::swap(t.m, t.n), std::swap(t.cluster_m, t.cluster_n);
+    return t;
+}
+
+/// The same product with rows and columns of C in each other's place.
+GemmProblem transposed(const GemmProblem& p) {
+    GemmProblem out = p;
+    std::swap(out.m, out.n), std::swap(out.a_type, out.b_type), std::swap(out.a_major, out.b_major), std::swap(out.lda, out.ldb);
+    std::swap(out.a_stride, out.b_stride);
+    out.ldc = out.n;
+    return out;
+}
+
+class KnownGemmKernels final : public KnownKernels {
+  public:
+    std::optional<Problem> problem_of(const KernelName& name, const LaunchedKernel& launch) const override {
+        const bool swapped = column_major(name);
+        const auto a = type_of(swapped ? name.types.b : name.types.a), b = type_of(swapped ? name.types.a : name.types.b);
+        const ProductSizes& s = launch.sizes;
+        if (name.role != "gemm" || !a || !b || s.m <= 0 || s.n <= 0 || s.k <= 0) return std::nullopt;
+        const auto c = type_of(name.types.c);
+        GemmProblem p;
+        p.m = s.m, p.n = s.n, p.k = s.k, p.batch = std::max<std::int64_t>(1, s.batch);
+        p.a_type = *a, p.b_type = *b;
+        p.c_type = name.types.c == "fp32" && !name.split_k.value_or(false) ? Type::fp32 : c.value_or(bytes_of(*a) == 1 ? Type::bf16 : *a);
+        if (name.layout.size() >= 2) {
+            // A letter says whether the library transposes that operand of its own, column-major view.
+            const char ours_a = swapped ? name.layout[1] : name.layout[0], ours_b = swapped ? name.layout[0] : name.layout[1];
+            p.a_major = ours_a == (swapped ? 'n' : 't') || ours_a == (swapped ? 'N' : 'T') ? Major::k : Major::mn;
+            p.b_major = ours_b == (swapped ? 't' : 'n') || ours_b == (swapped ? 'T' : 'N') ? Major::k : Major::mn;
+        }
+        p.lda = p.a_major == Major::k ? p.k : p.m, p.ldb = p.b_major == Major::k ? p.k : p.n, p.ldc = p.n;
+        if (p.batch > 1) p.a_stride = dense_stride(p, 'a'), p.b_stride = dense_stride(p, 'b'), p.c_stride = dense_stride(p, 'd');
+        check(p);
+        return problem_of_gemm(p);
+    }
+
+    Answer seconds_of(const Machine& machine, const Problem& problem, const KernelName& name, const LaunchedKernel& launch) const override {
+        const std::optional<LaidTile> tile = laid_tile(name);
+        if (!tile) return {std::nullopt, "its name does not tell the tile"};
+        if (name.family != "nvjet" || !machine.has("wgmma")) return {std::nullopt, fmt::format("kernels of {} are not modelled", name.family)};
+        GemmProblem p = problem.own.as<GemmProblem>();
+        LaidTile t = *tile;
+        // The result's letter says on which side of C the matrix unit's 64 rows lie.
+        if (name.layout.size() < 3 || std::toupper(name.layout[2]) == 'T') p = transposed(p), std::swap(t.m, t.n), std::swap(t.cluster_m, t.cluster_n);
+        std::vector<std::string> unknown;
+        const GemmHardware hw = with_operands(launched_apart(gemm_hardware(machine, "wgmma", p.a_type, unknown)), p, {});
+        GemmCandidate c{};
+        c.tile_m = t.m, c.tile_n = t.n, c.tile_k = t.k, c.stages = t.stages, c.cluster_m = t.cluster_m, c.cluster_n = t.cluster_n;
+        c.order = Order::grouped, c.group = usual_band, c.ctas_per_sm = 1;
+        c.consumer_warpgroups = name.consumer_warpgroups.value_or(2);
+        const bool pingpong = name.schedule.starts_with("pingpong"), halves = t.m % (wgmma_rows * 2) != 0;
+        c.schedule = pingpong ? Schedule::pingpong : Schedule::cooperative;
+        c.turn_overlapped = c.epilogue_overlapped = pingpong;
+        c.warp_m = wgmma_rows, c.warp_n = !pingpong && halves ? t.n / c.consumer_warpgroups : t.n;
+        c.threads = launch.threads > 0 ? launch.threads : warpgroup_threads * (1 + c.consumer_warpgroups);
+        c.accumulators = t.m * t.n / warpgroup_threads / (pingpong ? 1 : c.consumer_warpgroups);
+        c.registers = c.accumulators;
+        c.stage_bytes = (t.m * bytes_of(p.a_type) + t.n * bytes_of(p.b_type)) * t.k;
+        c.store_depth = 2, c.store_boxes = std::max(1, t.n * bytes_of(p.c_type) / 128);
+        const double pieces = launch.sizes.tiles > 0 ? double(launch.sizes.tiles) / cluster_grid(p, c).count() : 1;
+        c.grid_split_k = std::max(1, int(std::lround(pieces)));
+        if (c.grid_split_k > 1 && !name.split_k.value_or(false)) c.grid_split_k = 1;
+        c.set_work(hw, p);
+        c.exchange = 0;  // parts of K are added by a kernel of its own
+        c.take_order({Order::grouped, usual_band}, hw, p);
+        const Waves w = waves(hw, c, p);
+        const double dram = ScheduleTraffic(hw, c, p).dram(Order::grouped, usual_band);
+        const GemmTime time = gemm_time_under_power(hw, c, p, c.step, w, dram, t.stages);
+        if (std::isnan(time.seconds)) return {std::nullopt, fmt::format("{} is unknown", unknown.empty() ? "a number of the machine" : unknown.front())};
+        return {time.seconds, ""};
+    }
+
+  private:
+    static Problem problem_of_gemm(const GemmProblem& p) {
+        return {&gemm_operation(), Own::of(p)};
+    }
+};
+
+}  // namespace
+
+const KnownKernels& known_gemm_kernels() {
+    static const KnownGemmKernels known;
+    return known;
+}
+
+}  // namespace rooftile

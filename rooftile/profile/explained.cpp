@@ -1,0 +1,93 @@
+#include "rooftile/profile/explained.hpp"
+
+#include <fmt/core.h>
+
+#include <map>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/names/known_kernels.hpp"
+#include "rooftile/physics/explanation.hpp"
+#include "rooftile/report/context.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr double ns_a_second = 1e9, ns_a_microsecond = 1e3;
+
+/// The first plan of a problem, and the least that the machine's datasheet allows for what it asks of DRAM and of the units.
+void plan_ours(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Problem& problem, ExplainedKernel& out) {
+    PlanDefaults defaults;
+    defaults.top = 1, defaults.one_of_many = true;
+    const PlanSet plans = operation.derive(machine, problem, operation.request(Given(Given::Named::by_key), defaults));
+    if (plans.plans.empty()) {
+        out.why_not = plans.refusal ? plans.refusal->message : "nothing of ours is planned for it";
+        return;
+    }
+    const Plan& plan = plans.plans.front();
+    if (plan.time_us) out.ours = *plan.time_us * ns_a_microsecond;
+    out.plan = operation.label(plan);
+    PlanDetail detail;
+    detail.depth = Depth::brief;
+    const Explanation explanation = explain(*machine, plan, detail);
+    if (!explanation.attainability.empty()) out.least = double(explanation.attainability.front().time_ns);
+}
+
+ExplainedKernel explained_kernel(const KernelName& name, const LaunchedKernel& launch, const std::shared_ptr<const Machine>& machine) {
+    ExplainedKernel out;
+    for (const Operation* operation : operations()) {
+        const auto* known = facet_of<KnownKernels>(*operation);
+        if (!known) continue;
+        try {
+            const std::optional<Problem> problem = known->problem_of(name, launch);
+            if (!problem) continue;
+            out.operation = operation->name();
+            out.problem = operation->short_name(*problem);
+            out.command = fmt::format("rooftile plan {}", operation->name());
+            const Given given = operation->given(*problem);
+            for (const Field& field : operation->fields())
+                for (const std::string& text : given.list(field.key)) out.command += fmt::format(" {} {}", flag_of(field.key), shell_quoted(text));
+            out.command += fmt::format(" --machine {} --explain", machine->id);
+            const KnownKernels::Answer answer = known->seconds_of(*machine, *problem, name, launch);
+            if (answer.seconds) out.predicted = *answer.seconds * ns_a_second;
+            else out.why_not = answer.why_not;
+            plan_ours(*operation, machine, *problem, out);
+        } catch (const RequestError& error) {
+            out.why_not = error.what();
+        }
+        return out;
+    }
+    out.why_not = name.family == "unknown" ? "its name is in no grammar that is known" : "what it computed is not known";
+    return out;
+}
+
+}  // namespace
+
+ExplainedProfile explained(const Profile& profile, const std::shared_ptr<const Machine>& machine) {
+    ExplainedProfile out;
+    std::vector<std::shared_ptr<const Machine>> machines;
+    for (const ProfiledDevice& device : profile.devices) {
+        machines.push_back(machine);
+        if (!machine)
+            if (auto matched = match_device(device.device.name, device.device.sms)) machines.back() = std::make_shared<Machine>(std::move(*matched));
+        out.machines.push_back(machines.back() ? machines.back()->id : "");
+    }
+    for (const KernelGroup& group : profile.kernels) {
+        out.names.push_back(decode(group.name));
+        ExplainedKernel one;
+        if (!group.sizes) one.why_not = "its launch does not tell the sizes";
+        else if (!machines[group.device]) one.why_not = "no machine file stands for the GPU";
+        else {
+            LaunchedKernel launch;
+            launch.sizes = *group.sizes;
+            launch.ctas = std::int64_t{group.grid[0]} * group.grid[1] * group.grid[2];
+            launch.threads = group.block[0] * group.block[1] * group.block[2];
+            launch.ctas_per_sm = group.resident;
+            one = explained_kernel(out.names.back(), launch, machines[group.device]);
+        }
+        out.kernels.push_back(std::move(one));
+    }
+    return out;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,15 @@
+// The sizes of a product, from the parameters that its kernel was launched with. Nothing documents these places: each is what drawn
+// products of known sizes were found to hold (docs/facts.md 363), and is taken only where the parameters agree with themselves.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "rooftile/profile/profile.hpp"
+
+namespace rooftile {
+
+/// Empty: no kernel that is known here, or parameters that do not agree.
+std::optional<ProductSizes> product_sizes(std::string_view kernel, const ParameterBytes& parameters);
+
+}  // namespace rooftile
