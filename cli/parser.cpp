@@ -298,6 +298,10 @@ int run_command_line(int argc, char** argv, const std::vector<Verb>& verbs) {
     Invocation invocation;
     invocation.start = std::chrono::steady_clock::now();
     for (int i = 0; i < argc; ++i) invocation.command += i == 0 ? "rooftile" : " " + shell_quoted(argv[i]);
+    // A program's own arguments are nothing to this one's parser.
+    if (argc > 1 && std::ranges::any_of(verbs, [&](const Verb& verb) { return verb.takes_program && verb.path == argv[1]; }))
+        for (int i = 2; i < argc && invocation.program.empty(); ++i)
+            if (std::string_view(argv[i]) == "--") invocation.program.assign(argv + i + 1, argv + argc), argc = i;
     // "rooftile help machine show" is "rooftile machine show -h".
     std::vector<char*> words(argv, argv + argc);
     static char help[] = "-h", version_flag[] = "--version";

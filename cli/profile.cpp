@@ -1,4 +1,4 @@
-// `profile -- COMMAND`: what a program does on the GPU, and what it should take; `report profile`: the same of recorded runs.
+// `profile -- PROGRAM`: what a program does on the GPU, and what it should take; `report profile`: the same of recorded runs.
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -74,8 +74,9 @@ void write_files(const Given& given, const Json& document, const std::vector<Rec
 }
 
 int profile(const Given& given, const OutputFlags& output, const Invocation& invocation) {
-    const std::vector<std::string> command = given.list("command");
-    if (command.empty()) throw RequestError("profile needs a command after --: profile -- python3 train.py");
+    const std::vector<std::string>& command = invocation.program;
+    if (command.empty())
+        throw RequestError(fmt::format("profile needs a program after --: rooftile profile -- {}", given.has("program") ? quoted(given.list("program")) : "python3 train.py"));
     top_of(given);
     check_files(given, output);
     if (given.has("machine")) machine_by_id(given.text("machine"));
@@ -106,7 +107,7 @@ Json read_profile(const Given& given, const std::string& file, const std::string
     }
     const Json document = Json::parse(text, nullptr, false);
     if (!document.is_object() || text_at(document, "schema") != "rooftile/profile/1")
-        throw RequestError(fmt::format("{}: no profile; `rooftile profile --json --out {} -- COMMAND` writes one", file, file));
+        throw RequestError(fmt::format("{}: no profile; `rooftile profile --json --out {} -- PROGRAM` writes one", file, file));
     for (const char* key : {"range", "machine", "timeline"})
         if (given.has(key))
             throw RequestError(fmt::format("{} needs a recording, and {} is a document made of one; `rooftile profile --recordings DIR` keeps them", given.name(key), file));
@@ -136,7 +137,7 @@ int report_profile(const Given& given, const OutputFlags& output, const Invocati
 }  // namespace
 
 void add_profile(std::vector<Verb>& verbs) {
-    const std::vector<Field> own = {{"command", "COMMAND...", "The program and its arguments, after --", "Program", FieldKind::positional},
+    const std::vector<Field> own = {{"program", "PROGRAM...", "The program and its arguments, after --", "Program", FieldKind::positional},
                                     {"recordings", "DIR", "Keep what was recorded there, one file a process, for report profile", "Options"}};
     const std::vector<Field> files = {{"file", "FILE", "What `profile --json` wrote, or a recording", "Files", FieldKind::positional},
                                       {"other", "FILE", "Another run, to be compared kernel by kernel", "Files", FieldKind::positional}};
@@ -147,7 +148,8 @@ void add_profile(std::vector<Verb>& verbs) {
                      .examples = "Examples:\n  rooftile profile -- python3 train.py\n"
                                  "  rooftile profile --range step --html step.html -- python3 train.py\n"
                                  "  rooftile profile --timeline trace.json --json -o run.json -- ./program\n",
-                     .synopsis = "[OPTIONS] -- COMMAND...",
+                     .synopsis = "[OPTIONS] -- PROGRAM...",
+                     .takes_program = true,
                      .run = profile});
     verbs.push_back({.path = "report profile",
                      .meaning = "A recorded profile again, or two compared kernel by kernel",

@@ -18,6 +18,7 @@ namespace rooftile::cli {
 struct Invocation {
     std::string command;  ///< the whole command line, quoted for a shell; documents carry it
     std::chrono::steady_clock::time_point start;  ///< of the program, for --timings
+    std::vector<std::string> program{};           ///< what stands after "--", of a verb that takes a program
 };
 
 struct Verb {
@@ -27,6 +28,7 @@ struct Verb {
     Documents documents = Documents::none;  ///< which of the output's flags it takes beside `fields`
     std::string examples;                   ///< closing lines of help
     std::string synopsis;                   ///< arguments as one types them, for refusals; may be empty
+    bool takes_program = false;             ///< after "--", with arguments of its own
     /// Returns the exit code.
     std::function<int(const Given&, const OutputFlags&, const Invocation&)> run;
 };

@@ -26,6 +26,14 @@ std::optional<Type> type_of(const std::string& name) {
 /// cuBLAS is column-major: what it calls A, row-major readers call B.
 bool column_major(const KernelName& name) { return name.library == "cuBLAS"; }
 
+/// Of an epilogue as names have it: "gelu + bias".
+std::string expression_of(const std::string& epilogue) {
+    std::string out = epilogue.find("bias") != epilogue.npos ? "acc + bias" : "acc";
+    for (const char* activation : {"relu", "gelu"})
+        if (epilogue.find(activation) != epilogue.npos) out = fmt::format("{}({})", activation, out);
+    return out;
+}
+
 /// How the kernel's tile lies on a row-major C.
 struct LaidTile {
     int m, n, k, stages, cluster_m, cluster_n;
@@ -54,20 +62,23 @@ class KnownGemmKernels final : public KnownKernels {
         const ProductSizes& s = launch.sizes;
         if (name.role != "gemm" || !a || !b || s.m <= 0 || s.n <= 0 || s.k <= 0) return std::nullopt;
         const auto c = type_of(name.types.c);
-        GemmProblem p;
-        p.m = s.m, p.n = s.n, p.k = s.k, p.batch = std::max<std::int64_t>(1, s.batch);
-        p.a_type = *a, p.b_type = *b;
-        p.c_type = name.types.c == "fp32" && !name.split_k.value_or(false) ? Type::fp32 : c.value_or(bytes_of(*a) == 1 ? Type::bf16 : *a);
+        const bool wide = name.types.c == "fp32" && !name.split_k.value_or(false);
+        const Type result = wide ? Type::fp32 : c.value_or(bytes_of(*a) == 1 ? Type::bf16 : *a);
+        Given given(Given::Named::by_key);
+        given.add("m", std::to_string(s.m)), given.add("n", std::to_string(s.n)), given.add("k", std::to_string(s.k));
+        if (s.batch > 1) given.add("batch", std::to_string(s.batch));
+        given.add("types", fmt::format("{},{},{}", name_of(*a), name_of(*b), name_of(result)));
         if (name.layout.size() >= 2) {
-            // A letter says whether the library transposes that operand of its own, column-major view.
-            const char ours_a = swapped ? name.layout[1] : name.layout[0], ours_b = swapped ? name.layout[0] : name.layout[1];
-            p.a_major = ours_a == (swapped ? 'n' : 't') || ours_a == (swapped ? 'N' : 'T') ? Major::k : Major::mn;
-            p.b_major = ours_b == (swapped ? 't' : 'n') || ours_b == (swapped ? 'T' : 'N') ? Major::k : Major::mn;
+            // A letter says whether the library transposes that operand in its own view.
+            const auto transposed = [&](std::size_t operand) { return std::toupper(name.layout[operand]) == 'T'; };
+            if (swapped ? transposed(1) : !transposed(0)) given.add("a_major", "m");
+            if (swapped ? !transposed(0) : transposed(1)) given.add("b_major", "n");
         }
-        p.lda = p.a_major == Major::k ? p.k : p.m, p.ldb = p.b_major == Major::k ? p.k : p.n, p.ldc = p.n;
-        if (p.batch > 1) p.a_stride = dense_stride(p, 'a'), p.b_stride = dense_stride(p, 'b'), p.c_stride = dense_stride(p, 'd');
-        check(p);
-        return problem_of_gemm(p);
+        if (const std::string text = expression_of(name.epilogue); text != "acc") {
+            given.add("epilogue", "d = " + text);
+            if (text.find("bias") != text.npos) given.add("tensor", fmt::format("bias:{}[N]", name_of(bytes_of(*a) == 1 ? Type::bf16 : *a)));
+        }
+        return gemm_operation().problem(given);
     }
 
     Answer seconds_of(const Machine& machine, const Problem& problem, const KernelName& name, const LaunchedKernel& launch) const override {
@@ -79,7 +90,9 @@ class KnownGemmKernels final : public KnownKernels {
         // The result's letter says on which side of C the matrix unit's 64 rows lie.
         if (name.layout.size() < 3 || std::toupper(name.layout[2]) == 'T') p = transposed(p), std::swap(t.m, t.n), std::swap(t.cluster_m, t.cluster_n);
         std::vector<std::string> unknown;
-        const GemmHardware hw = with_operands(launched_apart(gemm_hardware(machine, "wgmma", p.a_type, unknown)), p, {});
+        GemmHardware hw = with_operands(gemm_hardware(machine, "wgmma", p.a_type, unknown), p, {});
+        // A profiler's time begins with the kernel; what a launch saves by beginning early, another kernel waits for inside.
+        hw.launch_seconds = known_or(hw.programmatic_saving, 0);
         GemmCandidate c{};
         c.tile_m = t.m, c.tile_n = t.n, c.tile_k = t.k, c.stages = t.stages, c.cluster_m = t.cluster_m, c.cluster_n = t.cluster_n;
         c.order = Order::grouped, c.group = usual_band, c.ctas_per_sm = 1;
@@ -97,19 +110,16 @@ class KnownGemmKernels final : public KnownKernels {
         c.grid_split_k = std::max(1, int(std::lround(pieces)));
         if (c.grid_split_k > 1 && !name.split_k.value_or(false)) c.grid_split_k = 1;
         c.set_work(hw, p);
-        c.exchange = 0;  // parts of K are added by a kernel of its own
         c.take_order({Order::grouped, usual_band}, hw, p);
         const Waves w = waves(hw, c, p);
         const double dram = ScheduleTraffic(hw, c, p).dram(Order::grouped, usual_band);
-        const GemmTime time = gemm_time_under_power(hw, c, p, c.step, w, dram, t.stages);
+        GemmTimer timer(hw, c, p, c.step, w, t.stages);
+        timer.leave_out_exchange();  // parts of K are added by a kernel of its own
+        const GemmTime time = under_power(PowerLimit(hw), timer, gemm_energy(hw, c, p, dram).sum(), dram);
         if (std::isnan(time.seconds)) return {std::nullopt, fmt::format("{} is unknown", unknown.empty() ? "a number of the machine" : unknown.front())};
         return {time.seconds, ""};
     }
 
-  private:
-    static Problem problem_of_gemm(const GemmProblem& p) {
-        return {&gemm_operation(), Own::of(p)};
-    }
 };
 
 }  // namespace

@@ -61,7 +61,8 @@ Json group_json(const KernelGroup& k, const ExplainedKernel& e, const std::strin
                 {"possible_us", us(e.least)},
                 {"plan", text_or_null(e.plan)},
                 {"command", text_or_null(e.command)},
-                {"why_not", text_or_null(e.why_not)}};
+                {"why_not", text_or_null(e.why_not)},
+                {"disagreements", e.disagreements}};
     if (k.sizes) out["sizes"] = {{"batch", k.sizes->batch}, {"m", k.sizes->m}, {"n", k.sizes->n}, {"k", k.sizes->k}};
     return out;
 }

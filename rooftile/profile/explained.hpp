@@ -20,6 +20,7 @@ struct ExplainedKernel {
     std::string plan;      ///< ours in a few words
     std::string command;   ///< that shows ours, and why
     std::string why_not;   ///< where something is unknown
+    std::vector<std::string> disagreements;  ///< of the name with the launch, a sentence each
 };
 
 struct ExplainedProfile {

@@ -18,6 +18,9 @@ namespace rooftile {
 namespace {
 
 constexpr int warp_threads = 32;
+/// Over which a GPU's power is held to its limit. One H200 under products that take more ran at full clock for 50 ms, and at the clock that
+/// the limit leaves from 90 ms on (docs/facts.md 364).
+constexpr double power_window_ns = 80e6;
 constexpr int register_step = 8;  // a thread's registers are given out by so many, on every GPU since Maxwell
 
 bool asks_for_work(std::string_view call) { return call.starts_with("cuLaunch") || call.starts_with("cuGraphLaunch"); }
@@ -25,6 +28,35 @@ bool waits(std::string_view call) { return call.find("Synchronize") != call.npos
 
 struct Span {
     std::uint64_t start, end;
+};
+
+/// What a device did until any time.
+class MatrixWork {
+  public:
+    void add(const DeviceWork& work) {
+        if (work.kind != DeviceWork::Kind::kernel) return;
+        const auto [known, is_new] = is_matrix_.try_emplace(work.name);
+        if (is_new) {
+            const std::string role = decode(work.name).role;
+            known->second = role == "gemm" || role == "attention" || role == "conv";
+        }
+        if (!known->second) return;
+        starts_.push_back(work.start);
+        sums_.push_back((sums_.empty() ? 0 : sums_.back()) + double(work.end - work.start));
+    }
+    /// The share of the window before `time`.
+    double share(std::uint64_t time) const {
+        const auto until = [&](double at) {
+            const auto after = std::ranges::upper_bound(starts_, std::uint64_t(std::max(0.0, at)));
+            return after == starts_.begin() ? 0.0 : sums_[std::size_t(after - starts_.begin()) - 1];
+        };
+        return std::min(1.0, (until(double(time)) - until(double(time) - power_window_ns)) / power_window_ns);
+    }
+
+  private:
+    std::map<std::string_view, bool> is_matrix_;
+    std::vector<std::uint64_t> starts_;
+    std::vector<double> sums_;
 };
 
 /// Of spans by start: those that touch are one.
@@ -160,11 +192,14 @@ class ProcessProfile {
             }
         }
         const std::size_t place = out_.devices.size();
-        for (const DeviceWork* w : work) add_work(*w, place, d);
+        MatrixWork matrix_work;
+        for (const DeviceWork& w : r_.work)
+            if (w.device == index) matrix_work.add(w);
+        for (const DeviceWork* w : work) add_work(*w, place, matrix_work, d);
         out_.devices.push_back(d);
     }
 
-    void add_work(const DeviceWork& w, std::size_t device, ProfiledDevice& d) {
+    void add_work(const DeviceWork& w, std::size_t device, const MatrixWork& matrix_work, ProfiledDevice& d) {
         const double ns = double(w.end - w.start);
         if (w.kind != DeviceWork::Kind::kernel) {
             CopyGroup& group = entry(places_.copies, out_.copies, std::string(w.name));
@@ -182,8 +217,9 @@ class ProcessProfile {
         if (group.calls == 0) {
             group.name = w.name, group.grid = w.grid, group.block = w.block, group.cluster = w.cluster;
             group.registers = w.registers, group.static_shared = w.static_shared, group.dynamic_shared = w.dynamic_shared, group.local = w.local;
-            group.sizes = sizes, group.least = ns, group.device = device, group.resident = resident;
+            group.sizes = sizes, group.least = ns, group.device = device, group.resident = resident, group.matrix_share = 0;
         }
+        group.matrix_share = (group.matrix_share * double(group.calls) + matrix_work.share(w.end)) / double(group.calls + 1);
         ++group.calls, group.in_graphs += w.graph != 0;
         group.sum += ns, group.least = std::min(group.least, ns), group.most = std::max(group.most, ns);
         const double ctas = double(w.grid[0]) * w.grid[1] * w.grid[2], sms = d.device.sms;

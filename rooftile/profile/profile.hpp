@@ -41,6 +41,7 @@ struct KernelGroup {
     std::optional<ProductSizes> sizes;
     std::size_t calls = 0, in_graphs = 0;
     double sum = 0, least = 0, most = 0;  ///< ns
+    double matrix_share = 1;  ///< of the time before each call, as long as power is averaged over: how much of it was matrix work
     int resident = 0;                     ///< CTAs of it that an SM has room for; 0: unknown
     std::size_t device = 0;               ///< of Profile::devices, the first that ran it
     double mean() const { return sum / double(calls); }

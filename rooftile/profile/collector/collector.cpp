@@ -2,8 +2,13 @@
 // program must not notice it: every fault ends the recording, never the program, and nothing here throws out of a callback.
 #include <dlfcn.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <ctime>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -35,7 +40,7 @@ constexpr std::string_view watched_calls[] = {
 
 #define ROOFTILE_COLLECTOR_CUPTI(X)                                                                                             \
     X(cuptiActivityRegisterCallbacks) X(cuptiActivityEnable) X(cuptiActivityEnableDriverApi) X(cuptiActivityFlushAll)           \
-    X(cuptiActivityFlushPeriod) X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords) X(cuptiGetTimestamp)         \
+    X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords) X(cuptiGetTimestamp)         \
     X(cuptiSubscribe) X(cuptiEnableCallback) X(cuptiGetCallbackName) X(cuptiGetGraphNodeId) X(cuptiGetResultString)
 
 struct Functions {
@@ -361,7 +366,70 @@ void CUPTIAPI buffer_completed(CUcontext context, std::uint32_t stream, std::uin
     std::free(buffer);
 }
 
+/// What is complete reaches the file now and then, since a program may end at any time without a last word. A signal that would end it
+/// waits for a last time: the thread that got it may hold any lock, so this one flushes, and has so long for it.
+class Flusher {
+  public:
+    void start() {
+        if (sem_init(&asked_, 0, 0) != 0 || sem_init(&done_, 0, 0) != 0) return;
+        pthread_t thread;
+        sigset_t all, before;  // the program's signals are for its own threads
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        if (pthread_create(&thread, nullptr, [](void* self) { return static_cast<Flusher*>(self)->run(), static_cast<void*>(nullptr); }, this) == 0)
+            pthread_detach(thread);
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT, SIGHUP}) {
+            struct sigaction now {};
+            if (sigaction(signal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL) continue;  // the program answers it
+            struct sigaction own {};
+            own.sa_handler = on_signal;
+            own.sa_flags = SA_RESETHAND | SA_NODEFER;
+            sigaction(signal, &own, nullptr);
+        }
+    }
+    void stop() { stopped_ = true; }
+    bool is_stopped() const { return stopped_; }
+
+  private:
+    static void on_signal(int signal);
+    static timespec in_ms(long ms) {
+        timespec at{};
+        clock_gettime(CLOCK_REALTIME, &at);
+        at.tv_nsec += ms * 1000000;
+        at.tv_sec += at.tv_nsec / 1000000000, at.tv_nsec %= 1000000000;
+        return at;
+    }
+    void run() {
+        for (;;) {
+            const timespec at = in_ms(flush_ms);
+            const bool last = sem_timedwait(&asked_, &at) == 0;
+            if (stopped_) return;
+            f.cuptiActivityFlushAll(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+            writer->flush();
+            if (last) sem_post(&done_);
+        }
+    }
+    sem_t asked_{}, done_{};
+    std::atomic<bool> stopped_{false};
+};
+Flusher* flusher = nullptr;
+
+void Flusher::on_signal(int signal) {
+    constexpr long last_words_ms = 2000;
+    if (flusher->is_stopped()) {
+        raise(signal);
+        return;
+    }
+    sem_post(&flusher->asked_);
+    const timespec at = in_ms(last_words_ms);
+    while (sem_timedwait(&flusher->done_, &at) != 0 && errno == EINTR) {
+    }
+    raise(signal);  // its usual answer, which stands again
+}
+
 void finish() {
+    flusher->stop();
     f.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     writer->write(Kind::moment, Moment{{}, now(), What::end, 0});
     writer->flush();
@@ -401,7 +469,6 @@ std::string begin() {
         if (f.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) == CUPTI_SUCCESS && name && is_watched(name))
             f.cuptiActivityEnableDriverApi(id, 1);
     }
-    ROOFTILE_CALL(cuptiActivityFlushPeriod, flush_ms);
 #undef ROOFTILE_CALL
     return "";
 }
@@ -445,7 +512,9 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     else writer->write(Kind::moment, Moment{{}, now(), What::begin, std::uint32_t(getpid())});
     writer->flush();
     if (!fault.empty()) return 1;
-    pthread_atfork(nullptr, nullptr, [] { writer->leave(); });
+    flusher = new Flusher;
+    flusher->start();
+    pthread_atfork(nullptr, nullptr, [] { writer->leave(), flusher->stop(); });
     std::atexit(finish);
     return 1;
 }
