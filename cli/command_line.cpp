@@ -26,6 +26,7 @@ std::vector<Verb> all_verbs() {
     add_measure(verbs);
     add_measure_source(verbs);
     add_step(verbs);
+    add_name(verbs);
     add_sweep(verbs);
     add_operation_verbs(verbs);
     add_workers(verbs);

@@ -63,8 +63,8 @@ bool read_flash_attention(const Text& text, KernelName& out) {
         out.role = "reduce", out.operation = "parts of attention added up";
         return true;
     }
-    if (function.starts_with("flash_bwd_dot_do_o") || function.starts_with("flash_bwd_convert_dq") || contains(text.whole, "FlashAttnBwdPreprocess")
-        || contains(text.whole, "FlashAttnBwdPostprocess")) {
+    if (function.starts_with("flash_bwd_dot_do_o") || function.starts_with("flash_bwd_convert_dq")
+        || contains(text.whole, "FlashAttnBwdPreprocess") || contains(text.whole, "FlashAttnBwdPostprocess")) {
         out.role = "elementwise", out.operation = "backward, preparation or conversion";
         return true;
     }
@@ -93,7 +93,8 @@ bool read_memory_efficient(const Text& text, KernelName& out) {
         const std::vector<int> sizes = extents(token);
         if (sizes.size() == 2) out.tile_m = sizes[0], out.tile_n = sizes[1];
         else if (number_after(token, "sm")) out.arch = "sm_" + std::string(token.substr(2));
-        else if (const std::string type = type_name(token); !type.empty()) out.types.a = out.types.b = out.types.c = type, out.types.accumulate = "fp32";
+        else if (const std::string type = type_name(token); !type.empty())
+            out.types.a = out.types.b = out.types.c = type, out.types.accumulate = "fp32";
     }
     return true;
 }
@@ -104,7 +105,10 @@ namespace {
 void read_generated(std::string_view word, KernelName& out) {
     const std::vector<std::string_view> tokens = split(word, '_');
     const bool attention = has(tokens, "sdpa");
-    out.role = attention ? "attention" : contains(word, "convFwd") || contains(word, "convDgrad") || contains(word, "convWgrad") ? "conv" : contains(word, "matmul") ? "gemm" : "";
+    out.role = attention                                                                                 ? "attention"
+               : contains(word, "convFwd") || contains(word, "convDgrad") || contains(word, "convWgrad") ? "conv"
+               : contains(word, "matmul")                                                                ? "gemm"
+                                                                                                         : "";
     if (has(tokens, "fprop") || contains(word, "Fwd")) out.operation = "forward";
     else if (has(tokens, "bprop") || contains(word, "Dgrad") || contains(word, "Wgrad")) out.operation = "backward";
     for (const std::string_view token : tokens) {
@@ -123,17 +127,36 @@ void read_generated(std::string_view word, KernelName& out) {
             }
         }
     }
-    if (out.tile_m) out.uncertain.push_back("tile: the first three extents are read as queries, keys and the head's dimension, or m, n and k");
+    if (out.tile_m)
+        out.uncertain.push_back("tile: the first three extents are read as queries, keys and the head's dimension, or m, n and k");
 }
 
 struct CudnnWord {
     std::string_view part, role, operation;
 };
-constexpr CudnnWord cudnn_words[] = {{"nchwToNhwc", "copy", "nchw to nhwc"}, {"nhwcToNchw", "copy", "nhwc to nchw"}, {"ToFolded", "copy", "layout"}, {"folded", "copy", "layout"}, {"AddPadding", "copy", "padding"},
-                          {"tensorTransform", "copy", "layout"},  {"transpose", "copy", "transpose"},     {"softmax", "reduce", "softmax"},   {"pooling", "reduce", "pooling"},  {"bn_fw", "reduce", "batch norm, forward"},
-                          {"bn_bw", "reduce", "batch norm, backward"}, {"batchnorm", "reduce", "batch norm"}, {"convolve", "conv", ""},      {"conv2d", "conv", ""},            {"winograd", "conv", "winograd"},
-                          {"fft2d", "conv", "FFT"},               {"dgrad_engine", "conv", "dgrad"},      {"wgrad", "conv", "wgrad"},         {"RNN", "rnn", ""},                {"op_tensor", "elementwise", ""},
-                          {"op_generic", "elementwise", ""},      {"dropout", "elementwise", "dropout"},  {"reorder", "copy", "layout of filters"}};
+constexpr CudnnWord cudnn_words[] = {{"nchwToNhwc", "copy", "nchw to nhwc"},
+                                     {"nhwcToNchw", "copy", "nhwc to nchw"},
+                                     {"ToFolded", "copy", "layout"},
+                                     {"folded", "copy", "layout"},
+                                     {"AddPadding", "copy", "padding"},
+                                     {"tensorTransform", "copy", "layout"},
+                                     {"transpose", "copy", "transpose"},
+                                     {"softmax", "reduce", "softmax"},
+                                     {"pooling", "reduce", "pooling"},
+                                     {"bn_fw", "reduce", "batch norm, forward"},
+                                     {"bn_bw", "reduce", "batch norm, backward"},
+                                     {"batchnorm", "reduce", "batch norm"},
+                                     {"convolve", "conv", ""},
+                                     {"conv2d", "conv", ""},
+                                     {"winograd", "conv", "winograd"},
+                                     {"fft2d", "conv", "FFT"},
+                                     {"dgrad_engine", "conv", "dgrad"},
+                                     {"wgrad", "conv", "wgrad"},
+                                     {"RNN", "rnn", ""},
+                                     {"op_tensor", "elementwise", ""},
+                                     {"op_generic", "elementwise", ""},
+                                     {"dropout", "elementwise", "dropout"},
+                                     {"reorder", "copy", "layout of filters"}};
 
 }  // namespace
 
@@ -146,7 +169,8 @@ bool read_cudnn(const Text& text, KernelName& out) {
     }
     const bool plain = s.path == s.function && contains(text.whole, "cudnn");
     bool ours = contains(s.path, "cudnn") || plain;
-    for (const std::string_view start : {"implicit_convolve", "explicit_convolve", "precomputed_convolve", "convolve_common_engine", "RNN_", "persistRNN", "elemWiseRNN", "fft2d_", "softmax_fw_small", "softmax_bw_small"})
+    for (const std::string_view start : {"implicit_convolve", "explicit_convolve", "precomputed_convolve", "convolve_common_engine", "RNN_",
+                                         "persistRNN", "elemWiseRNN", "fft2d_", "softmax_fw_small", "softmax_bw_small"})
         ours = ours || s.function.starts_with(start);
     if (!ours) return false;
     out.family = "cudnn", out.library = "cuDNN";

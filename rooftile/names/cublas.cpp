@@ -85,6 +85,7 @@ constexpr Known known[] = {{"splitKreduce_kernel", "reduce", "split-K parts adde
                            {"gemmSN_", "gemm", "small n"},
                            {"gemmk1_", "gemm", "k of 1"},
                            {"gemm_kernel1x1", "gemm", "k of 1"},
+                           {"gemm_kernel2x2", "gemm", ""},
                            {"batch_gemm_kernel", "gemm", "batched"},
                            {"zgemm1x1", "gemm", "k of 1"},
                            {"zgemm_largek", "gemm", "large k"},
@@ -150,6 +151,10 @@ bool read_cublas(const Text& text, KernelName& out) {
         if (contains(s.function, "Bgrad")) out.role = "reduce", out.operation = "gradient of the bias";
         return true;
     }
+    if (contains(s.path, "cublasLt") && contains(s.function, "epilogue")) {
+        out.family = "cublas", out.library = "cuBLAS", out.role = "elementwise", out.operation = "epilogue of a gemm";
+        return true;
+    }
     const bool own = s.path == s.function || s.path.starts_with("cublas") || s.path.starts_with("internal::");
     if (!own) return false;
     for (const Known& kernel : known) {
@@ -158,7 +163,10 @@ bool read_cublas(const Text& text, KernelName& out) {
         out.family = "cublas", out.library = "cuBLAS", out.role = kernel.role, out.operation = kernel.operation;
         read_operands(text.whole, out);
         if (s.function.starts_with("magma_") && s.arguments.size() > 2)
-            out.types = {.a = type_name(s.arguments[1]), .b = type_name(s.arguments[1]), .c = type_name(s.arguments[2]), .accumulate = type_name(s.arguments[0])};
+            out.types = {.a = type_name(s.arguments[1]),
+                         .b = type_name(s.arguments[1]),
+                         .c = type_name(s.arguments[2]),
+                         .accumulate = type_name(s.arguments[0])};
         return true;
     }
     return false;

@@ -9,13 +9,20 @@ namespace {
 /// What the letter before the shape of a matrix instruction sums in: s of "s16816gemm".
 std::string accumulated_in(char letter) {
     switch (letter) {
-        case 's': return "fp32";
-        case 'h': return "fp16";
-        case 'd': return "fp64";
-        case 'i': return "int32";
-        case 'c': return "complex_fp32";
-        case 'z': return "complex_fp64";
-        default: return "";
+        case 's':
+            return "fp32";
+        case 'h':
+            return "fp16";
+        case 'd':
+            return "fp64";
+        case 'i':
+            return "int32";
+        case 'c':
+            return "complex_fp32";
+        case 'z':
+            return "complex_fp64";
+        default:
+            return "";
     }
 }
 
@@ -33,7 +40,8 @@ std::optional<Core> core_of(std::string_view token) {
         head.remove_prefix(1);
         if (contains(head, "x")) {  // CUTLASS 3: 64x128x16
             const std::vector<int> shape = extents(head);
-            if (shape.size() == 3) core.instruction = "m" + std::to_string(shape[0]) + "n" + std::to_string(shape[1]) + "k" + std::to_string(shape[2]);
+            if (shape.size() == 3)
+                core.instruction = "m" + std::to_string(shape[0]) + "n" + std::to_string(shape[1]) + "k" + std::to_string(shape[2]);
             return core;
         }
         std::size_t digits = 0;
@@ -101,15 +109,17 @@ void read_third_words(std::span<const std::string_view> tokens, KernelName& out)
     std::optional<int> alignment;
     for (const std::string_view token : tokens) {
         const std::vector<int> sizes = extents(token);
-        if (!core && (token == "gemm" || core_of(token))) core = token == "gemm" ? Core{.accumulate = "", .instruction = "", .input = "", .operation = "gemm"} : *core_of(token);
+        if (!core && (token == "gemm" || core_of(token)))
+            core = token == "gemm" ? Core{.accumulate = "", .instruction = "", .input = "", .operation = "gemm"} : *core_of(token);
         else if (sizes.size() == 3 && !out.tile_m) out.tile_m = sizes[0], out.tile_n = sizes[1], out.tile_k = sizes[2];
         else if (sizes.size() == 3) out.cluster_m = sizes[0], out.cluster_n = sizes[1];
         else if (sizes.size() == 1) {
-            if (sizes[0] > 0) out.stages = sizes[0];  // 0: chosen by what is left of shared memory
+            if (sizes[0] > 0) out.stages = sizes[0];                                          // 0: chosen by what is left of shared memory
         } else if (!out.tile_m && core && token.starts_with("ue") && contains(token, "x")) {  // "ue4m3xf4": scales, and what they scale
             types.push_back(type_name(token.substr(token.find('x') + 1)));
             out.scaling = "a, b by " + std::string(token.substr(0, token.find('x')));
-        } else if (!out.tile_m && core && (!type_name(token).empty() || token == "void" || token == "f8")) types.push_back(type_name(token));
+        } else if (!out.tile_m && core && (!type_name(token).empty() || token == "void" || token == "f8"))
+            types.push_back(type_name(token));
         else if (consists_of(token, 3, "tnhc") && out.layout.empty()) out.layout = upper(token);
         else if (const auto elements = number_after(token, "align")) alignment = elements;
         else if (token == "cooperative" || token == "pingpong") out.schedule = token;
@@ -176,7 +186,8 @@ bool read_cutlass_named(const Text& text, KernelName& out) {
         read_third_words(std::span(tokens).subspan(1), out);
         return true;
     }
-    for (const std::string_view prefix : {"cutlass_tensorop_", "cutlass_simt_", "cutlass_wmma_", "cutlass_70_", "cutlass_75_", "cutlass_80_", "cutlass_89_", "cutlass_90_", "cutlass_100_"}) {
+    for (const std::string_view prefix : {"cutlass_tensorop_", "cutlass_simt_", "cutlass_wmma_", "cutlass_70_", "cutlass_75_",
+                                          "cutlass_80_", "cutlass_89_", "cutlass_90_", "cutlass_100_"}) {
         const std::string_view second = behind(text.whole, prefix);
         if (second.empty()) continue;
         out.family = "cutlass2", out.library = contains(text.whole, "x_cudnn") ? "cuDNN" : "CUTLASS";

@@ -12,7 +12,8 @@ bool read_deep_gemm(const Text& text, KernelName& out) {
     if (!own && !first) return false;
     out.family = "deepgemm", out.library = "DeepGEMM";
     if (contains(s.function, "gemm") || contains(s.function, "bmk_bnk_mn")) out.role = "gemm";
-    if (s.function.starts_with("sm") && s.function.size() > 2) out.arch = "sm_" + std::string(word_at(s.function, 2).substr(0, s.function.find('_') - 2));
+    if (s.function.starts_with("sm") && s.function.size() > 2)
+        out.arch = "sm_" + std::string(word_at(s.function, 2).substr(0, s.function.find('_') - 2));
     if (contains(s.function, "mqa_logits")) out.role = "attention", out.operation = "scores of an indexer";
     if (contains(s.function, "fp8_fp4")) out.types = {.a = "", .b = "", .c = "", .accumulate = "fp32"};
     else if (contains(s.function, "fp8")) out.types = {.a = "fp8_e4m3", .b = "fp8_e4m3", .c = "", .accumulate = "fp32"};
@@ -29,7 +30,9 @@ bool read_deep_gemm(const Text& text, KernelName& out) {
             types.push_back(type);
         }
     }
-    const auto extent = [&](std::size_t at) { return at < values.size() && values[at] > 0 ? std::optional<int>(int(values[at])) : std::nullopt; };
+    const auto extent = [&](std::size_t at) {
+        return at < values.size() && values[at] > 0 ? std::optional<int>(int(values[at])) : std::nullopt;
+    };
     const auto size = [&](std::size_t at) { return at < values.size() && values[at] > 0 ? std::optional<long>(values[at]) : std::nullopt; };
     if (first && !own) {  // N, K, tile, groups, stages, …
         out.role = "gemm", out.types = {.a = "fp8_e4m3", .b = "fp8_e4m3", .c = "", .accumulate = "fp32"};

@@ -86,7 +86,8 @@ bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c
 
 /// Names that wrap what a kernel does, and say nothing of it.
 bool is_wrapper(std::string_view word) {
-    for (const std::string_view wrapper : {"BinaryFunctor", "AUnaryFunctor", "BUnaryFunctor", "UnaryFunctor", "CompareFunctor", "opmath_gpu_kernel", "gpu_kernel_impl", "gpu_kernel_impl_nocast"})
+    for (const std::string_view wrapper : {"BinaryFunctor", "AUnaryFunctor", "BUnaryFunctor", "UnaryFunctor", "CompareFunctor",
+                                           "opmath_gpu_kernel", "gpu_kernel_impl", "gpu_kernel_impl_nocast"})
         if (word == wrapper) return true;
     return false;
 }
@@ -94,7 +95,8 @@ bool is_wrapper(std::string_view word) {
 /// "gelu" of "GeluCUDAKernelImpl", "add" of "CUDAFunctor_add": empty for a word that names no operator.
 std::string operator_in(std::string_view word) {
     if (is_wrapper(word)) return "";
-    for (const std::string_view ending : {"_kernel_cuda", "CUDAKernelImpl", "KernelImpl", "_kernel_impl", "_functor", "Functor", "Ops", "_kernel_cuda_impl", "_cuda_out", "_kernel"}) {
+    for (const std::string_view ending : {"_kernel_cuda", "CUDAKernelImpl", "KernelImpl", "_kernel_impl", "_functor", "Functor", "Ops",
+                                          "_kernel_cuda_impl", "_cuda_out", "_kernel"}) {
         if (!word.ends_with(ending) || word.size() == ending.size()) continue;
         std::string out = words_of(word.substr(0, word.size() - ending.size()));
         std::replace(out.begin(), out.end(), '_', ' ');
@@ -116,7 +118,9 @@ void read_functors(std::string_view text, KernelName& out) {
         at += word.size();
         if (const std::string name = operator_in(word); !name.empty()) found = name;
         if (out.types.a.empty())
-            if (const std::string type = type_name(word); !type.empty() && type != "int32" && type != "uint32" && type != "int64" && type != "bool") out.types.a = type;
+            if (const std::string type = type_name(word);
+                !type.empty() && type != "int32" && type != "uint32" && type != "int64" && type != "bool")
+                out.types.a = type;
     }
     if (!found.empty()) out.operation = found;
     if (out.role == "elementwise" && (contains(found, "copy"))) out.role = "copy";
@@ -128,7 +132,9 @@ bool read_triton(const Text& text, KernelName& out) {
     struct Kind {
         std::string_view prefix, role;
     };
-    static constexpr Kind kinds[] = {{"triton_poi_", "elementwise"}, {"triton_red_", "reduce"}, {"triton_per_", "reduce"}, {"triton_tem_", ""}, {"triton_for_", "elementwise"}, {"triton_spl_", "scan"}, {"triton_mm", "gemm"}};
+    static constexpr Kind kinds[] = {
+        {"triton_poi_", "elementwise"}, {"triton_red_", "reduce"}, {"triton_per_", "reduce"}, {"triton_tem_", ""},
+        {"triton_for_", "elementwise"}, {"triton_spl_", "scan"},   {"triton_mm", "gemm"}};
     const std::string_view word = word_at(text.whole, 0);
     for (const Kind& kind : kinds) {
         if (!word.starts_with(kind.prefix)) continue;
@@ -136,7 +142,8 @@ bool read_triton(const Text& text, KernelName& out) {
         std::vector<std::string_view> tokens = split(word, '_');
         const auto fused = std::find(tokens.begin(), tokens.end(), "fused");
         for (auto token = fused == tokens.end() ? tokens.end() : fused + 1; token != tokens.end(); ++token)
-            if (!token->empty() && !(token + 1 == tokens.end() && number(*token))) out.operation += (out.operation.empty() ? "" : " ") + std::string(*token);
+            if (!token->empty() && !(token + 1 == tokens.end() && number(*token)))
+                out.operation += (out.operation.empty() ? "" : " ") + std::string(*token);
         if (kind.prefix == "triton_tem_") {  // a template: of a product or of attention
             if (contains(word, "attention")) out.role = "attention";
             else if (contains(word, "conv")) out.role = "conv";
@@ -156,10 +163,13 @@ bool read_triton(const Text& text, KernelName& out) {
 
 bool read_pytorch(const Text& text, KernelName& out) {
     const std::string_view path = text.signature.path;
-    const bool own = path.starts_with("at::") || path.starts_with("c10::") || path.starts_with("caffe2::") || path.starts_with("torch::") || path.starts_with("pytorch_");
+    const bool own = path.starts_with("at::") || path.starts_with("c10::") || path.starts_with("caffe2::") || path.starts_with("torch::")
+                     || path.starts_with("pytorch_");
     // Kernels without a namespace take what PyTorch's have.
-    const bool nameless = text.signature.path == text.signature.function && (contains(text.whole, "at::native") || contains(text.whole, "c10::"));
-    const bool softmax = path.starts_with("softmax_warp_") || path.starts_with("cunn_") || path.starts_with("elementwise_kernel_with_index");
+    const bool nameless =
+        text.signature.path == text.signature.function && (contains(text.whole, "at::native") || contains(text.whole, "c10::"));
+    const bool softmax =
+        path.starts_with("softmax_warp_") || path.starts_with("cunn_") || path.starts_with("elementwise_kernel_with_index");
     if (!own && !nameless && !softmax) return false;
     out.family = "pytorch", out.library = "PyTorch";
     set_role(path, out);
@@ -189,7 +199,11 @@ bool read_serving(const Text& text, KernelName& out) {
     struct System {
         std::string_view space, family, library;
     };
-    static constexpr System systems[] = {{"vllm::", "vllm", "vLLM"}, {"flashinfer::", "flashinfer", "FlashInfer"}, {"tensorrt_llm::", "tensorrt-llm", "TensorRT-LLM"}, {"sglang::", "sglang", "SGLang"}, {"deep_ep::", "deepep", "DeepEP"}};
+    static constexpr System systems[] = {{"vllm::", "vllm", "vLLM"},
+                                         {"flashinfer::", "flashinfer", "FlashInfer"},
+                                         {"tensorrt_llm::", "tensorrt-llm", "TensorRT-LLM"},
+                                         {"sglang::", "sglang", "SGLang"},
+                                         {"deep_ep::", "deepep", "DeepEP"}};
     for (const System& system : systems) {
         if (!text.signature.path.starts_with(system.space)) continue;
         out.family = system.family, out.library = system.library;

@@ -24,6 +24,12 @@ std::string types_text(const KernelName::Types& types) {
     return out;
 }
 
+/// So many elements in equal parts, each of one box or of whole boxes.
+long whole_boxes(long elements, int bits, int parts) {
+    const long box = 1024 / bits, part = elements / parts;
+    return part > box ? parts * ((part + box - 1) / box * box) : elements;
+}
+
 /// At most `most` signs, whole words, and what shows that there is more.
 std::string shortened(const std::string& text, std::size_t most) {
     if (text.size() <= most) return text;
@@ -41,8 +47,9 @@ KernelName decode(std::string_view given) {
     plain.name = demangled(given);
     const Text text{plain.name, signature_of(plain.name)};
     // The first whose name it is: those that a word tells for sure before those that look into templates.
-    for (const auto& read : {read_own, read_copy, read_nvjet, read_xmma, read_nccl, read_triton, read_flash_attention, read_memory_efficient, read_deep_gemm, read_cutlass_named,
-                             read_cub, read_serving, read_cublas, read_cudnn, read_cutlass_template, read_pytorch}) {
+    for (const auto& read :
+         {read_own, read_copy, read_nvjet, read_xmma, read_nccl, read_triton, read_flash_attention, read_memory_efficient, read_deep_gemm,
+          read_cutlass_named, read_cub, read_serving, read_cublas, read_cudnn, read_cutlass_template, read_pytorch}) {
         KernelName out = plain;
         if (!read(text, out)) continue;
         if (plain.name.ends_with("...")) out.uncertain.push_back("name: cut short");
@@ -60,18 +67,20 @@ std::string describe(const KernelName& name) {
     if (product) head += " " + extent_text(name);
     if (!name.role.empty() && (!product || name.role != "gemm")) head += " " + name.role;
     parts.push_back(head);
+    if (!name.operation.empty() && name.role == "attention") parts.push_back(name.operation);
     if (name.stages && product) parts.push_back(std::to_string(*name.stages) + (*name.stages == 1 ? " stage" : " stages"));
     if (name.cluster_m && name.cluster_n && *name.cluster_m * *name.cluster_n > 1)
         parts.push_back("cluster " + std::to_string(*name.cluster_m) + "x" + std::to_string(*name.cluster_n));
     if (name.split_k == true && name.role != "reduce") parts.push_back("split-K");
     if (!name.layout.empty() && name.role == "gemm") parts.push_back(name.layout);
     if (!name.epilogue.empty()) parts.push_back(name.epilogue);
-    if (!name.operation.empty()) parts.push_back(name.operation);
+    if (!name.operation.empty() && name.role != "attention") parts.push_back(name.operation);
     // What does not fit goes, the least important first: the last.
     std::string out = parts[0];
     for (std::size_t i = 1; i < parts.size(); ++i)
         if (out.size() + 2 + parts[i].size() <= columns) out += (i == 1 && !product ? ": " : ", ") + parts[i];
-        else if (i + 1 == parts.size() && out.size() + 16 <= columns) out += (i == 1 && !product ? ": " : ", ") + shortened(parts[i], columns - out.size() - 2);
+        else if (i + 1 == parts.size() && out.size() + 16 <= columns)
+            out += (i == 1 && !product ? ": " : ", ") + shortened(parts[i], columns - out.size() - 2);
     return shortened(out, columns);
 }
 
@@ -91,9 +100,20 @@ std::optional<int> bits_of_type(std::string_view type) {
 std::optional<long> stage_bytes(const KernelName& name) {
     const auto a = bits_of_type(name.types.a), b = bits_of_type(name.types.b);
     if (!a || !b || !name.tile_m || !name.tile_n || !name.tile_k || (name.role != "gemm" && name.role != "conv")) return std::nullopt;
-    // CUTLASS says the tile of both CTAs, nvjet that of one, which holds half of B.
-    const bool pair = name.cta_pair == true, both = pair && name.family == "cutlass3";
-    const long m = both ? *name.tile_m / 2 : *name.tile_m, n = pair ? *name.tile_n / 2 : *name.tile_n;
+    long m = *name.tile_m, n = *name.tile_n;
+    if (name.cta_pair == true) {
+        // Each CTA holds half of B. CUTLASS says the tile of both CTAs, nvjet that of one.
+        if (name.family == "cutlass3") m /= 2;
+        n /= 2;
+    }
+    if (name.family == "nvjet" && name.layout.size() == 3) {
+        // An operand that is contiguous along the tile comes in boxes of 128 B, more than one of them whole; where two warpgroups
+        // share the other operand, each has boxes of its own (docs/names.md).
+        const bool halves_m = name.shared_operand == "b" && name.layout[2] == 'N',
+                   halves_n = name.shared_operand == "b" && name.layout[2] == 'T';
+        if (name.layout[0] == 'N') m = whole_boxes(m, *a, halves_m ? 2 : 1);
+        if (name.layout[1] == 'T') n = whole_boxes(n, *b, halves_n ? 2 : 1);
+    }
     return (m * *a + n * *b) * *name.tile_k / 8;
 }
 

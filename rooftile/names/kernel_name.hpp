@@ -30,16 +30,17 @@ struct KernelName {
     std::optional<bool> split_k;  ///< several CTAs share a tile's K; how many, the launch says
     std::string layout;           ///< "TNT": whether A, B and, where it has a third letter, the result are transposed; "nhwc"
     std::string schedule;         ///< "cooperative", "pingpong", "warp_specialized", …
-    std::optional<int> consumer_warpgroups;  ///< that multiply
-    std::optional<int> threads;              ///< of a CTA
-    std::optional<bool> cta_pair;            ///< two CTAs issue one matrix instruction, and each holds half of B
-    std::string raster;                      ///< "along_m", "along_n": tiles that run together are neighbours along it
-    std::optional<int> alignment_bytes;      ///< of A
-    std::string epilogue;                    ///< "bias + relu"
-    std::string instruction;                 ///< "m16n8k16"
-    std::string scaling;                     ///< of A and B in blocks: "vec16 ue4m3"
+    std::string shared_operand;   ///< "a" or "b": the side of the tile that cooperating warpgroups do not divide, as nvjet says it
+    std::optional<int> consumer_warpgroups;         ///< that multiply
+    std::optional<int> threads;                     ///< of a CTA
+    std::optional<bool> cta_pair;                   ///< two CTAs issue one matrix instruction, and each holds half of B
+    std::string raster;                             ///< "along_m", "along_n": tiles that run together are neighbours along it
+    std::optional<int> alignment_bytes;             ///< of A
+    std::string epilogue;                           ///< "bias + relu"
+    std::string instruction;                        ///< "m16n8k16"
+    std::string scaling;                            ///< of A and B in blocks: "vec16 ue4m3"
     std::optional<long> shape_m, shape_n, shape_k;  ///< of the problem, where the kernel is compiled for it
-    std::vector<std::string> uncertain;      ///< "FIELD: why", of what was concluded and not read
+    std::vector<std::string> uncertain;             ///< "FIELD: why", of what was concluded and not read
 };
 
 /// Never throws on any text; what it cannot read is of family "unknown".

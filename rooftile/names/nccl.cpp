@@ -19,14 +19,17 @@ bool read_nccl(const Text& text, KernelName& out) {
         out.uncertain.push_back("operation: one kernel that runs any of NCCL's; its arguments say which");
         return true;
     }
-    out.operation = words_of(tokens[0]);
+    static constexpr std::string_view reductions[] = {"sum", "prod", "min", "max", "minmax", "premulsum", "sumpostdiv"};
+    static constexpr std::string_view ways[] = {"ring", "tree", "nvls", "pat", "collnet"}, protocols[] = {"ll", "ll128", "simple"};
+    std::string reduction, way;
     for (const std::string_view token : std::span(tokens).subspan(1)) {
         const std::string word = lower(token);
-        if (word == "sum" || word == "prod" || word == "min" || word == "max" || word == "minmax" || word == "premulsum" || word == "sumpostdiv") out.operation += " " + word;
+        if (has(reductions, word)) reduction = " " + word;
+        else if (has(ways, word)) way += ", " + word;
+        else if (has(protocols, word)) way += ", " + (word == "simple" ? word : upper(word));
         else if (const std::string type = type_name(token); !type.empty()) out.types.a = type;
-        else if (token == "RING" || token == "TREE" || token == "NVLS" || token == "PAT") out.operation += ", " + word;
-        else if (token == "COLLNET" || token == "LL" || token == "LL128" || token == "SIMPLE") out.operation += ", " + std::string(token == "SIMPLE" ? "simple" : token);
     }
+    out.operation = words_of(tokens[0]) + reduction + way;
     return true;
 }
 
@@ -39,7 +42,11 @@ bool read_copy(const Text& text, KernelName& out) {
     struct Direction {
         std::string_view written, meant;
     };
-    static constexpr Direction directions[] = {{"htod", "host to device"}, {"dtoh", "device to host"}, {"dtod", "device to device"}, {"ptop", "device to another"}, {"htoh", "host to host"}};
+    static constexpr Direction directions[] = {{"htod", "host to device"},
+                                               {"dtoh", "device to host"},
+                                               {"dtod", "device to device"},
+                                               {"ptop", "device to another"},
+                                               {"htoh", "host to host"}};
     for (const Direction& direction : directions)
         if (copy && (contains(word, direction.written) || contains(word, direction.meant))) out.operation = direction.meant;
     if (contains(word, "device-to-device")) out.operation = "device to device";

@@ -8,16 +8,26 @@ namespace {
 /// What a letter of the types means.
 std::string type_of_letter(char letter) {
     switch (letter) {
-        case 't': return "bf16";
-        case 'h': return "fp16";
-        case 's': return "fp32";
-        case 'd': return "fp64";
-        case 'q': return "fp8_e4m3";
-        case 'r': return "fp8_e5m2";
-        case 'o': return "fp4_e2m1";
-        case 'b': return "int8";
-        case 'i': return "int32";
-        default: return "";
+        case 't':
+            return "bf16";
+        case 'h':
+            return "fp16";
+        case 's':
+            return "fp32";
+        case 'd':
+            return "fp64";
+        case 'q':
+            return "fp8_e4m3";
+        case 'r':
+            return "fp8_e5m2";
+        case 'o':
+            return "fp4_e2m1";
+        case 'b':
+            return "int8";
+        case 'i':
+            return "int32";
+        default:
+            return "";
     }
 }
 
@@ -25,7 +35,9 @@ std::string type_of_letter(char letter) {
 bool read_letters(std::string_view letters, KernelName& out) {
     if (letters.size() != 3 && letters.size() != 5) return false;
     const bool five = letters.size() == 5;
-    out.types = {.a = type_of_letter(letters[0]), .b = type_of_letter(letters[five ? 1 : 0]), .c = type_of_letter(letters.back()),
+    out.types = {.a = type_of_letter(letters[0]),
+                 .b = type_of_letter(letters[five ? 1 : 0]),
+                 .c = type_of_letter(letters.back()),
                  .accumulate = type_of_letter(letters[five ? 3 : 1])};
     if (out.types.a.empty() || out.types.b.empty() || out.types.accumulate.empty()) {
         out.types = {};
@@ -54,11 +66,13 @@ void read_flag(std::string_view token, KernelName& out) {
         out.uncertain.push_back("raster: v and h are read as the direction in which tiles follow each other");
     } else if (token == "coopA" || token == "coopB") {
         out.schedule = "cooperative";
+        out.shared_operand = token == "coopA" ? "a" : "b";
     } else if (token == "splitK") {
         out.split_k = true;
     } else if (token == "2cta") {
         out.cta_pair = true;
-    } else if (token.size() > 4 && (token[0] == 'A' || token[0] == 'B') && (token.substr(1).starts_with("vec") || token.substr(1).starts_with("blk"))) {
+    } else if (token.size() > 4 && (token[0] == 'A' || token[0] == 'B')
+               && (token.substr(1).starts_with("vec") || token.substr(1).starts_with("blk"))) {
         add_scaling(out, token[0], token.substr(1));
     } else if (token == "bias" || token.starts_with("relu") || token.starts_with("gelu")) {
         add_epilogue_words(out, token);
@@ -121,7 +135,8 @@ bool read_nvjet(const Text& text, KernelName& out) {
         out.consumer_warpgroups = 2, out.threads = 384;
         if (!cooperative) {
             out.schedule = "pingpong";
-            out.uncertain.push_back("schedule: neither coopA nor coopB, so that each warpgroup is taken to have a tile or half tile of its own");
+            out.uncertain.push_back(
+                "schedule: neither coopA nor coopB, so that each warpgroup is taken to have a tile or half tile of its own");
         }
     }
     if (out.cta_pair) out.uncertain.push_back("cta_pair: each CTA is taken to hold all of its A and half of its B");

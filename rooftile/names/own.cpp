@@ -16,11 +16,13 @@ struct Config {
 const std::vector<Config>& configs() {
     static const std::vector<Config> all = {
         {"MatrixConfig",
-         {"tile_m", "tile_n", "tile_k", "stages", "consumer_warpgroups", "schedule", "swap_ab", "cluster_m", "cluster_n", "split_k", "in_pieces", "ctas_per_sm", "producer_registers",
-          "consumer_registers", "type", "b_type", "c_type", "a_major", "b_major"}},
+         {"tile_m", "tile_n", "tile_k", "stages", "consumer_warpgroups", "schedule", "swap_ab", "cluster_m", "cluster_n", "split_k",
+          "in_pieces", "ctas_per_sm", "producer_registers", "consumer_registers", "type", "b_type", "c_type", "a_major", "b_major"}},
         {"Sm80GemmConfig", {"tile_m", "tile_n", "tile_k", "stages", "warps_m", "warps_n", "ctas_per_sm", "type", "a_major", "b_major"}},
-        {"Sm90AttentionConfig", {"tile_m", "tile_n", "tile_k", "dim_v", "stages", "turns", "producer_registers", "consumer_registers", "type", "mask"}},
-        {"Sm90ChainConfig", {"tile_m", "tile_n", "tile_k", "stages", "x_stages", "resident", "turns", "producer_registers", "consumer_registers", "type"}}};
+        {"Sm90AttentionConfig",
+         {"tile_m", "tile_n", "tile_k", "dim_v", "stages", "turns", "producer_registers", "consumer_registers", "type", "mask"}},
+        {"Sm90ChainConfig",
+         {"tile_m", "tile_n", "tile_k", "stages", "x_stages", "resident", "turns", "producer_registers", "consumer_registers", "type"}}};
     return all;
 }
 
@@ -49,10 +51,14 @@ void read_config(const Config& config, const std::vector<std::string_view>& valu
     if (const auto split = value("split_k")) out.split_k = *split > 1 || value("in_pieces") == 1;
     if (const auto type = value("type")) {
         const std::string a = type_of_value(*type);
-        out.types = {.a = a, .b = value("b_type") ? type_of_value(*value("b_type")) : a, .c = value("c_type") ? type_of_value(*value("c_type")) : a, .accumulate = "fp32"};
+        out.types = {.a = a,
+                     .b = value("b_type") ? type_of_value(*value("b_type")) : a,
+                     .c = value("c_type") ? type_of_value(*value("c_type")) : a,
+                     .accumulate = "fp32"};
     }
     // Row-major: a matrix whose k is contiguous is A as it is, and B transposed.
-    if (const auto a = value("a_major"), b = value("b_major"); a && b) out.layout = std::string(*a == 0 ? "N" : "T") + (*b == 0 ? "T" : "N");
+    if (const auto a = value("a_major"), b = value("b_major"); a && b)
+        out.layout = std::string(*a == 0 ? "N" : "T") + (*b == 0 ? "T" : "N");
 }
 
 }  // namespace

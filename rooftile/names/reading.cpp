@@ -110,7 +110,9 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
-bool has(std::span<const std::string_view> tokens, std::string_view token) { return std::find(tokens.begin(), tokens.end(), token) != tokens.end(); }
+bool has(std::span<const std::string_view> tokens, std::string_view token) {
+    return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+}
 
 bool consists_of(std::string_view token, std::size_t count, std::string_view letters) {
     return token.size() == count && token.find_first_not_of(letters) == token.npos;
@@ -166,26 +168,31 @@ std::string type_name(std::string_view text) {
     while (text.ends_with("*") || text.ends_with("&") || text.ends_with(" ")) text.remove_suffix(1);
     const std::size_t colon = text.rfind("::");
     if (colon != text.npos && !contains(text, "<")) text.remove_prefix(colon + 2);
-    struct Spelling {
-        std::string_view written, meant;
+    struct Spellings {
+        std::string_view type, written;
     };
-    static constexpr Spelling spellings[] = {
-        {"__nv_bfloat16", "bf16"}, {"BFloat16", "bf16"}, {"bfloat16_t", "bf16"}, {"bf16", "bf16"}, {"BF16", "bf16"}, {"bfloat16", "bf16"}, {"nv_bfloat16", "bf16"},
-        {"__half", "fp16"}, {"Half", "fp16"}, {"half_t", "fp16"}, {"half", "fp16"}, {"f16", "fp16"}, {"fp16", "fp16"}, {"float16", "fp16"}, {"F16", "fp16"},
-        {"float", "fp32"}, {"f32", "fp32"}, {"fp32", "fp32"}, {"float32", "fp32"}, {"F32", "fp32"},
-        {"double", "fp64"}, {"f64", "fp64"}, {"fp64", "fp64"}, {"float64", "fp64"},
-        {"tf32", "tf32"}, {"tfloat32_t", "tf32"},
-        {"__nv_fp8_e4m3", "fp8_e4m3"}, {"float_e4m3_t", "fp8_e4m3"}, {"e4m3", "fp8_e4m3"}, {"Float8_e4m3fn", "fp8_e4m3"}, {"f8e4m3", "fp8_e4m3"},
-        {"__nv_fp8_e5m2", "fp8_e5m2"}, {"float_e5m2_t", "fp8_e5m2"}, {"e5m2", "fp8_e5m2"}, {"Float8_e5m2", "fp8_e5m2"}, {"f8e5m2", "fp8_e5m2"},
-        {"__nv_fp4_e2m1", "fp4_e2m1"}, {"float_e2m1_t", "fp4_e2m1"}, {"e2m1", "fp4_e2m1"}, {"f4", "fp4_e2m1"}, {"xf4", "fp4_e2m1"},
-        {"s8", "int8"}, {"i8", "int8"}, {"int8_t", "int8"}, {"int8", "int8"}, {"signed char", "int8"}, {"u8", "uint8"}, {"uint8", "uint8"}, {"unsigned char", "uint8"},
-        {"s32", "int32"}, {"i32", "int32"}, {"int", "int32"}, {"int32", "int32"}, {"u32", "uint32"}, {"unsigned int", "uint32"}, {"long", "int64"}, {"i64", "int64"}, {"u64", "uint64"},
-        {"bool", "bool"},
-        {"cf32", "complex_fp32"}, {"float2", "complex_fp32"}, {"cp32", "complex_fp32"}, {"complex<float>", "complex_fp32"}, {"c10::complex<float>", "complex_fp32"},
-        {"cf64", "complex_fp64"}, {"double2", "complex_fp64"}, {"c10::complex<double>", "complex_fp64"},
-        {"cf16", "complex_fp16"}, {"cbf16", "complex_bf16"}, {"ci8", "complex_int8"}};
-    for (const Spelling& spelling : spellings)
-        if (text == spelling.written) return std::string(spelling.meant);
+    static constexpr Spellings all[] = {{"bf16", "__nv_bfloat16,BFloat16,bfloat16_t,bf16,BF16,bfloat16,nv_bfloat16"},
+                                        {"fp16", "__half,Half,half_t,half,f16,fp16,float16,F16"},
+                                        {"fp32", "float,f32,fp32,float32,F32"},
+                                        {"fp64", "double,f64,fp64,float64"},
+                                        {"tf32", "tf32,tfloat32_t"},
+                                        {"fp8_e4m3", "__nv_fp8_e4m3,float_e4m3_t,e4m3,Float8_e4m3fn,f8e4m3"},
+                                        {"fp8_e5m2", "__nv_fp8_e5m2,float_e5m2_t,e5m2,Float8_e5m2,f8e5m2"},
+                                        {"fp4_e2m1", "__nv_fp4_e2m1,float_e2m1_t,e2m1,f4,xf4"},
+                                        {"int8", "s8,i8,int8_t,int8,signed char"},
+                                        {"uint8", "u8,uint8,unsigned char"},
+                                        {"int32", "s32,i32,int,int32"},
+                                        {"uint32", "u32,unsigned int"},
+                                        {"int64", "long,i64"},
+                                        {"uint64", "u64"},
+                                        {"bool", "bool"},
+                                        {"complex_fp32", "cf32,float2,cp32,complex<float>,c10::complex<float>"},
+                                        {"complex_fp64", "cf64,double2,c10::complex<double>"},
+                                        {"complex_fp16", "cf16"},
+                                        {"complex_bf16", "cbf16"},
+                                        {"complex_int8", "ci8"}};
+    for (const Spellings& spellings : all)
+        if (has(split(spellings.written, ','), text)) return std::string(spellings.type);
     return "";
 }
 
@@ -193,9 +200,10 @@ std::string instruction_of(std::string_view digits) {
     struct Shape {
         std::string_view digits, name;
     };
-    static constexpr Shape shapes[] = {{"884", "m8n8k4"},       {"8816", "m8n8k16"},     {"8832", "m8n8k32"},       {"1688", "m16n8k8"},   {"16816", "m16n8k16"},
-                                       {"16832", "m16n8k32"},   {"16864", "m16n8k64"},   {"168128", "m16n8k128"},   {"168256", "m16n8k256"}, {"161616", "m16n16k16"},
-                                       {"32816", "m32n8k16"},   {"83216", "m8n32k16"},   {"88128", "m8n8k128"}};
+    static constexpr Shape shapes[] = {{"884", "m8n8k4"},       {"8816", "m8n8k16"},     {"8832", "m8n8k32"},   {"1688", "m16n8k8"},
+                                       {"16816", "m16n8k16"},   {"16832", "m16n8k32"},   {"16864", "m16n8k64"}, {"168128", "m16n8k128"},
+                                       {"168256", "m16n8k256"}, {"161616", "m16n16k16"}, {"32816", "m32n8k16"}, {"83216", "m8n32k16"},
+                                       {"88128", "m8n8k128"}};
     for (const Shape& shape : shapes)
         if (digits == shape.digits) return std::string(shape.name);
     return "";

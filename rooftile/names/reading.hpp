@@ -16,10 +16,10 @@ std::string demangled(std::string_view name);
 
 /// "void a::f<1, b<2> >(int)" in its parts.
 struct Signature {
-    std::string_view path;                     ///< "a::f"
-    std::string_view function;                 ///< "f"
-    std::vector<std::string_view> arguments;   ///< of its template: "1", "b<2>"
-    std::string_view parameters;               ///< "(int)", or what is left of it
+    std::string_view path;                    ///< "a::f"
+    std::string_view function;                ///< "f"
+    std::vector<std::string_view> arguments;  ///< of its template: "1", "b<2>"
+    std::string_view parameters;              ///< "(int)", or what is left of it
 };
 Signature signature_of(std::string_view text);
 

@@ -8,7 +8,8 @@ namespace {
 
 /// "e5m2e4m3bf16" in its types; none where it is not made of types alone.
 std::vector<std::string> types_in(std::string_view token) {
-    static constexpr std::string_view written[] = {"cbf16", "bf16", "cf16", "cf32", "cf64", "cp32", "tf32", "e4m3", "e5m2", "fp32", "f16", "f32", "f64", "i32", "ci8", "i8", "u8"};
+    static constexpr std::string_view written[] = {"cbf16", "bf16", "cf16", "cf32", "cf64", "cp32", "tf32", "e4m3", "e5m2",
+                                                   "fp32",  "f16",  "f32",  "f64",  "i32",  "ci8",  "i8",   "u8"};
     std::vector<std::string> out;
     while (!token.empty()) {
         const std::size_t before = token.size();
@@ -29,7 +30,7 @@ bool read_type_words(std::span<const std::string_view> tokens, std::size_t at, K
     const std::vector<std::string> memory = types_in(tokens[at]), matrix = types_in(tokens[at + 1]);
     if (memory.size() < 2 || matrix.empty()) return false;
     out.types = {.a = memory[0], .b = memory.size() > 2 ? memory[1] : memory[0], .c = memory.back(), .accumulate = matrix.back()};
-    if (matrix[0] == "tf32") out.types.a = out.types.b = "tf32";
+    if (matrix[0] == "tf32") out.types.a = out.types.b = memory[0].starts_with("complex_") ? "complex_tf32" : "tf32";
     return true;
 }
 
@@ -67,7 +68,8 @@ void read_words(std::span<const std::string_view> tokens, KernelName& out) {
             if (cluster.size() == 3) out.cluster_m = cluster[0], out.cluster_n = cluster[1];
         } else if (token.starts_with("tensor")) {
             const std::vector<int> shape = extents(token.substr(6));
-            if (shape.size() == 3) out.instruction = "m" + std::to_string(shape[0]) + "n" + std::to_string(shape[1]) + "k" + std::to_string(shape[2]);
+            if (shape.size() == 3)
+                out.instruction = "m" + std::to_string(shape[0]) + "n" + std::to_string(shape[1]) + "k" + std::to_string(shape[2]);
             else out.instruction = instruction_of(token.substr(6));
         } else if (token == "ffma") {
             out.instruction = "fma";
@@ -75,7 +77,8 @@ void read_words(std::span<const std::string_view> tokens, KernelName& out) {
             if (!typed) out.types = {.a = type_name(token), .b = type_name(token), .c = type_name(token), .accumulate = type_name(token)};
         } else if (const auto bytes = number_after(token, "aligna")) {
             out.alignment_bytes = bytes;
-        } else if (token == "relu" || token == "gelu" || token == "bias" || token == "aux" || token == "drelu" || token == "dgelu" || token == "bgrada" || token == "bgradb") {
+        } else if (token == "relu" || token == "gelu" || token == "bias" || token == "aux" || token == "drelu" || token == "dgelu"
+                   || token == "bgrada" || token == "bgradb") {
             out.epilogue += (out.epilogue.empty() ? "" : " + ") + std::string(token);
         }
     }
@@ -116,6 +119,7 @@ bool read_xmma(const Text& text, KernelName& out) {
         if (what != "gemm") out.operation = what;
     }
     read_words(std::span(tokens).subspan(3), out);
+    if (what == "depthwise") out.tile_m.reset(), out.tile_n.reset(), out.tile_k.reset();  // of a picture, not of a product
     // What follows "execute": the product itself, or the kernel that adds up its parts of K.
     if (contains(word, "_split_k_kernel") || word.ends_with("kernel_split_k")) {
         out.role = "reduce", out.operation = "split-K parts added up", out.split_k = true;

@@ -4,11 +4,35 @@
 
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/measure/device_operation.hpp"
+#include "rooftile/names/kernel_name.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
 #include "tests/core/example.hpp"
 
 namespace rooftile {
 namespace {
+
+/// What a profiler prints of our own kernels is read as any other's: where the name has a field that the plan has, both are the same.
+void expect_name_says(const std::string& lowered, const Record& config) {
+    const KernelName name = decode(lowered);
+    EXPECT_EQ(name.family, "rooftile") << lowered;
+    EXPECT_FALSE(name.role.empty()) << name.name;
+    const std::pair<const char*, std::optional<int>> extents[] = {{"tile_m", name.tile_m},       {"tile_n", name.tile_n},
+                                                                  {"tile_q", name.tile_m},       {"tile_kv", name.tile_n},
+                                                                  {"tile_k", name.tile_k},       {"stages", name.stages},
+                                                                  {"cluster_m", name.cluster_m}, {"cluster_n", name.cluster_n},
+                                                                  {"consumer_warpgroups", name.consumer_warpgroups}};
+    for (const auto& [key, said] : extents)
+        if (const auto planned = find_as<std::int64_t>(config, key); planned && said) {
+            EXPECT_EQ(*said, *planned) << key << " of " << name.name;
+        }
+    // The tile at least is in every name whose kernel has one.
+    if (find(config, "tile_m") && name.role == "gemm") {
+        EXPECT_TRUE(name.tile_m && name.stages) << name.name;
+    }
+    if (const auto schedule = find_as<std::string>(config, "schedule"); schedule && !name.schedule.empty()) {
+        EXPECT_EQ(name.schedule, *schedule) << name.name;
+    }
+}
 
 class CompileConformance : public testing::TestWithParam<const Operation*> {};
 
@@ -37,6 +61,7 @@ TEST_P(CompileConformance, APlanThatSaysSoIsBuiltWithoutSpills) {
             EXPECT_FALSE(code.hash.empty());
             EXPECT_NE(code.cubin.find(code.lowered_name), std::string::npos);
             EXPECT_EQ(&*kernel.plan().operation, &operation);
+            expect_name_says(code.lowered_name, operation.config_record(plan));
             ++built;
         }
     }

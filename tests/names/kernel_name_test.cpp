@@ -94,15 +94,19 @@ TEST(KernelName, BytesOfStages) {
     // Of a pair of CTAs each holds half of B: (128 + 128) x 64 x 2 B, six times.
     EXPECT_EQ(expected_shared_bytes(decode("nvjet_sm100_tst_128x256_64x6_2x1_2cta_v_bz_TNT")), 196608);
     // CUTLASS writes the tile of both: (128 + 64) x 64 x 2 B.
-    EXPECT_EQ(stage_bytes(decode("cutlass3x_sm100_tensorop_s256x128x16gemm_bf16_bf16_f32_bf16_bf16_256x128x64_2x1x1_0_tnn_align8_2sm")), 24576);
+    EXPECT_EQ(stage_bytes(decode("cutlass3x_sm100_tensorop_s256x128x16gemm_bf16_bf16_f32_bf16_bf16_256x128x64_2x1x1_0_tnn_align8_2sm")),
+              24576);
     // fp4: (128 + 128) x 256 / 2 B.
     EXPECT_EQ(stage_bytes(decode("nvjet_sm100_oosss_128x256_256x5_2x1_2cta_v_bz_TNT")), 32768);
-    EXPECT_EQ(expected_shared_bytes(decode("sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas")), std::nullopt);
+    EXPECT_EQ(expected_shared_bytes(decode(
+                  "sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas")),
+              std::nullopt);
     EXPECT_EQ(stage_bytes(decode("ampere_sgemm_128x64_tn")), std::nullopt);  // no k
 }
 
 TEST(KernelName, Xmma) {
-    const KernelName hopper = decode("sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas");
+    const KernelName hopper =
+        decode("sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas");
     EXPECT_EQ(hopper.family, "xmma");
     EXPECT_EQ(hopper.library, "cuBLAS");
     EXPECT_EQ(hopper.arch, "sm_90");
@@ -112,7 +116,9 @@ TEST(KernelName, Xmma) {
     EXPECT_EQ(hopper.split_k, false);
     EXPECT_EQ(hopper.threads, std::nullopt);  // launched with 128, 256 or 384
 
-    const KernelName ampere = decode("sm80_xmma_gemm_f32f32_tf32f32_f32_nt_n_tilesize256x64x32_stage3_warpsize4x1x1_tensor16x8x8_aligna4_alignc4_execute_kernel__5x_cublas");
+    const KernelName ampere = decode(
+        "sm80_xmma_gemm_f32f32_tf32f32_f32_nt_n_tilesize256x64x32_stage3_warpsize4x1x1_tensor16x8x8_aligna4_alignc4_execute_kernel__5x_"
+        "cublas");
     expect_types(ampere, "tf32", "tf32", "fp32", "fp32");
     expect_plan(ampere, 256, 64, 32, 3);
     EXPECT_EQ(ampere.threads, 128);
@@ -121,14 +127,19 @@ TEST(KernelName, Xmma) {
     EXPECT_EQ(ampere.split_k, std::nullopt);  // the grid alone says it
 
     // Three types in memory: A, B, C.
-    expect_types(decode("sm89_xmma_gemm_e5m2e4m3bf16_e5m2e4m3f32_f32_tn_n_tilesize128x64x64_stage4_warpsize2x2x1_tensor16x8x32_execute_kernel__5x_cublas"), "fp8_e5m2",
-                 "fp8_e4m3", "bf16", "fp32");
-    const KernelName sum = decode("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_alignc4_execute_split_k_kernel__5x_cublas");
+    expect_types(decode("sm89_xmma_gemm_e5m2e4m3bf16_e5m2e4m3f32_f32_tn_n_tilesize128x64x64_stage4_warpsize2x2x1_tensor16x8x32_execute_"
+                        "kernel__5x_cublas"),
+                 "fp8_e5m2", "fp8_e4m3", "bf16", "fp32");
+    const KernelName sum = decode(
+        "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_alignc4_execute_split_k_kernel__5x_"
+        "cublas");
     EXPECT_EQ(sum.role, "reduce");
     EXPECT_EQ(expected_shared_bytes(sum), std::nullopt);
     EXPECT_EQ(describe(sum), "cuBLAS fp32 reduce: split-K parts added up");
 
-    const KernelName conv = decode("sm80_xmma_fprop_implicit_gemm_indexed_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x16x32_stage1_warpsize4x1x1_g1_tensor16x8x16_execute_kernel__5x_cudnn");
+    const KernelName conv = decode(
+        "sm80_xmma_fprop_implicit_gemm_indexed_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x16x32_stage1_warpsize4x1x1_g1_tensor16x8x16_"
+        "execute_kernel__5x_cudnn");
     EXPECT_EQ(conv.role, "conv");
     EXPECT_EQ(conv.operation, "fprop");
     EXPECT_EQ(conv.library, "cuDNN");
@@ -146,13 +157,17 @@ TEST(KernelName, Cutlass) {
     EXPECT_EQ(name.alignment_bytes, 4);
     EXPECT_EQ(describe(name), "CUTLASS fp32 256x128x8, 4 stages, NN");
 
-    const KernelName half = decode("void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_relu_f16_128x128_32x4_tn_align8>(cutlass_80_tensorop_f16_s16816gemm_relu_f16_128x128_32x4_tn_align8::Params)");
+    const KernelName half = decode(
+        "void "
+        "cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_relu_f16_128x128_32x4_tn_align8>(cutlass_80_tensorop_f16_s16816gemm_relu_f16_"
+        "128x128_32x4_tn_align8::Params)");
     expect_types(half, "fp16", "fp16", "fp16", "fp32");
     expect_plan(half, 128, 128, 32, 4);
     EXPECT_EQ(half.epilogue, "relu");
     EXPECT_EQ(half.instruction, "m16n8k16");
     EXPECT_EQ(half.alignment_bytes, 16);
-    expect_types(decode("_ZN7cutlass7Kernel2I57cutlass_80_tensorop_s16816gemm_bf16_64x128_64x4_tn_align2EEvNT_6ParamsE"), "bf16", "bf16", "fp32", "fp32");
+    expect_types(decode("_ZN7cutlass7Kernel2I57cutlass_80_tensorop_s16816gemm_bf16_64x128_64x4_tn_align2EEvNT_6ParamsE"), "bf16", "bf16",
+                 "fp32", "fp32");
     expect_types(decode("cutlass_80_tensorop_h16816gemm_128x128_64x3_tn_align8"), "fp16", "fp16", "fp16", "fp16");
     const KernelName tf32 = decode("cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4");
     EXPECT_EQ(tf32.types.a, "tf32");
@@ -162,7 +177,8 @@ TEST(KernelName, Cutlass) {
 }
 
 TEST(KernelName, CutlassThree) {
-    const KernelName name = decode("cutlass3x_sm90_tensorop_s64x128x16gemm_bf16_bf16_f32_bf16_bf16_128x128x64_2x1x1_0_ntn_align8_warpspecialized_pingpong_epi_tma");
+    const KernelName name = decode(
+        "cutlass3x_sm90_tensorop_s64x128x16gemm_bf16_bf16_f32_bf16_bf16_128x128x64_2x1x1_0_ntn_align8_warpspecialized_pingpong_epi_tma");
     EXPECT_EQ(name.family, "cutlass3");
     EXPECT_EQ(name.arch, "sm_90");
     expect_types(name, "bf16", "bf16", "bf16", "fp32");
@@ -173,15 +189,20 @@ TEST(KernelName, CutlassThree) {
     EXPECT_EQ(name.instruction, "m64n128k16");
     EXPECT_EQ(name.alignment_bytes, 16);
 
-    const KernelName scaled = decode("cutlass3x_sm100_bstensorop_s256x192x64gemm_block_scaled_ue4m3xf4_ue4m3xf4_f32_f16_f16_256x192x256_0_tnn_align32_o_vs16_2sm_bias_f16_relu");
+    const KernelName scaled = decode(
+        "cutlass3x_sm100_bstensorop_s256x192x64gemm_block_scaled_ue4m3xf4_ue4m3xf4_f32_f16_f16_256x192x256_0_tnn_align32_o_vs16_2sm_bias_"
+        "f16_relu");
     expect_types(scaled, "fp4_e2m1", "fp4_e2m1", "fp16", "fp32");
     EXPECT_EQ(scaled.cta_pair, true);
     EXPECT_EQ(scaled.epilogue, "bias + relu");
 
     const KernelName collective = decode(
-        "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int>, cutlass::gemm::collective::CollectiveMma<"
-        "cutlass::gemm::MainloopSm90TmaGmmaWarpSpecialized<4, cute::tuple<cute::C<2>, cute::C<1>, cute::C<1> >, cutlass::gemm::KernelTmaWarpSpecializedCooperative>, "
-        "cute::tuple<cute::C<128>, cute::C<256>, cute::C<64> >, cutlass::bfloat16_t, cute::tuple<long, cute::C<1>, long>, cutlass::bfloat16_t, "
+        "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int>, "
+        "cutlass::gemm::collective::CollectiveMma<"
+        "cutlass::gemm::MainloopSm90TmaGmmaWarpSpecialized<4, cute::tuple<cute::C<2>, cute::C<1>, cute::C<1> >, "
+        "cutlass::gemm::KernelTmaWarpSpecializedCooperative>, "
+        "cute::tuple<cute::C<128>, cute::C<256>, cute::C<64> >, cutlass::bfloat16_t, cute::tuple<long, cute::C<1>, long>, "
+        "cutlass::bfloat16_t, "
         "cute::tuple<long, cute::C<1>, long>, int>, int, void>>(int)");
     EXPECT_EQ(collective.family, "cutlass3");
     expect_plan(collective, 128, 256, 64, 4);
@@ -201,7 +222,8 @@ TEST(KernelName, CublasBeforeAndBeside) {
     expect_types(decode("volta_sgemm_128x64_nn"), "fp32", "fp32", "fp32", "fp32");
     EXPECT_EQ(decode("_5x_cudnn_ampere_fp16_s16816cudnn_fp16_128x128_ldg8_relu_f2f_exp_stages_64x3_small_nhwc_tn_v1").family, "cudnn");
     const KernelName gemv = decode(
-        "_ZN8internal5gemvx6kernelIii13__nv_bfloat16fffLb0ELb1ELb1ELb0ELi7ELb0E18cublasGemvParamsExIi30cublasGemvTensorStridedBatchedIKS2_ES4_IKfES4_IfEfEEENSt9enable_"
+        "_ZN8internal5gemvx6kernelIii13__nv_bfloat16fffLb0ELb1ELb1ELb0ELi7ELb0E18cublasGemvParamsExIi30cublasGemvTensorStridedBatchedIKS2_"
+        "ES4_IKfES4_IfEfEEENSt9enable_"
         "ifIXntT5_EvE4typeET11_");
     EXPECT_EQ(gemv.role, "gemv");
     expect_types(gemv, "bf16", "fp32", "fp32", "");
@@ -220,25 +242,31 @@ TEST(KernelName, Frameworks) {
     EXPECT_EQ(decode("triton_tem_fused_flex_attention_0").role, "attention");
     EXPECT_EQ(decode("matmul_kernel_0d1d2d3de4de5de6c7de8c9de10c").family, "triton");
 
-    const KernelName add = decode("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)");
+    const KernelName add = decode(
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int, "
+        "at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)");
     EXPECT_EQ(add.family, "pytorch");
     EXPECT_EQ(add.role, "elementwise");
     EXPECT_EQ(add.operation, "add");
     EXPECT_EQ(add.types.a, "fp32");
     EXPECT_EQ(describe(add), "PyTorch fp32 elementwise: add");
     const KernelName gelu = decode(
-        "_ZN2at6native29vectorized_elementwise_kernelILi8EZZZNS0_18GeluCUDAKernelImplERNS_18TensorIteratorBaseENS0_8GeluTypeEENKUlvE0_clEvENKUlvE2_clEvEUlN3c108BFloat16EE_"
+        "_ZN2at6native29vectorized_elementwise_kernelILi8EZZZNS0_18GeluCUDAKernelImplERNS_18TensorIteratorBaseENS0_8GeluTypeEENKUlvE0_"
+        "clEvENKUlvE2_clEvEUlN3c108BFloat16EE_"
         "St5arrayIPcLm2EEEEviT0_T1_");
     EXPECT_EQ(gelu.operation, "gelu");
     EXPECT_EQ(gelu.types.a, "bf16");
-    const KernelName mul = decode("void at::native::vectorized_elementwise_kernel<8, at::native::BinaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, at::native::binary_internal::MulFunctor<float> >, std::array<char*, 3ul> >(int)");
+    const KernelName mul = decode(
+        "void at::native::vectorized_elementwise_kernel<8, at::native::BinaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, "
+        "at::native::binary_internal::MulFunctor<float> >, std::array<char*, 3ul> >(int)");
     EXPECT_EQ(mul.operation, "mul");
     EXPECT_EQ(decode("void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float, float, float, int>(int)").operation, "softmax");
     EXPECT_EQ(decode("void at::native::<unnamed>::CatArrayBatchedCopy<(int)4, float>(int)").role, "copy");
 }
 
 TEST(KernelName, WhatNobodyKnows) {
-    for (const char* text : {"", " ", "main", "_Z", "_ZN", "kernel<", "foo<bar<1,2>", ">>>", "((((", "nvjet", "a::b<(c)1", "\xff\xfe", "<unnamed>::f"}) {
+    for (const char* text :
+         {"", " ", "main", "_Z", "_ZN", "kernel<", "foo<bar<1,2>", ">>>", "((((", "nvjet", "a::b<(c)1", "\xff\xfe", "<unnamed>::f"}) {
         const KernelName name = decode(text);
         EXPECT_EQ(name.family, "unknown") << text;
         EXPECT_EQ(describe(name), "unknown kernel");
