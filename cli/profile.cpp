@@ -80,7 +80,7 @@ int profile(const Given& given, const OutputFlags& output, const Invocation& inv
     top_of(given);
     check_files(given, output);
     if (given.has("machine")) machine_by_id(given.text("machine"));
-    const ProfiledProgram program = run_profiled(command, given.text("recordings"));
+    const ProfiledProgram program = run_profiled({.command = command, .keep = given.text("recordings"), .operators = given.has("operators")});
     if (program.signal) say(fmt::format("{} was ended by signal {} ({}); what it did until then is reported", command.front(), program.signal, strsignal(program.signal)));
     else if (program.code) say(fmt::format("{} ended with exit code {}", command.front(), program.code));
     std::size_t work = 0;
@@ -138,6 +138,7 @@ int report_profile(const Given& given, const OutputFlags& output, const Invocati
 
 void add_profile(std::vector<Verb>& verbs) {
     const std::vector<Field> own = {{"program", "PROGRAM...", "The program and its arguments, after --", "Program", FieldKind::positional},
+                                    {"operators", "", "Of a Python program: PyTorch's operators are ranges, with the shapes of their tensors; takes the host time", "Options", FieldKind::on},
                                     {"recordings", "DIR", "Keep what was recorded there, one file a process, for report profile", "Options"}};
     const std::vector<Field> files = {{"file", "FILE", "What `profile --json` wrote, or a recording", "Files", FieldKind::positional},
                                       {"other", "FILE", "Another run, to be compared kernel by kernel", "Files", FieldKind::positional}};

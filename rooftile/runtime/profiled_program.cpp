@@ -52,6 +52,19 @@ class TemporaryFolder {
 
 constexpr const char* injection_variables[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
 
+void write_file(const fs::path& path, std::string_view bytes) {
+    std::ofstream out(path, std::ios::binary);
+    out.write(bytes.data(), std::streamsize(bytes.size()));
+    if (!out.flush()) throw Error(ExitCode::internal, fmt::format("{} could not be written", path.string()));
+}
+
+/// What Python runs first.
+std::string_view operators_text() {
+    for (const EmbeddedFile& file : embedded_exports())
+        if (file.path.ends_with("/sitecustomize.py")) return file.text;
+    throw Error(ExitCode::internal, "sitecustomize.py is not in the program");
+}
+
 /// This process's environment with those variables.
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& variables) {
     std::vector<std::string> out;
@@ -92,7 +105,7 @@ class Ignored {
 
 }  // namespace
 
-ProfiledProgram run_profiled(const std::vector<std::string>& command, const std::string& keep) {
+ProfiledProgram run_profiled(const ProfiledRequest& request) {
     for (const char* variable : injection_variables)
         if (const char* set = std::getenv(variable); set && *set)
             throw RequestError(fmt::format("{} is set to {}: another profiler is at work; unset it", variable, set));
@@ -100,24 +113,24 @@ ProfiledProgram run_profiled(const std::vector<std::string>& command, const std:
     if (!cupti) throw Error(ExitCode::gpu_failed, cupti.not_found());
     TemporaryFolder folder;
     const fs::path collector = folder.path() / "collector.so";
-    {
-        const std::string_view bytes = embedded_collector().front().text;
-        std::ofstream out(collector, std::ios::binary);
-        out.write(bytes.data(), std::streamsize(bytes.size()));
-        if (!out.flush()) throw Error(ExitCode::internal, fmt::format("{} could not be written", collector.string()));
-    }
+    write_file(collector, embedded_collector().front().text);
     fs::path recordings = folder.path();
-    if (!keep.empty()) {
+    if (!request.keep.empty()) {
         std::error_code error;
-        fs::create_directories(keep, error);
-        recordings = fs::absolute(keep, error);
-        if (error) throw RequestError(fmt::format("{}: {}", keep, error.message()));
+        fs::create_directories(request.keep, error);
+        recordings = fs::absolute(request.keep, error);
+        if (error) throw RequestError(fmt::format("{}: {}", request.keep, error.message()));
     }
-    std::vector<std::string> words = command,
-                             environment = environment_with({{injection_variables[0], collector.string()},
-                                                             {injection_variables[1], collector.string()},
-                                                             {recording::folder_variable, recordings.string()},
-                                                             {recording::cupti_variable, cupti.path}});
+    std::vector<std::pair<std::string, std::string>> variables = {{injection_variables[0], collector.string()},
+                                                                  {injection_variables[1], collector.string()},
+                                                                  {recording::folder_variable, recordings.string()},
+                                                                  {recording::cupti_variable, cupti.path}};
+    if (request.operators) {
+        write_file(folder.path() / "sitecustomize.py", operators_text());
+        const char* before = std::getenv("PYTHONPATH");
+        variables.emplace_back("PYTHONPATH", folder.path().string() + (before && *before ? ":" + std::string(before) : ""));
+    }
+    std::vector<std::string> words = request.command, environment = environment_with(variables);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t defaults;  // the program has the usual answers to what this one ignores

@@ -15,9 +15,14 @@ struct ProfiledProgram {
     std::vector<Recorded> recordings;  ///< of each process that used CUDA
 };
 
-/// Runs `command` with this process's input and outputs; what interrupts this process is the program's to answer. `keep`: a folder that
-/// keeps the recordings, made where it is not; empty: none does. Throws RequestError where the command cannot be started or another
-/// profiler is set in the environment, Error where CUPTI is not found.
-ProfiledProgram run_profiled(const std::vector<std::string>& command, const std::string& keep);
+struct ProfiledRequest {
+    std::vector<std::string> command;
+    std::string keep;        ///< a folder that keeps the recordings, made where it is not; empty: none does
+    bool operators = false;  ///< of a Python program: torch's operators are ranges
+};
+
+/// Runs the command with this process's input and outputs; what interrupts this process is the program's to answer. Throws
+/// RequestError where it cannot be started or another profiler is set in the environment, Error where CUPTI is not found.
+ProfiledProgram run_profiled(const ProfiledRequest& request);
 
 }  // namespace rooftile
