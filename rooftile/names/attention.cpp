@@ -1,13 +1,17 @@
 // Kernels of attention: FlashAttention 2 and 3, cuDNN's generated ones, and PyTorch's memory-efficient one; and cuDNN's others.
+#include <array>
+
 #include "rooftile/names/families.hpp"
 
 namespace rooftile::names {
 namespace {
 
+/// Nothing for 0 too: what is false, or given at run time.
 std::optional<int> whole_at(std::span<const std::string_view> arguments, std::size_t at) {
     if (at >= arguments.size()) return std::nullopt;
+    constexpr long most = 1 << 20;  // of an extent or a count
     const auto value = number(arguments[at]);
-    return value ? std::optional(int(*value)) : std::nullopt;
+    return value && *value > 0 && *value <= most ? std::optional(int(*value)) : std::nullopt;
 }
 
 void set_tile(KernelName& out, const std::vector<std::string_view>& tuple) {
@@ -38,7 +42,7 @@ void read_flash_third(std::string_view text, std::string_view mainloop, bool for
 void read_flash_second(const Text& text, std::string_view traits, bool forward, KernelName& out) {
     const std::vector<std::string_view> t = arguments_of(text.whole, traits);
     out.tile_k = whole_at(t, 0), out.tile_m = whole_at(t, 1), out.tile_n = whole_at(t, 2);
-    if (const auto warps = whole_at(t, 3)) out.threads = 32 * *warps;
+    if (const auto warps = whole_at(t, 3)) out.threads = threads_of(32, std::array{*warps});
     for (const std::string_view argument : t)
         if (const std::string type = type_name(argument); type == "bf16" || type == "fp16") out.types.a = out.types.b = type;
     if (!out.types.a.empty()) out.types.accumulate = "fp32";
@@ -53,8 +57,18 @@ bool read_flash_attention(const Text& text, KernelName& out) {
     const std::string_view function = text.signature.function;
     const bool third = contains(text.whole, "FlashAttnFwd") || contains(text.whole, "FlashAttnBwd");
     const bool second = function.starts_with("flash_fwd_") || function.starts_with("flash_bwd_");
-    if (!third && !second) return false;
+    const bool forward_class = contains(text.whole, "FlashAttentionForwardSm"),
+               backward_class = contains(text.whole, "FlashAttentionBackwardSm");
+    if (!third && !second && !forward_class && !backward_class) return false;
     out.family = "flash-attention", out.library = "FlashAttention", out.role = "attention";
+    if (forward_class || backward_class) {  // of CuTe's DSL: a class's name, and tensors'
+        const std::string_view start = forward_class ? "FlashAttentionForwardSm" : "FlashAttentionBackwardSm";
+        const std::string_view rest = text.whole.substr(text.whole.find(start) + start.size());
+        const std::string_view digits = rest.substr(0, rest.find_first_not_of("0123456789"));
+        if (!digits.empty()) out.arch = "sm_" + std::string(digits);
+        out.operation = forward_class ? "forward" : "backward";
+        return true;
+    }
     if (third && contains(text.whole, "FlashAttnFwdCombine")) {
         out.role = "reduce", out.operation = "parts of attention added up";
         return true;

@@ -140,12 +140,7 @@ std::string_view behind(std::string_view text, std::string_view prefix) {
     return at == text.npos ? std::string_view() : word_at(text, at);
 }
 
-std::vector<int> tuple_of(std::string_view text) {
-    std::vector<int> out;
-    for (const std::string_view part : arguments_of(text, "tuple"))
-        if (const auto value = number(part)) out.push_back(int(*value));
-    return out;
-}
+std::vector<int> tuple_of(std::string_view text) { return positive(arguments_of(text, "tuple")); }
 
 /// CollectiveMma<Mainloop…<stages, cluster, schedule>, tile, A, stride, B, …>
 void read_collective(std::string_view text, KernelName& out) {
@@ -162,7 +157,7 @@ void read_collective(std::string_view text, KernelName& out) {
         if (!digits.empty()) out.arch = "sm_" + digits;
     }
     if (!mainloop.arguments.empty())
-        if (const auto stages = number(mainloop.arguments[0])) out.stages = int(*stages);
+        if (const auto stages = number(mainloop.arguments[0]); stages && *stages > 0 && *stages < 256) out.stages = int(*stages);
     for (const std::string_view argument : mainloop.arguments) {
         const std::vector<int> cluster = tuple_of(argument);
         if (cluster.size() == 3) out.cluster_m = cluster[0], out.cluster_n = cluster[1];
@@ -212,10 +207,9 @@ bool read_cutlass_template(const Text& text, KernelName& out) {
     else if (contains(text.whole, "Gemm") || contains(text.whole, "gemm")) out.role = "gemm";
     // MmaMultistage<shape, …, stages, …>: what is behind the policy; MmaPipelined has two.
     const std::vector<std::string_view> shape = arguments_of(text.whole, "GemmShape");
-    if (shape.size() == 3 && number(shape[0]) && number(shape[1]) && number(shape[2]))
-        out.tile_m = int(*number(shape[0])), out.tile_n = int(*number(shape[1])), out.tile_k = int(*number(shape[2]));
+    if (const std::vector<int> tile = positive(shape); tile.size() == 3) out.tile_m = tile[0], out.tile_n = tile[1], out.tile_k = tile[2];
     if (const auto multistage = arguments_of(text.whole, "MmaMultistage"); multistage.size() > 10) {
-        if (const auto stages = number(multistage[10])) out.stages = int(*stages);
+        if (const auto stages = number(multistage[10]); stages && *stages > 0 && *stages < 256) out.stages = int(*stages);
     } else if (contains(text.whole, "MmaPipelined<")) {
         out.stages = 2;
     }

@@ -1,5 +1,6 @@
 // DeepGEMM: its kernels' template arguments are the plan.
 #include <algorithm>
+#include <array>
 
 #include "rooftile/names/families.hpp"
 
@@ -18,7 +19,7 @@ bool read_deep_gemm(const Text& text, KernelName& out) {
     if (contains(s.function, "fp8_fp4")) out.types = {.a = "", .b = "", .c = "", .accumulate = "fp32"};
     else if (contains(s.function, "fp8")) out.types = {.a = "fp8_e4m3", .b = "fp8_e4m3", .c = "", .accumulate = "fp32"};
     else if (contains(s.function, "bf16")) out.types = {.a = "bf16", .b = "bf16", .c = "", .accumulate = "fp32"};
-    else if (contains(s.function, "tf32")) out.types = {.a = "bf16", .b = "tf32", .c = "fp32", .accumulate = "fp32"};
+    else if (contains(s.function, "tf32")) out.types = {.a = "tf32", .b = "tf32", .c = "", .accumulate = "fp32"};
     std::vector<long> values;
     std::vector<bool> truth;
     std::vector<std::string> types;
@@ -31,7 +32,8 @@ bool read_deep_gemm(const Text& text, KernelName& out) {
         }
     }
     const auto extent = [&](std::size_t at) {
-        return at < values.size() && values[at] > 0 ? std::optional<int>(int(values[at])) : std::nullopt;
+        constexpr long most = 1 << 20;  // of a tile or a count
+        return at < values.size() && values[at] > 0 && values[at] <= most ? std::optional<int>(int(values[at])) : std::nullopt;
     };
     const auto size = [&](std::size_t at) { return at < values.size() && values[at] > 0 ? std::optional<long>(values[at]) : std::nullopt; };
     if (first && !own) {  // N, K, tile, groups, stages, …
@@ -52,8 +54,8 @@ bool read_deep_gemm(const Text& text, KernelName& out) {
     out.tile_m = extent(tile), out.tile_n = extent(tile + 1), out.tile_k = extent(tile + 2);
     out.stages = extent(shared - 4);
     if (const auto loading = extent(shared - 3), multiplying = extent(shared - 2); loading && multiplying) {
-        out.threads = *loading + *multiplying;
-        if (out.arch == "sm_90") out.consumer_warpgroups = *multiplying / 128, out.schedule = "cooperative";
+        out.threads = threads_of(1, std::array{*loading + *multiplying});
+        if (out.arch == "sm_90" && *multiplying >= 128) out.consumer_warpgroups = *multiplying / 128, out.schedule = "cooperative";
     }
     if (const auto ctas = extent(shared - 1)) {
         // Those that share A are neighbours along n.

@@ -69,7 +69,7 @@ std::string describe(const KernelName& name) {
     parts.push_back(head);
     if (!name.operation.empty() && name.role == "attention") parts.push_back(name.operation);
     if (name.stages && product) parts.push_back(std::to_string(*name.stages) + (*name.stages == 1 ? " stage" : " stages"));
-    if (name.cluster_m && name.cluster_n && *name.cluster_m * *name.cluster_n > 1)
+    if (name.cluster_m && name.cluster_n && long(*name.cluster_m) * *name.cluster_n > 1)
         parts.push_back("cluster " + std::to_string(*name.cluster_m) + "x" + std::to_string(*name.cluster_n));
     if (name.split_k == true && name.role != "reduce") parts.push_back("split-K");
     if (!name.layout.empty() && name.role == "gemm") parts.push_back(name.layout);

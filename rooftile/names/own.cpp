@@ -2,6 +2,7 @@
 // values in their order, of which a compiler may leave out the last where they are zero; members before them are named here, and
 // a test compares them with what a plan has.
 #include <algorithm>
+#include <array>
 
 #include "rooftile/names/families.hpp"
 
@@ -40,13 +41,14 @@ void read_config(const Config& config, const std::vector<std::string_view>& valu
     };
     const auto extent = [&](std::string_view member) {
         const auto v = value(member);
-        return v && *v > 0 ? std::optional<int>(int(*v)) : std::nullopt;
+        constexpr long most = 1 << 20;  // of an extent or a count; more is no kernel of ours
+        return v && *v > 0 && *v <= most ? std::optional<int>(int(*v)) : std::nullopt;
     };
     out.tile_m = extent("tile_m"), out.tile_n = extent("tile_n"), out.tile_k = extent("tile_k"), out.stages = extent("stages");
     out.cluster_m = extent("cluster_m"), out.cluster_n = extent("cluster_n");
     out.consumer_warpgroups = extent("consumer_warpgroups");
-    if (out.consumer_warpgroups) out.threads = 128 * (1 + *out.consumer_warpgroups);
-    else if (const auto m = extent("warps_m"), n = extent("warps_n"); m && n) out.threads = 32 * *m * *n;
+    if (out.consumer_warpgroups) out.threads = threads_of(128, std::array{1 + *out.consumer_warpgroups});
+    else if (const auto m = extent("warps_m"), n = extent("warps_n"); m && n) out.threads = threads_of(32, std::array{*m, *n});
     if (const auto schedule = value("schedule")) out.schedule = *schedule == 0 ? "cooperative" : "pingpong";
     if (const auto split = value("split_k")) out.split_k = *split > 1 || value("in_pieces") == 1;
     if (const auto type = value("type")) {
@@ -77,9 +79,13 @@ bool read_own(const Text& text, KernelName& out) {
         std::string words(function.starts_with("fuse_") ? function.substr(5) : function);
         std::replace(words.begin(), words.end(), '_', ' ');
         out.operation = words;
+        out.uncertain.push_back("role: an expression may reduce rows too");
         return true;
     }
-    out.role = contains(function, "attention") ? "attention" : contains(function, "gemm") || contains(function, "chain") ? "gemm" : "";
+    out.role = contains(function, "attention")                             ? "attention"
+               : contains(function, "gemm") || contains(function, "chain") ? "gemm"
+               : contains(function, "pack") || contains(function, "copy")  ? "copy"
+                                                                           : "";
     if (contains(function, "epilogue")) out.epilogue = "expression";
     if (function.starts_with("two_gemms") || contains(function, "chain")) out.operation = "two products in a row";
     if (s.arguments.empty()) return true;

@@ -144,14 +144,30 @@ std::optional<long> number(std::string_view text) {
     return std::nullopt;
 }
 
+std::vector<int> positive(std::span<const std::string_view> arguments) {
+    constexpr long most = 1 << 20;
+    std::vector<int> out;
+    for (const std::string_view argument : arguments)
+        if (const auto value = number(argument); value && *value > 0 && *value <= most) out.push_back(int(*value));
+    return out;
+}
+
 std::vector<int> extents(std::string_view text) {
-    constexpr std::size_t most_digits = 6;
+    constexpr std::size_t most_digits = 5;
     std::vector<int> out;
     for (const std::string_view part : split(text, 'x')) {
         if (part.empty() || part.size() > most_digits || !std::all_of(part.begin(), part.end(), is_digit)) return {};
         out.push_back(int(*number(part)));
+        if (out.back() == 0) return {};
     }
     return out;
+}
+
+std::optional<int> threads_of(int factor, std::span<const int> counts) {
+    constexpr long most = 1024;
+    long threads = factor;
+    for (const int count : counts) threads = threads > most ? threads : threads * count;
+    return threads > 0 && threads <= most ? std::optional(int(threads)) : std::nullopt;
 }
 
 std::optional<int> number_after(std::string_view token, std::string_view prefix) {

@@ -37,8 +37,12 @@ std::string_view word_at(std::string_view text, std::size_t from);
 
 /// "64", "64u", "(int)64", "cute::C<64>", "true": what a template argument or a token counts.
 std::optional<long> number(std::string_view text);
-/// "128x64x32": as many numbers as there are; none where anything else is among them.
+/// Those of a template's arguments that are extents or counts: whole numbers above 0.
+std::vector<int> positive(std::span<const std::string_view> arguments);
+/// "128x64x32": as many numbers of up to five digits as there are; none where anything else is among them, or 0.
 std::vector<int> extents(std::string_view text);
+/// A count of threads of a CTA: `factor` times all of `counts`; nothing where that is more than hardware has.
+std::optional<int> threads_of(int factor, std::span<const int> counts);
 /// The number after `prefix`, of a token that is nothing else: ("align8", "align") is 8.
 std::optional<int> number_after(std::string_view token, std::string_view prefix);
 

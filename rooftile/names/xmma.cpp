@@ -55,11 +55,11 @@ void read_words(std::span<const std::string_view> tokens, KernelName& out) {
             out.stages = number_after(token, "stage");
         } else if (token.starts_with("warpsize")) {
             const std::vector<int> warps = extents(token.substr(8));
-            if (warps.size() == 3) out.threads = 32 * warps[0] * warps[1] * warps[2];
+            if (warps.size() == 3) out.threads = threads_of(32, warps);
         } else if (token.starts_with("warpgroupsize")) {
             const std::vector<int> groups = extents(token.substr(13));
-            if (groups.size() == 3 && groups[0] * groups[1] > 1) {
-                out.consumer_warpgroups = groups[0] * groups[1];
+            if (const auto threads = threads_of(128, groups); groups.size() == 3 && threads && *threads > 128) {
+                out.consumer_warpgroups = *threads / 128;
                 out.schedule = "cooperative";
                 out.uncertain.push_back("schedule: several warpgroups of one tile are read as cooperative");
             }
@@ -89,9 +89,10 @@ bool read_template(const Text& text, KernelName& out) {
     out.family = "xmma";
     if (contains(text.whole, "batchnorm")) out.operation = "batch norm";
     out.role = contains(text.signature.function, "split_k") ? "reduce" : contains(text.whole, "implicit_gemm") ? "conv" : "gemm";
-    const std::vector<std::string_view> tile = arguments_of(text.whole, "Cta_tile");
-    if (tile.size() > 3 && number(tile[1]) && number(tile[2]) && number(tile[3]))
-        out.tile_m = int(*number(tile[1])), out.tile_n = int(*number(tile[2])), out.tile_k = int(*number(tile[3]));
+    std::vector<std::string_view> tile = arguments_of(text.whole, "Cta_tile");
+    if (!tile.empty()) tile.erase(tile.begin());  // the architecture
+    if (const std::vector<int> sides = positive(tile); sides.size() >= 3)
+        out.tile_m = sides[0], out.tile_n = sides[1], out.tile_k = sides[2];
     return true;
 }
 

@@ -1,10 +1,16 @@
 // Names that libraries hold and that a GPU ran, read by other means than the decoder's: every one says here what it should say there.
+#include <array>
+#include <cctype>
 #include <fstream>
+#include <map>
 #include <regex>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
+#include "rooftile/core/random.hpp"
 #include "rooftile/names/launch_agreement.hpp"
+#include "tests/from_environment.hpp"
 
 namespace rooftile {
 namespace {
@@ -227,6 +233,34 @@ TEST(NamesOfLaunches, SayWhichSideIsM) {
     EXPECT_GT(typed, 190);
     EXPECT_GT(counted, 60);
     EXPECT_LT(other, counted / 4);
+}
+
+// Names cut, joined and changed at random: whatever comes of them is within the bounds of what a name can say.
+TEST(MutatedNames, StayWithinBounds) {
+    std::vector<std::string> names = lines_of("libraries.txt");
+    for (const std::string& line : lines_of("public.txt")) names.push_back(line);
+    for (const std::string& line : lines_of("launches_h200.txt")) names.push_back(line.substr(line.rfind(' ') + 1));
+    Random random(from_environment("ROOFTILE_TEST_SEED", 3));
+    const LaunchData launch{
+        .grid = {4, 29, 1}, .block = {384, 1, 1}, .cluster = {4, 1, 1}, .registers = 168, .static_shared = 0, .dynamic_shared = 197076};
+    const std::string signs = "_x0123456789<>(),: NT";
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 3000); ++i) {
+        std::string text = names[random.pick(names.size())];
+        for (std::int64_t changes = random.whole(1, 6); changes > 0 && !text.empty(); --changes) {
+            const std::size_t at = random.pick(text.size());
+            if (random.coin()) text[at] = signs[random.pick(signs.size())];
+            else if (random.coin()) text.erase(at, std::size_t(random.whole(1, 9)));
+            else if (random.coin()) text.insert(at, std::string(1, text[at]));
+            else text = text.substr(0, at) + names[random.pick(names.size())].substr(0, 90);
+        }
+        const KernelName name = decode(text);
+        EXPECT_LE(describe(name).size(), 60u) << text;
+        for (const auto& extent : {name.tile_m, name.tile_n, name.tile_k, name.stages, name.cluster_m, name.cluster_n, name.threads,
+                                   name.consumer_warpgroups, name.alignment_bytes})
+            EXPECT_TRUE(!extent || *extent > 0) << text;
+        EXPECT_TRUE(!expected_shared_bytes(name) || *expected_shared_bytes(name) > 0) << text;
+        agrees(name, launch);
+    }
 }
 
 TEST(LaunchAgreement, TellsAWrongPlan) {
