@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <fmt/core.h>
 
@@ -131,6 +132,13 @@ ProfiledProgram run_profiled(const ProfiledRequest& request) {
         variables.emplace_back("PYTHONPATH", folder.path().string() + (before && *before ? ":" + std::string(before) : ""));
     }
     std::vector<std::string> words = request.command, environment = environment_with(variables);
+    const auto recorded = [&] {
+        std::set<fs::path> files;
+        for (const auto& entry : fs::directory_iterator(recordings))
+            if (entry.path().extension() == ".rec") files.insert(entry.path());
+        return files;
+    };
+    const std::set<fs::path> before = recorded();  // of other runs, in a folder that is kept
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t defaults;  // the program has the usual answers to what this one ignores
@@ -151,11 +159,8 @@ ProfiledProgram run_profiled(const ProfiledRequest& request) {
     out.wall_ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
     out.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     out.code = out.signal ? 128 + out.signal : WEXITSTATUS(status);
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(recordings))
-        if (entry.path().extension() == ".rec") files.push_back(entry.path());
-    std::ranges::sort(files);
-    for (const fs::path& file : files) out.recordings.push_back(read_recording(read_whole_file(file.string()), file.string()));
+    for (const fs::path& file : recorded())
+        if (!before.contains(file)) out.recordings.push_back(read_recording(read_whole_file(file.string()), file.string()));
     return out;
 }
 
