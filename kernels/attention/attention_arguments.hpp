@@ -24,6 +24,16 @@ struct AttentionArguments {
     AttentionStrides q_strides, k_strides, v_strides, o_strides;
     float* log_sum_exp;  ///< [batches][heads][queries], natural logarithm; null: not asked for
     unsigned* counter;   ///< of tiles begun, 0 before the launch and after it; null: fixed turns
+    // Where keys are split: in how many parts, what each leaves of a tile, and how many of its parts have, of each warpgroup; 0 before and after.
+    int splits;
+    float* partials;
+    unsigned* arrived;
 };
+
+/// The `part`-th of `splits` of a tile's blocks of keys.
+constexpr KeyBlocks part_of(KeyBlocks blocks, int part, int splits) {
+    const long long count = blocks.count();
+    return {static_cast<int>(blocks.first + count * part / splits), static_cast<int>(blocks.first + count * (part + 1) / splits)};
+}
 
 }  // namespace rooftile

@@ -25,6 +25,7 @@ class Writer {
         tile_kv();
         stages();
         order();
+        parts();
         units();
         overlap();
         work();
@@ -104,6 +105,13 @@ class Writer {
                    double(c_.section_heads), p_.mask == AttentionMask::none
                        ? "all tiles are alike; who is done takes the next from a counter"
                        : "in a section the tiles with most blocks come first; who is done takes the next from a counter");
+    }
+
+    void parts() {
+        if (c_.splits == 1) return;
+        const double tiles = double(most_tiles(p_, c_.tile_q)), blocks = double((p_.keys + c_.tile_kv - 1) / c_.tile_kv);
+        steps_.add(attention_formula::splits, {steps_.fact("sm.count"), ours("tiles", tiles, "tiles"), ours("blocks", blocks, "blocks"), steps_.fact("l2.latency")}, c_.splits,
+                   fmt::format("{:.0f} tiles alone leave SMs idle; {:.0f} CTAs read at once, and who is last adds {} parts of each row", tiles, tiles * c_.splits, c_.splits));
     }
 
     void units() {

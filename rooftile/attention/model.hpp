@@ -74,6 +74,7 @@ class TimedAttention {
     AttentionHardware hardware_;  ///< in cycles of the clock that the tiles run at
     const AttentionProblem* problem_;
     AttentionTime begun_;  ///< what sections do not change
+    double adding_ = 0;    ///< cycles in which the last tile's parts are added up
     double busy_ = 0;      ///< cycles of all tiles together
     std::shared_ptr<const Tiles> tiles_;
 };
