@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/first_buildable.hpp"
@@ -21,10 +22,12 @@ int emit(const Operation& operation, const Given& given, const OutputFlags& outp
     const Problem problem = problem_with_work(operation, given);
     const Own request = operation.request(given, {.top = emitted_from});
     const Target target = target_of(given);
+    std::optional<Progress> progress(std::in_place, "compiling", emit_turns);
     const PlanSet plans = derive_for(target, problem, request);
-    if (plans.refusal) return report_refusal(plans, context_of(*target.machine, invocation.command), output);
+    if (plans.refusal) return progress.reset(), report_refusal(plans, context_of(*target.machine, invocation.command), output);
     const Plan& plan = given.has("rank") ? ranked_plan(plans, given) : first_buildable(plans);
-    const EmittedFile file = emit_file(*target.machine, plans, plan);
+    const EmittedFile file = emit_file(*target.machine, plans, plan, [&] { progress->step(); });
+    progress.reset();
     OutputFlags to = output;
     if (!output.file.empty()) {
         std::error_code error;
