@@ -96,7 +96,7 @@ std::optional<Picture> tile_map(const Json& document) {
     const Json& map = document.at("map");
     const std::string x = text_at(map, "x"), y = text_at(map, "y");
     const Json& config = document.at("plans").at(0).at("config");
-    Picture p{.id = "tile_map",
+    Picture p{.id = std::string(tile_map_id),
               .title = {},
               .x = {.title = x + ", elements", .scale = AxisScale::names},
               .y = {.title = y + ", elements, downwards", .scale = AxisScale::names}};
