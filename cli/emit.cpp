@@ -38,7 +38,7 @@ int emit(const Operation& operation, const Given& given, const OutputFlags& outp
     write_result(file.text, to);
     if (!to.file.empty())
         say(fmt::format("{}: {} lines; the kernel with all its headers had {}{}", to.file, std::ranges::count(file.text, '\n'),
-                        file.lines_before, file.is_reduced ? "" : ", and branches stand: without them it was another kernel"));
+                        file.lines_before, file.is_reduced ? "" : "; its branches are kept, since without them it is another kernel"));
     if (!target.note.empty()) say(target.note);
     return int(ExitCode::done);
 }

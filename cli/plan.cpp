@@ -31,7 +31,7 @@ std::vector<Field> plan_fields(const Operation& operation) {
         {"explain", "all", "Explain plan 1 on a page: its roof, its walls, the runners-up; =all: every step, with sources", "Output", FieldKind::on},
         {"energy", "", "Show the joules of a launch by term, and the plan of the least", "Output", FieldKind::on},
         {"buildable_only", "", "Leave out plans that no kernel exists for yet", "Output", FieldKind::on},
-        {"seed", "N", "Of plans that are drawn; default 1", "Other plans beside the best"},
+        {"seed", "N", "Seed of plans that are drawn; default 1", "Other plans than the best"},
         within_field(),
     };
     std::vector<Field> pictures = picture_fields(true);
