@@ -112,7 +112,8 @@ void set_numbers(Machine& machine, std::span<const std::string> assignments) {
     }
     keep_fitted_clocks(machine, stated);
     for (const std::string& key : set)
-        if (differs(machine, stated, key) && std::ranges::find(machine.changed, key) == machine.changed.end()) machine.changed.push_back(key);
+        if (differs(machine, stated, key) && std::ranges::find(machine.changed, key) == machine.changed.end())
+            machine.changed.push_back(key);
 }
 
 }  // namespace rooftile

@@ -298,7 +298,8 @@ StepOutcome step(const StepRequest& request, const std::function<void(std::int64
     std::function<void()> meanwhile;
     if (progress) meanwhile = [&] { progress(memory.stepped(), ctas); };
     const ChildOutcome ran = run_child(
-        {(folder / "stepped").string(), (folder / "report").string(), (folder / "request").string(), (folder / "memory").string()}, meanwhile);
+        {(folder / "stepped").string(), (folder / "report").string(), (folder / "request").string(), (folder / "memory").string()},
+        meanwhile);
     std::error_code ignored;
     const std::string said = fs::exists(folder / "report", ignored) ? read_whole_file(folder / "report") : "";
     if (const auto why = refusal_of(said); !why.empty())

@@ -16,7 +16,8 @@ namespace {
 TEST(AttentionPicture, AddsUpToTheModelsCycles) {
     const auto machine = std::make_shared<const Machine>(machine_by_id("h100-sxm"));
     Given given(Given::Named::by_key);
-    for (const auto& [key, text] : {std::pair("heads", "32"), std::pair("q", "512"), std::pair("kv", "8192"), std::pair("dim", "128")}) given.add(key, text);
+    for (const auto& [key, text] : {std::pair("heads", "32"), std::pair("q", "512"), std::pair("kv", "8192"), std::pair("dim", "128")})
+        given.add(key, text);
     const Operation& operation = attention_operation();
     const PlanSet plans = operation.derive(machine, operation.problem(given), operation.request(given, {.top = 1}));
     ASSERT_FALSE(plans.refusal);
@@ -47,7 +48,8 @@ TEST(AttentionPicture, NoUnitTakesLongerThanTheStep) {
         if (plans.refusal) continue;
         const auto p = operation.pipeline(*machine, plans.plans[0]);
         ASSERT_TRUE(p) << operation.short_name(problem);
-        for (const UnitCycles& unit : p->units) EXPECT_LE(unit.cycles, p->step * 1.0001) << operation.short_name(problem) << ": " << unit.unit;
+        for (const UnitCycles& unit : p->units)
+            EXPECT_LE(unit.cycles, p->step * 1.0001) << operation.short_name(problem) << ": " << unit.unit;
         EXPECT_GT(p->clock_hz, 1e8);
         EXPECT_GE(p->steps, 1);
         ++pictures;

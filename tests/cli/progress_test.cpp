@@ -43,7 +43,8 @@ TEST(Progress, OfStepCountsBlocksAndSaysWhatIsLeft) {
     const Folder folder;
     const std::string file = (folder.path() / "spin.cu").string();
     std::ofstream(file) << "__global__ void spin(float* y) { for (int i = 0; i < 10000; ++i) y[0] = 1; }\n";
-    const std::string shown = shown_on_terminal({"step", file, "--tensor", "y:fp32[1]", "--grid", "1000000", "--block", "1", "--timeout", "3"});
+    const std::string shown =
+        shown_on_terminal({"step", file, "--tensor", "y:fp32[1]", "--grid", "1000000", "--block", "1", "--timeout", "3"});
     EXPECT_THAT(shown, testing::ContainsRegex("stepping block [1-9][0-9]* of 1000000, 1 s, at most 2 s left"));
     EXPECT_EQ(shown.back(), '\r') << "the line is taken away";
 }

@@ -149,7 +149,7 @@ def readme_in(system, root, build, whole):
             (checkout / "mine").mkdir()
             text = ["cmake_minimum_required(VERSION 3.25)", "project(mine CXX)", "add_executable(mine ../examples/gemm/01_plan.cpp)", *here]
             (checkout / "mine/CMakeLists.txt").write_text("\n".join(text) + "\n")
-            system.run("cmake -S mine -B mine/build && cmake --build mine/build && mine/build/mine", "rooftile", **env)
+            system.run("cmake -S mine -B mine/build && cmake --build mine/build && mine/build/mine", "rooftile")  # with PATH of none but the installed one
         else:
             for line in here:
                 if line == "make run" and not whole:
