@@ -97,8 +97,8 @@ def wheel_in(system, root, build, python):
     system.run("apt-get update -q && apt-get install -y -q --no-install-recommends python3 python3-venv")
     system.run(f"python3 -m venv alone && alone/bin/pip install --no-index {wheel.name}", network=False)
     system.run("alone/bin/rooftile plan gemm 4096x14336x4096 --machine h100-sxm --svg plan.svg", network=False)
-    system.run("alone/bin/python -c 'import rooftile; rooftile.gemm(4096, 14336, 4096, machine=\"h100-sxm\").tile_map().save(\"tiles.svg\")'",
-               network=False)
+    drawn = "import rooftile; rooftile.gemm(4096, 14336, 4096, machine='h100-sxm').tile_map().save('tiles.svg')"
+    system.run(f'alone/bin/python -c "{drawn}"', network=False)
     for picture in ("plan.svg", "tiles.svg"):
         if (system.folder / "root" / picture).read_text().count("<rect") < 10:
             sys.exit(f"{picture} shows nothing")
@@ -149,7 +149,8 @@ def readme_in(system, root, build, whole):
             (checkout / "mine").mkdir()
             text = ["cmake_minimum_required(VERSION 3.25)", "project(mine CXX)", "add_executable(mine ../examples/gemm/01_plan.cpp)", *here]
             (checkout / "mine/CMakeLists.txt").write_text("\n".join(text) + "\n")
-            system.run("cmake -S mine -B mine/build && cmake --build mine/build && mine/build/mine", "rooftile")  # with PATH of none but the installed one
+            # Without the build folder on PATH, where CMake would find the package of the checkout.
+            system.run("cmake -S mine -B mine/build && cmake --build mine/build && mine/build/mine", "rooftile")
         else:
             for line in here:
                 if line == "make run" and not whole:
