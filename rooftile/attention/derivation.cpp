@@ -145,14 +145,14 @@ class Writer {
                    "what a warpgroup's block takes where it waits for nobody: its softmax hides its product with V, or that it");
         steps_.add(attention_formula::block_cycles,
                    {ours("t_mma", b.tensor, "clk"), ours("chain", b.chain, "clk"), steps_.fact("wgmma.step")}, b.all, c_.schedule == Schedule::pingpong
-                       ? "warpgroups issue products in turns: one's softmax runs beside another's products"
-                       : "a warpgroup's softmax runs beside its own product of values");
+                       ? "warpgroups issue products in turns: one's softmax runs during another's products"
+                       : "a warpgroup's softmax runs during its own product of values");
     }
 
     void work() {
         if (t_.work.masked_blocks > 0)
             steps_.add(attention_formula::masked_block_cycles,
-                       {ours("masked blocks", t_.work.masked_blocks, "blocks"), steps_.fact("rate.alu")}, t_.masked_block, "the last keys of a tile's queries, and the first of a window: scores behind the mask become minus infinity");
+                       {ours("masked blocks", t_.work.masked_blocks, "blocks"), steps_.fact("rate.alu")}, t_.masked_block, "the last keys of a tile's queries, and the first of a window: masked scores become minus infinity");
         steps_.add(attention_formula::blocks,
                    {ours("tiles", t_.work.tiles, "tiles"), ours("longest", t_.work.longest, "blocks")}, t_.work.blocks,
                    fmt::format("{} of their scores are seen",

@@ -289,6 +289,7 @@ void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<
     const double outputs = double(std::min<std::int64_t>(c.tile_q, p.queries)) * double(p.dim_v) * (c.splits > 1 ? 2 : 1);  // parts in fp32
     const double store = max_known(max_known(outputs * bytes_an_element / hw.l2_port, outputs * instructions_of_output / hw.issue_lanes), 0);
     begun_.tile_turn = max_known(alone - block, 0) + store + max_known(hw.turn_cycles, 0);
+    begun_.store = store;
     busy_ = begun_.work.blocks * block + begun_.work.masked_blocks * (masked - block) + begun_.work.tiles * begun_.tile_turn;
     adding_ = adding_cycles(hw, p, c);
     tiles->ends.emplace(hw, p, c, TileCycles{block, masked, begun_.tile_turn}, tiles->head);

@@ -41,6 +41,7 @@ struct AttentionTime {
     double masked_block = 0;   ///< cycles of one that needs the mask
     AttentionWork work;
     double tile_turn = 0;  ///< cycles of a tile beside its blocks
+    double store = 0;      ///< of these, of O on its way out
     double cycles = 0;     ///< of the SM that ends last
     double balance = 0;    ///< mean over SMs of what they do, of that
     double clock_hz = 0, seconds = 0;

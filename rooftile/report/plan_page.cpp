@@ -73,7 +73,10 @@ std::string ties_text(const PlanSet& plans) {
 std::string interval_text(const PlanSet& plans) {
     const Plan& best = plans.plans.front();
     if (!best.time_us) return {};
-    if (!best.interval) return "predicted times have no interval: no runs of such problems are recorded for this GPU";
+    if (!best.interval) {
+        constexpr const char* unrecorded = "no runs of such problems are recorded for this GPU";
+        return "predicted times have no interval: " + (plans.why_no_interval.empty() ? unrecorded : plans.why_no_interval);
+    }
     const auto& [low, high, machine] = *best.interval;
     return fmt::format("90 % of drawn problems of this kind measured within {} to {} of the prediction{}: plan 1 within {} to {}",
                        signed_percent(low / *best.time_us - 1), signed_percent(high / *best.time_us - 1),

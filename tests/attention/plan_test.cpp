@@ -273,11 +273,11 @@ TEST(AttentionFields, RowsOfOLieApart) {
     EXPECT_EQ(attention_problem(attention_given(problem_record(beside))), beside);
     EXPECT_EQ(attention_tensors(beside).back().strides, (std::vector<std::int64_t>{384, 64, 128, 1}));
     problem_of(std::string(rest) + "64,192,64");  // one batch: any step of it
-    EXPECT_THAT(refusal_of(std::string(rest) + "384,64,64"), HasSubstr("rows of O would lie on each other"));
+    EXPECT_THAT(refusal_of(std::string(rest) + "384,64,64"), HasSubstr("rows of O would overlap"));
     // Three rows of 64 take 192 elements: the next head begins no sooner.
     EXPECT_THAT(refusal_of(std::string(rest) + "384,184,64"), HasSubstr("a step of 184 is less than the 192"));
     EXPECT_THAT(refusal_of(std::string(rest) + "384,64,60"), HasSubstr("o_strides has 60"));
-    EXPECT_THAT(refusal_of("--batch 2 --heads 2 --q 3 --dim 64 --o-strides 64,192,64"), HasSubstr("lie on each other"));
+    EXPECT_THAT(refusal_of("--batch 2 --heads 2 --q 3 --dim 64 --o-strides 64,192,64"), HasSubstr("would overlap"));
 }
 
 // dim 128: O 64, scores of 176 keys 88, probabilities 44, 40 beside them where there is a mask: 236 of 240. 192 keys: 248.
