@@ -70,7 +70,7 @@ void write_files(const Given& given, const Json& document, const std::vector<Rec
     if (given.has("timeline")) write_result(json_text(timeline(recordings), -1), file_of(given, "timeline"));
     if (given.has("flame")) write_result(folded_stacks(document), file_of(given, "flame"));
     if (wants_pictures(given)) write_pictures(given, document, command);
-    write_result(output.json ? json_text(document) + "\n" : profile_text(document, top_of(given), terminal_for(output)), output);
+    write_result(output.json ? json_text(document) : profile_text(document, top_of(given), terminal_for(output)), output);
 }
 
 int profile(const Given& given, const OutputFlags& output, const Invocation& invocation) {

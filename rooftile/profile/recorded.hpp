@@ -61,6 +61,7 @@ struct Recorded {
     std::uint32_t process = 0;
     std::uint64_t begin = 0, end = 0;  ///< of the recording; end 0: the process ended without a last word
     std::uint64_t dropped = 0;         ///< records that did not come through
+    std::uint64_t untimed = 0;         ///< work and calls that have no times; they are left out
     bool cut = false;                  ///< the last record is not whole
     std::vector<std::string> notices;
     std::vector<RecordedGpu> devices;

@@ -197,7 +197,7 @@ class Page {
     std::string everything() const {
         const Plan& best = plans_.plans.front();
         std::string out = entry("searched", searched_text(plans_, true), terminal_) + rules_text(plans_.rejected, terminal_);
-        out += "\n" + terminal_.paint(wrapped("Why plan 1: " + best.operation->label(best), terminal_.width, 2), Tone::strong) + "\n" + steps_text(best.derivation, best.operation->config_record(best), terminal_);
+        out += "\n" + terminal_.paint_lines(wrapped("Why plan 1: " + best.operation->label(best), terminal_.width, 2), Tone::strong) + "\n" + steps_text(best.derivation, best.operation->config_record(best), terminal_);
         if (!explanations_.empty())
             out += titled("From the roof to the prediction, plan 1", attainability_text(explanations_[0].attainability, std::nullopt, terminal_));
         return out + runners_up_text(named(), explanations_, 3, terminal_);
