@@ -13,7 +13,7 @@ struct EmbeddedFile {
 };
 
 std::span<const EmbeddedFile> embedded_machines();  ///< machines/**/*.toml, in rooftile_model
-std::span<const EmbeddedFile> embedded_exports();   ///< rooftile/**/*.{py,cu}, templates of others' texts and what a profiled Python runs, in rooftile_model
+std::span<const EmbeddedFile> embedded_exports();   ///< rooftile/**/*.{py,cu,toml}, templates of others' texts and what a profiled Python runs, in rooftile_model
 std::span<const EmbeddedFile> embedded_kernels();   ///< kernels/**/*.{hpp,cuh}, in rooftile
 std::span<const EmbeddedFile> embedded_step();      ///< rooftile/step/text/*, in rooftile
 

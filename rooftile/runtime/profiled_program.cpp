@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <set>
+#include <fstream>
 
 #include <fmt/core.h>
 
@@ -22,6 +22,7 @@
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/profile/recording.hpp"
 #include "rooftile/runtime/library.hpp"
+#include "rooftile/runtime/temporary_folder.hpp"
 
 extern char** environ;
 
@@ -29,27 +30,6 @@ namespace rooftile {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A new folder below the system's for temporary files, gone at the end.
-class TemporaryFolder {
-  public:
-    TemporaryFolder() {
-        std::error_code error;
-        std::string name = (fs::temp_directory_path(error) / "rooftile-profile-XXXXXX").string();
-        if (error || !mkdtemp(name.data())) throw Error(ExitCode::internal, fmt::format("no temporary folder {}: {}", name, std::strerror(errno)));
-        path_ = name;
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    const fs::path& path() const { return path_; }
-
-  private:
-    fs::path path_;
-};
 
 constexpr const char* injection_variables[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
 
@@ -104,41 +84,8 @@ class Ignored {
     struct sigaction before_[std::size(signals)];
 };
 
-}  // namespace
-
-ProfiledProgram run_profiled(const ProfiledRequest& request) {
-    for (const char* variable : injection_variables)
-        if (const char* set = std::getenv(variable); set && *set)
-            throw RequestError(fmt::format("{} is set to {}: another profiler is at work; unset it", variable, set));
-    const Library cupti = open_library(cupti_soname);
-    if (!cupti) throw Error(ExitCode::gpu_failed, cupti.not_found());
-    TemporaryFolder folder;
-    const fs::path collector = folder.path() / "collector.so";
-    write_file(collector, embedded_collector().front().text);
-    fs::path recordings = folder.path();
-    if (!request.keep.empty()) {
-        std::error_code error;
-        fs::create_directories(request.keep, error);
-        recordings = fs::absolute(request.keep, error);
-        if (error) throw RequestError(fmt::format("{}: {}", request.keep, error.message()));
-    }
-    std::vector<std::pair<std::string, std::string>> variables = {{injection_variables[0], collector.string()},
-                                                                  {injection_variables[1], collector.string()},
-                                                                  {recording::folder_variable, recordings.string()},
-                                                                  {recording::cupti_variable, cupti.path}};
-    if (request.operators) {
-        write_file(folder.path() / "sitecustomize.py", operators_text());
-        const char* before = std::getenv("PYTHONPATH");
-        variables.emplace_back("PYTHONPATH", folder.path().string() + (before && *before ? ":" + std::string(before) : ""));
-    }
-    std::vector<std::string> words = request.command, environment = environment_with(variables);
-    const auto recorded = [&] {
-        std::set<fs::path> files;
-        for (const auto& entry : fs::directory_iterator(recordings))
-            if (entry.path().extension() == ".rec") files.insert(entry.path());
-        return files;
-    };
-    const std::set<fs::path> before = recorded();  // of other runs, in a folder that is kept
+/// To its end; what its signal or exit code was.
+ProfiledProgram run(std::vector<std::string> words, std::vector<std::string> environment) {
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t defaults;  // the program has the usual answers to what this one ignores
@@ -159,6 +106,46 @@ ProfiledProgram run_profiled(const ProfiledRequest& request) {
     out.wall_ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
     out.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     out.code = out.signal ? 128 + out.signal : WEXITSTATUS(status);
+    return out;
+}
+
+}  // namespace
+
+ProfiledProgram run_plainly(const std::vector<std::string>& command) { return run(command, environment_with({})); }
+
+ProfiledProgram run_profiled(const ProfiledRequest& request) {
+    for (const char* variable : injection_variables)
+        if (const char* set = std::getenv(variable); set && *set)
+            throw RequestError(fmt::format("{} is set to {}: another profiler is at work; unset it", variable, set));
+    const Library cupti = open_library(cupti_soname);
+    if (!cupti) throw Error(ExitCode::gpu_failed, cupti.not_found());
+    const TemporaryFolder folder("rooftile-profile");
+    const fs::path collector = folder.path() / "collector.so";
+    write_file(collector, embedded_collector().front().text);
+    fs::path recordings = folder.path();
+    if (!request.keep.empty()) {
+        std::error_code error;
+        fs::create_directories(request.keep, error);
+        recordings = fs::absolute(request.keep, error);
+        if (error) throw RequestError(fmt::format("{}: {}", request.keep, error.message()));
+    }
+    std::vector<std::pair<std::string, std::string>> variables = {{injection_variables[0], collector.string()},
+                                                                  {injection_variables[1], collector.string()},
+                                                                  {recording::folder_variable, recordings.string()},
+                                                                  {recording::cupti_variable, cupti.path}};
+    if (request.operators) {
+        write_file(folder.path() / "sitecustomize.py", operators_text());
+        const char* before = std::getenv("PYTHONPATH");
+        variables.emplace_back("PYTHONPATH", folder.path().string() + (before && *before ? ":" + std::string(before) : ""));
+    }
+    const auto recorded = [&] {
+        std::set<fs::path> files;
+        for (const auto& entry : fs::directory_iterator(recordings))
+            if (entry.path().extension() == ".rec") files.insert(entry.path());
+        return files;
+    };
+    const std::set<fs::path> before = recorded();  // of other runs, in a folder that is kept
+    ProfiledProgram out = run(request.command, environment_with(variables));
     for (const fs::path& file : recorded())
         if (!before.contains(file)) out.recordings.push_back(read_recording(read_whole_file(file.string()), file.string()));
     return out;

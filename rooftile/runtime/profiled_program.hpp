@@ -25,4 +25,7 @@ struct ProfiledRequest {
 /// RequestError where it cannot be started or another profiler is set in the environment, Error where CUPTI is not found.
 ProfiledProgram run_profiled(const ProfiledRequest& request);
 
+/// The same without a collector, and without recordings.
+ProfiledProgram run_plainly(const std::vector<std::string>& command);
+
 }  // namespace rooftile
