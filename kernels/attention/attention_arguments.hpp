@@ -30,10 +30,4 @@ struct AttentionArguments {
     unsigned* arrived;
 };
 
-/// The `part`-th of `splits` of a tile's blocks of keys.
-constexpr KeyBlocks part_of(KeyBlocks blocks, int part, int splits) {
-    const long long count = blocks.count();
-    return {static_cast<int>(blocks.first + count * part / splits), static_cast<int>(blocks.first + count * (part + 1) / splits)};
-}
-
 }  // namespace rooftile

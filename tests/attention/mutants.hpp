@@ -9,8 +9,8 @@
 
 namespace rooftile::attention_mutants {
 
-inline constexpr std::string_view kernel = "kernels/attention/sm90_attention.cuh", split = "kernels/attention/attention_split.cuh",
-                                  arguments = "kernels/attention/attention_arguments.hpp", mask = "kernels/attention/attention_mask.hpp",
+inline constexpr std::string_view kernel = "kernels/attention/sm90_attention.cuh", mask = "kernels/attention/attention_mask.hpp",
+                                  split = "kernels/attention/attention_split.cuh",
                                   softmax = "kernels/attention/online_softmax.cuh",
                                   roles = "kernels/matrix/back_to_back.cuh";
 
@@ -44,7 +44,7 @@ inline Mutant part_left_out() {
 inline Mutant part_counted_twice() {
     return {"a block of keys is in two parts",
             cache,
-            {{arguments, "static_cast<int>(blocks.first + count * part / splits)", "static_cast<int>(blocks.first + count * part / splits - (part > 0))"}}};
+            {{mask, "static_cast<int>(blocks.first + count * part / splits)", "static_cast<int>(blocks.first + count * part / splits - (part > 0))"}}};
 }
 inline Mutant parts_from_the_wrong_maximum() {
     return {"parts are added as if all counted from the same score",
