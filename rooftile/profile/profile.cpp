@@ -235,7 +235,7 @@ class ProcessProfile {
             CallGroup& group = entry(places_.calls, out_.calls, std::string(call.name));
             const double ns = double(call.end - call.start);
             group.name = call.name, ++group.count, group.failed += call.result != 0, group.sum += ns, group.most = std::max(group.most, ns);
-            if (!asks_for_work(call.name)) continue;
+            if (!asks_for_work(call.name) || call.captured) continue;
             ++(call.name.starts_with("cuGraph") ? out_.graph_launches : out_.launches);
             out_.launch_calls += ns;
         }
@@ -343,11 +343,15 @@ Profile profile_of(const std::vector<Recorded>& recordings, const std::string& r
         if (recorded.dropped) out.notices.push_back(fmt::format("{}{} records were lost: buffers were full", who, recorded.dropped));
         if (recorded.untimed) out.notices.push_back(fmt::format("{}{} records have no times and are left out", who, recorded.untimed));
         if (recorded.begin && (recorded.cut || !recorded.end))
-            out.notices.push_back(who + "it ended without a last word (a crash, a kill, _exit): what it did at the very end is missing");
+            out.notices.push_back(who + "it ended without a last word (a crash, a kill, _exit): what it did at the very end may be missing");
         for (const NamedRange& each : recorded.ranges) names.emplace(each.name);
     }
-    if (!range.empty() && out.steps == 0)
-        throw RequestError(fmt::format("no range is called {}; there are {}", range, names.empty() ? "none" : joined({names.begin(), names.end()})));
+    if (!range.empty() && out.steps == 0) {
+        constexpr std::size_t most = 12;
+        std::vector<std::string> some(names.begin(), names.end());
+        if (some.size() > most) some.resize(most), some.push_back(fmt::format("{} more", names.size() - most));
+        throw RequestError(fmt::format("no range is called {}; there are {}", range, some.empty() ? "none" : joined(some)));
+    }
     const auto by_sum = [](const auto& a, const auto& b) { return a.sum > b.sum; };
     std::ranges::stable_sort(out.kernels, by_sum);
     std::ranges::stable_sort(out.copies, by_sum);

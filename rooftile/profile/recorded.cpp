@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "rooftile/error.hpp"
 #include "rooftile/profile/recording.hpp"
@@ -51,7 +52,7 @@ class Reader {
                 return true;
             });
             case Kind::call: return as<Call>(bytes, [&](const Call& c, std::string_view) {
-                if (is_timed(c)) out_.calls.push_back({c.start, c.end, name(c.name), c.thread, c.correlation, c.result});
+                if (is_timed(c)) out_.calls.push_back({c.start, c.end, name(c.name), c.thread, c.correlation, c.result, false});
                 return true;
             });
             case Kind::range: return as<Range>(bytes, [&](const Range& r, std::string_view) {
@@ -100,6 +101,9 @@ class Reader {
     }
 
     void finish() {
+        std::unordered_set<std::uint32_t> captured;
+        for (const auto& [node, launch] : node_launch_) captured.insert(launch);
+        for (DriverCall& call : out_.calls) call.captured = captured.contains(call.correlation);
         for (std::size_t i = 0; i < out_.work.size(); ++i) out_.work[i].parameters = parameters_of(out_.work[i], node_of_[i]);
         const auto by_start = [](const auto& a, const auto& b) { return a.start < b.start; };
         std::ranges::stable_sort(out_.work, by_start);

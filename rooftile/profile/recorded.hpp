@@ -41,6 +41,7 @@ struct DriverCall {
     std::uint64_t start = 0, end = 0;
     std::string_view name;
     std::uint32_t thread = 0, correlation = 0, result = 0;
+    bool captured = false;  ///< a launch that a graph took, and nothing ran
 };
 
 /// An NVTX range of a thread, or what lies between cudaProfilerStart() and cudaProfilerStop().

@@ -73,7 +73,7 @@ std::string devices_text(const Json& document, const PerStep& step, const Termin
                                        {"unknown_us", "unknown", "nobody saw who asked"}};
     for (const Json& d : document.at("devices")) {
         const double window = at(d, "window_us"), busy = at(d, "busy_us"), idle = at(d, "idle_us");
-        out += terminal.paint(fmt::format("{} ({}, process {})", text_at(d, "name").empty() ? "GPU" : text_at(d, "name"), at(d, "index"), at(d, "process")), Tone::strong)
+        out += terminal.paint(fmt::format("GPU {}{}, process {}", at(d, "index"), text_at(d, "name").empty() ? "" : ": " + text_at(d, "name"), at(d, "process")), Tone::strong)
                + "\n";
         std::vector<Entry> entries = {{text_at(document, "range").empty() ? "first to last" : "in the range", time_text(step(window)) + std::string(step.words()), ""},
                                       {"busy", time_text(step(busy)), share_of(busy, window)},
@@ -207,7 +207,7 @@ std::string ranges_text(const Json& document, const PerStep& step, int top, cons
 
 std::string title_of(const Json& document) {
     std::string out = text_at(document, "profiled");
-    if (!text_at(document, "range").empty()) out += fmt::format(", {} ranges {}", at(document, "steps"), text_at(document, "range"));
+    if (!text_at(document, "range").empty()) out += fmt::format(", in {} \"{}\"", counted(number_text(at(document, "steps")), "range", "ranges"), text_at(document, "range"));
     return out;
 }
 

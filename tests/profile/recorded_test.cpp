@@ -83,6 +83,7 @@ TEST(Recorded, HasEveryKindOfRecord) {
     EXPECT_EQ(r.calls[0].name, "cuLaunchKernel");
     EXPECT_EQ(r.calls[0].thread, 42u);
     EXPECT_EQ(r.calls[0].result, 7u);
+    EXPECT_TRUE(r.calls[0].captured) << "a node is of it";
     ASSERT_EQ(r.ranges.size(), 1u);
     EXPECT_EQ(r.ranges[0].name, "outer");
     EXPECT_EQ(r.ranges[0].end, 900u);
