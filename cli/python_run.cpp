@@ -52,14 +52,27 @@ PythonRun run_python(const std::string& script, Json request, const Given& given
     if (timed) program = run_profiled({.command = command, .keep = given.text("recordings")});
     else program = run_plainly(command);
     if (program.code != 0 || !fs::exists(result))
-        throw Error(ExitCode::gpu_failed, program.signal ? fmt::format("{} was ended by signal {} while it measured", python, program.signal)
-                                                         : fmt::format("{} ended with exit code {} while it measured; its last lines are above", python, program.code));
-    out.report = Json::parse(read_whole_file(result.string()));
+        throw Error(ExitCode::gpu_failed,
+                    program.signal
+                        ? fmt::format("{} was ended by signal {} while it measured", python, program.signal)
+                        : fmt::format("{} ended with exit code {} while it measured; its last lines are above", python, program.code));
+    out.report = Json::parse(read_whole_file(result.string()), nullptr, false);
+    if (!out.report.is_object()) throw Error(ExitCode::gpu_failed, fmt::format("{} wrote no JSON of what it measured", python));
     if (timed && text_at(out.report, "device") != "cuda")
-        throw Error(ExitCode::no_gpu, text_at(out.report, "torch").empty() ? fmt::format("{} has no PyTorch: --python names one that has", python)
-                                                                            : fmt::format("PyTorch of {} finds no GPU; --no-time verifies what runs on the CPU", python));
+        throw Error(ExitCode::no_gpu, text_at(out.report, "torch").empty()
+                                          ? fmt::format("{} has no PyTorch: --python names one that has", python)
+                                          : fmt::format("PyTorch of {} finds no GPU; --no-time verifies what runs on the CPU", python));
     out.recordings = std::move(program.recordings);
     return out;
+}
+
+DocumentContext context_of_run(const Machine& machine, const PythonRun& run, const std::string& command, std::uint64_t seed) {
+    DocumentContext context = context_of(machine, command);
+    if (const std::string gpu = text_at(run.report, "gpu"); !gpu.empty()) {
+        context.gpu.emplace();
+        context.gpu->gpu = gpu, context.gpu->date = utc_now(), context.gpu->seed = seed;
+    }
+    return context;
 }
 
 }  // namespace rooftile::cli

@@ -53,6 +53,7 @@ void add_measure(std::vector<Verb>& verbs);
 void add_measure_source(std::vector<Verb>& verbs);
 void add_ways(std::vector<Verb>& verbs);
 void add_sweep(std::vector<Verb>& verbs);
+void add_sweep_mlp(std::vector<Verb>& verbs);
 void add_workers(std::vector<Verb>& verbs);
 void add_ledger(std::vector<Verb>& verbs);
 void add_validate(std::vector<Verb>& verbs);

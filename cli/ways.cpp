@@ -49,7 +49,8 @@ WaysRequest ways_request(const Given& given) {
     out.what = &way_operator(given.text("operator"));
     only_value(given.name("type"), given.text("type"), "bf16");
     out.type = "bf16";
-    for (const auto& [name, usual] : out.what->sizes) out.sizes[name] = given.has(name) ? size_number(given.name(name), given.text(name), most_size) : usual;
+    for (const auto& [name, usual] : out.what->sizes)
+        out.sizes[name] = given.has(name) ? size_number(given.name(name), given.text(name), most_size) : usual;
     std::vector<std::string> own;
     for (const auto& [name, usual] : out.what->sizes) own.push_back(flag_of(name));
     for (const Field& field : size_fields())
@@ -65,23 +66,21 @@ int measure_ways(const Given& given, const OutputFlags& output, const Invocation
     const WaysRequest request = ways_request(given);
     const std::uint64_t seed = given.has("seed") ? seed_number(given.name("seed"), given.text("seed")) : 1;
     const auto [machine, note] = target_of(given);
-    Json asked = {{"operator", request.what->name}, {"module", request.what->name}, {"sizes", request.sizes}, {"type", request.type}, {"seed", seed}, {"time", !given.has("no_time")}};
+    Json asked = {
+        {"operator", request.what->name}, {"module", request.what->name}, {"sizes", request.sizes}, {"type", request.type}, {"seed", seed},
+        {"time", !given.has("no_time")}};
     const PythonRun run = run_python("ways.py", std::move(asked), given, !given.has("no_time"));
     if (!note.empty()) say(note);
-    DocumentContext context = context_of(*machine, invocation.command);
-    if (const std::string gpu = text_at(run.report, "gpu"); !gpu.empty()) {
-        context.gpu.emplace();
-        context.gpu->gpu = gpu, context.gpu->date = utc_now(), context.gpu->seed = seed;
-    }
     std::vector<std::string> elsewhere;
     for (const std::string& id : machine_ids())
         if (id != machine->id) elsewhere.push_back(id);
-    const Json document = ways_document(context, request, run.report, run.recordings, machine, elsewhere);
+    const Json document =
+        ways_document(context_of_run(*machine, run, invocation.command, seed), request, run.report, run.recordings, machine, elsewhere);
     if (wants_pictures(given)) write_pictures(given, document, invocation.command);
     write_result(output.json ? json_text(document) + "\n" : ways_text(document, terminal_for(output)), output);
     for (const Json& way : document.at("ways"))
         if (way.at("right").is_boolean() && !way.at("right").get<bool>()) {
-            say(fmt::format("{}: the result of {} is wrong", request.what->name, text_at(way, "name")));
+            say(fmt::format("{}, {}: the result is wrong", request.what->name, text_at(way, "name")));
             return int(ExitCode::verification_failed);
         }
     return int(ExitCode::done);

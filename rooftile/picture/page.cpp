@@ -299,6 +299,51 @@ std::string profile_section(const Writer& w, const Json& d) {
            + rows_table(w, d.at("calls"), "/calls", {"name", "count", "failed", "time_us", "most_us"}) + "</details>";
 }
 
+std::string ways_section(const Writer& w, const Json& d) {
+    std::string out = fmt::format("<p>{}</p>", escaped_markup(text_at(d, "meaning"))) + w.table(d.at("prediction"), "/prediction");
+    out += rows_table(
+        w, d.at("ways"), "/ways",
+        {"name", "time_us", "kernel_us", "host_us", "roof_fraction", "launches", "error", "largest_difference", "right", "absent"});
+    out += "<h3>Who decides</h3>"
+           + rows_table(w, d.at("ways"), "/ways", {"name", "code_to_change", "coalescing", "shared_memory", "within_sm", "across_sms"});
+    std::string kernels;
+    for (const Json& way : d.at("ways")) {
+        std::string names;
+        for (const Json& name : way.at("kernels"))
+            names += fmt::format("<li><code>{}</code></li>", escaped_markup(name.get<std::string>()));
+        if (!names.empty()) kernels += fmt::format("<p>{}</p><ul>{}</ul>", escaped_markup(text_at(way, "name")), names);
+    }
+    if (!kernels.empty()) out += "<details><summary>Kernels of each</summary>" + kernels + "</details>";
+    return out + "<h3>The same operator by Rooftile on other machines</h3>"
+           + rows_table(w, d.at("elsewhere"), "/elsewhere", {"machine", "possible_us", "predicted_us", "plan", "why_not"});
+}
+
+std::string mlp_section(const Writer& w, const Json& d) {
+    std::string out;
+    for (std::size_t i = 0; i < d.at("curves").size(); ++i) {
+        const Json& curve = d.at("curves")[i];
+        const std::string at = fmt::format("/curves/{}", i), parameter = text_at(curve, "parameter");
+        out += fmt::format("<h3>{}</h3>", escaped_markup(parameter)) + w.table(curve.at("fixed"), at + "/fixed");
+        out += rows_table(w, curve.at("points"), at + "/points",
+                          {parameter, "step_us", "kernel_us", "host_us", "predicted_us", "product_us", "pointwise_us", "gap_us", "tflops",
+                           "host_bound", "why_not", "absent"});
+        std::string changes;
+        for (std::size_t k = 0; k < curve.at("changes").size(); ++k) {
+            const Json& change = curve.at("changes")[k];
+            const std::string own = fmt::format("{}/changes/{}", at, k);
+            std::string reasons;
+            for (const Json& reason : change.at("reasons"))
+                reasons += (reasons.empty() ? "" : "; ") + escaped_markup(text_at(reason, "text"));
+            changes += fmt::format("<li>{} to {}: {} times the time for {} times the work{}{}</li>",
+                                   w.value(change.at("from"), own + "/from"), w.value(change.at("to"), own + "/to"),
+                                   w.value(change.at("growth"), own + "/growth"), w.value(change.at("work_growth"), own + "/work_growth"),
+                                   change.at("jump").get<bool>() ? ", a jump" : "", reasons.empty() ? "" : ": " + reasons);
+        }
+        if (!changes.empty()) out += "<p>What changes along it</p><ul>" + changes + "</ul>";
+    }
+    return out;
+}
+
 /// Of what this page knows no more: plain values.
 std::string other_section(const Writer& w, const Json& d) { return w.table(d, ""); }
 
@@ -309,7 +354,7 @@ struct SectionKind {
 constexpr SectionKind section_kinds[] = {
     {"rooftile/plan/1", plan_section},     {"rooftile/measurement/1", measurement_section}, {"rooftile/sweep/1", sweep_section},
     {"rooftile/plans/1", planned_section}, {"rooftile/validation/1", validation_section},   {"rooftile/simulation/1", simulation_section},
-    {"rooftile/profile/1", profile_section}};
+    {"rooftile/profile/1", profile_section}, {"rooftile/ways/1", ways_section},           {"rooftile/mlp/1", mlp_section}};
 
 /// The row that stands for a document beside others: plan 1, or the first measured one.
 const Json* first_row(const Json& d) {

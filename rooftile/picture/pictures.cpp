@@ -38,7 +38,9 @@ std::vector<Picture> pictures_of(const Json& document) {
                                      {"rooftile/plans/1", planned_pictures},
                                      {"rooftile/validation/1", validation_pictures},
                                      {"rooftile/simulation/1", simulation_pictures},
-                                     {"rooftile/profile/1", profile_pictures}};
+                                     {"rooftile/profile/1", profile_pictures},
+                                     {"rooftile/ways/1", ways_pictures},
+                                     {"rooftile/mlp/1", mlp_pictures}};
     std::vector<Picture> out;
     for (const Kind& kind : kinds)
         if (kind.schema == schema) out = kind.pictures(document);

@@ -26,6 +26,8 @@ std::vector<Picture> simulation_pictures(const Json& document);
 std::vector<Picture> layered_simulation_pictures(const Json& document);  ///< of one form of two products in a row
 
 std::vector<Picture> profile_pictures(const Json& document);
+std::vector<Picture> ways_pictures(const Json& document);  ///< of an operator in several ways
+std::vector<Picture> mlp_pictures(const Json& document);   ///< of an MLP at many sizes: a curve each
 
 /// The document `rooftile/pictures/1`: each with its data, its Vega-Lite specification and its SVG. `document` is what they are of.
 Json pictures_document(const Json& document, const std::vector<Picture>& pictures);

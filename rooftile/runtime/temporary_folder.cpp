@@ -14,7 +14,8 @@ namespace rooftile {
 TemporaryFolder::TemporaryFolder(const std::string& begin) {
     std::error_code error;
     std::string name = (std::filesystem::temp_directory_path(error) / (begin + "-XXXXXX")).string();
-    if (error || !mkdtemp(name.data())) throw Error(ExitCode::internal, fmt::format("no temporary folder {}: {}", name, std::strerror(errno)));
+    if (error || !mkdtemp(name.data()))
+        throw Error(ExitCode::internal, fmt::format("no temporary folder {}: {}", name, std::strerror(errno)));
     path_ = name;
 }
 

@@ -27,7 +27,8 @@ WayOperator operator_of(const EmbeddedFile& file) {
     out.folder = file.path.substr(0, file.path.rfind('/') + 1);
     if (const toml::array* sizes = table["sizes"].as_array())
         for (const toml::node& size : *sizes)
-            if (const toml::array* pair = size.as_array()) out.sizes.emplace_back(text_of(*pair->get(0)), pair->get(1)->value_or(std::int64_t{0}));
+            if (const toml::array* pair = size.as_array())
+                out.sizes.emplace_back(text_of(*pair->get(0)), pair->get(1)->value_or(std::int64_t{0}));
     if (const toml::array* parts = table["parts"].as_array())
         for (const toml::node& node : *parts) {
             WayPart part;

@@ -36,12 +36,23 @@ std::string times_text(const Json& d, const Terminal& terminal) {
                    {time(way, "kernel_us")},
                    {share ? percent_text(*share) : "-"},
                    {launches ? number_text(*launches) : "-"},
-                   {absent ? "absent" : !right ? "wrong" : error ? number_text(*error, 2) : "-", absent ? Tone::faint : right ? Tone::plain : Tone::bad},
+                   {absent   ? "absent"
+                    : !right ? "wrong"
+                    : error  ? number_text(*error, 2)
+                             : "-",
+                    absent  ? Tone::faint
+                    : right ? Tone::plain
+                            : Tone::bad},
                    {time(way, "host_us")}});
     }
     std::string out = table.text(terminal);
-    out += "  " + wrapped("time: from a call's first kernel to the end of its last, gaps included, the median. error: the largest difference from fp64, as a "
-                          "share of the value and the result's usual size together.", terminal.prose() - 2, 2) + "\n";
+    out += "  "
+           + wrapped(
+               "time: from a call's first kernel to the end of its last, gaps included, the median. error: the largest difference from "
+               "fp64, as a "
+               "share of the value and the result's usual size together.",
+               terminal.prose() - 2, 2)
+           + "\n";
     for (const Json& way : d.at("ways")) {
         const std::string absent = text_at(way, "absent");
         if (!absent.empty()) out += entry(text_at(way, "name"), displayable(absent, terminal.utf8), terminal);
@@ -49,11 +60,19 @@ std::string times_text(const Json& d, const Terminal& terminal) {
     return out;
 }
 
+/// Who decides what, and how much one's own code changes.
 std::string work_text(const Json& d, const Terminal& terminal) {
-    Table table({{"who decides", Table::Align::left}, {"code to change", Table::Align::left}, {"coalescing", Table::Align::left}, {"shared memory", Table::Align::left}, {"in an SM", Table::Align::left}, {"across SMs", Table::Align::left}});
+    const auto left = Table::Align::left;
+    Table table({{"who decides", left}, {"code", left}, {"coalescing", left}, {"shared memory", left}, {"in an SM", left}, {"SMs", left}});
     for (const Json& way : d.at("ways"))
-        table.row({{text_at(way, "name")}, {text_at(way, "code_to_change")}, {text_at(way, "coalescing")}, {text_at(way, "shared_memory")}, {text_at(way, "within_sm")}, {text_at(way, "across_sms")}});
-    return table.text(terminal);
+        table.row({{text_at(way, "name")},
+                   {text_at(way, "code_to_change")},
+                   {text_at(way, "coalescing")},
+                   {text_at(way, "shared_memory")},
+                   {text_at(way, "within_sm")},
+                   {text_at(way, "across_sms")}});
+    return table.text(terminal) + "  "
+           + wrapped("code: how much of a program changes to use it. in an SM, SMs: scheduling in an SM and across SMs.", terminal.prose() - 2, 2) + "\n";
 }
 
 std::string kernels_text(const Json& d, const Terminal& terminal) {
@@ -85,7 +104,8 @@ std::string elsewhere_text(const Json& d, const Terminal& terminal) {
 std::string ways_text(const Json& d, const Terminal& terminal) {
     const Json& p = d.at("prediction");
     std::string out = terminal.paint(displayable(title(d), terminal.utf8), Tone::strong) + "\n";
-    out += fmt::format("possible {}, predicted {} by Rooftile, by the numbers of {}\n\n", time(p, "possible_us"), time(p, "predicted_us"), text_at(p, "machine"));
+    out += fmt::format("possible {}, predicted {} by Rooftile, by the numbers of {}\n\n", time(p, "possible_us"), time(p, "predicted_us"),
+                       text_at(p, "machine"));
     out += times_text(d, terminal) + "\n" + work_text(d, terminal) + "\n" + kernels_text(d, terminal) + elsewhere_text(d, terminal);
     if (!text_at(p, "command").empty()) out += "\n" + entry("why", text_at(p, "command"), terminal);
     return out;

@@ -30,7 +30,8 @@ Json kernel_names(const RangedWork& call) {
     std::vector<std::string> names;
     std::map<std::string, int> counts;
     for (const DeviceWork* work : call.work) {
-        const std::string name = work->kind == DeviceWork::Kind::kernel ? short_name(decode(work->name)) : "[" + std::string(work->name) + "]";
+        const std::string name =
+            work->kind == DeviceWork::Kind::kernel ? short_name(decode(work->name)) : "[" + std::string(work->name) + "]";
         if (counts[name]++ == 0) names.push_back(name);
     }
     Json out = Json::array();
@@ -80,7 +81,7 @@ Json prediction_json(const std::string& machine, const WaysPrediction& p) {
 const std::vector<Way>& ways() {
     static const std::vector<Way> all = {
         {"manual", "operators one by one", "medium", "library", "library", "library", "library"},
-        {"operator", "the framework's operator", "none", "library", "library", "library", "library"},
+        {"operator", "framework's operator", "none", "library", "library", "library", "library"},
         {"compiled", "torch.compile", "small", "compiler", "compiler", "compiler", "compiler"},
         {"triton", "Triton", "medium", "compiler", "compiler", "compiler", "by hand"},
         {"cuda", "CUDA by hand", "large", "by hand", "by hand", "by hand", "by hand"},
@@ -115,7 +116,8 @@ std::vector<RangedWork> ranged_work(const std::vector<Recorded>& recordings, std
             of_process.push_back(std::move(one));
         }
         for (std::size_t i = 0; i + 1 < of_process.size(); ++i)
-            of_process[i].step = double(of_process[i + 1].work.front()->start - std::min(of_process[i + 1].work.front()->start, of_process[i].work.front()->start));
+            of_process[i].step = double(of_process[i + 1].work.front()->start
+                                        - std::min(of_process[i + 1].work.front()->start, of_process[i].work.front()->start));
         std::ranges::move(of_process, std::back_inserter(out));
     }
     return out;
@@ -136,7 +138,8 @@ WaysPrediction ways_prediction(const WaysRequest& request, const std::shared_ptr
         for (const auto& [key, text] : part.request) {
             const std::string value = with_sizes(text, request.sizes, request.type);
             given.add(key, value);
-            const bool positional = std::ranges::any_of(operation->fields(), [&](const Field& field) { return field.key == key && field.kind == FieldKind::positional; });
+            const bool positional = std::ranges::any_of(
+                operation->fields(), [&](const Field& field) { return field.key == key && field.kind == FieldKind::positional; });
             command += " " + (positional ? "" : flag_of(key) + " ") + shell_quoted(value);
         }
         if (out.command.empty()) out.command = fmt::format("{} --machine {} --explain", command, machine->id);
@@ -178,7 +181,10 @@ Json ways_document(const DocumentContext& context, const WaysRequest& request, c
                 {"type", request.type},
                 {"gpu", report.value("gpu", Json(nullptr))},
                 {"device", report.value("device", Json(nullptr))},
-                {"versions", {{"python", report.value("python", Json(nullptr))}, {"torch", report.value("torch", Json(nullptr))}, {"triton", report.value("triton", Json(nullptr))}}},
+                {"versions",
+                 {{"python", report.value("python", Json(nullptr))},
+                  {"torch", report.value("torch", Json(nullptr))},
+                  {"triton", report.value("triton", Json(nullptr))}}},
                 {"operand_sets", report.value("operand_sets", Json(nullptr))},
                 {"operand_bytes", report.value("operand_bytes", Json(nullptr))},
                 {"prediction", prediction_json(machine->id, here)},
@@ -186,7 +192,8 @@ Json ways_document(const DocumentContext& context, const WaysRequest& request, c
                 {"elsewhere", Json::array()}};
     const Json reported = report.value("ways", Json::object());
     for (const Way& way : ways())
-        out["ways"].push_back(way_json(way, reported.value(way.id, Json::object()), ranged_work(recordings, std::string("way ") + way.id), here.possible));
+        out["ways"].push_back(
+            way_json(way, reported.value(way.id, Json::object()), ranged_work(recordings, std::string("way ") + way.id), here.possible));
     for (const std::string& id : elsewhere) {
         WaysPrediction p;
         try {

@@ -79,7 +79,7 @@ def way_functions(operator, torch, request):
             raise Absent("Rooftile's kernels need a GPU")
         return operator.derived(imported("rooftile.torch", request))
 
-    makers = {"manual": manual, "operator": lambda: operator.framework, "compiled": compiled, "triton": triton, "cuda": cuda, "derived": derived}
+    makers = dict(zip(WAYS, (manual, lambda: operator.framework, compiled, triton, cuda, derived), strict=True))
     functions, absent = {}, {}
     for way in WAYS:
         try:

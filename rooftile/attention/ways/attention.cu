@@ -1,5 +1,5 @@
-// A CTA takes one query of one head: its scores lie in shared memory, and are read again for the sum and for the means. A warp takes a key's
-// scores together, so that its threads read neighbours; of the values a thread takes a column.
+// A CTA takes one query of one head: its scores are kept in shared memory, and read again for the sum and for the means. A warp takes a
+// key's score together, so that its threads read neighbours; of the values a thread takes a column.
 #include <cuda_bf16.h>
 
 constexpr int threads = 128;
@@ -19,8 +19,8 @@ __device__ float reduced(float v, bool largest, float* shared) {
     return result;
 }
 
-extern "C" __global__ void attention(__nv_bfloat16* o, const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v, int tokens, int dim,
-                                     float scale) {
+extern "C" __global__ void attention(__nv_bfloat16* o, const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                                     int tokens, int dim, float scale) {
     extern __shared__ float shared[];  // scores, the query, and room for a reduction
     float *scores = shared, *query = shared + tokens, *room = query + dim;
     const long long head = blockIdx.y * (long long)tokens * dim, own = head + blockIdx.x * (long long)dim;

@@ -16,8 +16,8 @@ __device__ float summed(float v) {
     return result;
 }
 
-extern "C" __global__ void layernorm(__nv_bfloat16* y, const __nv_bfloat16* x, const __nv_bfloat16* gamma, const __nv_bfloat16* beta, int columns,
-                                     float epsilon) {
+extern "C" __global__ void layernorm(__nv_bfloat16* y, const __nv_bfloat16* x, const __nv_bfloat16* gamma, const __nv_bfloat16* beta,
+                                     int columns, float epsilon) {
     x += blockIdx.x * (long long)columns;
     y += blockIdx.x * (long long)columns;
     float sum = 0;

@@ -1,4 +1,5 @@
-// A CTA takes one row and reads it three times: for the largest, for the sum, and to write. What a row leaves in L1 and L2 comes from there.
+// A CTA takes one row and reads it three times: for the largest, for the sum, and to write. What of a row is still in
+// L1 and L2 comes from there.
 #include <cuda_bf16.h>
 
 constexpr int threads = 256;

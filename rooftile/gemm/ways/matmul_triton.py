@@ -4,7 +4,10 @@ import triton.language as tl
 
 
 @triton.jit
-def matmul(c, a, b, bias, rows, columns, inner, BIAS: tl.constexpr, GELU: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, GROUP: tl.constexpr):
+def matmul(
+    c, a, b, bias, rows, columns, inner,
+    BIAS: tl.constexpr, GELU: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, GROUP: tl.constexpr,
+):
     # Tiles in groups of rows, so that those which run together share what is in L2.
     down, across = tl.cdiv(rows, M), tl.cdiv(columns, N)
     first = tl.program_id(0) // (GROUP * across) * GROUP
@@ -33,7 +36,8 @@ def product(a, b, bias=None, gelu=False):
     c = torch.empty(rows, columns, dtype=a.dtype, device=a.device)
     tile = {"M": 128, "N": 256, "K": 64, "GROUP": 8}
     grid = (triton.cdiv(rows, tile["M"]) * triton.cdiv(columns, tile["N"]),)
-    matmul[grid](c, a, b, a if bias is None else bias, rows, columns, inner, BIAS=bias is not None, GELU=gelu, **tile, num_warps=8, num_stages=3)
+    row = a if bias is None else bias
+    matmul[grid](c, a, b, row, rows, columns, inner, BIAS=bias is not None, GELU=gelu, **tile, num_warps=8, num_stages=3)
     return c
 
 
