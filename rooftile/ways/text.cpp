@@ -56,6 +56,8 @@ std::string times_text(const Json& d, const Terminal& terminal) {
     for (const Json& way : d.at("ways")) {
         const std::string absent = text_at(way, "absent");
         if (!absent.empty()) out += entry(text_at(way, "name"), displayable(absent, terminal.utf8), terminal);
+        else if (way.at("right").is_boolean() && !way.at("right").get<bool>())
+            out += entry(text_at(way, "name"), fmt::format("wrong: its error is {}, more than rounding makes", number_or_unknown(number_at(way, "error"))), terminal);
     }
     return out;
 }
