@@ -69,6 +69,7 @@ test: all
 test-all: all
 	@tools/setup --cutlass
 	@tools/setup --browser
+	@tools/setup --fresh-system
 	@ROOFTILE_TEST_ALL=1 tools/run-tests $(BUILD) $(ARGS)
 	@tools/plant-knob $(BUILD)
 	@ROOFTILE_TEST_ALL=1 tools/mutate $(BUILD) --count 40 --seed $(or $(SEED),1) --require 0.85

@@ -88,7 +88,7 @@ void add_build_ptx(std::vector<Verb>& verbs) {
     verbs.push_back({.path = "build ptx",
                      .meaning = "PTX of anybody's, Triton's too: registers, spills, how wide its accesses are; annotated",
                      .fields = {{"file", "FILE.ptx", "PTX, as a compiler writes it", "Kernel", FieldKind::positional},
-                                {"entry", "NAME", "Of several kernels this one; default: all", "Kernel"},
+                                {"entry", "NAME", "This kernel alone, of several; default: all", "Kernel"},
                                 {"arch", "NAME", "What ptxas makes it for, as sm_90a; default: the file's own .target", "Kernel"},
                                 {"ptx", "", "Print the PTX, annotated", group, FieldKind::on},
                                 {"sass", "", "Print the SASS, annotated, where ptxas and a disassembler are found", group, FieldKind::on}},

@@ -6,6 +6,7 @@
 
 #include "cli/listing.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/error.hpp"
@@ -44,7 +45,9 @@ int build_source(const Given& given, const OutputFlags& output, const Invocation
     if (target.machine->arch.empty())
         throw RequestError(
             fmt::format("{}: the machine file names no architecture to compile for", target.machine->id));
+    std::optional<Progress> progress(std::in_place, "compiling");
     const SourceCode code = compile_source_code(request, target.machine->arch);
+    progress.reset();
     if (given.has("cubin"))
         write_result(code.compiled.cubin, {.file = given.text("cubin"), .flag = "--cubin"});
     std::string text;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/first_buildable.hpp"
@@ -21,10 +22,12 @@ int emit(const Operation& operation, const Given& given, const OutputFlags& outp
     const Problem problem = problem_with_work(operation, given);
     const Own request = operation.request(given, {.top = emitted_from});
     const Target target = target_of(given);
+    std::optional<Progress> progress(std::in_place, "compiling", emit_turns);
     const PlanSet plans = derive_for(target, problem, request);
-    if (plans.refusal) return report_refusal(plans, context_of(*target.machine, invocation.command), output);
+    if (plans.refusal) return progress.reset(), report_refusal(plans, context_of(*target.machine, invocation.command), output);
     const Plan& plan = given.has("rank") ? ranked_plan(plans, given) : first_buildable(plans);
-    const EmittedFile file = emit_file(*target.machine, plans, plan);
+    const EmittedFile file = emit_file(*target.machine, plans, plan, [&] { progress->step(); });
+    progress.reset();
     OutputFlags to = output;
     if (!output.file.empty()) {
         std::error_code error;
@@ -35,7 +38,7 @@ int emit(const Operation& operation, const Given& given, const OutputFlags& outp
     write_result(file.text, to);
     if (!to.file.empty())
         say(fmt::format("{}: {} lines; the kernel with all its headers had {}{}", to.file, std::ranges::count(file.text, '\n'),
-                        file.lines_before, file.is_reduced ? "" : ", and branches stand: without them it was another kernel"));
+                        file.lines_before, file.is_reduced ? "" : "; its branches are kept, since without them it is another kernel"));
     if (!target.note.empty()) say(target.note);
     return int(ExitCode::done);
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/core/exports.hpp"
@@ -37,9 +38,11 @@ int export_plan(const Operation& operation, const Given& given, OutputFlags outp
     const Own request = operation.request(given, {.top = exported_from});
     const Target target = target_of(given);
     const DocumentContext context = context_of(*target.machine, invocation.command);
+    std::optional<Progress> progress(std::in_place, fmt::format("planning for {}", names[to]));
     const PlanSet plans = derive_for(target, problem, request);
-    if (plans.refusal && !exports->targets()[to].own_tiles) return report_refusal(plans, context, output);
+    if (plans.refusal && !exports->targets()[to].own_tiles) return progress.reset(), report_refusal(plans, context, output);
     const Exported made = exports->exported(to, target.machine, problem, request, plans, given);
+    progress.reset();
     if (std::filesystem::is_directory(output.file)) output.file = (std::filesystem::path(output.file) / made.file).string();
     if (format != Format::text) {
         const Json document = {{"schema", "rooftile/export/1"},

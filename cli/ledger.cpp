@@ -30,11 +30,11 @@ constexpr int kept_plans = 8;
 std::vector<Field> ledger_fields() {
     const Field own[] = {
         {"draw", "N", "So many problems, by the operation's law", group},
-        {"seed", "S", "Of what is drawn, and of the random inputs; default 1", group},
+        {"seed", "S", "Seed of what is drawn, and of the random inputs; default 1", group},
         {"picks", "FILE",
          "What others pick of these problems, JSON lines; docs/command-line.md has the format", group},
         {"max_seconds", "S", "Stop in order before S seconds have passed; the same command goes on", group},
-        {"plan_only", "", "Tell what the spaces hold and how much of it is to be compiled; needs no GPU",
+        {"plan_only", "", "Print what the spaces hold and how much of it is to be compiled; needs no GPU",
          group, FieldKind::on},
         {"timings", "", "Show what each part of the run took", group, FieldKind::on},
     };

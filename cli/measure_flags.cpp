@@ -24,17 +24,17 @@ std::span<const Field> measure_fields() {
     static const Field fields[] = {
         {"mode", "MODE", "sustained (default), cold or burst", group},
         {"baseline", "NAME|none",
-         "What runs beside our kernels: all that the operation has (default), or none", group},
+         "What is timed next to our kernels: all that the operation has (default), or none", group},
         {"seed", "N",
-         "Of the random inputs and of what is drawn; default: a new one, which the document names", group},
+         "Seed of the random inputs and of what is drawn; default: a new one, which the document names", group},
         {"rounds", "N",
          "Blocks of each candidate (cold: launches); default: as many as the ratio to the baseline needs", group},
         {"confirm", "N",
          "Rounds at most of a paired re-measurement of plan 1 and the fastest; default 0, in a suite 12",
          group},
         {"suite", "FILE", "All problems of FILE; rows are appended to --out, which it resumes from", group},
-        {"filter", "TEXT", "Of a suite: only problems whose name holds TEXT", group},
-        {"max_seconds", "S", "Of a suite: stop in order before S seconds have passed", group},
+        {"filter", "TEXT", "Only problems of a suite whose name holds TEXT", group},
+        {"max_seconds", "S", "Stop a suite in order before S seconds have passed", group},
         {"timings", "", "Show what each part of the run took", group, FieldKind::on},
         {"counters", "", "Hardware counters of each plan, and of the baseline to beat, after they were timed",
          group, FieldKind::on},
@@ -42,7 +42,7 @@ std::span<const Field> measure_fields() {
         {"debug", "", "Wait for every launch and name the one that fails, with its plan; time nothing", group, FieldKind::on},
         {"explain", "", "How the predicted time comes about, and what the measured one leaves unexplained",
          group, FieldKind::on},
-        {"energy", "", "Joules of a launch by term, predicted beside measured", group, FieldKind::on},
+        {"energy", "", "Joules of a launch by term, predicted and measured", group, FieldKind::on},
     };
     return fields;
 }

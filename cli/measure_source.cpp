@@ -246,7 +246,7 @@ void add_measure_source(std::vector<Verb>& verbs) {
     const std::vector<Field> measuring = flags_of_measuring();
     verbs.push_back(
         {.path = "measure source",
-         .meaning = "A kernel of your own: compiled, proved right, timed beside the derived one and copies",
+         .meaning = "A kernel of your own: compiled, proved right, timed next to the derived one and copies",
          .fields = joined_fields({source_fields(), target_fields(), measuring}),
          .documents = Documents::all,
          .examples = "Examples:\n"

@@ -15,9 +15,11 @@
 #include "rooftile/machine/keys.hpp"
 #include "rooftile/measure/plan_range.hpp"
 #include "rooftile/physics/explanation.hpp"
+#include "rooftile/picture/pictures.hpp"
 #include "rooftile/probe/probe.hpp"
 #include "rooftile/report/explanation_record.hpp"
 #include "rooftile/report/formulas.hpp"
+#include "rooftile/report/pictured_plan.hpp"
 #include "rooftile/report/plan_page.hpp"
 #include "rooftile/report/plan_range.hpp"
 
@@ -29,7 +31,7 @@ std::vector<Field> plan_fields(const Operation& operation) {
         {"explain", "all", "Explain plan 1 on a page: its roof, its walls, the runners-up; =all: every step, with sources", "Output", FieldKind::on},
         {"energy", "", "Show the joules of a launch by term, and the plan of the least", "Output", FieldKind::on},
         {"buildable_only", "", "Leave out plans that no kernel exists for yet", "Output", FieldKind::on},
-        {"seed", "N", "Of plans that are drawn; default 1", "Other plans beside the best"},
+        {"seed", "N", "Seed of plans that are drawn; default 1", "Other plans than the best"},
         within_field(),
     };
     std::vector<Field> pictures = picture_fields(true);
@@ -135,9 +137,9 @@ Depth depth_of(const Given& given, Format format) {
 
 /// The map of the operation's tiles, where a request asks for it or for a picture of it; null: it does not, or there is none.
 Json asked_map(const Given& given, const std::shared_ptr<const Machine>& machine, const Plan& first, const Own& request) {
-    if (first.operation->map_keys()[0].empty() || !(given.has("map") || wants_picture(given, "tile_map"))) return nullptr;
+    if (!given.has("map") && !wants_picture(given, tile_map_id)) return nullptr;
     const Progress progress("drawing the map");
-    return to_json(map_record(first.operation->map(machine, first, request)));
+    return map_json(machine, first, request);
 }
 
 int plan(const Operation& operation, const Given& given, const OutputFlags& output, const Invocation& invocation) {
@@ -167,12 +169,7 @@ int plan(const Operation& operation, const Given& given, const OutputFlags& outp
     const PlanDetail detail{depth_of(given, format), given.has("energy")};
     const std::vector<Explanation> explanations = explain(*target.machine, plans, detail);
     const Json map = asked_map(given, target.machine, plans.plans.front(), request);
-    if (draws) {
-        const PlanDetail whole{Depth::all, given.has("energy")};
-        Json document = plan_document(context, plans, explanation_records(explain(*target.machine, plans, whole)));
-        if (!map.is_null()) document["map"] = map;
-        write_pictures(given, document, invocation.command);
-    }
+    if (draws) write_pictures(given, pictured_document(context, *target.machine, plans, map, given.has("energy")), invocation.command);
     if (format == Format::text) write_result(plan_text(plans, detail, explanations, terminal_for(output)), output);
     else {
         Json document = plan_document(context, plans, explanation_records(explanations), asks_for_all(given));

@@ -70,7 +70,21 @@ void write_files(const Given& given, const Json& document, const std::vector<Rec
     if (given.has("timeline")) write_result(json_text(timeline(recordings), -1), file_of(given, "timeline"));
     if (given.has("flame")) write_result(folded_stacks(document), file_of(given, "flame"));
     if (wants_pictures(given)) write_pictures(given, document, command);
-    write_result(output.json ? json_text(document) + "\n" : profile_text(document, top_of(given), terminal_for(output)), output);
+    write_result(output.json ? json_text(document) : profile_text(document, top_of(given), terminal_for(output)), output);
+}
+
+/// Why no work was seen; empty where some was.
+std::string why_nothing(const std::vector<Recorded>& recordings) {
+    std::string notice;
+    bool cut_off = false;
+    for (const Recorded& r : recordings) {
+        if (!r.work.empty()) return "";
+        if (!r.notices.empty()) notice = r.notices.front();
+        cut_off |= r.begin && !r.end;
+    }
+    if (recordings.empty()) return "did not start CUDA";
+    if (!notice.empty()) return "was not recorded, " + notice;
+    return cut_off ? "ended at once (a kill, _exit), before its work was recorded" : "launched nothing on a GPU";
 }
 
 int profile(const Given& given, const OutputFlags& output, const Invocation& invocation) {
@@ -81,22 +95,19 @@ int profile(const Given& given, const OutputFlags& output, const Invocation& inv
     check_files(given, output);
     if (given.has("machine")) machine_by_id(given.text("machine"));
     const ProfiledProgram program = run_profiled({.command = command, .keep = given.text("recordings"), .operators = given.has("operators")});
-    if (program.signal) say(fmt::format("{} was ended by signal {} ({}); what it did until then is reported", command.front(), program.signal, strsignal(program.signal)));
-    else if (program.code) say(fmt::format("{} ended with exit code {}", command.front(), program.code));
-    std::size_t work = 0;
-    for (const Recorded& r : program.recordings) {
-        work += r.work.size();
-        if (r.work.empty())
-            for (const std::string& notice : r.notices) say(notice);
-    }
-    if (work == 0) {
-        say(program.recordings.empty() ? fmt::format("{} did not start CUDA, or ended before it could be seen: there is nothing to report", command.front())
-                                       : fmt::format("{} launched nothing on a GPU: there is nothing to report", command.front()));
+    const std::string end = program.signal ? fmt::format("was ended by signal {} ({})", program.signal, strsignal(program.signal))
+                            : program.code ? fmt::format("ended with exit code {}", program.code)
+                                           : "";
+    if (const std::string why = why_nothing(program.recordings); !why.empty()) {
+        say(fmt::format("{} {}{}{}: there is nothing to report", command.front(), end, end.empty() ? "" : "; it ", why));
         return program.code ? program.code : int(ExitCode::gpu_failed);
     }
+    if (!end.empty()) say(fmt::format("{} {}; what it did until then is reported", command.front(), end));
     write_files(given, document_of(given, program.recordings, quoted(command), program.wall_ns, invocation.command), program.recordings, output, invocation.command);
     return program.code;
 }
+
+std::string lacks(const std::string& file, const nlohmann::json::exception& error) { return fmt::format("{} lacks what its schema promises: {}", file, error.what()); }
 
 /// A document, or a recording as one. `recorded`: what the recording held, where it was one.
 Json read_profile(const Given& given, const std::string& file, const std::string& command, std::vector<Recorded>& recorded) {
@@ -111,6 +122,11 @@ Json read_profile(const Given& given, const std::string& file, const std::string
     for (const char* key : {"range", "machine", "timeline"})
         if (given.has(key))
             throw RequestError(fmt::format("{} needs a recording, and {} is a document made of one; `rooftile profile --recordings DIR` keeps them", given.name(key), file));
+    try {
+        profile_text(document, most_top, {});
+    } catch (const nlohmann::json::exception& error) {
+        throw RequestError(lacks(file, error));
+    }
     return document;
 }
 
@@ -118,18 +134,22 @@ int report_profile(const Given& given, const OutputFlags& output, const Invocati
     if (!given.has("file")) throw RequestError("report profile needs what `profile --json` or `profile --recordings` wrote: report profile FILE [FILE]");
     const int top = top_of(given);
     check_files(given, output);
-    try {
-        std::vector<Recorded> recordings, others;
-        const Json document = read_profile(given, given.text("file"), invocation.command, recordings);
-        if (!given.has("other")) {
-            write_files(given, document, recordings, output, invocation.command);
-            return int(ExitCode::done);
-        }
+    if (given.has("other")) {
+        for (const char* key : {"timeline", "flame", "svg", "html"})
+            if (given.has(key)) throw RequestError(fmt::format("two profiles are compared as text; leave {} out", given.name(key)));
         if (output.json) throw RequestError("two profiles are compared as text; leave --json out");
+    }
+    std::vector<Recorded> recordings, others;
+    const Json document = read_profile(given, given.text("file"), invocation.command, recordings);
+    if (given.has("other")) {
         const Json other = read_profile(given, given.text("other"), invocation.command, others);
         write_result(profile_comparison_text(document, other, top, terminal_for(output)), output);
+        return int(ExitCode::done);
+    }
+    try {
+        write_files(given, document, recordings, output, invocation.command);
     } catch (const nlohmann::json::exception& error) {
-        throw RequestError(fmt::format("{} lacks what its schema promises: {}", given.text("file"), error.what()));
+        throw RequestError(lacks(given.text("file"), error));
     }
     return int(ExitCode::done);
 }

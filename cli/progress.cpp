@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -14,16 +15,19 @@ std::string duration_text(double seconds) {
     return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{} min {} s", whole / 60, whole % 60);
 }
 
-std::string progress_text(const std::string& what, std::size_t done, std::size_t total, int seconds) {
+std::string progress_text(const std::string& what, std::size_t done, std::size_t total, int seconds, double limit_seconds) {
     if (total == 0) return fmt::format("{}, {}", what, duration_text(seconds));
     std::string out = fmt::format("{} {} of {}, {}", what, done, total, duration_text(seconds));
-    if (done > 0 && done < total)
-        out += fmt::format(", about {} left",
-                           duration_text(double(seconds) * double(total - done) / double(done)));
+    if (done >= total) return out;
+    const double rest = limit_seconds > 0 ? std::max(0.0, limit_seconds - seconds) : INFINITY;
+    const double left = done > 0 ? double(seconds) * double(total - done) / double(done) : INFINITY;
+    if (left < rest) out += fmt::format(", about {} left", duration_text(left));
+    else if (rest < INFINITY) out += fmt::format(", at most {} left", duration_text(rest));
     return out;
 }
 
-Progress::Progress(std::string what, std::size_t total) : what_(std::move(what)), total_(total) {
+Progress::Progress(std::string what, std::size_t total, double limit_seconds)
+    : what_(std::move(what)), total_(total), limit_seconds_(limit_seconds) {
     if (!isatty(STDERR_FILENO)) return;
     thread_ = std::thread([this] {
         std::unique_lock lock(mutex_);
@@ -45,7 +49,7 @@ Progress::~Progress() {
 }
 
 void Progress::show(int seconds) {
-    const std::string text = progress_text(what_, done_, total_, seconds);
+    const std::string text = progress_text(what_, done_, total_, seconds, limit_seconds_);
     fmt::print(stderr, "\r{:{}}", text, columns_);
     std::fflush(stderr);
     columns_ = text.size();

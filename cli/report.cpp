@@ -72,7 +72,7 @@ void add_report(std::vector<Verb>& verbs) {
     const char* group = "Options";
     verbs.push_back(
         {.path = "report suite",
-         .meaning = "A suite's run beside the vendor's library or the memory's roofs, and its bars",
+         .meaning = "A suite's run next to the vendor's library or the memory's roofs, and its bars",
          .fields = {{"file", "FILE", "What `measure OPERATION --suite` wrote", group, FieldKind::positional},
                     {"suite", "FILE", "The suite's file: names what is not measured", group},
                     current_field(group),
@@ -96,7 +96,7 @@ void add_report(std::vector<Verb>& verbs) {
                                 {"machine", "ID|FILE", "... and by these numbers; default: those of the machine that the file names", group},
                                 {"set", "KEY=VALUE", "... with this one of them replaced; repeatable", group, FieldKind::list},
                                 {"markdown", "", "Markdown instead of text", group, FieldKind::on},
-                                {"svg", "FILE", "Draw heat maps, or curves where one size alone varies, and predictions beside what was measured", group},
+                                {"svg", "FILE", "Draw heat maps, or curves where one size alone varies, and predictions next to what was measured", group},
                                 {"picture", "NAME", "Draw this one alone; another name lists them", group}},
                      .documents = Documents::json_only,
                      .examples = "Examples:\n  rooftile report sweep draw-7.jsonl --svg draw-7.svg\n"

@@ -5,6 +5,7 @@
 
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/verb.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/step/report.hpp"
@@ -14,8 +15,14 @@ namespace {
 
 /// Who interrupts ends the compiler, or the kernel, too.
 StepOutcome stepped(const StepRequest& request) {
+    std::optional<Progress> progress(std::in_place, "compiling");
+    bool steps = false;
     try {
-        return step(request);
+        return step(request, [&](std::int64_t done, std::int64_t total) {
+            if (!steps) progress.emplace("stepping block", std::size_t(total), request.source.timeout_seconds);
+            steps = true;
+            progress->set(std::size_t(done));
+        });
     } catch (const Error&) {
         if (interrupted()) throw Error(ExitCode::interrupted, "interrupted");
         throw;

@@ -37,7 +37,7 @@ std::vector<Field> sweep_fields(const Operation& operation) {
         {"let", "NAME=VALUES",
          "NAME in the texts of the problem stands for a list A,B,... or a range A..B; repeatable", sweep_group,
          FieldKind::list},
-        {"seed", "S", "Of what is drawn, and of the random inputs; default 1", sweep_group},
+        {"seed", "S", "Seed of what is drawn, and of the random inputs; default 1", sweep_group},
         {"law", "NAME", "The operation's law to draw by; default: the plain one; another word lists them", sweep_group},
         {"any_alignment", "", "--law any: extents, strides, layouts and base addresses that fit no vector too", sweep_group,
          FieldKind::on},
@@ -45,7 +45,7 @@ std::vector<Field> sweep_fields(const Operation& operation) {
         {"max_bytes", "X", "Only problems whose tensors take at most so many bytes together", sweep_group},
         {"save", "FILE", "Write the problems as a suite; without --out and --plan-only nothing else is done",
          sweep_group},
-        {"svg", "FILE", "Of what was measured: heat maps, or curves where one size alone varies", sweep_group},
+        {"svg", "FILE", "Draw what was measured: heat maps, or curves where one size alone varies", sweep_group},
         {"picture", "NAME", "Draw this one alone; another name lists them", sweep_group},
         {"plan_only", "", "Plan every problem, no GPU: lines of JSON, on a terminal a line of text each, with --csv a table of all", sweep_group, FieldKind::on},
     };

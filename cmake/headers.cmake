@@ -1,11 +1,12 @@
 # ROOFTILE_PUBLIC_HEADERS, which are installed, and ROOFTILE_INTERNAL_HEADERS, which our own sources alone include
-# because they need a library that no user should have to install, or read a list (.def) that is not installed: those that
-# include one, or a header that does.
+# because they need a library that no user should have to install: those that include one, or a header that does.
+# ROOFTILE_PUBLIC_LISTS (.def) are installed too, since headers read them; none is a header by itself.
 # All relative to the repository's root.
 file(GLOB_RECURSE ROOFTILE_PUBLIC_HEADERS CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
     "${PROJECT_SOURCE_DIR}/rooftile/*.h" "${PROJECT_SOURCE_DIR}/rooftile/*.hpp" "${PROJECT_SOURCE_DIR}/kernels/*.hpp")
 # Plain arithmetic that others of them include.
 list(APPEND ROOFTILE_PUBLIC_HEADERS kernels/pipeline/tile_order.cuh)
+file(GLOB_RECURSE ROOFTILE_PUBLIC_LISTS CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/rooftile/*.def")
 set(ROOFTILE_INTERNAL_HEADERS "")
 set(ours "")
 foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)
@@ -13,7 +14,7 @@ foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)
     string(MAKE_C_IDENTIFIER "${header}" id)
     set(includes_${id} "")
     foreach(line IN LISTS lines)
-        if(line MATCHES "<(fmt/|nlohmann/|toml|CLI/|xxhash|cuda\\.h|nvrtc|cupti)" OR line MATCHES "\\.def\"")
+        if(line MATCHES "<(fmt/|nlohmann/|toml|CLI/|xxhash|cuda\\.h|nvrtc|cupti)")
             list(APPEND ROOFTILE_INTERNAL_HEADERS "${header}")
         elseif(line MATCHES "\"([^\"]+)\"")
             list(APPEND includes_${id} "${CMAKE_MATCH_1}")

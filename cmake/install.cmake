@@ -25,7 +25,7 @@ if(TARGET rooftile_cli)
 endif()
 install(TARGETS ${installed} EXPORT rooftileTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS)
+foreach(header IN LISTS ROOFTILE_PUBLIC_HEADERS ROOFTILE_PUBLIC_LISTS)
     cmake_path(GET header PARENT_PATH folder)
     install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rooftile/${folder}")
 endforeach()

@@ -27,6 +27,8 @@ PlanSet Operation::derive(const std::shared_ptr<const Machine>& machine, const P
     PlanSet set = plans(machine, problem, request);
     for (Plan& plan : set.plans)
         if (plan.time_us) plan.interval = predicted_interval(*machine, problem, *plan.time_us);
+    if (!set.plans.empty() && set.plans[0].time_us && !set.plans[0].interval)
+        set.why_no_interval = why_no_interval(*machine, problem, *set.plans[0].time_us);
     return set;
 }
 

@@ -84,12 +84,14 @@ def main():
         from torch.profiler import ProfilerActivity, profile
 
         with profile(acc_events=True, activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as profiler:
-            run("warm")
+            for _ in range(given.runs):
+                run("warm")
+        events = [event for event in profiler.events() if event.device_type == torch.autograd.DeviceType.CUDA and not event.name.startswith("warm")]
+        events.sort(key=lambda event: event.time_range.start)
         kernels = {}
-        for event in profiler.events():
-            if event.device_type == torch.autograd.DeviceType.CUDA and not event.name.startswith("warm"):
-                calls, us = kernels.get(event.name, (0, 0.0))
-                kernels[event.name] = (calls + 1, us + event.device_time_total)
+        for event in events[-(len(events) // given.runs) :]:
+            calls, us = kernels.get(event.name, (0, 0.0))
+            kernels[event.name] = (calls + 1, us + event.device_time_total)
         with open(given.torch_profiler, "w", encoding="utf-8") as file:
             json.dump({"steps": given.steps, "kernels": kernels}, file)
     else:

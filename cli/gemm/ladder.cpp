@@ -62,7 +62,7 @@ int measure_ladder(const Given& given, const OutputFlags& output, const Invocati
     if (!target.note.empty()) notes.push_back(target.note);
     std::optional<GemmPlan> plan;
     const PlanSet plans = derive_for(target, {&gemm_operation(), Own::of(problem)}, request);
-    if (plans.refusal) notes.push_back("no planned kernel beside the ladder: " + plans.refusal->message);
+    if (plans.refusal) notes.push_back("no planned kernel next to the ladder: " + plans.refusal->message);
     else plan = plans.plans.front().own.as<GemmPlan>();
 
     note_interrupts();
@@ -98,7 +98,7 @@ int report_ladder(const Given& given, const OutputFlags& output, const Invocatio
 
 void add_measure_ladder(std::vector<Verb>& verbs) {
     verbs.push_back({.path = "measure ladder",
-                     .meaning = "Six GEMM kernels from naive to full beside the planned one",
+                     .meaning = "Six GEMM kernels from naive to full next to the planned one",
                      .fields = ladder_fields(),
                      .documents = Documents::all,
                      .examples = "Examples:\n"

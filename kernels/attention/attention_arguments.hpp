@@ -24,6 +24,10 @@ struct AttentionArguments {
     AttentionStrides q_strides, k_strides, v_strides, o_strides;
     float* log_sum_exp;  ///< [batches][heads][queries], natural logarithm; null: not asked for
     unsigned* counter;   ///< of tiles begun, 0 before the launch and after it; null: fixed turns
+    // Where keys are split: in how many parts, what each leaves of a tile, and how many of its parts have, of each warpgroup; 0 before and after.
+    int splits;
+    float* partials;
+    unsigned* arrived;
 };
 
 }  // namespace rooftile

@@ -17,6 +17,12 @@ struct KeyBlocks {
     constexpr int count() const { return end - first; }
 };
 
+/// The `part`-th of `splits` of a tile's blocks of keys.
+constexpr KeyBlocks part_of(KeyBlocks blocks, int part, int splits) {
+    const long long count = blocks.count();
+    return {static_cast<int>(blocks.first + count * part / splits), static_cast<int>(blocks.first + count * (part + 1) / splits)};
+}
+
 /// Of a problem of `queries` x `keys`.
 struct AttentionExtent {
     AttentionMask mask;

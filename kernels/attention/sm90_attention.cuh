@@ -10,6 +10,8 @@
 // (cu_seqlens): the producer looks up which one a tile is of, and tells the consumers with Q. A block at the end of a sequence
 // holds keys of the next one, which are hidden as the mask hides.
 //
+// Where tiles are few and keys many, a tile's keys are split in parts, each of them a turn of its own (attention_split.cuh).
+//
 // What the mask hides has a probability of 0, but 0 times a NaN or an infinity in V is NaN. A row that is NaN once the masked
 // blocks, the first ones, are in is computed again from the keys that it sees alone (attention_row()), as is one whose scores are
 // all far from 0, at the end of what fp32 holds.
@@ -17,6 +19,7 @@
 
 #include "kernels/attention/attention_arguments.hpp"
 #include "kernels/attention/attention_row.cuh"
+#include "kernels/attention/attention_split.cuh"
 #include "kernels/attention/online_softmax.cuh"
 #include "kernels/attention/sm90_attention_config.hpp"
 #include "kernels/matrix/back_to_back.cuh"
@@ -29,6 +32,8 @@ struct Sm90AttentionPlace {
     AttentionTile tile;
     AttentionExtent extent;
     int q;  ///< its first query
+    int part = 0;
+    unsigned index = 0;  ///< of the tile
     __device__ bool any() const { return q < extent.queries; }
 };
 
@@ -40,8 +45,21 @@ struct Sm90AttentionTiles {
         if (C.packed) return attention_place(args.extent.queries, args.sequences, C.tile_q);
         return (args.extent.queries + C.tile_q - 1) / C.tile_q;
     }
-    __device__ unsigned count() const { return static_cast<unsigned>(q_tiles() * args.heads * args.batches); }
+    __device__ unsigned count() const { return static_cast<unsigned>(q_tiles() * args.heads * args.batches) * (C.split ? args.splits : 1); }
     __device__ Sm90AttentionPlace place(unsigned number) const {
+        if constexpr (C.split) {
+            Sm90AttentionPlace at = place_of_tile(number / args.splits);
+            at.part = static_cast<int>(number % args.splits), at.index = number / args.splits;
+            return at;
+        }
+        return place_of_tile(number);
+    }
+    /// Of a tile, or of its part, the blocks of keys.
+    __device__ KeyBlocks blocks(const Sm90AttentionPlace& at) const {
+        const KeyBlocks all = at.extent.blocks(at.q, C.tile_q, C.tile_kv);
+        return C.split ? part_of(all, at.part, args.splits) : all;
+    }
+    __device__ Sm90AttentionPlace place_of_tile(unsigned number) const {
         const AttentionTile tile = attention_tile(static_cast<int>(number), q_tiles(), args.heads, args.batches, args.section_heads,
                                                   C.packed || C.mask != AttentionMask::none);
         if constexpr (C.packed) return in_sequence(tile);
@@ -98,7 +116,7 @@ struct AttentionLoads {
     __device__ unsigned* counter() const { return args.counter; }
     __device__ Tile tile(unsigned number) const {
         const Sm90AttentionPlace at = places().place(number);
-        return {at, at.extent.blocks(at.q, C.tile_q, C.tile_kv), at.tile.head / queries_a_key_head};
+        return {at, places().blocks(at), at.tile.head / queries_a_key_head};
     }
     __device__ bool any(const Tile& tile) const { return !C.packed || tile.at.any(); }
     __device__ int blocks(const Tile& tile) const { return tile.blocks.count(); }
@@ -193,7 +211,7 @@ struct SoftmaxBetween {
     }
     __device__ Tile begin(unsigned number, unsigned told) const {
         const Sm90AttentionPlace at = place_of(number, told);
-        return {at, at.q + rows, at.extent.blocks(at.q, C.tile_q, C.tile_kv), at.extent.clear(at.q, C.tile_q, C.tile_kv),
+        return {at, at.q + rows, Sm90AttentionTiles<C>{args}.blocks(at), at.extent.clear(at.q, C.tile_q, C.tile_kv),
                 score.of_head(at.tile.head)};
     }
     __device__ int blocks(const Tile& tile) const { return tile.blocks.count(); }
@@ -220,10 +238,28 @@ struct SoftmaxBetween {
         nan_rows |= (tile.softmax.lost(0) ? 1u : 0u) | (tile.softmax.lost(1) ? 2u : 0u);
         ptx::keep(number);  // a register through the loop, and not all that follows from it
         const Sm90AttentionPlace at = place_of(number, told);
+        if constexpr (C.split) return finish_part(tile, sums, at);
         store<C>(sums, tile.softmax, args, at, tile.query);
         if (__any_sync(0xffffffff, nan_rows != 0)) recompute_rows<C>(nan_rows, args, at, tile.query - place.row % 8, score);
     }
+    /// Leaves this part's sums; of who comes last, the whole tile's rows.
+    __device__ void finish_part(const Tile& tile, const float (&sums)[C.dim_v / 2], const Sm90AttentionPlace& at) const {
+        const int left = args.extent.queries - at.q;  // of a last tile; parts lie alike of all
+        const SplitTile<C.dim_v> split{args.extent.queries < C.tile_q ? args.extent.queries : C.tile_q};
+        leave_part<C.dim_v>(sums, tile.softmax, split.part(args.partials, at.index, args.splits, at.part), split, rows, place.column);
+        constexpr int threads = 128, barrier = back_to_back_order_barrier + 3;  // beyond those of the order of products
+        ptx::named_barrier_sync(barrier + warpgroup, threads);
+        bool last = false;
+        if (threadIdx.x % threads == 0)
+            last = ptx::count_arrival(args.arrived + at.index * C.consumer_warpgroups() + warpgroup, args.splits - 1) + 1 == static_cast<unsigned>(args.splits);
+        if (!ptx::named_barrier_any(barrier + warpgroup, threads, last)) return;
+        const int begin = warpgroup * Sm90AttentionConfig::warpgroup_q, end = begin + Sm90AttentionConfig::warpgroup_q;
+        for (int row = begin + static_cast<int>(threadIdx.x % threads / 32); row < end && row < left; row += threads / 32)
+            add_up_row<C.type, C.dim_v>(args, at.extent, at.tile, at.q + row, split.part(args.partials, at.index, args.splits, 0), split, row, score);
+        __syncwarp();
+    }
     __device__ void finish_empty(const Tile& tile, const float (&sums)[C.dim_v / 2]) const {
+        if constexpr (C.split) return finish_part(tile, sums, tile.at);
         store<C>(sums, tile.softmax, args, tile.at, tile.query);
     }
 };

@@ -17,6 +17,7 @@ struct Sm90AttentionConfig {
     int producer_registers = 24, consumer_registers = 240;
     Type type = Type::bf16;
     AttentionMask mask = AttentionMask::none;
+    bool split = false;   ///< a tile's keys in parts, each a CTA's turn
     bool packed = false;  ///< sequences of unlike lengths, one behind the other, in place of batches
 
     static constexpr int element_bytes = BackToBackShape::element_bytes;

@@ -82,12 +82,12 @@ def gemm(
     Problem, C[M,N] = A[M,K] B[K,N]:
         shape: All three at once; the flag may be left out
         type: bf16 (default) or fp16, for A, B and C; fp32 accumulation
-        types: Of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them
-            or fp32, fp8 saturated; of others their type or fp32
+        types: Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of
+            them or fp32, fp8 saturated; of others their type or fp32
         scales: none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row:
             by one a row of A and column of B; block: each 128 of K by one a row of A and one a 128 columns of B
-        accumulation: Of 8-bit operands: fast (default), 14 bits in the matrix units; promoted: in fp32 from 128 of
-            K to the next
+        accumulation: 8-bit operands: fast (default), 14 bits in the matrix units; promoted: in fp32 from 128 of K
+            to the next
         a_major: Contiguous index of A: k (default, row-major M x K) or m
         b_major: Contiguous index of B: k (default, row-major N x K) or n
         lda: Elements from one line of A to the next; default: dense
@@ -106,7 +106,7 @@ def gemm(
         batch: So many products of that shape, one matrix behind the other; default 1
         stride_a: Elements from one A of a batch to the next, 0: one A for all; default: dense
         stride_b: The same of B, of groups too, which have one each
-        stride_d: The same of the results, which lie apart
+        stride_d: The same of the results, which are separate
         groups: Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and
             scaled to m; a flag may name a file of them
     Fixed parameters (the rest is searched):
@@ -132,13 +132,13 @@ def gemm(
             is, or where that is predicted faster
         pack_b: The same of B
         epilogue_apart: Run the epilogue as a second kernel (fp32 workspace); default: whichever is faster
-        dynamic_scheduler: Of a batch or groups: clusters take tiles from a counter, not in fixed turns; default: on
+        dynamic_scheduler: Batches and groups: clusters take tiles from a counter, not in fixed turns; default: on
             where DRAM binds or counts are unlike, in many waves
         reverse: Tiles from the last one of the order to the first; default: off
         exhaustive: Search also what structural rules leave out
     Output:
         top: Plans to keep
-    Other plans beside the best:
+    Other plans than the best:
         sample: The best plan and N - 1 drawn from all that pass the constraints, up to twice its predicted time
         orders: The best plan in its order of tiles and in these: row,column,grouped:8,serpentine:4,morton,hilbert
     Machine:
@@ -146,8 +146,8 @@ def gemm(
         set: Replaces one number of the machine, as in "dram.bandwidth=4 TB/s"
     Output:
         buildable_only: Leave out plans that no kernel exists for yet
-    Other plans beside the best:
-        seed: Of plans that are drawn; default 1
+    Other plans than the best:
+        seed: Seed of plans that are drawn; default 1
 
     Raises RequestError where a value is not what is accepted, Infeasible where no plan fits.
     """
@@ -226,8 +226,8 @@ def fuse(
         set: Replaces one number of the machine, as in "dram.bandwidth=4 TB/s"
     Output:
         buildable_only: Leave out plans that no kernel exists for yet
-    Other plans beside the best:
-        seed: Of plans that are drawn; default 1
+    Other plans than the best:
+        seed: Seed of plans that are drawn; default 1
 
     Raises RequestError where a value is not what is accepted, Infeasible where no plan fits.
     """
@@ -292,12 +292,12 @@ def attention(
         dim: Elements of a row of Q and K: a multiple of 8 up to 256
         dim_v: Elements of a row of V and O; default D
         mask: none, causal (aligned at the lower right) or window:W (the last W keys of those); default none
-        type: Of all four tensors: bf16 or fp16; default bf16
+        type: Type of all four tensors: bf16 or fp16; default bf16
         layout: bhsd (a head's rows follow each other) or bshd (a row's heads do); default bhsd
-        q_strides: Elements from one batch, head and row of Q to the next; default as --layout lies, dense
+        q_strides: Elements from one batch, head and row of Q to the next; default as --layout has it, dense
         k_strides: The same of K
         v_strides: The same of V
-        o_strides: The same of O, whose rows must not lie on each other
+        o_strides: The same of O, whose rows must not overlap
         log_sum_exp: The scores' log-sum-exp of every query, too; default off
         score: What is made of a score before its exponential, of s, the places i and j of its query and key among
             the keys, and tensors: "s = 30 * tanh(s / 30)", "s = s + slope * (j - i)"
@@ -317,8 +317,8 @@ def attention(
         set: Replaces one number of the machine, as in "dram.bandwidth=4 TB/s"
     Output:
         buildable_only: Leave out plans that no kernel exists for yet
-    Other plans beside the best:
-        seed: Of plans that are drawn; default 1
+    Other plans than the best:
+        seed: Seed of plans that are drawn; default 1
 
     Raises RequestError where a value is not what is accepted, Infeasible where no plan fits.
     """
@@ -370,7 +370,7 @@ def chain(
         machine: A machine's id, or a machine file; default: the GPU here, else h100-sxm
     Problem, Y = act(X W1^T) W2^T:
         residual: Y = X + act(X W1^T) W2^T
-        type: Of all tensors and the intermediate: bf16 (default) or fp16; fp32 accumulation
+        type: Type of all tensors and the intermediate: bf16 (default) or fp16; fp32 accumulation
     Fixed parameters (the rest is searched):
         form: two_kernels, carry_over, persistent or on_chip
         chunk_rows: Rows that the persistent form takes through both products together
@@ -379,8 +379,8 @@ def chain(
         tile_ff: Columns of the intermediate that form on_chip makes and uses at a time: 64 or 128
         stages: Blocks of W1, and of W2, in shared memory of form on_chip
         x_stages: Tiles of X in shared memory of form on_chip: 1 or 2
-        resident: Of form on_chip: W1 and W2 come once a CTA and stay; default: on where they fit
-        schedule: Of form on_chip: pingpong (products in turns) or cooperative (as they come)
+        resident: Form on_chip: W1 and W2 come once a CTA and stay; default: on where they fit
+        schedule: Form on_chip: pingpong (products in turns) or cooperative (as they come)
         exhaustive: Search also what structural rules leave out
     Output:
         top: Forms to keep
@@ -390,8 +390,8 @@ def chain(
         set: Replaces one number of the machine, as in "dram.bandwidth=4 TB/s"
     Output:
         buildable_only: Leave out plans that no kernel exists for yet
-    Other plans beside the best:
-        seed: Of plans that are drawn; default 1
+    Other plans than the best:
+        seed: Seed of plans that are drawn; default 1
 
     Raises RequestError where a value is not what is accepted, Infeasible where no plan fits.
     """

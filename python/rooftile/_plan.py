@@ -20,7 +20,7 @@ class Prediction(Record):
     """What is predicted of a plan, as the document `rooftile/plan/1` has it: beside these what the operation adds."""
 
     time_us: float | None
-    interval_us: tuple[float, float] | None  # 90 % of recorded problems of the kind; None: none are recorded
+    interval_us: tuple[float, float] | None  # 90 % of recorded problems of the kind; None: none are recorded, or `set` changed a number
     bound: str | None
 
 

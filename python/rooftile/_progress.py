@@ -49,11 +49,14 @@ class Progress:
 
     def text(self) -> str:
         """The line as it is now."""
-        bar = ""
+        elapsed = time.monotonic() - self._begin
+        bar = left = ""
         if self._total:
             full = min(_WIDTH, self._done * _WIDTH // self._total)
             bar = f" [{'#' * full}{'.' * (_WIDTH - full)}] {self._done}/{self._total}"
-        return f"{self._title}{bar} {time.monotonic() - self._begin:.0f} s {_OF.sub('', self._line, count=1)}"
+            if elapsed >= 1 and 0 < self._done < self._total:
+                left = f", about {elapsed * (self._total - self._done) / self._done:.0f} s left"
+        return f"{self._title}{bar} {elapsed:.0f} s{left} {_OF.sub('', self._line, count=1)}"
 
     def _tick(self) -> None:
         while True:

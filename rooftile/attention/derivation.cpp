@@ -25,6 +25,7 @@ class Writer {
         tile_kv();
         stages();
         order();
+        parts();
         units();
         overlap();
         work();
@@ -106,6 +107,13 @@ class Writer {
                        : "in a section the tiles with most blocks come first; who is done takes the next from a counter");
     }
 
+    void parts() {
+        if (c_.splits == 1) return;
+        const double tiles = double(most_tiles(p_, c_.tile_q)), blocks = double((p_.keys + c_.tile_kv - 1) / c_.tile_kv);
+        steps_.add(attention_formula::splits, {steps_.fact("sm.count"), ours("tiles", tiles, "tiles"), ours("blocks", blocks, "blocks"), steps_.fact("l2.latency")}, c_.splits,
+                   fmt::format("{:.0f} tiles alone leave SMs idle; {:.0f} CTAs read at once, and who is last adds {} parts of each row", tiles, tiles * c_.splits, c_.splits));
+    }
+
     void units() {
         steps_.add(attention_formula::tensor_cycles,
                    {ours("tile_q", c_.tile_q, "rows"), ours("tile_kv", c_.tile_kv, "keys"), ours("dim", k_.dim, "elements"),
@@ -137,14 +145,14 @@ class Writer {
                    "what a warpgroup's block takes where it waits for nobody: its softmax hides its product with V, or that it");
         steps_.add(attention_formula::block_cycles,
                    {ours("t_mma", b.tensor, "clk"), ours("chain", b.chain, "clk"), steps_.fact("wgmma.step")}, b.all, c_.schedule == Schedule::pingpong
-                       ? "warpgroups issue products in turns: one's softmax runs beside another's products"
-                       : "a warpgroup's softmax runs beside its own product of values");
+                       ? "warpgroups issue products in turns: one's softmax runs during another's products"
+                       : "a warpgroup's softmax runs during its own product of values");
     }
 
     void work() {
         if (t_.work.masked_blocks > 0)
             steps_.add(attention_formula::masked_block_cycles,
-                       {ours("masked blocks", t_.work.masked_blocks, "blocks"), steps_.fact("rate.alu")}, t_.masked_block, "the last keys of a tile's queries, and the first of a window: scores behind the mask become minus infinity");
+                       {ours("masked blocks", t_.work.masked_blocks, "blocks"), steps_.fact("rate.alu")}, t_.masked_block, "the last keys of a tile's queries, and the first of a window: masked scores become minus infinity");
         steps_.add(attention_formula::blocks,
                    {ours("tiles", t_.work.tiles, "tiles"), ours("longest", t_.work.longest, "blocks")}, t_.work.blocks,
                    fmt::format("{} of their scores are seen",

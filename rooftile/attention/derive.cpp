@@ -167,19 +167,20 @@ void hold_back(const std::shared_ptr<const Machine>& machine, const AttentionHar
 }  // namespace
 
 std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const Machine> machine,
-                                                         const AttentionProblem& problem, const AttentionRequest& request) {
-    check(problem);
+                                                         const AttentionProblem& asked, const AttentionRequest& request) {
+    check(asked);
+    const AttentionProblem problem = heads_as_queries(asked);
     AttentionPlans plans;
     plans.machine_id = machine->id;
     plans.machine_name = machine->name;
-    plans.problem = problem;
+    plans.problem = asked;
     const AttentionHardware hw = attention_hardware(*machine, problem.type, plans.unknown);
     plans.unchecked_constraints = unchecked_walls(hw);
     if (std::string missing = missing_matrix_type(*machine, attention_type_name(problem.type)); !missing.empty()) {
         AttentionInfeasible none;
         none.machine_id = plans.machine_id;
         none.machine_name = plans.machine_name;
-        none.problem = problem;
+        none.problem = asked;
         none.unknown = plans.unknown;
         none.reason = Reason::instruction;
         none.message = std::move(missing);
@@ -190,7 +191,10 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
     const auto asked_for = [&](const Rule& rule) { return rule.name == one_stage.name ? request.stages.has_value() : request.tile_kv.has_value(); };
     std::optional<AttentionWall> nearest;
     std::vector<std::pair<AttentionConfig, const Rule*>> behind_rules;  // taken where nothing else is left
-    for_each_config(request, [&](AttentionConfig config) {
+    // All parts run at once: one that comes later would add a turn, which takes more than it fills.
+    const double tiles = double(most_tiles(problem, AttentionConfig::warpgroup_q)), parts = max_known(1, whole(hw.sms / tiles));
+    const int most_splits = int(std::min(parts, double(most_splits_of(problem, least_tile_kv))));
+    for_each_config(request, most_splits, [&](AttentionConfig config) {
         if (const auto wall = wall_of(hw, problem, config)) {
             plans.rejected.add(wall->reason);
             const auto over = [](const AttentionWall& w) { return w.reason == Reason::instruction ? INFINITY : w.needed / w.available; };
@@ -210,7 +214,7 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
         AttentionInfeasible none;
         none.machine_id = plans.machine_id;
         none.machine_name = plans.machine_name;
-        none.problem = problem;
+        none.problem = asked;
         none.rejected = plans.rejected;
         none.unknown = plans.unknown;
         const AttentionWall wall = nearest.value_or(AttentionWall{Reason::instruction, 0, 0});

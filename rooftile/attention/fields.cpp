@@ -32,12 +32,12 @@ std::vector<Field> make_fields() {
         {"dim_v", "V", "Elements of a row of V and O; default D", problem},
         {"mask", "MASK", "none, causal (aligned at the lower right) or window:W (the last W keys of those); default none",
          problem},
-        {"type", "TYPE", "Of all four tensors: bf16 or fp16; default bf16", problem},
+        {"type", "TYPE", "Type of all four tensors: bf16 or fp16; default bf16", problem},
         {"layout", "AXES", "bhsd (a head's rows follow each other) or bshd (a row's heads do); default bhsd", problem},
-        {"q_strides", "BATCH,HEAD,ROW", "Elements from one batch, head and row of Q to the next; default as --layout lies, dense", problem},
+        {"q_strides", "BATCH,HEAD,ROW", "Elements from one batch, head and row of Q to the next; default as --layout has it, dense", problem},
         {"k_strides", "BATCH,HEAD,ROW", "The same of K", problem},
         {"v_strides", "BATCH,HEAD,ROW", "The same of V", problem},
-        {"o_strides", "BATCH,HEAD,ROW", "The same of O, whose rows must not lie on each other", problem},
+        {"o_strides", "BATCH,HEAD,ROW", "The same of O, whose rows must not overlap", problem},
         {"log_sum_exp", "on|off", "The scores' log-sum-exp of every query, too; default off", problem},
         {"score", "EXPRESSION",
          "What is made of a score before its exponential, of s, the places i and j of its query and key among the keys, and tensors: "
@@ -288,7 +288,7 @@ void add_bounds(Given& given, const TensorInfo& bounds, std::span<const Extent> 
     if (bounds.type != "int32" || sequences < 1 || bounds.strides[0] != 1)
         throw RequestError("cu_seqlens is int32 [sequences + 1], dense: where each sequence's rows begin, and the last one's end");
     if (q[0].most != 1 || k[2].most != rows)
-        throw RequestError(fmt::format("with cu_seqlens Q, K and V are [1, heads, rows, dim], rows of all sequences one behind the other; Q has {} x {} and K {} x {}",
+        throw RequestError(fmt::format("with cu_seqlens Q, K and V are [1, heads, rows, dim], rows of all sequences one after the other; Q has {} x {} and K {} x {}",
                                        q[0].most, rows, k[0].most, k[2].most));
     if (!given.has("lengths")) {
         std::string lengths;
@@ -320,7 +320,7 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
         const TensorInfo& t = inputs[i];
         if (!t.name.empty() && t.name != names[i]) throw RequestError(fmt::format("tensor {} is named {}; the first ones are Q, K and V", i + 1, t.name));
         if (t.offset % attention_dim_step != 0)
-            throw RequestError(fmt::format("{} begins {} elements behind a multiple of 16 bytes; hand over a copy that begins at one", names[i],
+            throw RequestError(fmt::format("{} begins {} elements after a multiple of 16 bytes; hand over a copy that begins at one", names[i],
                                            t.offset % attention_dim_step));
         if (t.extents.size() != 4)
             throw RequestError(fmt::format("{} has {} axes; attention takes [batch, heads, rows, dim]", names[i], t.extents.size()));
@@ -344,7 +344,7 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
         add_bounds(given, others[0], q, k);
         others = others.subspan(1);
     } else if (given.has("lengths")) {
-        throw RequestError(fmt::format("with {} the tensor behind V is cu_seqlens: int32, where each sequence begins and the last one ends", given.name("lengths")));
+        throw RequestError(fmt::format("with {} the tensor after V is cu_seqlens: int32, where each sequence begins and the last one ends", given.name("lengths")));
     } else {
         add("batch", q[0]);
         add("q", q[2]);
@@ -376,7 +376,7 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
     for (std::size_t i = 0; i < 3; ++i) {
         const TensorInfo& t = inputs[i];
         if (t.extents[3].most > 1 && t.strides[3] != 1)
-            throw RequestError(fmt::format("{}'s elements of a row lie {} apart; hand over a copy where they are neighbours", names[i], t.strides[3]));
+            throw RequestError(fmt::format("{}'s elements of a row are {} apart; hand over a copy where they are neighbours", names[i], t.strides[3]));
         // An axis of one index has any stride: a row's is taken.
         AttentionPitch pitch{t.strides[2], t.strides[1], t.strides[0]};
         const std::int64_t least = t.extents[3].most;

@@ -66,8 +66,7 @@ struct HeadBlocks {
     }
 };
 
-/// From few rows of tiles where there are many: between two of them the number of blocks is a straight line, but for rounding.
-HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
+HeadBlocks whole_blocks(const AttentionProblem& p, const AttentionConfig& c) {
     HeadBlocks head;
     if (p.packed()) {
         for (const TileBlocks& tile : tiles_of_a_head(p, c)) ++head.tiles, head.add(tile);
@@ -86,6 +85,25 @@ HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
         head.longest.blocks = std::max(head.longest.blocks, last.blocks);
     }
     return head;
+}
+
+/// From few rows of tiles where there are many: between two of them the number of blocks is a straight line, but for rounding. Parts of a tile
+/// count as tiles.
+HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
+    HeadBlocks head = whole_blocks(p, c);
+    if (c.splits == 1) return head;
+    head.tiles *= c.splits;
+    head.longest.blocks = whole_up(head.longest.blocks / c.splits);
+    return head;
+}
+
+/// Cycles from the last part of a tile to its rows: the part leaves for L2 and is counted there, then each warp reads all parts of its rows,
+/// as many loads at once as the kernel has unrolled. In trips to L2, fitted to 4 caches in 2 to 64 parts on one H200 (docs/facts.md 367).
+double adding_cycles(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) {
+    if (c.splits == 1) return 0;
+    constexpr double warps = 4, loads_at_once = 8, leaving = 10, reading = 3;
+    const double rows = whole_up(double(std::min<std::int64_t>(AttentionConfig::warpgroup_q, p.queries)) / warps);
+    return (leaving + reading * rows * whole_up(c.splits / loads_at_once)) * max_known(hw.l2_latency, 0);
 }
 
 /// Of blocks, and between tiles.
@@ -229,6 +247,7 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
     w.shared_read_bytes = w.blocks * bytes_an_element
                           * (double(c.tile_q) * k.dim + double(c.consumer_warpgroups()) * c.tile_kv * (k.dim + k.dim_v));
     w.l2_bytes = double(p.q_bytes() + p.o_bytes()) + w.blocks * c.tile_kv * double(p.dim + p.dim_v) * bytes_an_element;
+    w.l2_bytes += 2 * double(split_bytes(p, c).partials);  // written, and read by who comes last
     w.dram_lower_bound_bytes = double(p.compulsory_bytes());
     w.dram_bytes = section_dram_bytes(hw, p, head, c.section_heads);
     return w;
@@ -267,10 +286,12 @@ void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<
     const double alone = b.tensor + max_known(b.softmax, b.exponential);
     // Of an element of O: its product, half a conversion, and of each eight four shuffles, twelve choices and what a store takes.
     constexpr double instructions_of_output = 4;
-    const double outputs = double(c.tile_q) * double(p.dim_v);
+    const double outputs = double(std::min<std::int64_t>(c.tile_q, p.queries)) * double(p.dim_v) * (c.splits > 1 ? 2 : 1);  // parts in fp32
     const double store = max_known(max_known(outputs * bytes_an_element / hw.l2_port, outputs * instructions_of_output / hw.issue_lanes), 0);
     begun_.tile_turn = max_known(alone - block, 0) + store + max_known(hw.turn_cycles, 0);
+    begun_.store = store;
     busy_ = begun_.work.blocks * block + begun_.work.masked_blocks * (masked - block) + begun_.work.tiles * begun_.tile_turn;
+    adding_ = adding_cycles(hw, p, c);
     tiles->ends.emplace(hw, p, c, TileCycles{block, masked, begun_.tile_turn}, tiles->head);
     tiles_ = tiles;
 }
@@ -301,7 +322,7 @@ std::int64_t TimedAttention::fastest_sections(std::int64_t usual) const {
 AttentionTime TimedAttention::with(double cycles, double dram_bytes) const {
     const AttentionHardware& hw = hardware_;
     AttentionTime t = begun_;
-    t.cycles = cycles;
+    t.cycles = cycles + adding_;
     t.work.dram_bytes = dram_bytes;
     t.balance = busy_ / hw.sms / t.cycles;
     t.clock_hz = clock_hz_;

@@ -41,6 +41,7 @@ struct AttentionTime {
     double masked_block = 0;   ///< cycles of one that needs the mask
     AttentionWork work;
     double tile_turn = 0;  ///< cycles of a tile beside its blocks
+    double store = 0;      ///< of these, of O on its way out
     double cycles = 0;     ///< of the SM that ends last
     double balance = 0;    ///< mean over SMs of what they do, of that
     double clock_hz = 0, seconds = 0;
@@ -74,6 +75,7 @@ class TimedAttention {
     AttentionHardware hardware_;  ///< in cycles of the clock that the tiles run at
     const AttentionProblem* problem_;
     AttentionTime begun_;  ///< what sections do not change
+    double adding_ = 0;    ///< cycles in which the last tile's parts are added up
     double busy_ = 0;      ///< cycles of all tiles together
     std::shared_ptr<const Tiles> tiles_;
 };

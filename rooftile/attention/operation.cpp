@@ -7,6 +7,7 @@
 #include "rooftile/attention/draw.hpp"
 #include "rooftile/attention/fields.hpp"
 #include "rooftile/attention/formulas.hpp"
+#include "rooftile/attention/pictured.hpp"
 #include "rooftile/attention/plan_text.hpp"
 #include "rooftile/attention/records.hpp"
 #include "rooftile/attention/space.hpp"
@@ -51,12 +52,15 @@ class AttentionOperation final : public Operation {
     Record prediction_record(const Plan& plan) const override { return rooftile::prediction_record(typed(plan).prediction); }
     Demand demand(const Machine& machine, const Plan& plan) const override { return attention_demand(machine, typed(plan)); }
     Predictor predictor(const Machine&, std::span<const Plan> plans) const override { return attention_predictor(plans); }
+    std::optional<PipelineCycles> pipeline(const Machine& machine, const Plan& plan) const override {
+        return attention_pipeline(machine, typed(plan));
+    }
     std::array<std::string_view, 2> map_keys() const override { return {"tile_q", "tile_kv"}; }
     PlanMap map(const std::shared_ptr<const Machine>& machine, const Plan& first, const Own& request) const override {
         AttentionRequest one = request.as<AttentionRequest>();
         one.tile_q.reset(), one.tile_kv.reset(), one.top = 1;
         std::set<int> across, down;
-        for_each_config(one, [&](const AttentionConfig& c) { across.insert(c.tile_q), down.insert(c.tile_kv); });
+        for_each_config(one, 1, [&](const AttentionConfig& c) { across.insert(c.tile_q), down.insert(c.tile_kv); });
         PlanMap map{"tile_q", "tile_kv", {}};
         for (const int kv : down)
             for (const int q : across) {

@@ -23,6 +23,7 @@ Table plan_table(const PlanSet& plans) {
                  {"schedule", Align::left, 5},
                  {"registers", Align::right, 4, true},
                  {"shared", Align::right, 4, true},
+                 {"splits", Align::right, 6},
                  {"section", Align::right, 6},
                  {"t_mma clk", Align::right, 3, true},
                  {"t_exp clk", Align::right, 3, true},
@@ -43,6 +44,7 @@ Table plan_table(const PlanSet& plans) {
                    {c.schedule == Schedule::pingpong ? "pingpong" : "cooperative"},
                    {number_or_unknown(plan.resources.consumer_registers)},
                    {plan.resources.shared_bytes ? scaled_text(double(*plan.resources.shared_bytes), "B") : "?"},
+                   {std::to_string(c.splits)},
                    {std::to_string(c.section_heads)},
                    {number_or_unknown(p.tensor_cycles)},
                    {number_or_unknown(p.exponential_cycles)},
@@ -67,7 +69,7 @@ std::string traffic_text(const AttentionPrediction& p) {
 std::string label_of(const AttentionConfig& c) {
     return fmt::format("{}x{}, {} stage{}, {} warpgroup{}{}", c.tile_q, c.tile_kv, c.stages, c.stages == 1 ? "" : "s",
                        c.consumer_warpgroups(), c.consumer_warpgroups() == 1 ? "" : "s",
-                       c.schedule == Schedule::pingpong ? " in turns" : "");
+                       c.schedule == Schedule::pingpong ? " in turns" : "") + (c.splits > 1 ? fmt::format(", keys in {} parts", c.splits) : "");
 }
 
 std::string short_name(const AttentionProblem& p) {
@@ -108,7 +110,7 @@ PlanPage attention_page(const PlanSet& plans, const Terminal& terminal) {
     const AttentionConfig& c = best.config;
     const AttentionPrediction& p = best.prediction;
     const std::vector<Step>& steps = plans.plans.front().derivation;
-    PlanPage page{.heading = attention_heading_text(best.problem, plans.machine_id, plans.machine_name, terminal),
+    PlanPage page{.heading = attention_heading_text(plans.problem.own.as<AttentionProblem>(), plans.machine_id, plans.machine_name, terminal),
                   .table = plan_table(plans),
                   .columns = {"tile_q", "tile_kv", "stages", "consumer_warpgroups", "schedule", "section_heads"}};
     page.why = {{fmt::format("why {}x{}", c.tile_q, c.tile_kv), limit_of(steps, "registers_needed")},

@@ -68,7 +68,7 @@ void check_apart(const AttentionProblem& p, const AttentionPitch& o) {
     for (const Axis& axis : axes) {
         if (axis.count <= 1) continue;
         if (double(axis.stride) < taken)
-            throw RequestError(fmt::format("o_strides {},{},{}: rows of O would lie on each other; a step of {} is less than the {:.0f} elements that lie in it",
+            throw RequestError(fmt::format("o_strides {},{},{}: rows of O would overlap; a step of {} is less than the {:.0f} elements that are in it",
                                            o.batch, o.head, o.row, axis.stride, taken));
         taken += double(axis.stride) * double(axis.count - 1);
     }

@@ -25,7 +25,6 @@ Record config_record(const AttentionPlan& plan) {
     Record out = {{"kernel", "sm90_attention"}};
     add_knobs<AttentionKnobs>(out, c);
     out.emplace_back("consumer_warpgroups", c.consumer_warpgroups());
-    out.emplace_back("splits", 1);
     out.emplace_back("order", plan.problem.mask == AttentionMask::none ? "sections" : "sections_longest_first");
     return out;
 }

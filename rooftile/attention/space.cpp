@@ -29,7 +29,36 @@ Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const Attenti
     k.type = problem.type;
     k.mask = problem.mask;
     k.packed = problem.packed();
+    k.split = config.splits > 1;
     return k;
+}
+
+AttentionProblem heads_as_queries(const AttentionProblem& problem) {
+    const bool sees_all = problem.mask == AttentionMask::none || problem.mask == AttentionMask::causal;  // the one query stands at the last key
+    if (problem.queries != 1 || problem.packed() || problem.score || problem.heads == problem.kv_heads || !sees_all || problem.keys == 0) return problem;
+    AttentionProblem out = problem;
+    const std::int64_t shared_by = problem.heads / problem.kv_heads;
+    for (const AttentionOperand operand : attention_operands) {
+        AttentionPitch pitch = pitch_of(problem, operand);
+        if (operand == AttentionOperand::q || operand == AttentionOperand::o) pitch = {pitch.head, pitch.head * shared_by, pitch.batch};
+        out.strides[std::size_t(operand)] = pitch;
+    }
+    out.mask = AttentionMask::none;
+    out.heads = problem.kv_heads, out.queries = shared_by;
+    return out;
+}
+
+int most_splits_of(const AttentionProblem& p, int tile_kv) {
+    constexpr int most = 128;  // kernels/attention/attention_split.cuh
+    const bool plain = p.mask == AttentionMask::none && !p.packed() && !p.score && p.queries > 0;
+    return plain ? int(std::clamp<std::int64_t>((p.keys + tile_kv - 1) / tile_kv, 1, most)) : 1;
+}
+
+SplitBytes split_bytes(const AttentionProblem& p, const AttentionConfig& c) {
+    if (c.splits == 1) return {};
+    const std::int64_t tiles = most_tiles(p, c.tile_q), rows = std::min<std::int64_t>(c.tile_q, p.queries), width = padded_to(p.dim_v, value_product_step);
+    constexpr std::int64_t aligned = 256, row_pair = 4;  // kernels/attention/attention_split.cuh
+    return {padded_to(tiles * c.consumer_warpgroups() * std::int64_t(sizeof(unsigned)), aligned), tiles * c.splits * rows * (width + row_pair) * std::int64_t(sizeof(float))};
 }
 
 int registers_needed(const AttentionProblem& problem, const AttentionConfig& config) {
@@ -40,7 +69,7 @@ int registers_needed(const AttentionProblem& problem, const AttentionConfig& con
                       || (problem.score && (problem.score->by_place || problem.score->calls_functions()));
     return k.accumulator_registers() + (more ? registers_beside_masked : registers_beside)
            + (Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_rows : 0)
-           + (problem.packed() ? registers_of_packed : 0) + (problem.score ? problem.score->registers() : 0);
+           + (problem.packed() ? registers_of_packed : 0) + (config.splits > 1 ? registers_of_split : 0) + (problem.score ? problem.score->registers() : 0);
 }
 
 double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config) {
@@ -65,6 +94,7 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
     // One warpgroup has nobody to take turns with.
     if (config.consumer_warpgroups() == 1 && config.schedule == Schedule::pingpong)
         return AttentionWall{Reason::instruction, 2, 1};
+    if (config.splits > most_splits_of(problem, config.tile_kv)) return AttentionWall{Reason::instruction, double(config.splits), double(most_splits_of(problem, config.tile_kv))};
     if (auto wall = falls(Reason::threads, k.threads(), hw.threads_per_cta)) return wall;
     if (auto wall = falls(Reason::registers, registers_needed(problem, config),
                           register_shares(hw, config.consumer_warpgroups()).consumer))
@@ -94,7 +124,7 @@ std::vector<std::string> unchecked_walls(const AttentionHardware& hw) {
     return out;
 }
 
-void for_each_config(const AttentionRequest& request, const std::function<void(const AttentionConfig&)>& visit) {
+void for_each_config(const AttentionRequest& request, int most_splits, const std::function<void(const AttentionConfig&)>& visit) {
     const auto open = [](const std::optional<int>& fixed, int first, int last, int step, const auto& take) {
         if (fixed) return take(*fixed);
         for (int value = first; value <= last; value += step) take(value);
@@ -113,7 +143,11 @@ void for_each_config(const AttentionRequest& request, const std::function<void(c
                 for (const Schedule schedule : {Schedule::pingpong, Schedule::cooperative}) {
                     if (request.schedule && *request.schedule != schedule) continue;
                     c.schedule = schedule;
+                    c.splits = request.splits.value_or(1);
                     visit(c);
+                    if (request.splits) continue;
+                    // Each a quarter more than the one before, at least: between two such nothing is far off.
+                    for (c.splits = 2; c.splits <= most_splits; c.splits += std::max(1, c.splits / 4)) visit(c);
                 }
             });
         });

@@ -19,6 +19,7 @@
 #include "rooftile/report/explanation_record.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/machine_report.hpp"
+#include "rooftile/report/pictured_plan.hpp"
 #include "rooftile/report/plan_page.hpp"
 #include "rooftile/report/plan_range.hpp"
 
@@ -198,12 +199,9 @@ Json explanation(const rooftile_plans& plans, int rank) {
 /// All pictures of a plan, or the one of that name; empty: all.
 Json pictures(const rooftile_plans& plans, int rank, std::string_view name) {
     const PlanSet set = told_of(plans, rank);
-    const std::vector<Explanation> explanations = explain(*plans.machine, set, {Depth::all});
-    Json document = plan_document(plans.context, set, explanation_records(explanations));
-    const Plan& plan = set.plans.front();
-    constexpr std::string_view map = "tile_map";
-    if (!plan.operation->map_keys()[0].empty() && (name.empty() || name == map))
-        document["map"] = to_json(map_record(plan.operation->map(plans.machine, plan, plans.request)));
+    const bool maps = name.empty() || name == tile_map_id;
+    const Json map = maps ? map_json(plans.machine, set.plans.front(), plans.request) : Json();
+    const Json document = pictured_document(plans.context, *plans.machine, set, map);
     return pictures_document(document, pictures_of(document, name, "picture"));
 }
 

@@ -107,7 +107,7 @@ std::span<const Field> planning_fields() {
         {"set", "KEY=VALUE", "Replaces one number of the machine, as in \"dram.bandwidth=4 TB/s\"", "Machine",
          FieldKind::list},
         {"buildable_only", "", "Leave out plans that no kernel exists for yet", "Output", FieldKind::on},
-        {"seed", "N", "Of plans that are drawn; default 1", "Other plans beside the best"},
+        {"seed", "N", "Seed of plans that are drawn; default 1", "Other plans than the best"},
         within_field(),
     };
     return fields;

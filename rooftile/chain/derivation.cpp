@@ -97,7 +97,7 @@ class Writer {
         const ActCost cost = act_cost(p_.act);
         unit("block.special", b.special, "tile_m tile_ff specials / rate.mufu", "rate.mufu", fmt::format("{} special functions an element", number_text(cost.exponentials)));
         unit("block.issue", b.issue, "tile_m tile_ff (instructions - specials) / lanes", "sm.partitions",
-             fmt::format("{} instructions an element; products hardly go on beside them", number_text(cost.instructions)));
+             fmt::format("{} instructions an element; products hardly go on during them", number_text(cost.instructions)));
         unit("block.shared", b.shared, "(filled + read) / shared.bandwidth", "shared.bandwidth", "copies in, operands out");
         unit("block.l2", max_known(b.port, b.l2), "filled / l2.bandwidth", "l2.bandwidth", "of an SM's share, and through its port");
         steps_.add("block.all", "sqrt(tensor^2 + special^2) + issue, or shared memory, or L2, and a step", {of("together", b.together, "clk", "above")}, b.all, "clk",

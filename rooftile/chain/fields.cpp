@@ -23,7 +23,7 @@ std::vector<Field> make_fields() {
         {"ff", "F", "Columns of the intermediate: a multiple of 8", problem},
         {"act", "NAME", "gelu (default, by erf), silu, relu or swiglu (silu(gate) * up, W1 being 2 F x D, gates above ups)", problem},
         {"residual", "", "Y = X + act(X W1^T) W2^T", problem, FieldKind::on},
-        {"type", "TYPE", "Of all tensors and the intermediate: bf16 (default) or fp16; fp32 accumulation", problem},
+        {"type", "TYPE", "Type of all tensors and the intermediate: bf16 (default) or fp16; fp32 accumulation", problem},
         {"form", "NAME", "two_kernels, carry_over, persistent or on_chip", fixed},
         {"chunk_rows", "N", "Rows that the persistent form takes through both products together", fixed},
         {"room_chunks", "N", "Times that many rows of the intermediate that the persistent form has room for: 2 or more", fixed},

@@ -16,7 +16,10 @@ struct PredictedInterval {
 };
 
 /// Of a predicted time; empty where no runs of such problems are in the machine's calibration: keys interval.*.low and .high.
-/// The star is "OPERATION-LAW-short" or "-long": relative errors of launches under 20 us are about twice as wide.
+/// The star is "OPERATION-LAW-short" or "-long": relative errors of launches under 20 us are about twice as wide. Empty too where another
+/// number of the machine was changed: nobody measured on such a machine.
 std::optional<PredictedInterval> predicted_interval(const Machine& machine, const Problem& problem, double time_us);
+/// Where it is empty since the machine was changed: that in words, else nothing.
+std::string why_no_interval(const Machine& machine, const Problem& problem, double time_us);
 
 }  // namespace rooftile

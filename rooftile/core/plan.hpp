@@ -66,6 +66,7 @@ struct PlanSet {
     std::vector<std::string> unknown;          ///< machine keys nobody knows that a plan asked for
     std::vector<std::string> unchecked_constraints;  ///< constraints that those unknowns left unchecked
     std::vector<std::string> notes;            ///< what a reader must know
+    std::string why_no_interval;               ///< of plan 1's time, where runs are recorded, but for another machine
     Record totals;                             ///< of the problem as a whole, whichever plan runs
     Own own;                                   ///< what else the operation keeps of it
 };

@@ -289,7 +289,7 @@ class Cover {
 void refuse_beside_range(const Operation& operation, const Given& given, const FieldRange& range) {
     std::vector<std::string> keys = {"explain", "energy", "top", "seed"};
     for (const Field& field : operation.fields())
-        if (field.group == "Other plans beside the best") keys.push_back(field.key);
+        if (field.group == "Other plans than the best") keys.push_back(field.key);
     for (const std::string& key : keys)
         if (given.has(key))
             throw RequestError(fmt::format("{} is of one problem, {} {} is a range; give one value",

@@ -273,9 +273,11 @@ std::string file_name(const Plan& plan) {
 
 }  // namespace
 
-EmittedFile emit_file(const Machine& machine, const PlanSet& plans, const Plan& plan) {
+EmittedFile emit_file(const Machine& machine, const PlanSet& plans, const Plan& plan, const std::function<void()>& turn) {
+    const auto turned = [&] { if (turn) turn(); };
     if (!plan.buildable) throw RequestError(fmt::format("plan {} cannot be built: {}", plan.rank, plan.why_not));
     Recorded recorded = record(machine, plan);
+    turned();
     const Source source = one_source(recorded.texts);
     std::vector<Parameter> parameters;
     for (const TensorInfo& t : plan.operation->tensors(plan.problem))
@@ -299,6 +301,7 @@ EmittedFile emit_file(const Machine& machine, const PlanSet& plans, const Plan& 
         Program less = program;
         if (branches) {
             const auto answers = decided(source, less);
+            turned();
             less.take_branches([&](const std::string& scope, const std::string& text) -> std::optional<bool> {
                 const auto found = answers.find({scope, text});
                 return found == answers.end() ? std::nullopt : std::optional(found->second);
@@ -324,6 +327,7 @@ EmittedFile emit_file(const Machine& machine, const PlanSet& plans, const Plan& 
     program = [&] {
         Program less = reduced(true);
         out.is_reduced = is_same(less);
+        turned();
         return out.is_reduced ? std::move(less) : reduced(false);
     }();
 

@@ -1,6 +1,7 @@
 // A plan's kernels as one file that nvcc compiles by itself, with a launcher and a check: to read, and to take away.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,11 @@ struct EmittedFile {
     bool is_reduced = false;
 };
 
-/// Needs NVRTC, no GPU. Throws as compile(plan), and RequestError where the plan's kernels do not make one file.
-EmittedFile emit_file(const Machine& machine, const PlanSet& plans, const Plan& plan);
+/// In emit_file() the compiler takes so many turns: the planned kernel, the branches that its configuration decides, the text without them.
+inline constexpr int emit_turns = 3;
+
+/// Needs NVRTC, no GPU. Throws as compile(plan), and RequestError where the plan's kernels do not make one file. `turn` is called after
+/// each of them.
+EmittedFile emit_file(const Machine& machine, const PlanSet& plans, const Plan& plan, const std::function<void()>& turn = {});
 
 }  // namespace rooftile

@@ -94,7 +94,7 @@ class Story {
         const double elements = double(c_.vectors_per_thread) * c_.vector_width;
         std::string where;
         if (c_.row_storage == RowStorage::shared)
-            where = "shared memory: a warp's rows as they lie together, however they end, and its threads take elements";
+            where = "shared memory: a warp's rows side by side, however they end, and its threads take elements";
         else if (c_.row_storage == RowStorage::registers)
             where = fmt::format("registers: {} elements a thread, packed, take {:.0f} of {:.0f}", elements,
                                 elements * work_.full_bytes / 4, registers_);
@@ -146,9 +146,9 @@ class Story {
     /// How the threads of a CTA lie over a tile of columns.
     void columns() {
         const ColumnTiles t = column_tiles(p_, c_);
-        std::string why = "neighbours in a row lie side by side: a warp reads whole lines";
+        std::string why = "neighbours in a row are side by side: a warp reads whole lines";
         if (t.fold > 1)
-            why = fmt::format("{} rows are whole vectors, and a CTA has them all: they lie as one row of {} elements, of which the "
+            why = fmt::format("{} rows are whole vectors, and a CTA has them all: they are as one row of {} elements, of which the "
                               "parts are added at the end",
                               t.fold, t.row);
         if (t.period > 1)
@@ -374,7 +374,7 @@ class Story {
                 given("written", double(bytes_.written_bytes), "B", "problem")},
                f_.held, "",
                "each line is read by one SM, so both halves of L2 count; the pass goes backwards, and comes "
-               "to a line after as much as lay behind it");
+               "to a line after as much as was after it");
         const auto iterations = double(iterations_of_row(p_, c_));
         d_.add("held_iterations",
                "shared memory of a CTA / bytes that an iteration reads for later passes, at most all "

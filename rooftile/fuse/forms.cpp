@@ -32,7 +32,7 @@ constexpr Formula enough{"verdict", "", "",
 
 std::vector<FormulaPage> fuse_forms() {
     return {{"Form: a memory-bound kernel",
-             "A queueing problem: how to issue loads so that the pipe is full. Of point-wise chains, reductions, norms and softmax of "
+             "A queueing problem: how to issue loads so that the pipe is full. For point-wise chains, reductions, norms and softmax of "
              "your own; loaded "
              "latency decides, not idle latency.",
              {{"1 Bottleneck", {&intensity, &shared_formula::intensity_critical}},

@@ -17,7 +17,7 @@ inline constexpr Rule read_again{"read_again",
 inline constexpr Rule few_vectors{"few_vectors",
                                   "many threads with little each spend their time starting and reducing"};
 inline constexpr Rule parts_of_lines{
-    "parts_of_lines", "rows that share a warp and would store parts of lines lie in shared memory together"};
+    "parts_of_lines", "rows that share a warp and would store parts of lines are in shared memory together"};
 inline constexpr Rule whole_vectors{
     "whole_vectors", "rows of whole vectors that end with lines, or are only read, wait in registers"};
 inline constexpr Rule held_vectors{
@@ -38,7 +38,7 @@ inline constexpr Rule kept_weights{"kept_weights", "what is read fewer than four
 
 // Rows that are all resident at once.
 inline constexpr Rule ragged_iterations{
-    "ragged_iterations", "iterations that end behind the row are guarded: whole ones no 5 % later go first"};
+    "ragged_iterations", "iterations that end after the row are guarded: whole ones no 5 % later go first"};
 inline constexpr Rule alone_on_sm{
     "alone_on_sm",
     "a CTA alone on its SM idles while its row is reduced: one with others that is no 5 % later goes first"};

@@ -150,8 +150,8 @@ std::string heading(const FuseSuiteReport& r) {
 }
 
 constexpr std::string_view suite_meaning =
-    "Of roof: the time of the faster of two copies of as many bytes, or of reading as many where little is "
-    "written, over ours. Of issue: what the planned instructions take at the measured clock, over ours. "
+    "Roof: the time of the faster of two copies of as many bytes, or of reading as many where little is "
+    "written, over ours. Issue: what the planned instructions take at the measured clock, over ours. "
     "Behind best: how much slower plan 1 is than the fastest of the plans measured with it.";
 
 std::string missing_text(const FuseSuiteReport& r) {
@@ -187,7 +187,7 @@ std::vector<std::string> missed_bars(const FuseSuiteReport& report) {
     }
     for (const FuseFigures& f : report.problems) {
         if (!f.why_none.empty()) missed.push_back(fmt::format("{}: no result: {}", f.name, f.why_none));
-        else if (!f.share) missed.push_back(fmt::format("{}: nothing was timed beside it", f.name));
+        else if (!f.share) missed.push_back(fmt::format("{}: nothing was timed next to it", f.name));
     }
     if (!report.missing.empty()) missed.push_back(missing_text(report));
     return missed;

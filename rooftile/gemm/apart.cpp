@@ -116,11 +116,11 @@ ProductAlone product_alone(const GemmProblem& p, Type sums) {
     if (p.batch > 1) out.why_not = "the expression of a batch is not one of tensors of two axes";
     else if (p.block_scales()) out.why_not = "scales of blocks are the product's own";
     else if (is_fp8(p.c_type)) out.why_not = "a result of 8 bits is the product's own";
-    else if (p.ldc != p.result_n() || p.c_offset != 0) out.why_not = "rows of the result lie apart, or begin off a line";
+    else if (p.ldc != p.result_n() || p.c_offset != 0) out.why_not = "rows of the result are not contiguous, or begin off a line";
     if (p.pairs() == Pairs::none || !out.why_not.empty()) return out;
     const bool interleaved = p.pairs() == Pairs::interleaved, by_k = p.b_major == Major::k;
     if (interleaved && !by_k) {
-        out.why_not = "gates and ups lie side by side along B's rows";
+        out.why_not = "gates and ups are side by side along B's rows";
         return out;
     }
     q.n = p.n / 2, q.batch = 2, q.a_stride = 0;
@@ -139,16 +139,16 @@ struct Weighed {
 
     Step step(bool apart, double fused_us) const {
         std::vector<Input> inputs{Derivation::given("bytes between them", between_bytes, "B", "sums of 4 B, written and read again"),
-                                  Derivation::given(planned ? "kernel behind the product" : "kernel behind the product, at least", behind_us, "us",
+                                  Derivation::given(planned ? "kernel after the product" : "kernel after the product, at least", behind_us, "us",
                                                     planned ? fmt::format("its plan, by {}", expression_operation) : std::string("its launch and its bytes")),
                                   Derivation::given("expression in the product", spent_us, "us", "its issue slots and operands, all SMs at work")};
         if (planned) inputs.push_back(Derivation::given("product alone", product_us, "us", "its plan"));
         inputs.push_back(Derivation::given("in one", fused_us, "us", "the fastest fused plan"));
         return {"epilogue_apart",
-                "1 where a product whose sums lie in fp32 in memory and a kernel of the expression behind it are predicted faster, or alone can be "
+                "1 where a product whose sums are in fp32 in memory and a kernel of the expression after it are predicted faster, or alone can be "
                 "built; not weighed where that kernel takes twice what the expression costs   [M24]",
                 std::move(inputs), known(apart ? 1.0 : 0.0), "",
-                apart ? "two launches, and sums pass through memory" : "the expression stands between a tile's sums and its store"};
+                apart ? "two launches, and sums pass through memory" : "the expression is between a tile's sums and its store"};
     }
 };
 

@@ -68,7 +68,7 @@ void warpgroups(const GemmContext& context, const Kept& kept, Derivation& steps)
                    - max_known(kept.time.exchange, 0),
                "cycles", "tile_cycles, below")},
         pingpong ? 1 : f.consumer_warpgroups,
-        pingpong ? "pingpong: the epilogue runs beside the other warpgroup's products"
+        pingpong ? "pingpong: the epilogue runs during the other warpgroup's products"
                  : "cooperative: the larger tile asks less of L2, and the epilogue shows");
     if (f.consumer_registers > 0) {
         const std::vector<Input> inputs{steps.fact("sm.registers"),

@@ -159,7 +159,7 @@ void time(DerivationWriter& w) {
         chain.push_back(w.steps.fact("sm.partitions"));
         if (!std::isnan(w.hw().wgmma_latency)) chain.push_back(w.steps.fact("wgmma.latency"));
         w.steps.add(gemm_formula::promoting_step_cycles, std::move(chain), promoting_step_cycles(w.hw(), tile),
-                    "one warpgroup alone; products of others run beside its additions, and bound the step where they take longer");
+                    "one warpgroup alone; products of others run during its additions, and bound the step where they take longer");
     }
     if (w.hw().l2_loaded_latency < w.hw().loaded_latency)
         for (const char* key : {"tma.latency_loaded", "tma.latency_loaded_l2"})
@@ -197,7 +197,7 @@ void time(DerivationWriter& w) {
         const bool staged = tile.operand_staged;
         if (const double waits = operand_wait_cycles(w.hw(), tile); waits > 0) {
             takes.push_back(Derivation::given("waits for operands", waits, "cycles",
-                                              staged ? "boxes behind those that are asked for beside the first products, two in flight"
+                                              staged ? "boxes after those that are asked for beside the first products, two in flight"
                                                      : "loads when the sums are there, as many pairs at once as registers hold"));
             takes.push_back(w.steps.fact(staged ? "tma.latency_loaded" : "tma.latency_loaded_l2"));
         }

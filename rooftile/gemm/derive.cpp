@@ -285,7 +285,7 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
             result.notes = notes(r);
             result.problem = given;
             if (problem != given)
-                result.notes.push_back(fmt::format("the {} products share B, and their rows lie evenly: planned and computed as one product of {} rows", given.batch, problem.m));
+                result.notes.push_back(fmt::format("the {} products share B, and their rows are evenly spaced: planned and computed as one product of {} rows", given.batch, problem.m));
             if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>) {
                 result.tensor_peak = tensor_peak(r);
                 if (!result.plans.front().prediction.time_us)

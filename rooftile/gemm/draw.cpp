@@ -202,7 +202,7 @@ constexpr Law laws[] = {
      draw_epilogue},
     {"batch",
      "2 to 512 products; m 1 to 8192, n and k 32 to 8192 in steps of 8 or 64, all log-uniform; A m-major in a quarter, B n-major in half; "
-     "an eighth of the operands serves all, a quarter of the rest lies side by side; 5e7 to 2e13 FLOP, at most 4e10 B",
+     "an eighth of the operands serves all, a quarter of the rest is side by side; 5e7 to 2e13 FLOP, at most 4e10 B",
      nullptr, drawn_batch},
     {"group",
      "layers of 2 to 256 experts, 1024 to 8192 wide, 512 to 16384 within, up (half with gate) or down; 16 to 131072 rows, all log-uniform; "

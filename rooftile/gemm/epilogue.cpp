@@ -26,7 +26,7 @@ void check_letters(std::string_view text, bool groups) {
     for (std::size_t i = 0; i < shape.size(); ++i) {
         const bool of_batch = shape[i] == 'B' || shape[i] == 'b', of_groups = shape[i] == 'G' || shape[i] == 'g';
         if ((!of_batch && !of_groups) || (i == first && three && of_groups == groups)) continue;
-        throw RequestError(fmt::format("the tensor {}: {} stands first of three axes {}", text, of_groups ? 'G' : 'B',
+        throw RequestError(fmt::format("the tensor {}: {} is the first of three axes {}", text, of_groups ? 'G' : 'B',
                                        of_groups ? "and counts the groups of --groups: [G,1,N], [G,1,1]"
                                                  : "and counts the products of --batch, of groups none: [B,M,N], [B,1,N], [B,M,1], [B,1,1]"));
     }
@@ -125,7 +125,7 @@ double issue_of(const ExpressionGraph& graph) {
 void check_pairs(std::int64_t n, double beta, std::string_view expression, Scales scales, bool groups, Pairs pairs) {
     const auto refuse = [&](const std::string& why) { throw RequestError(fmt::format("pairs {}: {}", name_of(pairs), why)); };
     if (expression.empty()) refuse("an epilogue says what becomes of gate and up: give --epilogue \"d = silu(gate) * up\"");
-    if (groups) refuse("of groups: not supported yet; a kernel behind the product does it");
+    if (groups) refuse("of groups: not supported yet; a kernel after the product does it");
     if (n % 2 != 0) refuse(fmt::format("n = {}: columns of B come in pairs; give an even n", n));
     if (beta != 0) refuse("C has a number for each column of A B, the result for each pair; leave beta out, and name what is added as a tensor [M,N/2]");
     if (scales == Scales::row || scales == Scales::block)
@@ -296,11 +296,11 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     for (const GraphNode& node : out.graph.nodes)
         if (is_row_operation(node.op) || reduces_columns(node.op) || reduces_all(node.op))
             throw RequestError(fmt::format("epilogue: {} takes whole rows, and a tile has a part of each; point-wise operators "
-                                           "work here, a row's are a kernel behind the product",
+                                           "work here, a row's are a kernel after the product",
                                            name_of(node.op)));
     for (const GraphNode& node : out.graph.nodes)
         if (node.op == Op::dropout && batch > 1 && groups == 0)
-            throw RequestError("epilogue: dropout in a batch: not supported yet; a kernel behind the product does it");
+            throw RequestError("epilogue: dropout in a batch: not supported yet; a kernel after the product does it");
         else if (node.op == Op::dropout && node.shape != Shape{m, columns})
             throw RequestError(fmt::format("epilogue: dropout of {}: of what has an element for each of [{},{}] it works",
                                            text_of(node.shape), m, columns));

@@ -42,18 +42,18 @@ std::string kernel_meaning() {
 
 std::vector<Field> make_fields() {
     const char *problem = "Problem, C[M,N] = A[M,K] B[K,N]", *fixed = "Fixed parameters (the rest is searched)",
-               *others = "Other plans beside the best", *output = "Output", *hidden = "";
+               *others = "Other plans than the best", *output = "Output", *hidden = "";
     std::vector<Field> fields = {
         {"m", "M", "Rows of A and C", problem},
         {"n", "N", "Columns of B and C", problem},
         {"k", "K", "Columns of A, rows of B", problem},
         {"shape", "MxNxK", "All three at once; the flag may be left out", problem, FieldKind::value, 0, true},
         {"type", "TYPE", "bf16 (default) or fp16, for A, B and C; fp32 accumulation", problem},
-        {"types", "A,B,D", "Of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32", problem, FieldKind::text},
+        {"types", "A,B,D", "Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32", problem, FieldKind::text},
         {"scales", "NAME",
          "none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row: by one a row of A and column of B; block: each 128 of K by one a row of A and one a 128 columns of B",
          problem},
-        {"accumulation", "NAME", "Of 8-bit operands: fast (default), 14 bits in the matrix units; promoted: in fp32 from 128 of K to the next", problem},
+        {"accumulation", "NAME", "8-bit operands: fast (default), 14 bits in the matrix units; promoted: in fp32 from 128 of K to the next", problem},
         {"a_major", "k|m", "Contiguous index of A: k (default, row-major M x K) or m", problem},
         {"b_major", "k|n", "Contiguous index of B: k (default, row-major N x K) or n", problem},
         {"lda", "N", "Elements from one line of A to the next; default: dense", problem},
@@ -77,7 +77,7 @@ std::vector<Field> make_fields() {
         {"batch", "B", "So many products of that shape, one matrix behind the other; default 1", problem},
         {"stride_a", "N", "Elements from one A of a batch to the next, 0: one A for all; default: dense", problem},
         {"stride_b", "N", "The same of B, of groups too, which have one each", problem},
-        {"stride_d", "N", "The same of the results, which lie apart", problem},
+        {"stride_d", "N", "The same of the results, which are separate", problem},
         {"groups", "R,R,..",
          "Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and scaled to m; a flag may name a file of them", problem,
          FieldKind::text},

@@ -67,7 +67,7 @@ FormulaSection latency_section() {
 
 std::vector<FormulaPage> gemm_forms() {
     return {{"Form: a compute-bound kernel",
-             "A geometry problem: how to cut the work for the most reuse. Of a kernel of your own that multiplies tiles C[M,N] = A[M,K] "
+             "A geometry problem: how to cut the work for the most reuse. For a kernel of your own that multiplies tiles C[M,N] = A[M,K] "
              "B[K,N]; the steps "
              "are those of the method's table, and where a verdict fails go back to step 2.",
              {{bottleneck, {&unit, &f::intensity_critical}},

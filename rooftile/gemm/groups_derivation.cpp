@@ -43,7 +43,7 @@ void explain_groups(const GemmContext& context, const Kept& kept, Derivation& st
                given("rows", double(p.m), "rows", "problem"), given("the longest has", double(groups.longest()), "rows", "problem"),
                given("tile_m", tile.tile_m, "rows", "this plan"), given("cluster_m", tile.cluster_m, "", "this plan")},
               double(tiles),
-              fmt::format("{:.3g} % of what their tiles multiply lies behind a group's end; the kernel reads where groups begin and end from device "
+              fmt::format("{:.3g} % of what their tiles multiply is after a group's end; the kernel reads where groups begin and end from device "
                           "memory, one load of L2 before its first tile", 100 * (1 - double(p.m) / rows)));
     const double seconds = seconds_of_worst_counts(context, kept);
     steps.add(gemm_formula::worst_counts_time,

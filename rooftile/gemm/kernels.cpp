@@ -53,7 +53,7 @@ Refusal pairs_elsewhere(const GemmProblem& p) {
     const bool interleaved = p.pairs() == Pairs::interleaved;
     const std::string lines = !interleaved              ? ""
                               : p.b_major == Major::k ? fmt::format(" with ldb = {}", 2 * p.ldb)
-                                                      : " of a B that is k-major (along these lines gates lie between ups)";
+                                                      : " of a B that is k-major (along these lines gates are between ups)";
     return {Reason::instruction,
             fmt::format("pairs {}: sm90_gemm's so far; here plan gates and ups as two products of {} columns{}, and the expression by fuse behind them",
                         name_of(p.pairs()), p.n / 2, lines),

@@ -83,7 +83,7 @@ class KnownGemmKernels final : public KnownKernels {
 
     Answer seconds_of(const Machine& machine, const Problem& problem, const KernelName& name, const LaunchedKernel& launch) const override {
         const std::optional<LaidTile> tile = laid_tile(name);
-        if (!tile) return {std::nullopt, "its name does not tell the tile"};
+        if (!tile) return {std::nullopt, "its name does not say the tile"};
         if (name.family != "nvjet" || !machine.has("wgmma")) return {std::nullopt, fmt::format("kernels of {} are not modelled", name.family)};
         GemmProblem p = problem.own.as<GemmProblem>();
         LaidTile t = *tile;

@@ -1,7 +1,6 @@
 #include "rooftile/gemm/measured_record.hpp"
 
 #include "rooftile/gemm/parts.hpp"
-#include "rooftile/report/explanation_record.hpp"
 
 namespace rooftile {
 namespace {
@@ -36,13 +35,9 @@ Record ablation_record(const AblationStudy& study) {
 
 }  // namespace
 
-Record measured_record(const Measurement& m, const GemmMeasured& measured) {
+Record measured_record(const GemmMeasured& measured) {
     Record out;
     if (measured.ablation) out.emplace_back("ablation", ablation_record(*measured.ablation));
-    if (!measured.explanation) return out;
-    const bool valid = why_no_result(m).empty() && m.time_us;
-    const MeasuredRun run = valid ? MeasuredRun{m.time_us, measured_joules(m)} : MeasuredRun{};
-    for (auto& entry : explanation_record(*measured.explanation, &run)) out.push_back(std::move(entry));
     return out;
 }
 

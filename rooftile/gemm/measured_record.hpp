@@ -1,4 +1,4 @@
-// What --explain, --energy and --ablate add to the documents of measured GEMMs.
+// What --ablate adds to the documents of measured GEMMs.
 #pragma once
 
 #include "rooftile/core/value.hpp"
@@ -6,6 +6,6 @@
 
 namespace rooftile {
 
-Record measured_record(const Measurement& row, const GemmMeasured& measured);
+Record measured_record(const GemmMeasured& measured);
 
 }  // namespace rooftile

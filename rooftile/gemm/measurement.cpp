@@ -13,7 +13,7 @@ Measurement gemm_row(GemmPlan plan, Mode mode) {
 }
 
 void set_measured(Measurement& row, GemmMeasured measured) {
-    row.more = measured_record(row, measured);
+    row.more = measured_record(measured);
     row.own = Own::of(std::move(measured));
 }
 

@@ -6,12 +6,10 @@
 #include "rooftile/gemm/device/ablation.hpp"
 #include "rooftile/gemm/plan.hpp"
 #include "rooftile/measure/measurement.hpp"
-#include "rooftile/physics/explanation.hpp"
 
 namespace rooftile {
 
 struct GemmMeasured {
-    std::optional<Explanation> explanation;  ///< of the plan, where it was asked for
     std::optional<AblationStudy> ablation;   ///< where it was asked for
 };
 

@@ -168,7 +168,7 @@ std::size_t scales_among(const Given& given, std::span<const TensorInfo> inputs,
             return true;
         };
         if (i >= inputs.size() || !fits(inputs[i]))
-            throw RequestError(fmt::format("with {} {} the {} tensor behind {} is {}: fp32 [{}], strides [{}]", given.name("scales"), scales,
+            throw RequestError(fmt::format("with {} {} the {} tensor after {} is {}: fp32 [{}], strides [{}]", given.name("scales"), scales,
                                            i == 0 ? "first" : "second", sizes.groups > 0 ? "offsets" : "a and b", wanted.name,
                                            fmt::join(extents, ","), fmt::join(wanted.strides, ",")));
     }
@@ -239,7 +239,7 @@ void add_operands(Given& given, std::span<const TensorInfo> inputs) {
         add_groups(given, of_a, of_b, others[0]);
         others = others.subspan(1), sizes.groups = of_b.matrices;
     } else if (given.has("groups")) {
-        throw RequestError(fmt::format("with {} the tensor behind a and b is offsets: int32, groups + 1, where each group's rows begin and the last one's end",
+        throw RequestError(fmt::format("with {} the tensor after a and b is offsets: int32, groups + 1, where each group's rows begin and the last one's end",
                                        given.name("groups")));
     } else {
         add_batch(given, of_a, of_b);

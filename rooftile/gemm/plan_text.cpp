@@ -202,7 +202,7 @@ std::string label_of(const GemmConfig& c) {
     if (c.grid_split_k > 1) out += fmt::format(", {} pieces of K", c.grid_split_k);
     if (c.dynamic_scheduler) out += ", dynamic scheduler";
     if (c.ctas_per_sm > 1) out += fmt::format(", {} CTAs/SM", c.ctas_per_sm);
-    if (c.epilogue_apart) out += ", its epilogue a kernel behind it";
+    if (c.epilogue_apart) out += ", its epilogue a kernel after it";
     return out;
 }
 

@@ -71,7 +71,7 @@ void check_stride(const GemmProblem& p, char operand) {
     const bool behind = l.stride >= (l.lines - 1) * l.leading + l.width;
     const bool beside = l.stride >= l.width && l.stride <= (l.leading - l.width) / std::max<std::int64_t>(1, matrices - 1);
     if (!behind && !beside)
-        throw RequestError(fmt::format("{} = {}: matrices of {} lines, {} = {}, would overlap; from {} on they lie apart{}",
+        throw RequestError(fmt::format("{} = {}: matrices of {} lines, {} = {}, would overlap; from {} on they are separate{}",
                                        l.stride_name, l.stride, l.lines, l.leading_name, l.leading,
                                        (l.lines - 1) * l.leading + l.width, operand == 'c' || p.groups ? "" : ", and 0 shares one"));
     // Elements are counted in 64 bits, bytes too.

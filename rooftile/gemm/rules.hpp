@@ -15,7 +15,7 @@ inline constexpr Rule tight_swapped_tiles{
     "tight_swapped_tiles",
     "with A and B swapped tile_m is the least of its steps, the multiples of 8 up to "
     "64, that cuts M into so many rows of "
-    "tiles: more would only lie outside C"};
+    "tiles: more would only be outside C"};
 
 inline constexpr const Rule* all[] = {&parts_of_few_waves, &tight_swapped_tiles};
 

@@ -177,7 +177,7 @@ void pairs(const GemmContext& context, const Kept& kept, Derivation& steps) {
     steps.add(gemm_formula::pairs,
               {given("n", double(p.n), "columns", "problem"), given("tile_n", kept.candidate.tile_n, "columns of B", "this plan")},
               interleaved ? 1 : double(p.n / 2),
-              fmt::format("{:.4g} B are stored, a product alone would store {:.4g} B, and a kernel behind it would read these again", p.c_bytes(), 2 * p.c_bytes()));
+              fmt::format("{:.4g} B are stored, a product alone would store {:.4g} B, and a kernel after it would read these again", p.c_bytes(), 2 * p.c_bytes()));
 }
 
 void caching(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) {
@@ -243,9 +243,9 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
         }
         const bool of_k = !is_fp8(p.a_type) || o.major == Major::k, taken = of_k && taken_by_tma(o.leading, o.offset, o.stride, p.a_type);
         steps.add_chosen(o.asked.has_value(), taken ? *o.rule : !of_k ? *o.of_bytes : *o.for_tma, std::move(inputs), o.packed,
-                  o.packed ? fmt::format("{}: {} for all that is packed", taken ? "TMA would take it as it lies" : "TMA cannot take it as it lies",
+                  o.packed ? fmt::format("{}: {} for all that is packed", taken ? "TMA would take it as it is" : "TMA cannot take it as it is",
                                          time_or_unknown(known(context.hw.packing_seconds * 1e6)))
-                           : "TMA takes it as it lies, and reads zeros beyond its ends");
+                           : "TMA takes it as it is, and reads zeros beyond its ends");
     }
 }
 

@@ -16,9 +16,9 @@ RegisterSplits::RegisterSplits(double registers_per_sm, double registers_per_thr
 
 const char* bars_overlapped_epilogue(const Sm90GemmConfig& c) {
     if (c.schedule == Schedule::pingpong)
-        return "no overlapped epilogue in pingpong: the other warpgroup's products run beside the store as "
+        return "no overlapped epilogue in pingpong: the other warpgroup's products run during the store as "
                "it is";
-    if (c.promoted) return "no overlapped epilogue with promoted sums: a stage's own stand where a finished tile would wait";
+    if (c.promoted) return "no overlapped epilogue with promoted sums: a stage's own sums are where a finished tile would wait";
     if (c.split_k > 1)
         return "no overlapped epilogue with K in parts: they exchange their sums through the ring, at once";
     if (c.in_pieces)

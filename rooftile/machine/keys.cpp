@@ -62,7 +62,7 @@ constexpr double GiB = 0x1p30, PiB = 0x1p50;
 
 constexpr Key keys[] = {
     count("sm.count", "SMs", 1, 4096, "streaming multiprocessors that can be used"),
-    count("sm.per_gpc", "SMs", 1, 4096, "SMs of a typical GPC; a cluster stands within one"),
+    count("sm.per_gpc", "SMs", 1, 4096, "SMs of a typical GPC; a cluster is within one"),
     count("sm.partitions", "partitions", 1, 64, "parts of an SM that issue on their own"),
     count("sm.max_warps", "warps", 1, 1024, "resident warps of one SM"),
     count("sm.max_ctas", "CTAs", 1, 1024, "resident CTAs of one SM"),
@@ -125,7 +125,7 @@ constexpr Key keys[] = {
     physical("store.element", whole_or_sm, "stores of 2-byte elements, a warp's in eight rows of eight, a thread's side by side"),
     physical("store.element_turned", whole_or_sm, "the same, a thread's one above the other"),
     physical("tma.outside", whole_or_sm,
-             "rows of TMA boxes that lie outside their tensor, with every SM asking for some"),
+             "rows of TMA boxes that are outside their tensor, with every SM asking for some"),
     bytes("tma.in_flight", 1, GiB, "most bytes that TMA keeps outstanding for one SM"),
     physical("load.rate", "B/clk/SM or B/s/SM", "v of one SM's load time t(b) = load.latency + b / v"),
 
@@ -156,7 +156,7 @@ constexpr Key keys[] = {
     physical("launch.gap_stream", "s", "back-to-back small kernels of a stream, one to the next"),
     physical("launch.gap_graph", "s", "the same inside a CUDA graph"),
     physical("launch.programmatic_saving", "s",
-             "what a launch takes less as a programmatic dependent: its start and set-up run beside the one "
+             "what a launch takes less as a programmatic dependent: its start and set-up run during the one "
              "before"),
 
     ratio("wgmma.overlap_exponent", 1, 1000,

@@ -53,6 +53,7 @@ class Machine {
     std::vector<std::string> device_names;              ///< what the driver calls it, for matching
     std::map<std::string, Fact, std::less<>> facts;     ///< known numbers by key
     std::map<std::string, bool, std::less<>> features;  ///< "wgmma": true; absent means unknown
+    std::vector<std::string> changed{};                 ///< keys whose values are no longer this GPU's: --set gave others
 
     /// The fact under `key`, or null where it is unknown. `key` is one of `keys()`.
     const Fact* find(std::string_view key) const;
@@ -72,7 +73,7 @@ class Machine {
     /// True only where the architecture is known to lack it.
     bool lacks(std::string_view feature) const;
 
-    /// XXH3-128 over everything above that can change a plan, as 32 hex digits.
+    /// XXH3-128 over facts, features and architecture, which are what plans follow from, as 32 hex digits.
     std::string hash() const;
 };
 

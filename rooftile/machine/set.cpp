@@ -38,6 +38,18 @@ Assignment split_assignment(std::string_view assignment) {
     throw RequestError(fmt::format("--set \"{}\": accepted is KEY=VALUE, as in --set l2.latency=200clk", printable(assignment)));
 }
 
+bool differs(const Machine& machine, const Machine& other, const std::string& key) {
+    const std::string feature = key.starts_with("features.") ? key.substr(9) : key;
+    if (find_feature(feature)) {
+        const auto is = machine.features.find(feature), was = other.features.find(feature);
+        const bool known = is != machine.features.end(), was_known = was != other.features.end();
+        return known != was_known || (known && is->second != was->second);
+    }
+    const Fact *is = machine.find(key), *was = other.find(key);
+    if (!is || !was) return is != was;
+    return is->value != was->value || is->per != was->per || is->dimension != was->dimension;
+}
+
 // A product's latencies were fitted as cycles of clock.sustained. Another clock makes them neither more nor fewer.
 void keep_fitted_clocks(Machine& machine, const Machine& before) {
     for (const std::string_view input : input_types()) {
@@ -99,6 +111,9 @@ void set_numbers(Machine& machine, std::span<const std::string> assignments) {
         set.emplace(key);
     }
     keep_fitted_clocks(machine, stated);
+    for (const std::string& key : set)
+        if (differs(machine, stated, key) && std::ranges::find(machine.changed, key) == machine.changed.end())
+            machine.changed.push_back(key);
 }
 
 }  // namespace rooftile

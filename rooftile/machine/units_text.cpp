@@ -48,7 +48,7 @@ std::string quote(std::string_view text) { return '"' + printable(text, 40) + '"
 std::string unknown_unit(std::string_view text) {
     if (text == "FLOPS" || text == "FLOPs" || text.ends_with("FLOPS"))
         return quote(text) + " is ambiguous; write FLOP/s, or FLOP/clk/SM";
-    if (text == "SM" || text == "GPU") return quote(text) + " stands only below a slash";
+    if (text == "SM" || text == "GPU") return quote(text) + " is accepted only after a slash";
     return "unknown unit " + quote(text);
 }
 

@@ -12,6 +12,7 @@
 #include "rooftile/core/value.hpp"
 #include "rooftile/measure/confirmation.hpp"
 #include "rooftile/measure/statistics.hpp"
+#include "rooftile/physics/explanation.hpp"
 
 namespace rooftile {
 
@@ -87,6 +88,7 @@ struct Measurement {
     std::vector<LaunchVariant> variants;    ///< where its operation has any for it, beside a baseline
     std::string baseline_missing;           ///< why one is absent: "LIBRARY not found"
     std::optional<CounterValues> counters;  ///< where they were asked for and permitted
+    std::optional<Explanation> explanation;  ///< of the plan, where it was asked for
     Record more;                            ///< what else documents say of the row
     bool show_derivation = false;           ///< the plan's steps stand in documents and texts
     Own own;                                ///< the operation's

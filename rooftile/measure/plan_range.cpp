@@ -28,7 +28,7 @@ double within_of(const Given& given) {
 
 Field within_field() {
     return {"within", "PERCENT",
-            "Of a range A..B in the place of one number: the fewest kernels that serve it, none slower than "
+            "For a range A..B in the place of one number: the fewest kernels that serve it, none slower than "
             "each value's own plan by "
             "more; default: 3",
             "Range"};

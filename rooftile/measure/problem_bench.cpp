@@ -32,10 +32,16 @@ class ProblemBench {
             if (options_.time && !launches_.empty()) time();
         }
         if (!options_.time) leave_untimed();
-        for (std::size_t i = 0; i < rows_.size(); ++i) trial_->finish(row(i), i);
+        for (std::size_t i = 0; i < rows_.size(); ++i) trial_->finish(row(i), i), explain_row(row(i));
     }
 
   private:
+    /// A user's kernel has no plan of an operation's, so that nothing predicts it.
+    void explain_row(Measurement& row) const {
+        const Machine* machine = options_.planned_for();
+        if (machine && row.plan.own && (options_.explain || options_.energy))
+            row.explanation = explain(*machine, row.plan, {options_.explain ? Depth::all : Depth::none, options_.energy});
+    }
     Measurement& row(std::size_t launch) { return run_.rows[rows_[launch]]; }
     std::vector<Measurement*> rows() {
         std::vector<Measurement*> out;

@@ -88,6 +88,10 @@ bool read_own(const Text& text, KernelName& out) {
                                                                            : "";
     if (contains(function, "epilogue")) out.epilogue = "expression";
     if (function.starts_with("two_gemms") || contains(function, "chain")) out.operation = "two products in a row";
+    if (out.role.empty() && out.operation.empty()) {
+        out.operation = function;
+        std::replace(out.operation.begin(), out.operation.end(), '_', ' ');
+    }
     if (s.arguments.empty()) return true;
     const std::string_view first = s.arguments[0];
     for (const Config& config : configs()) {

@@ -102,7 +102,7 @@ std::string against(const SideBySide& s, const Plan* const (&plans)[2]) {
         if (plans[i]->bound == Bound::launch || s.parts[i].launch > most_of_it * s.parts[i].seconds)
             return fmt::format("most of the {} plan's {:.3g} us is its launch, which no share of the SMs shortens", names[i], s.parts[i].seconds * 1e6);
     if (s.gain() < SideBySide::least_gain)
-        return "on fewer SMs each takes longer, and what is left of the gain is less than measured pairs lost beside the model (docs/dataflow.md)";
+        return "on fewer SMs each takes longer, and what is left of the gain is less than measured pairs lost compared with the model (docs/dataflow.md)";
     return {};
 }
 

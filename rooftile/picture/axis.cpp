@@ -18,7 +18,7 @@ double round_step(double about) {
 
 std::string tick_text(double value) {
     if (value != 0 && std::fabs(value) >= 1e5) return scaled_text(value, "", 3);
-    return fmt::format("{:.4g}", std::fabs(value) < 1e-12 ? 0 : value);
+    return fmt::format("{:.6g}", std::fabs(value) < 1e-12 ? 0 : value);
 }
 
 std::vector<std::pair<double, std::string>> linear_ticks(const PictureAxis& axis) {

@@ -15,6 +15,8 @@ std::vector<Picture> pictures_of(const Json& document);
 /// The same, one at least; where `id` is not empty, that one alone. `asked`: how an error calls the id. Throws RequestError.
 std::vector<Picture> pictures_of(const Json& document, std::string_view id, std::string_view asked);
 
+/// The one that needs `map` of a plan document.
+inline constexpr std::string_view tile_map_id = "tile_map";
 std::vector<Picture> plan_pictures(const Json& document);
 std::vector<Picture> measurement_pictures(const Json& document);
 std::vector<Picture> sweep_pictures(const Json& document);

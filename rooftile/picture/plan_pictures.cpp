@@ -96,7 +96,7 @@ std::optional<Picture> tile_map(const Json& document) {
     const Json& map = document.at("map");
     const std::string x = text_at(map, "x"), y = text_at(map, "y");
     const Json& config = document.at("plans").at(0).at("config");
-    Picture p{.id = "tile_map",
+    Picture p{.id = std::string(tile_map_id),
               .title = {},
               .x = {.title = x + ", elements", .scale = AxisScale::names},
               .y = {.title = y + ", elements, downwards", .scale = AxisScale::names}};
@@ -138,7 +138,7 @@ std::optional<Picture> tile_map(const Json& document) {
     for (const std::string& wall : walls)
         p.keys.push_back({.role = wall_role(wall == "unknown" ? "" : wall), .color = {}, .text = "forbidden by " + wall});
     p.caption =
-        "Of each pair of values the best plan's predicted time, all else chosen anew, or the limit that forbids it. Outlined: the plan.";
+        "Each cell: the best plan's predicted time for its pair of values, all else chosen anew, or the limit that forbids it. Outlined: the plan.";
     return p;
 }
 
@@ -206,7 +206,7 @@ std::optional<Picture> roofline(const Json& document, const Json& row) {
     }
     p.y.low = y_low / 8, p.y.high = most_peak / tera * 2;
     p.caption =
-        "A point lies as far under a slope as that level's bytes leave time unused; the flat line is the matrix units at the clock that "
+        "A point is as far under a slope as that level's bytes leave time unused; the flat line is the matrix units at the clock that "
         "power is predicted to leave.";
     if (times.size() > 1) p.keys.push_back({.role = Ink::ink, .color = {}, .text = "measured"});
     return p;
@@ -294,7 +294,7 @@ std::optional<Picture> pipeline_picture(const Json& document, const Json& row) {
     p.marks.push_back({.shape = MarkShape::box,
                        .role = Ink::green,
                        .points = {{end, lane + inset}, {end + epilogue, lane + 1 - inset}},
-                       .label = "C",
+                       .label = "result",
                        .title = fmt::format("epilogue: {:.0f} cycles{}", epilogue, overlapped ? ", beside the next tile's steps" : "")});
     const double last = std::max(end + epilogue, end + turn) * 1.01;
     p.x.high = last;

@@ -20,7 +20,7 @@ double figure(const Json& object, const char* key) { return object.at(key).get<d
 /// "cut to its first letters...".
 std::string cut(const std::string& text, std::size_t letters) { return text.size() <= letters ? text : text.substr(0, letters - 3) + "..."; }
 
-Picture device_picture(const Json& document) {
+std::optional<Picture> device_picture(const Json& document) {
     Picture p{.id = "device", .title = "Where the time of each device goes", .x = {.title = "share of the time, %", .low = 0, .high = 100}, .y = {.title = "", .scale = AxisScale::names}};
     struct Part {
         const char *key, *name;
@@ -43,6 +43,7 @@ Picture device_picture(const Json& document) {
         add(figure(d, "busy_us"), "busy", Ink::blue);
         for (const Part& part : parts) add(figure(d.at("idle"), part.key), part.name, part.role);
     }
+    if (p.marks.empty()) return std::nullopt;  // nothing was done, or in no time
     for (const auto& [role, name] : shown) {
         PictureKey key;
         key.role = role, key.text = name;
@@ -144,9 +145,9 @@ std::optional<Picture> flame_picture(const Json& document) {
 }  // namespace
 
 std::vector<Picture> profile_pictures(const Json& document) {
-    std::vector<Picture> out = {device_picture(document)};
-    if (auto kernels = kernel_picture(document)) out.push_back(std::move(*kernels));
-    if (auto flame = flame_picture(document)) out.push_back(std::move(*flame));
+    std::vector<Picture> out;
+    for (auto make : {device_picture, kernel_picture, flame_picture})
+        if (auto picture = make(document)) out.push_back(std::move(*picture));
     return out;
 }
 

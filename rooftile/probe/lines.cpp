@@ -150,7 +150,7 @@ void line_loads(LaunchSampler& launcher, ProbeResult& result) {
         const double longer = out.value - in.value, bytes = double(outside) * 128 * sms;
         result.values.push_back({fmt::format("tma.outside_{}", outside), outside == 127 ? "tma.outside" : "", bytes / longer, "GB/s",
                                  bytes / longer * (out.spread + in.spread) / longer, rounds,
-                                 fmt::format("boxes of 128 rows of which {} lie outside, what they take longer", outside)});
+                                 fmt::format("boxes of 128 rows of which {} are outside, what they take longer", outside)});
     }
 }
 

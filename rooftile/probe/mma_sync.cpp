@@ -43,7 +43,7 @@ void add_sustained(LaunchSampler& launcher, ProbeResult& result) {
     const int launches = static_cast<int>(steady.launches);
     const double scatter = steady.clock_hz > 0 ? steady.clock_spread / steady.clock_hz : 0;
     result.values.push_back({"mma_sync.sustained", "", tflops, "TFLOP/s", scatter * tflops, launches,
-                             "bf16 from registers, for a second behind a second"});
+                             "bf16 from registers, for a second after a second"});
     result.values.push_back(
         {"mma_sync.clock", "", steady.clock_hz / 1e6, "MHz", steady.clock_spread / 1e6, launches, "meanwhile"});
     if (steady.power_w > 0) result.values.push_back({"mma_sync.power", "", steady.power_w, "W", 0, 1, "meanwhile"});

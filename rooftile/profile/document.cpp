@@ -161,6 +161,7 @@ Json profile_document(const DocumentContext& context, const Profile& profile, co
 std::vector<Saving> savings_of(const Json& document) {
     std::vector<Saving> out;
     const double steps = document.at("steps").get<double>();
+    const std::string_view a_step = steps > 1 ? " a step" : "";
     for (const Json& kernel : document.at("kernels"))
         for (const Json& launch : kernel.at("launches")) {
             const auto ours = number_at(launch, "ours_us");
@@ -168,8 +169,8 @@ std::vector<Saving> savings_of(const Json& document) {
             const double mean = launch.at("mean_us").get<double>(), calls = launch.at("calls").get<double>() / steps;
             if (mean > *ours)
                 out.push_back({(mean - *ours) * calls,
-                               fmt::format("{} {}: {:.4g} calls a step take {:.4g} us each, ours is predicted to take {:.4g} us", text_at(launch, "operation"),
-                                           text_at(launch, "problem"), calls, mean, *ours),
+                               fmt::format("{} {}: {:.4g} {}{} of {:.4g} us, ours is predicted to take {:.4g} us", text_at(launch, "operation"),
+                                           text_at(launch, "problem"), calls, calls == 1 ? "call" : "calls", a_step, mean, *ours),
                                text_at(launch, "command")});
         }
     double host = 0, launch = 0, waited = 0;
@@ -182,7 +183,8 @@ std::vector<Saving> savings_of(const Json& document) {
     const double launches = calls.at("launches").get<double>() / steps;
     if (host > 0 && launches > 1)
         out.push_back({host,
-                       fmt::format("the device waits for the host, which asks for {:.4g} kernels a step one by one: capture the step in a CUDA graph, or fuse its operators", launches),
+                       fmt::format("the device waits for the host, which asks for {:.4g} kernels{} one by one: capture {} in a CUDA graph, or fuse the operators", launches,
+                                   a_step, steps > 1 ? "the step" : "them"),
                        "torch.compile(model, mode=\"reduce-overhead\"), or torch.cuda.graph"});
     if (waited > 0)
         out.push_back({waited, "the host waits for the device before it asks for more (.item(), .cpu(), synchronize()): ask first, wait later",

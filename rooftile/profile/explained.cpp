@@ -107,8 +107,8 @@ ExplainedProfile explained(const Profile& profile, const std::shared_ptr<const M
     for (const KernelGroup& group : profile.kernels) {
         out.names.push_back(decode(group.name));
         ExplainedKernel one;
-        if (!group.sizes) one.why_not = "its launch does not tell the sizes";
-        else if (!machines[group.device]) one.why_not = "no machine file stands for the GPU";
+        if (!group.sizes) one.why_not = "its launch does not say the sizes";
+        else if (!machines[group.device]) one.why_not = "no machine file is known for the GPU; --machine names one";
         else {
             LaunchedKernel launch;
             launch.sizes = *group.sizes;

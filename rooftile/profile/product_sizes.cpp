@@ -1,53 +1,101 @@
 #include "rooftile/profile/product_sizes.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace rooftile {
 namespace {
 
-bool plausible(const ProductSizes& s) { return s.m > 0 && s.n > 0 && s.k > 0 && s.batch > 0; }
+using Grid = std::array<std::int32_t, 3>;
 
-std::optional<ProductSizes> checked(const ProductSizes& sizes) { return plausible(sizes) ? std::optional(sizes) : std::nullopt; }
+/// Empty where no GPU's memory holds such matrices.
+std::optional<ProductSizes> checked(const ProductSizes& s) {
+    constexpr double most_elements = 1e13;
+    const double batch = double(s.batch), m = double(s.m), n = double(s.n), k = double(s.k);
+    if (s.batch <= 0 || s.m <= 0 || s.n <= 0 || s.k <= 0) return std::nullopt;
+    return batch * std::max({m * n, m * k, n * k}) < most_elements ? std::optional(s) : std::nullopt;
+}
 
-/// cuBLAS's kernels for Hopper hold the extents less one that the copy engine's descriptors hold: of its row-long side, its
-/// columns and the batch of C twice, and of both operands; and how many pieces of work there are. K is the extent of both that is none of C's.
+std::int64_t parts_of(std::int64_t extent, std::int64_t part) { return (extent + part - 1) / part; }
+
+/// Whether so many tiles cover the extent. Tiles of these libraries are powers of two.
+bool in_tiles(std::int64_t extent, std::int64_t tiles) {
+    constexpr std::int64_t least_tile = 4, most_tile = 1024;
+    for (std::int64_t tile = least_tile; tile <= most_tile; tile *= 2)
+        if (extent > 0 && parts_of(extent, tile) == tiles) return true;
+    return false;
+}
+
+bool same_two(const std::pair<std::int64_t, std::int64_t>& x, std::int64_t a, std::int64_t b) {
+    return (x.first == a && x.second == b) || (x.first == b && x.second == a);
+}
+
+/// What the copy engine's descriptors hold is an extent less one.
+std::int64_t extent(const ParameterBytes& p, std::size_t offset) { return p.word(offset) + 1; }
+std::pair<std::int64_t, std::int64_t> extents(const ParameterBytes& p, std::size_t offset) { return {extent(p, offset), extent(p, offset + 4)}; }
+
+/// cuBLAS's kernels for Hopper hold descriptors of both operands and, twice, of C, and how many pieces of work there are. K is the
+/// extent of both operands that is none of C's.
 std::optional<ProductSizes> of_nvjet(const ParameterBytes& p) {
-    constexpr std::size_t work = 4, a = 208, b = 272, c = 416, c_again = 592, batch = 216, bytes = 1720;
-    if (p.bytes.size() != bytes) return std::nullopt;
-    const std::int64_t rows = p.word(c) + 1, columns = p.word(c + 4) + 1, batches = p.word(batch) + 1;
-    if (p.word(c_again) + 1 != rows || p.word(c_again + 4) + 1 != columns) return std::nullopt;
-    const std::int64_t first[] = {p.word(a) + 1, p.word(a + 4) + 1}, second[] = {p.word(b) + 1, p.word(b + 4) + 1};
+    constexpr std::size_t work = 4, a = 208, b = 272, c = 416, c_again = 592, bytes = 1720;
+    if (p.bytes.size() != bytes || p.word(work) <= 0 || extents(p, c) != extents(p, c_again)) return std::nullopt;
+    const auto [rows, columns] = extents(p, c);
+    const std::int64_t batch = extent(p, a + 8);
+    if (batch != extent(p, b + 8) || batch != extent(p, c_again + 8)) return std::nullopt;
+    const std::int64_t first[] = {extent(p, a), extent(p, a + 4)}, second[] = {extent(p, b), extent(p, b + 4)};
     for (int i = 0; i < 2; ++i)
-        for (int j = 0; j < 2; ++j) {
-            const std::int64_t k = first[i], side = first[1 - i], other = second[1 - j];
-            if (second[j] == k && ((side == rows && other == columns) || (side == columns && other == rows)))
-                return checked({batches, columns, rows, k, p.word(work)});
-        }
+        for (int j = 0; j < 2; ++j)
+            if (first[i] == second[j] && same_two({rows, columns}, first[1 - i], second[1 - j])) return checked({batch, columns, rows, first[i], p.word(work)});
     return std::nullopt;
 }
 
-/// Where a family's parameters hold M, N and K. Of a batch the place varies: one product is told.
-struct SizePlaces {
-    std::string_view name;
-    bool prefix;  // of the name; else somewhere in it
-    std::size_t m, n, k;
-};
-constexpr SizePlaces families[] = {
-    {"cutlass7Kernel2I", false, 0, 4, 8},
-    {"sm90_xmma_gemm", true, 64, 68, 72},
-    {"sm80_xmma_gemm", true, 156, 160, 164},
-    {"magma_sgemmEx_kernel", false, 4, 0, 8},
-    {"gemmSN_TN_kernel", false, 96, 92, 100},
-    {"gemmSN_NN_kernel", false, 96, 92, 100},
-};
+/// CUTLASS 2: after M, N and K the grid in tiles, how rows of it are laid beside each other, what its third side means, and
+/// how much of K a CTA takes.
+std::optional<ProductSizes> of_cutlass_2(const ParameterBytes& p, const Grid& grid) {
+    enum Mode : std::int64_t { one, parts_of_k, batch };
+    const std::int64_t m = p.word(0), n = p.word(4), k = p.word(8), tiles_m = p.word(12), tiles_n = p.word(16), third = p.word(20), beside = p.word(24), mode = p.word(28),
+                       k_a_cta = p.word(36);
+    if (beside < 0 || beside > 8 || k_a_cta <= 0 || !in_tiles(m, tiles_m) || !in_tiles(n, tiles_n)) return std::nullopt;
+    const std::int64_t rows = std::int64_t{1} << beside;
+    if (grid[0] != tiles_m * rows || grid[1] != parts_of(tiles_n, rows) || grid[2] != third) return std::nullopt;
+    if (mode == batch) return k_a_cta == k ? checked({third, m, n, k, 0}) : std::nullopt;
+    return (mode == one || mode == parts_of_k) && parts_of(k, k_a_cta) == third ? checked({1, m, n, k, 0}) : std::nullopt;
+}
+
+/// xmma's kernels for Hopper hold descriptors too.
+std::optional<ProductSizes> of_sm90_xmma(const ParameterBytes& p) {
+    constexpr std::size_t a = 1296, b = 1360, c = 1424;
+    const std::int64_t m = p.word(64), n = p.word(68), k = p.word(72), batch = extent(p, a + 8);
+    if (!same_two(extents(p, a), m, k) || !same_two(extents(p, b), n, k) || !same_two(extents(p, c), m, n)) return std::nullopt;
+    return batch == extent(p, b + 8) && batch == extent(p, c + 8) ? checked({batch, m, n, k, 0}) : std::nullopt;
+}
+
+/// xmma's older kernels hold the grid of one product, the parts of K and the batch. The launch of the same name that adds the parts has
+/// another grid.
+std::optional<ProductSizes> of_sm80_xmma(const ParameterBytes& p, const Grid& grid) {
+    constexpr std::size_t parts = 352, batch = 616, grid_x = 632, grid_y = 636, grid_z = 640;
+    const std::int64_t m = p.word(156), n = p.word(160), k = p.word(164);
+    if (k != p.word(168) || p.word(grid_z) != p.word(parts)) return std::nullopt;
+    if (grid[0] != p.word(grid_x) || grid[1] != p.word(grid_y) || grid[2] != p.word(grid_z) * p.word(batch)) return std::nullopt;
+    return in_tiles(m, grid[0]) && in_tiles(n, grid[1]) ? checked({p.word(batch), m, n, k, 0}) : std::nullopt;
+}
+
+/// Plain kernels, C's columns along the grid's first side. Where a batch would be is not known.
+std::optional<ProductSizes> of_plain(const ParameterBytes& p, const Grid& grid, std::size_t m, std::size_t n, std::size_t k) {
+    if (grid[2] != 1 || !in_tiles(p.word(m), grid[1]) || !in_tiles(p.word(n), grid[0])) return std::nullopt;
+    return checked({1, p.word(m), p.word(n), p.word(k), 0});
+}
 
 }  // namespace
 
-std::optional<ProductSizes> product_sizes(std::string_view kernel, const ParameterBytes& parameters) {
+std::optional<ProductSizes> product_sizes(std::string_view kernel, const ParameterBytes& parameters, const Grid& grid) {
+    const auto has = [&](std::string_view part) { return kernel.find(part) != kernel.npos; };
     if (kernel.starts_with("nvjet")) return of_nvjet(parameters);
-    for (const SizePlaces& at : families)
-        if (at.prefix ? kernel.starts_with(at.name) : kernel.find(at.name) != kernel.npos)
-            return checked({1, parameters.word(at.m), parameters.word(at.n), parameters.word(at.k), 0});
+    if (has("cutlass7Kernel2I")) return of_cutlass_2(parameters, grid);
+    if (kernel.starts_with("sm90_xmma_gemm")) return of_sm90_xmma(parameters);
+    if (kernel.starts_with("sm80_xmma_gemm")) return of_sm80_xmma(parameters, grid);
+    if (has("magma_sgemmEx_kernel")) return of_plain(parameters, grid, 4, 0, 8);
+    if (has("gemmSN_TN_kernel") || has("gemmSN_NN_kernel")) return of_plain(parameters, grid, 96, 92, 100);
     return std::nullopt;
 }
 

@@ -82,11 +82,12 @@ struct Places {
 class ProcessProfile {
   public:
     ProcessProfile(const Recorded& recorded, const std::string& range, Places& places, Profile& out)
-        : r_(recorded), places_(places), out_(out), whole_(range.empty()) {
+        : r_(recorded), range_(range), places_(places), out_(out), whole_(range.empty()) {
         for (const DriverCall& call : r_.calls)
             if (asks_for_work(call.name) || call.name.starts_with("cuMemcpy") || call.name.starts_with("cuMemset")) call_of_.try_emplace(call.correlation, &call);
         for (const DriverCall& call : r_.calls)
             if (waits(call.name)) waits_[call.thread].push_back({call.start, call.end});
+        for (auto& [thread, spans] : waits_) spans = merged(std::move(spans));  // one may be inside another
         std::vector<Span> chosen;
         for (const NamedRange& named : r_.ranges)
             if (!whole_ && named.name == range) chosen.push_back({named.start, named.end}), ++steps;
@@ -139,8 +140,9 @@ class ProcessProfile {
         if (before && next.graph && before->correlation == next.correlation) idle.launch += gap;
         else if (!call) idle.unknown += gap;
         else if (call->start >= from) {
-            const std::uint64_t asked = std::min(next.start, call->end);
-            const double held_up = waited(call->thread, from, call->start);
+            // The clocks of host and device agree to a microsecond: work may seem to begin before its call.
+            const std::uint64_t called = std::min(next.start, call->start), asked = std::min(next.start, call->end);
+            const double held_up = waited(call->thread, from, called);
             idle.waited += held_up;
             idle.host += double(asked - from) - held_up;
             idle.launch += double(next.start - asked);
@@ -209,8 +211,8 @@ class ProcessProfile {
         const int resident = resident_ctas(d.device, w);
         std::optional<ProductSizes> sizes;
         if (w.parameters) {
-            const auto [known, is_new] = sizes_.try_emplace(std::pair(w.name, w.parameters));
-            if (is_new) known->second = product_sizes(w.name, *w.parameters);
+            const auto [known, is_new] = sizes_.try_emplace(std::tuple(w.name, w.parameters, w.grid));
+            if (is_new) known->second = product_sizes(w.name, *w.parameters, w.grid);
             sizes = known->second;
         }
         KernelGroup& group = entry(places_.kernels, out_.kernels, std::tuple(w.name, w.grid, w.block, w.dynamic_shared, sizes));
@@ -233,7 +235,7 @@ class ProcessProfile {
             CallGroup& group = entry(places_.calls, out_.calls, std::string(call.name));
             const double ns = double(call.end - call.start);
             group.name = call.name, ++group.count, group.failed += call.result != 0, group.sum += ns, group.most = std::max(group.most, ns);
-            if (!asks_for_work(call.name)) continue;
+            if (!asks_for_work(call.name) || call.captured) continue;
             ++(call.name.starts_with("cuGraph") ? out_.graph_launches : out_.launches);
             out_.launch_calls += ns;
         }
@@ -272,12 +274,15 @@ class ProcessProfile {
         const double ns = double(work.end - work.start);
         std::vector<std::string> frames;
         std::set<std::string_view> seen;
-        for (const NamedRange* range : open) {
-            frames.emplace_back(range->name);
-            if (!seen.insert(range->name).second) continue;  // a range in one of its own name counts once
-            RangeGroup& group = entry(places_.ranges, out_.ranges, std::string(range->name));
-            group.name = range->name, ++group.launches, group.device += ns;
-        }
+        const auto add_frame = [&](std::string_view name) {
+            frames.emplace_back(name);
+            if (!seen.insert(name).second) return;  // a range in one of its own name counts once
+            RangeGroup& group = entry(places_.ranges, out_.ranges, std::string(name));
+            group.name = name, ++group.launches, group.device += ns;
+        };
+        // What other threads ask for meanwhile, as a backward pass does, is the chosen range's too.
+        if (!whole_ && std::ranges::none_of(open, [&](const NamedRange* range) { return range->name == range_; })) add_frame(range_);
+        for (const NamedRange* range : open) add_frame(range->name);
         frames.emplace_back(work.name);
         ProfileStack& stack = entry(places_.stacks, out_.stacks, frames);
         if (stack.frames.empty()) stack.frames = frames;
@@ -292,13 +297,14 @@ class ProcessProfile {
     }
 
     const Recorded& r_;
+    const std::string& range_;
     Places& places_;
     Profile& out_;
     bool whole_;
     std::vector<Span> chosen_;
     std::unordered_map<std::uint32_t, const DriverCall*> call_of_;
     std::map<std::uint32_t, std::vector<Span>> waits_;  // by thread
-    std::map<std::pair<std::string_view, const ParameterBytes*>, std::optional<ProductSizes>> sizes_;
+    std::map<std::tuple<std::string_view, const ParameterBytes*, std::array<std::int32_t, 3>>, std::optional<ProductSizes>> sizes_;
 };
 
 }  // namespace
@@ -311,7 +317,7 @@ double Profile::kernel_time() const {
 
 int resident_ctas(const RecordedGpu& device, const DeviceWork& kernel) {
     const std::int64_t threads = std::int64_t{kernel.block[0]} * kernel.block[1] * kernel.block[2];
-    if (threads <= 0 || device.threads_per_sm <= 0) return 0;
+    if (threads <= 0 || threads > device.threads_per_sm) return 0;
     const std::int64_t warps = ceil_div(threads, warp_threads);
     std::int64_t ctas = device.threads_per_sm / (warps * warp_threads);
     if (device.ctas_per_sm > 0) ctas = std::min<std::int64_t>(ctas, device.ctas_per_sm);
@@ -330,17 +336,22 @@ Profile profile_of(const std::vector<Recorded>& recordings, const std::string& r
     if (!range.empty()) out.steps = 0;
     for (const Recorded& recorded : recordings) {
         ProcessProfile process(recorded, range, places, out);
-        out.steps += process.steps;
+        out.steps = std::max(out.steps, process.steps);  // processes take a step together
         process.add();
         const std::string who = recordings.size() > 1 ? fmt::format("process {}: ", recorded.process) : "";
         for (const std::string& notice : recorded.notices) out.notices.push_back(who + notice);
         if (recorded.dropped) out.notices.push_back(fmt::format("{}{} records were lost: buffers were full", who, recorded.dropped));
+        if (recorded.untimed) out.notices.push_back(fmt::format("{}{} records have no times and are left out", who, recorded.untimed));
         if (recorded.begin && (recorded.cut || !recorded.end))
-            out.notices.push_back(who + "it ended without a last word (a crash, a kill, _exit): what it did at the very end is missing");
+            out.notices.push_back(who + "it ended without a last word (a crash, a kill, _exit): what it did at the very end may be missing");
         for (const NamedRange& each : recorded.ranges) names.emplace(each.name);
     }
-    if (!range.empty() && out.steps == 0)
-        throw RequestError(fmt::format("no range is called {}; there are {}", range, names.empty() ? "none" : joined({names.begin(), names.end()})));
+    if (!range.empty() && out.steps == 0) {
+        constexpr std::size_t most = 12;
+        std::vector<std::string> some(names.begin(), names.end());
+        if (some.size() > most) some.resize(most), some.push_back(fmt::format("{} more", names.size() - most));
+        throw RequestError(fmt::format("no range is called {}; there are {}", range, some.empty() ? "none" : joined(some)));
+    }
     const auto by_sum = [](const auto& a, const auto& b) { return a.sum > b.sum; };
     std::ranges::stable_sort(out.kernels, by_sum);
     std::ranges::stable_sort(out.copies, by_sum);

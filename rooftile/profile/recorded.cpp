@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "rooftile/error.hpp"
 #include "rooftile/profile/recording.hpp"
@@ -31,6 +32,8 @@ class Reader {
                 return true;
             });
             case Kind::kernel: return as<Kernel>(bytes, [&](const Kernel& k, std::string_view) {
+                if (!possible(k.grid) || !possible(k.block)) return false;
+                if (!is_timed(k)) return true;
                 DeviceWork w = work(DeviceWork::Kind::kernel, k);
                 w.name = name(k.name);
                 std::copy_n(k.grid, 3, w.grid.begin()), std::copy_n(k.block, 3, w.block.begin()), std::copy_n(k.cluster, 3, w.cluster.begin());
@@ -40,6 +43,7 @@ class Reader {
                 return true;
             });
             case Kind::copy: return as<Copy>(bytes, [&](const Copy& c, std::string_view) {
+                if (!is_timed(c)) return true;
                 DeviceWork w = work(c.what ? DeviceWork::Kind::copy : DeviceWork::Kind::set, c);
                 w.name = c.what < std::size(copy_kinds) ? copy_kinds[c.what] : "copy";
                 w.bytes = c.bytes;
@@ -48,13 +52,13 @@ class Reader {
                 return true;
             });
             case Kind::call: return as<Call>(bytes, [&](const Call& c, std::string_view) {
-                out_.calls.push_back({c.start, c.end, name(c.name), c.thread, c.correlation, c.result});
+                if (is_timed(c)) out_.calls.push_back({c.start, c.end, name(c.name), c.thread, c.correlation, c.result, false});
                 return true;
             });
             case Kind::range: return as<Range>(bytes, [&](const Range& r, std::string_view) {
                 if (r.mark == Mark::start) open_[r.id].push_back({r.time, 0, name(r.name), r.thread});
                 else if (auto& open = open_[r.id]; r.mark == Mark::end && !open.empty()) {
-                    open.back().end = r.time;
+                    open.back().end = std::max(r.time, open.back().start);
                     out_.ranges.push_back(open.back());
                     open.pop_back();
                 }
@@ -97,6 +101,9 @@ class Reader {
     }
 
     void finish() {
+        std::unordered_set<std::uint32_t> captured;
+        for (const auto& [node, launch] : node_launch_) captured.insert(launch);
+        for (DriverCall& call : out_.calls) call.captured = captured.contains(call.correlation);
         for (std::size_t i = 0; i < out_.work.size(); ++i) out_.work[i].parameters = parameters_of(out_.work[i], node_of_[i]);
         const auto by_start = [](const auto& a, const auto& b) { return a.start < b.start; };
         std::ranges::stable_sort(out_.work, by_start);
@@ -116,6 +123,18 @@ class Reader {
         if (bytes.size() < sizeof record) return false;
         std::memcpy(&record, bytes.data(), sizeof record);
         return take(record, bytes.substr(sizeof record));
+    }
+    /// CUPTI leaves both times 0 where it could not take them.
+    template <class Record>
+    bool is_timed(const Record& r) {
+        const bool timed = r.start > 0 && r.end >= r.start;
+        out_.untimed += !timed;
+        return timed;
+    }
+    /// Extents of a grid or a CTA: what is made of them may count on their product.
+    static bool possible(const std::int32_t (&extents)[3]) {
+        constexpr double most = 1e15;
+        return extents[0] >= 0 && extents[1] >= 0 && extents[2] >= 0 && double(extents[0]) * extents[1] * extents[2] < most;
     }
     template <class Record>
     static DeviceWork work(DeviceWork::Kind kind, const Record& r) {
@@ -159,7 +178,7 @@ class Reader {
 
 std::int64_t ParameterBytes::word(std::size_t offset, std::int64_t otherwise) const {
     std::int32_t value = 0;
-    if (offset + sizeof value > bytes.size()) return otherwise;
+    if (bytes.size() < sizeof value || offset > bytes.size() - sizeof value) return otherwise;
     std::memcpy(&value, bytes.data() + offset, sizeof value);
     return value;
 }

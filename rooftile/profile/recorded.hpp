@@ -41,6 +41,7 @@ struct DriverCall {
     std::uint64_t start = 0, end = 0;
     std::string_view name;
     std::uint32_t thread = 0, correlation = 0, result = 0;
+    bool captured = false;  ///< a launch that a graph took, and nothing ran
 };
 
 /// An NVTX range of a thread, or what lies between cudaProfilerStart() and cudaProfilerStop().
@@ -61,6 +62,7 @@ struct Recorded {
     std::uint32_t process = 0;
     std::uint64_t begin = 0, end = 0;  ///< of the recording; end 0: the process ended without a last word
     std::uint64_t dropped = 0;         ///< records that did not come through
+    std::uint64_t untimed = 0;         ///< work and calls that have no times; they are left out
     bool cut = false;                  ///< the last record is not whole
     std::vector<std::string> notices;
     std::vector<RecordedGpu> devices;

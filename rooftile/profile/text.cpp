@@ -32,6 +32,23 @@ std::string shortened(const std::string& text, int columns) {
     return text.substr(0, kept - kept / 3) + "..." + text.substr(text.size() - kept / 3);
 }
 
+/// Columns for a name in a table whose other columns take so many.
+int name_columns(const Terminal& terminal, int others, int least, int most) { return terminal.width > 0 ? std::clamp(terminal.width - others, least, most) : most; }
+
+std::string counted(const std::string& count, const char* one, const char* more) { return count + " " + (count == "1" ? one : more); }
+
+/// A command in lines that a shell reads as one.
+std::string command_lines(std::string command, const Terminal& terminal, int indent) {
+    constexpr char kept = '\x01';  // a space inside quotes
+    bool quoted = false;
+    for (char& c : command)
+        if (c == '\'') quoted = !quoted;
+        else if (c == ' ' && quoted) c = kept;
+    std::string out;
+    for (const char c : wrapped(command, terminal.width > 0 ? terminal.width - indent - 2 : 0, indent)) out += c == '\n' ? " \\\n" : std::string(1, c == kept ? ' ' : c);
+    return std::string(std::size_t(indent), ' ') + out;
+}
+
 /// What happens once a step, of a run in steps.
 class PerStep {
   public:
@@ -56,7 +73,7 @@ std::string devices_text(const Json& document, const PerStep& step, const Termin
                                        {"unknown_us", "unknown", "nobody saw who asked"}};
     for (const Json& d : document.at("devices")) {
         const double window = at(d, "window_us"), busy = at(d, "busy_us"), idle = at(d, "idle_us");
-        out += terminal.paint(fmt::format("{} ({}, process {})", text_at(d, "name").empty() ? "GPU" : text_at(d, "name"), at(d, "index"), at(d, "process")), Tone::strong)
+        out += terminal.paint(fmt::format("GPU {}{}, process {}", at(d, "index"), text_at(d, "name").empty() ? "" : ": " + text_at(d, "name"), at(d, "process")), Tone::strong)
                + "\n";
         std::vector<Entry> entries = {{text_at(document, "range").empty() ? "first to last" : "in the range", time_text(step(window)) + std::string(step.words()), ""},
                                       {"busy", time_text(step(busy)), share_of(busy, window)},
@@ -66,7 +83,7 @@ std::string devices_text(const Json& document, const PerStep& step, const Termin
                 entries.push_back({fmt::format("  {}", cause.name), time_text(step(each)), fmt::format("{}; {}", share_of(each, window), cause.meaning)});
         if (at(d, "overlapped_us") > 0) entries.push_back({"side by side", time_text(step(at(d, "overlapped_us"))), "work beside other work, counted once above"});
         if (at(d, "empty_sms_us") > 0)
-            entries.push_back({"empty SMs", time_text(step(at(d, "empty_sms_us"))), "of the busy time, as SMs whose grid has no CTA for them; the last wave too"});
+            entries.push_back({"empty SMs", time_text(step(at(d, "empty_sms_us"))), "busy time by the share of SMs without a CTA, last waves too"});
         if (at(d, "before_us") > 0) entries.push_back({"before it", time_text(at(d, "before_us")), "from CUDA's start to the first work"});
         out += entries_text(entries, 2, terminal);
     }
@@ -75,8 +92,9 @@ std::string devices_text(const Json& document, const PerStep& step, const Termin
     double window = 0;
     for (const Json& d : document.at("devices")) window = std::max(window, at(d, "window_us"));
     if (launches > 0)
-        out += entry("launches", fmt::format("{} kernels one by one, {} graphs{}: {} of the host, {} each, {} of the time", step.count(at(host, "launches")),
-                                             step.count(at(host, "graph_launches")), step.words(), time_text(step(calls)), time_text(calls / launches), share_of(calls, window)),
+        out += entry("launches", fmt::format("{} one by one, {}{}: {} of the host, {} each, {} of the time", counted(step.count(at(host, "launches")), "kernel", "kernels"),
+                                             counted(step.count(at(host, "graph_launches")), "graph", "graphs"), step.words(), time_text(step(calls)), time_text(calls / launches),
+                                             share_of(calls, window)),
                      terminal);
     return out;
 }
@@ -92,6 +110,7 @@ std::string kernels_text(const Json& document, const PerStep& step, int top, con
                  {"shared", Table::Align::right, 4, true},
                  {"grid", Table::Align::right, 5, true},
                  {"block", Table::Align::right, 6, true}});
+    const int columns = name_columns(terminal, 47, 20, 60);
     int rank = 0;
     double shown = 0;
     for (const Json& k : document.at("kernels")) {
@@ -100,7 +119,7 @@ std::string kernels_text(const Json& document, const PerStep& step, int top, con
         const std::string more = k.at("launches").size() > 1 ? fmt::format(" +{}", k.at("launches").size() - 1) : "";
         shown += at(k, "share");
         table.row({{number_text(rank)},
-                   {displayable(shortened(text_at(k, "short"), 60), terminal.utf8)},
+                   {displayable(shortened(text_at(k, "short"), columns), terminal.utf8)},
                    {step.count(at(k, "calls"))},
                    {time_text(step(at(k, "time_us")))},
                    {percent_text(at(k, "share"))},
@@ -141,11 +160,15 @@ std::string explained_text(const Json& document, const PerStep& step, int top, c
                  {"ours", Table::Align::right, 0, true},
                  {"possible", Table::Align::right, 0, true},
                  {"of it", Table::Align::right, 3, true}});
+    const auto problem = [](const Row& row) { return text_at(*row.launch, "operation") + " " + text_at(*row.launch, "problem"); };
+    int longest = 0;
+    for (std::size_t i = 0; i < rows.size() && int(i) < top; ++i) longest = std::max(longest, columns_of(problem(rows[i])));
+    const int columns = name_columns(terminal, longest + 48, 7, 44);
     for (std::size_t i = 0; i < rows.size() && int(i) < top; ++i) {
         const Json& launch = *rows[i].launch;
         const auto possible = number_at(launch, "possible_us");
-        table.row({{displayable(shortened(text_at(*rows[i].kernel, "short"), 44), terminal.utf8)},
-                   {text_at(launch, "operation") + " " + text_at(launch, "problem")},
+        table.row({{displayable(shortened(text_at(*rows[i].kernel, "short"), columns), terminal.utf8)},
+                   {problem(rows[i])},
                    {step.count(at(launch, "calls"))},
                    {time_text(at(launch, "mean_us"))},
                    {time(number_at(launch, "predicted_us"))},
@@ -153,11 +176,9 @@ std::string explained_text(const Json& document, const PerStep& step, int top, c
                    {time(possible)},
                    {possible ? percent_text(*possible / at(launch, "mean_us")) : ""}});
     }
-    return terminal.paint("What they should take", Tone::strong)
-           + terminal.paint(fmt::format("  {} of kernel time is of known problems; predicted: for that very kernel; ours: Rooftile's plan 1; possible: the datasheet's roof",
-                                        percent_text(known / whole)),
-                            Tone::faint)
-           + "\n" + table.text(terminal);
+    const std::string meaning = fmt::format("Problems are known for {} of kernel time. Predicted: for that very kernel; ours: Rooftile's plan 1; possible: the datasheet's roof.",
+                                            percent_text(known / whole));
+    return terminal.paint("What they should take", Tone::strong) + "\n  " + terminal.paint_lines(wrapped(meaning, terminal.prose() - 2, 2), Tone::faint) + "\n" + table.text(terminal);
 }
 
 std::string copies_text(const Json& document, const PerStep& step, const Terminal& terminal) {
@@ -171,17 +192,22 @@ std::string copies_text(const Json& document, const PerStep& step, const Termina
 std::string ranges_text(const Json& document, const PerStep& step, int top, const Terminal& terminal) {
     if (document.at("ranges").empty()) return "";
     Table table({{"range", Table::Align::left}, {"count"}, {"kernels"}, {"host"}, {"device"}});
+    const int columns = name_columns(terminal, 42, 20, 60);
     int shown = 0;
     for (const Json& r : document.at("ranges")) {
         if (++shown > top) break;
-        table.row({{displayable(shortened(text_at(r, "name"), 60), terminal.utf8)}, {step.count(at(r, "count"))}, {step.count(at(r, "kernels"))}, {time_text(step(at(r, "host_us")))}, {time_text(step(at(r, "device_us")))}});
+        table.row({{displayable(shortened(text_at(r, "name"), columns), terminal.utf8)},
+                   {step.count(at(r, "count"))},
+                   {step.count(at(r, "kernels"))},
+                   {time_text(step(at(r, "host_us")))},
+                   {time_text(step(at(r, "device_us")))}});
     }
     return terminal.paint("Ranges", Tone::strong) + "\n" + table.text(terminal);
 }
 
 std::string title_of(const Json& document) {
     std::string out = text_at(document, "profiled");
-    if (!text_at(document, "range").empty()) out += fmt::format(", {} ranges {}", at(document, "steps"), text_at(document, "range"));
+    if (!text_at(document, "range").empty()) out += fmt::format(", in {} \"{}\"", counted(number_text(at(document, "steps")), "range", "ranges"), text_at(document, "range"));
     return out;
 }
 
@@ -189,7 +215,7 @@ std::string title_of(const Json& document) {
 
 std::string profile_text(const Json& document, int top, const Terminal& terminal) {
     const PerStep step(document);
-    std::string out = terminal.paint(displayable(title_of(document), terminal.utf8), Tone::strong) + "\n\n" + devices_text(document, step, terminal) + copies_text(document, step, terminal) + "\n";
+    std::string out = terminal.paint_lines(wrapped(displayable(title_of(document), terminal.utf8), terminal.width, 2), Tone::strong) + "\n\n" + devices_text(document, step, terminal) + copies_text(document, step, terminal) + "\n";
     if (!document.at("kernels").empty()) out += kernels_text(document, step, top, terminal) + "\n";
     const std::string explained = explained_text(document, step, top, terminal);
     if (!explained.empty()) out += explained + "\n";
@@ -201,7 +227,7 @@ std::string profile_text(const Json& document, int top, const Terminal& terminal
         for (const Json& saving : document.at("savings")) {
             const std::string head = fmt::format("  {}  {}  ", ++rank, time_text(at(saving, "saved_us")));
             out += head + wrapped(displayable(text_at(saving, "what"), terminal.utf8), terminal.prose() - columns_of(head), columns_of(head)) + "\n";
-            out += terminal.paint("     " + displayable(text_at(saving, "command"), terminal.utf8), Tone::faint) + "\n";
+            out += terminal.paint_lines(command_lines(displayable(text_at(saving, "command"), terminal.utf8), terminal, 5), Tone::faint) + "\n";
         }
     }
     for (const Json& notice : document.at("notices")) out += entry("note", displayable(notice.get<std::string>(), terminal.utf8), terminal);
@@ -225,7 +251,8 @@ std::string profile_comparison_text(const Json& first, const Json& second, int t
     std::vector<Pair> pairs;
     for (auto& [name, pair] : by_name) pairs.push_back(pair);
     std::ranges::stable_sort(pairs, [](const Pair& x, const Pair& y) { return std::abs(x.change()) > std::abs(y.change()); });
-    std::string out = fmt::format("1  {}\n2  {}\n\n", displayable(title_of(first), terminal.utf8), displayable(title_of(second), terminal.utf8));
+    const auto title = [&](const Json& document) { return wrapped(displayable(title_of(document), terminal.utf8), terminal.width > 0 ? terminal.width - 3 : 0, 3); };
+    std::string out = fmt::format("1  {}\n2  {}\n\n", title(first), title(second));
     Table whole({{"", Table::Align::left}, {"1"}, {"2"}, {"change"}});
     const auto sum = [](const Json& d, const PerStep& step, auto value) {
         double all = 0;
@@ -243,10 +270,11 @@ std::string profile_comparison_text(const Json& first, const Json& second, int t
     line("  launch gaps", [](const Json& d) { return at(d.at("idle"), "launch_us") + at(d.at("idle"), "dependency_us"); });
     out += whole.text(terminal) + "\n";
     Table table({{"kernel", Table::Align::left}, {"calls 1", Table::Align::right, 2, true}, {"calls 2", Table::Align::right, 1, true}, {"time 1"}, {"time 2"}, {"change"}});
+    const int columns = name_columns(terminal, 36, 20, 60);
     int shown = 0;
     for (const Pair& p : pairs) {
         if (++shown > top) break;
-        table.row({{displayable(shortened(p.name, 60), terminal.utf8)},
+        table.row({{displayable(shortened(p.name, columns), terminal.utf8)},
                    {p.before ? number_text(p.calls_before) : ""},
                    {p.after ? number_text(p.calls_after) : ""},
                    {p.before ? time_text(*p.before) : "-"},

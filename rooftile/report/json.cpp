@@ -97,7 +97,7 @@ Json parsed_line(std::string_view line) {
         if (event == Json::parse_event_t::object_start) keys.emplace_back();
         if (event == Json::parse_event_t::object_end) keys.pop_back();
         if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
-            throw RequestError(fmt::format("the key {} stands twice", printable(parsed.get<std::string>(), 40)));
+            throw RequestError(fmt::format("the key {} is there twice", printable(parsed.get<std::string>(), 40)));
         return true;
     });
 }

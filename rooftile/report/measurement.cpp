@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/core/operation.hpp"
+#include "rooftile/report/explanation_record.hpp"
 #include "rooftile/report/measured_json.hpp"
 
 namespace rooftile {
@@ -107,6 +108,10 @@ Json measured_row_json(const Measurement& m) {
                 {"variants", variants_json(m)},
                 {"counters", counters_json(m.counters)}};
     row.update(to_json(m.more));
+    if (m.explanation) {
+        const MeasuredRun run = invalid.empty() && m.time_us ? MeasuredRun{m.time_us, measured_joules(m)} : MeasuredRun{};
+        row.update(to_json(explanation_record(*m.explanation, &run)));
+    }
     if (m.show_derivation || row.contains("attainability")) row["derivation"] = derivation_json(m.plan.derivation);
     row["invalid"] = text_or_null(invalid);
     return row;

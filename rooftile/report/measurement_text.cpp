@@ -7,6 +7,7 @@
 #include "rooftile/core/operation.hpp"
 #include "rooftile/report/counters.hpp"
 #include "rooftile/report/explain.hpp"
+#include "rooftile/report/explanation_text.hpp"
 #include "rooftile/report/measurement.hpp"
 #include "rooftile/report/number.hpp"
 
@@ -170,6 +171,22 @@ std::string proof_text(const Verification& v) {
     return out.empty() ? "nothing was compared" : out;
 }
 
+std::string explanation_text(const Measurement& m, bool valid, const Terminal& terminal) {
+    std::string out;
+    const auto titled = [&](std::string_view title, const std::string& text) {
+        if (!text.empty()) out += "\n  " + terminal.paint(title, Tone::strong) + "\n\n" + text;
+    };
+    titled(valid ? "From the roof to the measurement" : "From the roof to the prediction",
+           attainability_text(m.explanation->attainability, valid ? m.time_us : std::nullopt, terminal));
+    if (!m.explanation->energy) return out;
+    const Energy& e = *m.explanation->energy;
+    std::string energy = energy_text(e, terminal);
+    if (const auto joules = measured_joules(m); joules && valid && e.total && e.joules_per_tflop)
+        energy += fmt::format("  measured {} J, {} J/TFLOP\n", number_text(*joules), number_text(*joules * *e.joules_per_tflop / *e.total));
+    titled("Energy of one launch, predicted", energy);
+    return out;
+}
+
 std::string state_text(const Measurement& m) {
     std::string state;
     if (m.sm_clock_mhz) state += fmt::format("SM clock {} MHz", number_text(*m.sm_clock_mhz));
@@ -200,6 +217,7 @@ std::string block_text(const Measurement& m, const Terminal& terminal) {
     out += state_text(m) + verification_text(m, terminal);
     if (m.counters) out += counted_text(m, terminal);
     if (m.show_derivation) out += steps_text(m.plan.derivation, m.plan.operation->config_record(m.plan), terminal);
+    if (m.explanation) out += explanation_text(m, valid, terminal);
     return out + m.plan.operation->measured_text(m, terminal);
 }
 

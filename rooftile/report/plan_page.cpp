@@ -73,7 +73,10 @@ std::string ties_text(const PlanSet& plans) {
 std::string interval_text(const PlanSet& plans) {
     const Plan& best = plans.plans.front();
     if (!best.time_us) return {};
-    if (!best.interval) return "predicted times have no interval: no runs of such problems are recorded for this GPU";
+    if (!best.interval) {
+        constexpr const char* unrecorded = "no runs of such problems are recorded for this GPU";
+        return "predicted times have no interval: " + (plans.why_no_interval.empty() ? unrecorded : plans.why_no_interval);
+    }
     const auto& [low, high, machine] = *best.interval;
     return fmt::format("90 % of drawn problems of this kind measured within {} to {} of the prediction{}: plan 1 within {} to {}",
                        signed_percent(low / *best.time_us - 1), signed_percent(high / *best.time_us - 1),
@@ -194,7 +197,7 @@ class Page {
     std::string everything() const {
         const Plan& best = plans_.plans.front();
         std::string out = entry("searched", searched_text(plans_, true), terminal_) + rules_text(plans_.rejected, terminal_);
-        out += "\n" + terminal_.paint(wrapped("Why plan 1: " + best.operation->label(best), terminal_.width, 2), Tone::strong) + "\n" + steps_text(best.derivation, best.operation->config_record(best), terminal_);
+        out += "\n" + terminal_.paint_lines(wrapped("Why plan 1: " + best.operation->label(best), terminal_.width, 2), Tone::strong) + "\n" + steps_text(best.derivation, best.operation->config_record(best), terminal_);
         if (!explanations_.empty())
             out += titled("From the roof to the prediction, plan 1", attainability_text(explanations_[0].attainability, std::nullopt, terminal_));
         return out + runners_up_text(named(), explanations_, 3, terminal_);

@@ -260,9 +260,9 @@ std::string heading(const SweepReport& r) {
 
 std::string meaning(const SweepReport& r) {
     return fmt::format(
-        "Ratio: the time of {} over ours, geometric mean; above 1 ours is faster. Of several algorithms the fastest in the "
+        "Ratio: the time of {} over ours, geometric mean; above 1 ours is faster. The fastest of several algorithms in the "
         "same rounds is compared, which favours it. Interval: where 95 % of {} resampled draws have it. Then the share of problems below a ratio, and the least. Bias: predicted / measured - 1, mean; off: its size, mean. "
-        "Problems of less than {} us stand apart.",
+        "Problems of less than {} us are listed separately.",
         r.operation->baseline(), resamples, least_judged_us);
 }
 
@@ -281,7 +281,7 @@ std::string short_text(const ShortFigures& f) {
 
 std::string within_text(const SweepReport& r) {
     if (r.all.empty() || !r.all.front().within) return "";
-    return fmt::format("Of the measured times {} are within the interval of their prediction, which is to hold 90 %.", share_text(r.all.front().within));
+    return fmt::format("{} of the measured times are within the interval of their prediction, which is to hold 90 %.", share_text(r.all.front().within));
 }
 
 std::vector<std::string> without_result(const SweepReport& r) {

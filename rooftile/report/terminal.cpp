@@ -61,6 +61,17 @@ std::string Terminal::paint(std::string_view text, Tone tone) const {
     return std::string(escape) + clean + "\x1b[0m";
 }
 
+std::string Terminal::paint_lines(std::string_view text, Tone tone) const {
+    std::string out;
+    for (;;) {
+        const size_t end = text.find('\n');
+        out += paint(text.substr(0, end), tone);
+        if (end == std::string_view::npos) return out;
+        out += '\n';
+        text.remove_prefix(end + 1);
+    }
+}
+
 int columns_of(std::string_view text) {
     return int(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
 }

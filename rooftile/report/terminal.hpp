@@ -19,6 +19,8 @@ struct Terminal {
 
     /// `text` in its tone, with control characters replaced by '?'. Uncoloured where colour is off.
     std::string paint(std::string_view text, Tone tone) const;
+    /// The same of wrapped text, whose line breaks stay.
+    std::string paint_lines(std::string_view text, Tone tone) const;
     /// Columns for running text, which is also broken where the terminal sets no limit.
     int prose() const { return width > 0 ? width : 100; }
     /// `text` where the terminal shows UTF-8, else `ascii`.

@@ -35,13 +35,15 @@ struct Pipe {
 };
 
 /// Both at once: a child that fills one pipe waits until somebody reads it.
-void drain(Pipe& out, Pipe& err, ChildOutcome& outcome) {
+void drain(Pipe& out, Pipe& err, ChildOutcome& outcome, const std::function<void()>& meanwhile) {
+    const int wait_ms = meanwhile ? 200 : -1;
     Pipe* const pipes[] = {&out, &err};
     std::string* const texts[] = {&outcome.out, &outcome.err};
     while (out.ends[0] >= 0 || err.ends[0] >= 0) {
         pollfd waiting[] = {{out.ends[0], POLLIN, 0},
                             {err.ends[0], POLLIN, 0}};  // poll() passes over what is shut
-        if (poll(waiting, 2, -1) < 0 && errno != EINTR) break;
+        if (poll(waiting, 2, wait_ms) < 0 && errno != EINTR) break;
+        if (meanwhile) meanwhile();
         for (int i = 0; i < 2; ++i) {
             if (waiting[i].fd < 0 || waiting[i].revents == 0) continue;
             char buffer[1 << 14];
@@ -54,7 +56,7 @@ void drain(Pipe& out, Pipe& err, ChildOutcome& outcome) {
 
 }  // namespace
 
-ChildOutcome run_child(const std::vector<std::string>& command) {
+ChildOutcome run_child(const std::vector<std::string>& command, const std::function<void()>& meanwhile) {
     Pipe out, err;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -73,7 +75,7 @@ ChildOutcome run_child(const std::vector<std::string>& command) {
         throw Error(ExitCode::internal,
                     fmt::format("{} does not start: {}", command.front(), std::strerror(failed)));
     ChildOutcome outcome;
-    drain(out, err, outcome);
+    drain(out, err, outcome, meanwhile);
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);

@@ -1,6 +1,7 @@
 // Another program, run to its end.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ struct ChildOutcome {
 };
 
 /// Runs `command`, whose first word is the program's path, without a shell, and collects what it writes. Throws Error(internal) where
-/// it does not start.
-ChildOutcome run_child(const std::vector<std::string>& command);
+/// it does not start. `meanwhile` is called some times a second until the end.
+ChildOutcome run_child(const std::vector<std::string>& command, const std::function<void()>& meanwhile = {});
 
 }  // namespace rooftile

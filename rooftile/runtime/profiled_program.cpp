@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include <fmt/core.h>
 
@@ -29,6 +30,14 @@ namespace rooftile {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// The recordings in a folder, with the time of each.
+std::map<fs::path, fs::file_time_type> recordings_in(const fs::path& folder) {
+    std::map<fs::path, fs::file_time_type> out;
+    for (const auto& entry : fs::directory_iterator(folder))
+        if (entry.path().extension() == ".rec") out.emplace(entry.path(), entry.last_write_time());
+    return out;
+}
 
 constexpr const char* injection_variables[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
 
@@ -125,9 +134,11 @@ ProfiledProgram run_profiled(const ProfiledRequest& request) {
     if (!request.keep.empty()) {
         std::error_code error;
         fs::create_directories(request.keep, error);
-        recordings = fs::absolute(request.keep, error);
-        if (error) throw RequestError(fmt::format("{}: {}", request.keep, error.message()));
+        if (!error) recordings = fs::absolute(request.keep, error);
+        if (!error && access(recordings.c_str(), W_OK) != 0) error = {errno, std::generic_category()};
+        if (error) throw RequestError(fmt::format("recordings cannot be kept in {}: {}", request.keep, error.message()));
     }
+    const auto of_other_runs = recordings_in(recordings);
     std::vector<std::pair<std::string, std::string>> variables = {{injection_variables[0], collector.string()},
                                                                   {injection_variables[1], collector.string()},
                                                                   {recording::folder_variable, recordings.string()},
@@ -138,11 +149,10 @@ ProfiledProgram run_profiled(const ProfiledRequest& request) {
         variables.emplace_back("PYTHONPATH", folder.path().string() + (before && *before ? ":" + std::string(before) : ""));
     }
     ProfiledProgram out = run(request.command, environment_with(variables));
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(recordings))
-        if (entry.path().extension() == ".rec") files.push_back(entry.path());
-    std::ranges::sort(files);
-    for (const fs::path& file : files) out.recordings.push_back(read_recording(read_whole_file(file.string()), file.string()));
+    for (const auto& [file, time] : recordings_in(recordings)) {
+        const auto other = of_other_runs.find(file);  // a process may have the number of one before
+        if (other == of_other_runs.end() || other->second != time) out.recordings.push_back(read_recording(read_whole_file(file.string()), file.string()));
+    }
     return out;
 }
 

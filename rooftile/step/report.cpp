@@ -202,7 +202,7 @@ void describe(const StepRequest& request, const Report& report, StepFault& fault
         fault.message =
             fmt::format("reaches local memory of thread {}: no thread has another's", thread_text(request, report.number("owner")));
     else if (kind == "lane")
-        fault.message = report.text("message"), fault.advice = "let all lanes of the mask reach the call, with the branch behind it";
+        fault.message = report.text("message"), fault.advice = "let all lanes of the mask reach the call, with the branch after it";
     else if (kind == "assert") fault.message = "assertion failed: " + report.text("message");
     else fault.message = fmt::format("stops: {}", report.has("message") ? report.text("message") : "a trap, or an abort");
 }

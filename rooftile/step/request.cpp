@@ -116,7 +116,7 @@ std::span<const Field> step_fields() {
             {"fill", "NAME=HOW",
              "A tensor's values: normal, index, below:N or a number; default: normal, integers 0, outputs of a reference NaN; repeatable",
              group, FieldKind::list});
-        out.push_back({"seed", "N", "Of the random values; default 0", group});
+        out.push_back({"seed", "N", "Seed of the random values; default 0", group});
         return out;
     }();
     return fields;

@@ -202,6 +202,8 @@ class Memory {
     std::size_t begin(std::size_t tensor) const { return begins_[tensor]; }
     const std::vector<char>& before(std::size_t tensor) const { return before_[tensor]; }
     const char* now(std::size_t tensor) const { return memory_ + begins_[tensor]; }
+    /// Blocks that have ended, as runtime.cc counts them before the first tensor.
+    std::int64_t stepped() const { return *reinterpret_cast<const volatile std::int64_t*>(memory_); }
 
   private:
     std::vector<std::vector<char>> before_;
@@ -286,13 +288,18 @@ void compare(const StepRequest& request, const Memory& memory, StepOutcome& outc
 
 }  // namespace
 
-StepOutcome step(const StepRequest& request) {
+StepOutcome step(const StepRequest& request, const std::function<void(std::int64_t, std::int64_t)>& progress) {
     const PrivateFolder folder;
     compile(request, folder);
     const Memory memory(request, folder / "memory");
     folder.write("request", request_text(request, memory));
+    const Launch& launch = request.source.launch;
+    const std::int64_t ctas = request.cta ? 1 : std::int64_t(launch.grid_x) * launch.grid_y * launch.grid_z;
+    std::function<void()> meanwhile;
+    if (progress) meanwhile = [&] { progress(memory.stepped(), ctas); };
     const ChildOutcome ran = run_child(
-        {(folder / "stepped").string(), (folder / "report").string(), (folder / "request").string(), (folder / "memory").string()});
+        {(folder / "stepped").string(), (folder / "report").string(), (folder / "request").string(), (folder / "memory").string()},
+        meanwhile);
     std::error_code ignored;
     const std::string said = fs::exists(folder / "report", ignored) ? read_whole_file(folder / "report") : "";
     if (const auto why = refusal_of(said); !why.empty())

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -88,8 +89,9 @@ struct StepOutcome {
     std::string comparison;        ///< what is wrong, or why it was not compared
 };
 
-/// Throws RequestError where the kernel cannot be stepped or called so, Error(compile_failed) where g++ refuses it.
-StepOutcome step(const StepRequest& request);
+/// Throws RequestError where the kernel cannot be stepped or called so, Error(compile_failed) where g++ refuses it. While blocks run,
+/// `progress` is called some times a second with how many have ended, and of how many.
+StepOutcome step(const StepRequest& request, const std::function<void(std::int64_t, std::int64_t)>& progress = {});
 
 /// "(1,0,0)" of a linear index.
 std::array<unsigned, 3> place_of(std::int64_t index, unsigned x, unsigned y);

@@ -10,6 +10,7 @@
 namespace rooftile::attention_mutants {
 
 inline constexpr std::string_view kernel = "kernels/attention/sm90_attention.cuh", mask = "kernels/attention/attention_mask.hpp",
+                                  split = "kernels/attention/attention_split.cuh",
                                   softmax = "kernels/attention/online_softmax.cuh",
                                   roles = "kernels/matrix/back_to_back.cuh";
 
@@ -27,10 +28,34 @@ inline constexpr const char* many = "--batch 4 --heads 64 --kv-heads 64 --q 200 
 inline constexpr const char* packed =
     "--lengths 70,0,300,1,129,511 --heads 4 --kv-heads 2 --dim 64 --tile-q 128 --tile-kv 128 --stages 2";
 
+// One query of each of four heads that share keys, whose keys are split; and rows of two tiles.
+inline constexpr const char* cache = "--batch 3 --heads 8 --kv-heads 2 --q 1 --kv 1500 --dim 64 --splits 5 --tile-kv 64 --stages 2";
+inline constexpr const char* rows_in_parts = "--heads 3 --q 100 --kv 900 --dim 64 --splits 4 --tile-q 64 --tile-kv 64 --stages 2";
+
 inline constexpr const char* sloped =
     "--batch 2 --heads 4 --kv-heads 2 --q 300 --kv 500 --dim 64 --tile-q 128 --tile-kv 128 --stages 2 "
     "--score s=s+where(i-j>40.5,slope,0) --tensor slope:fp32[H]";
 
+inline Mutant part_left_out() {
+    return {"the last part of the keys is not added",
+            cache,
+            {{split, "if (begin + i >= args.splits) continue;", "if (begin + i >= args.splits - 1) continue;"}}};
+}
+inline Mutant part_counted_twice() {
+    return {"a block of keys is in two parts",
+            cache,
+            {{mask, "static_cast<int>(blocks.first + count * part / splits)", "static_cast<int>(blocks.first + count * part / splits - (part > 0))"}}};
+}
+inline Mutant parts_from_the_wrong_maximum() {
+    return {"parts are added as if all counted from the same score",
+            cache,
+            {{split, "ptx::exp2_approx(from[i] - most)", "1.0f"}}};
+}
+inline Mutant part_of_another_row() {
+    return {"rows of a second tile are taken from the first one's parts",
+            rows_in_parts,
+            {{split, "return partials + (static_cast<long long>(tile) * splits + part)", "return partials + (static_cast<long long>(tile / 2) * splits + part)"}}};
+}
 inline Mutant place_of_the_other_row() {
     return {"a thread's lower row has its upper row's place in a score",
             sloped,
@@ -137,7 +162,8 @@ inline std::vector<Mutant> all() {
     return {first_turn_waited_for(), one_key_too_many(), one_key_too_few(),    last_block_dropped(), rescaled_once_too_seldom(),
             neighbours_keys(),  heads_dealt_round(),  sum_from_before_the_last_block(), maximum_of_one_thread(),
             row_past_the_last(), hidden_nan(),        log_of_base_two(),    counter_left(),
-            first_key_of_the_next_sequence(), nan_of_the_next_sequence(), rows_of_the_next_sequence(), place_of_the_other_row(), slope_of_another_head()};
+            first_key_of_the_next_sequence(), nan_of_the_next_sequence(), rows_of_the_next_sequence(), part_left_out(), part_counted_twice(),
+            parts_from_the_wrong_maximum(), part_of_another_row(), place_of_the_other_row(), slope_of_another_head()};
 }
 
 }  // namespace rooftile::attention_mutants

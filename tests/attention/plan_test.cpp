@@ -273,11 +273,11 @@ TEST(AttentionFields, RowsOfOLieApart) {
     EXPECT_EQ(attention_problem(attention_given(problem_record(beside))), beside);
     EXPECT_EQ(attention_tensors(beside).back().strides, (std::vector<std::int64_t>{384, 64, 128, 1}));
     problem_of(std::string(rest) + "64,192,64");  // one batch: any step of it
-    EXPECT_THAT(refusal_of(std::string(rest) + "384,64,64"), HasSubstr("rows of O would lie on each other"));
+    EXPECT_THAT(refusal_of(std::string(rest) + "384,64,64"), HasSubstr("rows of O would overlap"));
     // Three rows of 64 take 192 elements: the next head begins no sooner.
     EXPECT_THAT(refusal_of(std::string(rest) + "384,184,64"), HasSubstr("a step of 184 is less than the 192"));
     EXPECT_THAT(refusal_of(std::string(rest) + "384,64,60"), HasSubstr("o_strides has 60"));
-    EXPECT_THAT(refusal_of("--batch 2 --heads 2 --q 3 --dim 64 --o-strides 64,192,64"), HasSubstr("lie on each other"));
+    EXPECT_THAT(refusal_of("--batch 2 --heads 2 --q 3 --dim 64 --o-strides 64,192,64"), HasSubstr("would overlap"));
 }
 
 // dim 128: O 64, scores of 176 keys 88, probabilities 44, 40 beside them where there is a mask: 236 of 240. 192 keys: 248.
@@ -333,7 +333,7 @@ TEST(AttentionModel, KeepsToWhatTheUnitsCanDo) {
         p.queries = random.whole(1, 3000), p.keys = random.whole(1, 3000);
         p.dim = 8 * random.whole(1, 32), p.dim_v = 8 * random.whole(1, 32);
         p.mask = AttentionMask(random.pick(3)), p.window = random.whole(1, 3000);
-        for_each_config({}, [&](AttentionConfig c) {
+        for_each_config({}, 1, [&](AttentionConfig c) {
             if (wall_of(hw, p, c)) return;
             c.section_heads = section_heads(hw, p, c.tile_q);
             ASSERT_GE(c.section_heads, 1);
@@ -347,6 +347,56 @@ TEST(AttentionModel, KeepsToWhatTheUnitsCanDo) {
             EXPECT_LE(t.balance, 1 + 1e-9);
         });
     }
+}
+
+// One query a head: heads that share keys are one tile's rows, which lie where the heads lay.
+TEST(AttentionPlans, HeadsThatShareKeysAreRowsOfOneQuery) {
+    const AttentionProblem p = problem_of("--batch 3 --heads 32 --kv-heads 8 --q 1 --kv 500 --dim 128 --mask causal --layout bshd");
+    const AttentionProblem rows = heads_as_queries(p);
+    EXPECT_EQ(rows.heads, 8);
+    EXPECT_EQ(rows.queries, 4);
+    EXPECT_EQ(rows.mask, AttentionMask::none);
+    const AttentionPitch before = pitch_of(p, AttentionOperand::q), after = pitch_of(rows, AttentionOperand::q);
+    EXPECT_EQ(after.row, before.head);
+    EXPECT_EQ(after.head, 4 * before.head);
+    EXPECT_EQ(pitch_of(rows, AttentionOperand::k), pitch_of(p, AttentionOperand::k));
+    EXPECT_EQ(rows.compulsory_bytes(), p.compulsory_bytes());
+    // More queries than one, a mask that hides, scores that know their head: as they are.
+    for (const char* other : {"--heads 32 --kv-heads 8 --q 2 --kv 500 --dim 128", "--heads 8 --q 1 --kv 500 --dim 128",
+                              "--heads 32 --kv-heads 8 --q 1 --kv 500 --dim 128 --mask window:64"})
+        EXPECT_EQ(heads_as_queries(problem_of(other)), problem_of(other)) << other;
+}
+
+// Parts have every block once, in order, none a block more than another.
+TEST(AttentionPlans, PartsAreAllBlocksOnce) {
+    Random random(4);
+    for (int i = 0; i < 300; ++i) {
+        const KeyBlocks all{int(random.whole(0, 9)), int(random.whole(10, 2000))};
+        const int splits = int(random.whole(1, std::min(128, all.count())));
+        int next = all.first, least = all.count(), most = 0;
+        for (int part = 0; part < splits; ++part) {
+            const KeyBlocks blocks = part_of(all, part, splits);
+            EXPECT_EQ(blocks.first, next);
+            next = blocks.end;
+            least = std::min(least, blocks.count()), most = std::max(most, blocks.count());
+        }
+        EXPECT_EQ(next, all.end);
+        EXPECT_GE(least, 1);
+        EXPECT_LE(most - least, 1);
+    }
+}
+
+// A cache is read by as many CTAs as its bytes need, all of them at once; where tiles fill the GPU nothing is split.
+TEST(AttentionPlans, KeysAreSplitWhereTilesAreFew) {
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    const auto first = [&](const std::string& text) { return std::get<AttentionPlans>(derive(machine, problem_of(text), {.top = 1})).plans.front(); };
+    const AttentionPlan few = first("--heads 32 --kv-heads 8 --q 1 --kv 8192 --dim 128");
+    EXPECT_GT(few.config.splits, 4);
+    EXPECT_LE(few.config.splits * 8, 132);
+    EXPECT_LT(*few.prediction.time_us, 15);  // 79 in one piece; its bytes need 8
+    EXPECT_EQ(first("--batch 64 --heads 32 --kv-heads 8 --q 1 --kv 8192 --dim 128").config.splits, 1);
+    EXPECT_EQ(first("--heads 32 --q 4096 --dim 128 --mask causal").config.splits, 1);
+    EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(derive(machine, problem_of("--heads 8 --q 64 --kv 64 --dim 64"), {.tile_kv = 64, .splits = 2})));
 }
 
 TEST(AttentionPlans, MoreSharedMemoryNeverGivesFewerStages) {

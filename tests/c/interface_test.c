@@ -53,7 +53,7 @@ static void refusals(void) {
     refused("{\"op\": ", ROOFTILE_BAD_REQUEST, "no JSON");
     refused("{}", ROOFTILE_BAD_REQUEST, "op names the operation");
     refused("{\"op\": \"nothing\"}", ROOFTILE_BAD_REQUEST, "there is no operation nothing");
-    refused("{\"op\": \"a\", \"op\": \"b\"}", ROOFTILE_BAD_REQUEST, "stands twice");
+    refused("{\"op\": \"a\", \"op\": \"b\"}", ROOFTILE_BAD_REQUEST, "is there twice");
     CHECK(!strcmp(rooftile_status_name(ROOFTILE_BAD_REQUEST), "RequestError"));
     CHECK(!strcmp(rooftile_status_name(ROOFTILE_NO_PLAN), "Infeasible"));
     CHECK(!strcmp(rooftile_status_name(ROOFTILE_DONE), ""));

@@ -6,10 +6,14 @@
 #include <map>
 #include <sstream>
 
+#include <fmt/core.h>
+
 #include "rooftile/core/operation.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "rooftile/report/plan_page.hpp"
 #include "rooftile/report/sweep_report.hpp"
 
 namespace rooftile {
@@ -87,6 +91,38 @@ TEST(Interval, IsOfEveryPlanThatHasATimeWhereRunsAreRecorded) {
         for (const Plan& plan :
              operation->derive(std::make_shared<const Machine>(unrecorded), problem, request).plans)
             EXPECT_FALSE(plan.interval);
+    }
+}
+
+// Of a machine that nobody measured there is none, and the page says which number makes it another; the interval's own numbers do not.
+TEST(Interval, IsNotOfAChangedMachine) {
+    const Operation* operation = operations().front();
+    Random random(7);
+    const Problem problem = operation->draw(random, {});
+    const Own request = operation->request(operation->given(problem), {.top = 2});
+    const auto planned = [&](const std::vector<std::string>& set) {
+        Machine machine = machine_by_id("h100-sxm");
+        set_numbers(machine, set);
+        return operation->derive(std::make_shared<const Machine>(machine), problem, request);
+    };
+    const std::string same = "l2.size=" + machine_by_id("h100-sxm").find("l2.size")->text;
+    const std::string law(operation->traits(problem).law);
+    for (const std::string& set : {same, fmt::format("interval.{}-{}-long.high=1.5", operation->name(), law)}) {
+        const PlanSet plans = planned({set});
+        EXPECT_TRUE(plans.plans.at(0).interval) << set;
+        EXPECT_EQ(plans.why_no_interval, "") << set;
+    }
+    const std::vector<std::pair<std::vector<std::string>, std::string>> changes = {
+        {{"l2.size=100 MiB"}, "l2.size is changed"},
+        {{"dram.bandwidth=2 TB/s", "l2.size=100 MiB"}, "dram.bandwidth, l2.size are changed"},
+        {{"l2.latency=unknown"}, "l2.latency is changed"},
+        {{"features.wgmma=false"}, "features.wgmma is changed"}};
+    for (const auto& [set, words] : changes) {
+        const PlanSet plans = planned(set);
+        for (const Plan& plan : plans.plans) EXPECT_FALSE(plan.interval) << set[0];
+        const std::string page = plan_text(plans, {}, {}, Terminal{.width = 200});
+        EXPECT_NE(page.find("no interval: runs are recorded for h100-sxm as it is, and " + words), page.npos) << page;
+        EXPECT_EQ(page.find("90 % of drawn"), page.npos) << page;
     }
 }
 

@@ -8,7 +8,10 @@
 //   FAKE_ENDLESS=NAME         once that kernel was launched nothing ends any more
 //   FAKE_FAULT=NAME           once that kernel was launched every wait for the device fails
 //   FAKE_MEMORY=BYTES         of the whole device; more is out of memory
+// As the driver does, cuInit() loads CUDA_INJECTION64_PATH; who listens (listener.hpp) hears of launches, graphs and copies.
 #include <cuda.h>
+#include <cupti_driver_cbid.h>
+#include <dlfcn.h>
 
 #include <atomic>
 #include <climits>
@@ -21,6 +24,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernels/ptx/tensor_map.hpp"
@@ -32,6 +36,7 @@
 #include "kernels/measure/arguments.hpp"
 #include "kernels/measure/expression_arguments.hpp"
 #include "rooftile/measure/tensor_memory.hpp"
+#include "tests/fake/listener.hpp"
 
 namespace {
 
@@ -54,7 +59,32 @@ struct FakeStream {
     std::vector<FakeLibrary*> libraries{};  ///< whose code its launches run
     std::vector<std::shared_ptr<void>> objects{};  ///< what it keeps
     unsigned long long capture = 0;
+    std::vector<std::shared_ptr<fake::KernelRun>> runs{};  ///< what was captured, for who listens
+    unsigned graph = 0;
 };
+
+fake::Listener* listener = nullptr;
+
+/// A call of the driver, for who listens. `result` is what it returns.
+class Heard {
+  public:
+    explicit Heard(std::uint32_t call, const void* parameters = nullptr) : call_(call), parameters_(parameters) {
+        if (listener) listener->enter(call_, parameters_);
+    }
+    ~Heard() {
+        if (listener) listener->leave(call_, parameters_, result);
+    }
+    Heard(const Heard&) = delete;
+    CUresult result = CUDA_SUCCESS;
+
+  private:
+    std::uint32_t call_;
+    const void* parameters_;
+};
+
+void hear_copy(unsigned kind, size_t bytes) {
+    if (listener) listener->copy(kind, bytes);
+}
 
 std::set<FakeLibrary*> loaded_libraries;
 std::atomic<unsigned long long> captures = 0;
@@ -227,7 +257,24 @@ extern "C" {
 void fake_launch(CUstream stream, double us) { advance(stream, us); }
 double fake_clock_us() { return clock_us; }
 
-CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
+void fake_listen(fake::Listener* who) { listener = who; }
+
+CUresult cuInit(unsigned) {
+    static bool injected = false;
+    const char* path = std::getenv("CUDA_INJECTION64_PATH");
+    if (std::exchange(injected, true) || !path || !*path) return CUDA_SUCCESS;
+    void* library = dlopen(path, RTLD_NOW);
+    auto* initialize = library ? reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection")) : nullptr;
+    return initialize && initialize() == 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+CUresult cuProfilerStart() { return Heard(CUPTI_DRIVER_TRACE_CBID_cuProfilerStart).result; }
+CUresult cuProfilerStop() { return Heard(CUPTI_DRIVER_TRACE_CBID_cuProfilerStop).result; }
+/// Of a user's kernel, whose parameters this file knows.
+CUresult cuFuncGetParamInfo(CUfunction f, size_t index, size_t* offset, size_t* size) {
+    constexpr size_t places[][2] = {{0, 8}, {8, 8}, {16, 4}, {20, 1}, {24, 4}, {32, 8}, {40, 8}, {48, 12}};
+    if (reinterpret_cast<FakeKernel*>(f)->name != "write_down" || index >= std::size(places)) return CUDA_ERROR_INVALID_VALUE;
+    return *offset = places[index][0], *size = places[index][1], CUDA_SUCCESS;
+}
 CUresult cuDriverGetVersion(int* v) { return *v = 13000, CUDA_SUCCESS; }
 CUresult cuGetErrorName(CUresult e, const char** s) {
     return *s = e == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_OF_TEST",
@@ -266,8 +313,9 @@ CUresult cuMemGetInfo(size_t* free_bytes, size_t* total) {
     return CUDA_SUCCESS;
 }
 CUresult cuMemAlloc(CUdeviceptr* p, size_t bytes) {
+    Heard heard(CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2);
     const std::lock_guard lock(memory_mutex);
-    if (used + bytes > total_memory()) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (used + bytes > total_memory()) return heard.result = CUDA_ERROR_OUT_OF_MEMORY;
     *p = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096));
     used += blocks[*p] = bytes;
     return CUDA_SUCCESS;
@@ -286,9 +334,15 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr* d, void* p, unsigned) {
 }
 static void* host(CUdeviceptr p) { return reinterpret_cast<void*>(p); }
 CUresult cuMemcpyHtoD(CUdeviceptr d, const void* s, size_t n) {
+    const Heard heard(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2);
+    hear_copy(1, n);
     return std::memcpy(host(d), s, n), CUDA_SUCCESS;
 }
-CUresult cuMemcpyDtoH(void* d, CUdeviceptr s, size_t n) { return std::memcpy(d, host(s), n), CUDA_SUCCESS; }
+CUresult cuMemcpyDtoH(void* d, CUdeviceptr s, size_t n) {
+    const Heard heard(CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2);
+    hear_copy(2, n);
+    return std::memcpy(d, host(s), n), CUDA_SUCCESS;
+}
 CUresult cuMemcpyHtoDAsync(CUdeviceptr d, const void* s, size_t n, CUstream) { return cuMemcpyHtoD(d, s, n); }
 CUresult cuMemcpyDtoHAsync(void* d, CUdeviceptr s, size_t n, CUstream) { return cuMemcpyDtoH(d, s, n); }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream stream) {
@@ -296,6 +350,8 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream stre
     return std::memmove(host(d), host(s), n), CUDA_SUCCESS;
 }
 CUresult cuMemsetD8Async(CUdeviceptr p, unsigned char v, size_t n, CUstream) {
+    const Heard heard(CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async);
+    hear_copy(0, n);
     return std::memset(host(p), v, n), CUDA_SUCCESS;
 }
 CUresult cuMemsetD32Async(CUdeviceptr p, unsigned v, size_t n, CUstream) {
@@ -306,7 +362,10 @@ CUresult cuStreamCreate(CUstream* s, unsigned) {
     return *s = reinterpret_cast<CUstream>(new FakeStream), CUDA_SUCCESS;
 }
 CUresult cuStreamDestroy(CUstream s) { return delete reinterpret_cast<FakeStream*>(s), CUDA_SUCCESS; }
-CUresult cuStreamSynchronize(CUstream) { return state_of_device(); }
+CUresult cuStreamSynchronize(CUstream) {
+    Heard heard(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize);
+    return heard.result = state_of_device();
+}
 CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
 static bool capturing(CUstream stream) {
     const bool named = reinterpret_cast<std::uintptr_t>(stream) < 4096;  // the legacy stream and its like
@@ -341,7 +400,7 @@ CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned, u
     return cuUserObjectRelease(object, 1);  // CU_GRAPH_USER_OBJECT_MOVE
 }
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
-    *reinterpret_cast<FakeStream*>(stream) = {true, 0, 0, {}, {}, {}, ++captures};
+    *reinterpret_cast<FakeStream*>(stream) = {true, 0, 0, {}, {}, {}, ++captures, {}, 0};
     return CUDA_SUCCESS;
 }
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
@@ -354,15 +413,26 @@ CUresult cuGraphGetNodes(CUgraph g, CUgraphNode*, size_t* n) {
     return *n = reinterpret_cast<FakeStream*>(g)->nodes, CUDA_SUCCESS;
 }
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* e, CUgraph g, unsigned long long) {
-    return *e = reinterpret_cast<CUgraphExec>(new FakeStream(*reinterpret_cast<FakeStream*>(g))),
-           CUDA_SUCCESS;
+    const Heard heard(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags);
+    auto* made = new FakeStream(*reinterpret_cast<FakeStream*>(g));
+    static unsigned graphs = 0;
+    made->graph = ++graphs;
+    for (auto& run : made->runs) {  // its nodes are copies
+        const auto original = std::exchange(run, std::make_shared<fake::KernelRun>(*run));
+        run->node = run.get(), run->graph = made->graph;
+        if (listener) listener->node(run.get(), original.get());
+    }
+    return *e = reinterpret_cast<CUgraphExec>(made), CUDA_SUCCESS;
 }
 CUresult cuGraphLaunch(CUgraphExec e, CUstream) {
+    const Heard heard(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch);
     const auto* graph = reinterpret_cast<FakeStream*>(e);
     for (FakeLibrary* library : graph->libraries)
         if (!loaded_libraries.contains(library)) return CUDA_ERROR_ILLEGAL_ADDRESS;
     clock_us += graph->recorded_us;
     for (unsigned short* c : graph->marks) *c = written_now();
+    for (const auto& run : graph->runs)
+        if (listener) listener->kernel(*run);
     return CUDA_SUCCESS;
 }
 CUresult cuGraphDestroy(CUgraph g) { return delete reinterpret_cast<FakeStream*>(g), CUDA_SUCCESS; }
@@ -410,9 +480,19 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* n, CUfunction, int, si
 CUresult cuOccupancyMaxActiveClusters(int* n, CUfunction, const CUlaunchConfig*) {
     return *n = 66, CUDA_SUCCESS;
 }
-CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** arguments, void**) {
+CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction f, void** arguments, void** extra) {
+    const fake::LaunchParameters parameters{c, f, arguments, extra};
+    const Heard heard(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &parameters);
     const FakeKernel& kernel = *reinterpret_cast<FakeKernel*>(f);
     advance(c->hStream, kernel.us);
+    if (listener) {
+        fake::KernelRun run{kernel.name, kernel.us, {c->gridDimX, c->gridDimY, c->gridDimZ}, {c->blockDimX, c->blockDimY, c->blockDimZ}, c->sharedMemBytes};
+        if (capturing(c->hStream)) {
+            auto& runs = reinterpret_cast<FakeStream*>(c->hStream)->runs;
+            runs.push_back(std::make_shared<fake::KernelRun>(run));
+            listener->node(runs.back().get(), nullptr);
+        } else listener->kernel(run);
+    }
     if (capturing(c->hStream)) reinterpret_cast<FakeStream*>(c->hStream)->libraries.push_back(kernel.library);
     begin(kernel.name);
     run_kernel(kernel, reinterpret_cast<FakeStream*>(c->hStream), c->gridDimX, c->gridDimY, arguments);

@@ -1,5 +1,5 @@
 // CUPTI without a GPU, beside the fake driver: the time of a range is that of the fake device's clock, every other
-// counter 8000. It records its calls. FAKE_COUNTERS_DENIED=1: the driver keeps its counters to administrators;
+// counter 8000. It records its calls. What collects activities is in activities.hpp. FAKE_COUNTERS_DENIED=1: the driver keeps its counters to administrators;
 // FAKE_<call>: the status which that call returns; FAKE_PASSES, FAKE_DROPPED: what it says of passes and lost ranges.
 #include <dlfcn.h>
 
@@ -10,6 +10,8 @@
 #include <cupti_profiler_host.h>
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
+
+#include "tests/fake/activities.hpp"
 
 namespace {
 

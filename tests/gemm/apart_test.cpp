@@ -163,7 +163,7 @@ TEST(GemmApart, LaysGatesAndUpsAsTheyAre) {
         EXPECT_EQ(alone.between_bytes(), 2.0 * 4 * 64 * 96);
     }
     p.ldc = 56;
-    EXPECT_NE(product_alone(p).why_not.find("rows of the result lie apart"), std::string::npos);
+    EXPECT_NE(product_alone(p).why_not.find("rows of the result are not contiguous"), std::string::npos);
 }
 
 // An expression whose issue slots nobody knows is not free.

@@ -62,12 +62,12 @@ TEST(GemmEpilogue, LettersOfProductsAndGroupsStandFirstOfThreeAxes) {
     EXPECT_EQ(of(1, 0, "[B,1,1]"), of(1, 0, "[1]"));
     EXPECT_EQ(of(1, 3, "[G,1,N]"), "1536 B");
     for (const std::int64_t batch : {1, 4}) {
-        EXPECT_NE(of(batch, 0, "[G,1,N]").find("G stands first of three axes and counts the groups of --groups: [G,1,N]"), std::string::npos) << of(batch, 0, "[G,1,N]");
+        EXPECT_NE(of(batch, 0, "[G,1,N]").find("G is the first of three axes and counts the groups of --groups: [G,1,N]"), std::string::npos) << of(batch, 0, "[G,1,N]");
         for (const char* shape : {"[B]", "[B,N]", "[M,B]", "[1,B,N]", "[B,B,N]", "[B,M,B]"})
-            EXPECT_NE(of(batch, 0, shape).find("B stands first of three axes"), std::string::npos) << shape << ' ' << of(batch, 0, shape);
+            EXPECT_NE(of(batch, 0, shape).find("B is the first of three axes"), std::string::npos) << shape << ' ' << of(batch, 0, shape);
     }
     EXPECT_NE(of(1, 3, "[B,1,N]").find("counts the products of --batch, of groups none"), std::string::npos);
-    EXPECT_NE(of(1, 3, "[G,N]").find("G stands first"), std::string::npos);
+    EXPECT_NE(of(1, 3, "[G,N]").find("G is the first"), std::string::npos);
     EXPECT_NE(of(1, 0, "[2,1,N]").find("an epilogue's tensor is [M,N]"), std::string::npos);
 }
 

@@ -48,7 +48,7 @@ TEST(Json, AMeasuredLadderEndsWithTheMeasurement) {
     const JsonSchema schema("measurement-1.json");
     Measurement wrong = sample::measurement();
     wrong.invalid = "no";
-    set_measured(wrong, {.explanation = sample::explanations().front(), .ablation = {}});
+    wrong.explanation = sample::explanations().front();
     const auto document =
         parsed(measurement_document(sample::gpu_context(), {sample::explained_measurement(), wrong}));
     EXPECT_EQ(schema.faults(document), "");

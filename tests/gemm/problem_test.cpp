@@ -65,11 +65,11 @@ TEST(GemmProblem, MatricesOfABatchLieApart) {
     p.a_stride = 256;
     EXPECT_EQ(refusal(p), "stride_a, stride_b and stride_d are of a batch; one product has none");
     p.batch = 3;
-    EXPECT_EQ(refusal(p), "stride_d = 0: matrices of 8 lines, ldc = 16, would overlap; from 128 on they lie apart");
+    EXPECT_EQ(refusal(p), "stride_d = 0: matrices of 8 lines, ldc = 16, would overlap; from 128 on they are separate");
     p.c_stride = dense_stride(p, 'c');
     EXPECT_EQ(refusal(p), "accepted") << "B is shared";
     p.a_stride = 255;
-    EXPECT_EQ(refusal(p), "stride_a = 255: matrices of 8 lines, lda = 32, would overlap; from 256 on they lie apart, and 0 shares one");
+    EXPECT_EQ(refusal(p), "stride_a = 255: matrices of 8 lines, lda = 32, would overlap; from 256 on they are separate, and 0 shares one");
     // Side by side: three of 32 in lines of 96.
     p.a_stride = 32, p.lda = 96;
     EXPECT_EQ(refusal(p), "accepted");

@@ -96,8 +96,8 @@ TEST(GemmRequests, WhatAnEpilogueReadsIsThere) {
 
 TEST(GemmRequests, OverlappingResultsSayFromWhereTheyLieApart) {
     EXPECT_EQ(refusal({{"batch", "3"}, {"stride_d", "100"}}),
-              "stride_d = 100: matrices of 512 lines, ldc = 256, would overlap; from 131072 on they lie apart");
-    EXPECT_EQ(refusal({{"batch", "3"}, {"stride_d", "0"}}), "stride_d = 0: matrices of 512 lines, ldc = 256, would overlap; from 131072 on they lie apart");
+              "stride_d = 100: matrices of 512 lines, ldc = 256, would overlap; from 131072 on they are separate");
+    EXPECT_EQ(refusal({{"batch", "3"}, {"stride_d", "0"}}), "stride_d = 0: matrices of 512 lines, ldc = 256, would overlap; from 131072 on they are separate");
     EXPECT_NE(refusal({{"ldc", "255"}}).find("ldc = 255: must be at least 256"), std::string::npos);
 }
 

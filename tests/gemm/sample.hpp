@@ -217,7 +217,7 @@ inline Measurement measurement() {
 /// 690 W for 650 us are 0.4485 J.
 inline Measurement explained_measurement() {
     Measurement m = measurement();
-    set_measured(m, {.explanation = explanations().front(), .ablation = {}});
+    m.explanation = explanations().front();
     return m;
 }
 
@@ -237,8 +237,7 @@ inline Measurement ablated_measurement() {
     products.ablated = Ablation::products;
     products.invalid = "ptxas: 16 bytes spill stores";
     products.predicted_us = 300;
-    set_measured(m, {.explanation = {},
-                     .ablation = AblationStudy{.parts = {loads, products},
+    set_measured(m, {.ablation = AblationStudy{.parts = {loads, products},
                                                .whole_clock_mhz = 1502,
                                                .whole_at_clock_us = 601,
                                                .miss_us = 50,

@@ -9,6 +9,7 @@
 
 #include "rooftile/picture/pictures.hpp"
 #include "tests/picture/sample.hpp"
+#include "tests/profile/made_profiles.hpp"
 
 namespace rooftile {
 namespace {
@@ -57,6 +58,34 @@ TEST(Page, HasTheDocumentsNumbers) {
     EXPECT_EQ(count_of(page, "<script type=\"application/vnd.vegalite.v5+json\""), pictures);
     EXPECT_EQ(count_of(page, "<script"), pictures) << "it runs none";
     EXPECT_EQ(count_of(page, "<details"), count_of(page, "</details>"));
+}
+
+TEST(Page, HasAProfilesNumbers) {
+    std::vector<Recorded> products;
+    products.push_back(recorded_products());
+    const std::vector<PageDocument> documents = {{"a.json", document_of(recorded(made_training()), "step")}, {"b.json", document_of(products)}};
+    const std::string page = page_html(documents, "x");
+    EXPECT_GT(expect_numbers_of(page, documents), 500u);
+    for (const char* part : {"GPU 0: NVIDIA H200", "What would save most", "torch.compile elementwise: add mul", "forward; of &lt;layer&gt;", "cuMemAlloc_v2"})
+        EXPECT_THAT(page, HasSubstr(part));
+    EXPECT_THAT(page, Not(HasSubstr("<layer>")));
+    EXPECT_EQ(count_of(page, "<details"), count_of(page, "</details>"));
+}
+
+// One of a run that did nothing, and of names that are markup.
+TEST(Page, ShowsAProfileOfNothingAndOfAnything) {
+    const std::string evil = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>";
+    RecordingWriter w;
+    w.device(0, evil);
+    w.range(evil, 1, 50);
+    w.launched(2, 3, {.start = 100, .end = 200, .name = evil});
+    w.call(evil, 5, 6);
+    w.notice(evil);
+    for (const Json& document : {document_of({}), document_of(recorded(w), "", evil)}) {
+        const std::string page = page_html({{"p.json", document}}, "x");
+        EXPECT_EQ(page.find("<img"), page.npos);
+        EXPECT_EQ(count_of(page, "<script"), count_of(page, "<script type=\"application/vnd"));
+    }
 }
 
 TEST(Page, AsksForNothing) {

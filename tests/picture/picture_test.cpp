@@ -13,6 +13,7 @@
 #include "tests/from_environment.hpp"
 #include "tests/golden.hpp"
 #include "tests/picture/sample.hpp"
+#include "tests/profile/made_profiles.hpp"
 
 namespace rooftile {
 namespace {
@@ -109,6 +110,44 @@ std::string golden_of(const std::vector<Picture>& pictures) {
 TEST(Pictures, OfDocumentsHaveTheirNumbers) {
     expect_golden("pictures_plan.txt", golden_of(pictures_of(sample::pictured_plan())));
     expect_golden("pictures_sweep.txt", golden_of(pictures_of(sample::pictured_sweep())));
+    expect_golden("pictures_profile.txt", golden_of(pictures_of(document_of(recorded(made_training()), "step"))));
+}
+
+Json products_document() {
+    std::vector<Recorded> products;
+    products.push_back(recorded_products());
+    return document_of(products);
+}
+
+TEST(Pictures, OfProfilesAreLegible) {
+    RecordingWriter other = made_training();
+    for (const Json& document : {document_of({}), document_of(recorded(made_training())), document_of(recorded(made_training(), other), "step"), products_document()})
+        for (const Picture& picture : pictures_of(document)) expect_legible(picture);
+}
+
+// Each bar is the time of a device by what it did: all parts together are the whole of it.
+TEST(Pictures, ADevicesPartsAreItsTime) {
+    const Json d = document_of(recorded(made_training()), "step");
+    const std::vector<Picture> pictures = pictures_of(d);
+    ASSERT_EQ(pictures.size(), 2u) << "no kernel here has a known problem";
+    EXPECT_EQ(pictures[0].id, "device");
+    EXPECT_EQ(pictures[0].marks.back().points[1].first, 100);
+    EXPECT_EQ(pictures[1].id, "flame");
+    double step = 0;
+    for (const PictureMark& mark : pictures[1].marks)
+        if (mark.label == "step") step = mark.points[1].first - mark.points[0].first;
+    EXPECT_EQ(step, 100);
+}
+
+TEST(Pictures, KernelsBesideWhatTheyShouldTake) {
+    const Json d = products_document();
+    const std::vector<Picture> pictures = pictures_of(d);
+    ASSERT_EQ(pictures.size(), 3u);
+    const Picture& p = pictures[1];
+    EXPECT_EQ(p.id, "kernels");
+    EXPECT_EQ(p.y.names.size(), 10u);
+    EXPECT_EQ(p.y.names.front(), "31 of 2048x1416x2048");
+    EXPECT_NEAR(p.marks.front().points[1].first, 476.4, 0.1);
 }
 
 TEST(Pictures, OfSamplesAreLegible) {

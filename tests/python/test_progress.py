@@ -46,6 +46,16 @@ class Shown(unittest.TestCase):
         self.assertIn("[####################] 9/4", bar.text())
         self.assertEqual(Progress("x").text(), "x 0 s ")
 
+    def test_what_is_left_follows_from_what_is_done(self):
+        bar = Progress("x", 4)
+        bar._begin -= 10
+        self.assertNotIn("left", bar.text())
+        bar.row()
+        self.assertIn("1/4 10 s, about 30 s left", bar.text())
+        for _ in range(3):
+            bar.row()
+        self.assertNotIn("left", bar.text())
+
     def test_on_a_terminal_only(self):
         name = next(iter(REQUESTS))
         code = f"import rooftile; rooftile.sweep({name!r}, draw=300, seed=1, plan_only=True, machine='h100-sxm')"

@@ -44,8 +44,8 @@ assert "](" not in text and len(text.splitlines()) <= 60, "PyPI shows python/REA
 EOF
 
 tried=
-for candidate in "$python" python3.11 python3.12 python3.13 python3.14; do
-    # A name may stand on PATH without a Python behind it.
+for candidate in "$python" python3.11 python3.12 python3.13 python3.14 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[1-9].*/bin/python3; do
+    # A name may be on PATH without a Python behind it.
     version=$("$candidate" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue
     case " $tried " in *" $version "*) continue ;; esac
     "$candidate" -m venv "$work/venv-$version"
@@ -66,5 +66,8 @@ assert open("tiles.svg").read().count("<rect") > 10, "no picture"')
     (cd "$work" && ROOFTILE_CUDA_PATH=$build/fake ROOFTILE_TEST_CUDA=$cuda \
         "$work/venv-$version/bin/python" -m unittest discover -s "$root/tests/python")
     tried="$tried $version"
+done
+for version in 3.11 3.12 3.13; do
+    case " $tried " in *" $version "*) ;; *) echo "not tried, since it is not here: CPython $version" ;; esac
 done
 echo "$1 serves Python$tried"

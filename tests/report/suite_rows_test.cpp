@@ -59,7 +59,7 @@ TEST(SuiteRows, TimesAreThoseOfALaunch) {
 
 TEST(SuiteRows, NoKeyStandsTwice) {
     EXPECT_THAT(refusal(row("1", right, R"("time_us":2)")), HasSubstr("x.jsonl:2: no line of a suite's run: the key time_us"));
-    EXPECT_THAT(refusal(row("1", right, R"("more":{"a":1,"b":{"a":1},"a":2})")), HasSubstr("the key a stands twice"));
+    EXPECT_THAT(refusal(row("1", right, R"("more":{"a":1,"b":{"a":1},"a":2})")), HasSubstr("the key a is there twice"));
     EXPECT_EQ(refusal(row("1", right, R"("more":[{"a":1},{"a":{"a":1}}])")), "accepted");  // in objects of their own
 }
 

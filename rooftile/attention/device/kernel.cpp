@@ -18,7 +18,7 @@ namespace rooftile {
 namespace {
 
 constexpr int access_bytes = 16;  // of TMA, and of stores of O
-constexpr std::size_t counter_bytes = 16;
+constexpr std::size_t counter_bytes = 256;
 
 /// A kernel in one context.
 struct Loaded {
@@ -58,7 +58,7 @@ void check_pointer(std::string_view name, const void* pointer, int alignment) {
 class AttentionRunnable final : public Runnable {
   public:
     AttentionRunnable(AttentionPlan plan, Source source, CachedCompile compiled, double seconds)
-        : plan_(std::move(plan)), config_(kernel_config(plan_)), source_(std::move(source)), compiled_(std::move(compiled)),
+        : plan_(std::move(plan)), config_(kernel_config(plan_)), split_(split_bytes(plan_.problem, plan_.config)), source_(std::move(source)), compiled_(std::move(compiled)),
           seconds_(seconds) {}
 
     KernelCode code() const override {
@@ -73,7 +73,7 @@ class AttentionRunnable final : public Runnable {
                 .compile_seconds = seconds_};
     }
     std::string ptx() const override { return compile_to_ptx(source_); }
-    std::size_t workspace_bytes() const override { return counter_bytes; }
+    std::size_t workspace_bytes() const override { return counter_bytes + std::size_t(split_.arrived + split_.partials); }
     std::int64_t shared_bytes() const override { return config_.shared_bytes(); }
     void load() const override { loaded(); }
 
@@ -100,6 +100,9 @@ class AttentionRunnable final : public Runnable {
         if (p.packed()) arguments.cu_seqlens = static_cast<const int*>(tensors[bounds_tensor]);
         arguments.log_sum_exp = p.log_sum_exp ? static_cast<float*>(tensors[output + 1]) : nullptr;
         arguments.counter = static_cast<unsigned*>(workspace);
+        arguments.splits = plan_.config.splits;
+        char* const parts = static_cast<char*>(workspace) + counter_bytes;
+        arguments.arrived = reinterpret_cast<unsigned*>(parts), arguments.partials = reinterpret_cast<float*>(parts + split_.arrived);
         TensorMap q{}, k{}, v{};
         encode(q, request_of(p, AttentionOperand::q, tensors[0], p.heads, p.query_rows(), p.dim, config_.tile_q));
         if (p.key_rows() > 0) {  // else no tile has a block
@@ -107,7 +110,7 @@ class AttentionRunnable final : public Runnable {
             encode(v, request_of(p, AttentionOperand::v, tensors[2], p.kv_heads, p.key_rows(), p.dim_v, config_.tile_kv));
         }
         const Loaded& here = loaded();
-        const std::int64_t tiles = most_tiles(p, config_.tile_q);
+        const std::int64_t tiles = most_tiles(p, config_.tile_q) * plan_.config.splits;
         Launch launch;
         launch.grid_x = unsigned(std::min<std::int64_t>(tiles, here.sms));
         launch.block_x = unsigned(config_.threads());
@@ -130,6 +133,7 @@ class AttentionRunnable final : public Runnable {
 
     AttentionPlan plan_;
     Sm90AttentionConfig config_;
+    SplitBytes split_;
     Source source_;
     CachedCompile compiled_;
     double seconds_;
@@ -154,10 +158,10 @@ Source attention_source(const AttentionPlan& plan) {
     source.name_expressions = {fmt::format(
         "rooftile::sm90_attention{}<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
         ".turns={}, .producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
-        ".mask=rooftile::AttentionMask::{}, .packed={}}}{}>",
+        ".mask=rooftile::AttentionMask::{}, .split={}, .packed={}}}{}>",
         plan.problem.score ? "_scored" : "",
         c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.turns, c.producer_registers, c.consumer_registers,
-        attention_type_name(c.type), name_of(c.mask), c.packed,
+        attention_type_name(c.type), name_of(c.mask), c.split, c.packed,
         plan.problem.score ? ", rooftile::score::Score" : "")};
     source.arch = nvrtc_arch(plan.arch);
     return source;

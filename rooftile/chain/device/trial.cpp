@@ -51,7 +51,7 @@ class ChainTrial final : public Trial {
             Baseline two;
             const bool between = problem_.act == ChainAct::silu || problem_.act == ChainAct::swiglu;
             two.key = "two_calls", two.name = fmt::format("two library calls ({}){}", calls_[0].launch->key, between ? ", a kernel of ours between" : "");
-            if (between) note_once(notes, fmt::format("the library has no {}: a kernel of ours of it stands between its two calls", name_of(problem_.act)));
+            if (between) note_once(notes, fmt::format("the library has no {}: a kernel of ours computes it between its two calls", name_of(problem_.act)));
             if (two_calls_timed_->time_us.samples > 0) two.time_us = two_calls_timed_->time_us.median;
             baselines_.push_back(std::move(two));
         }

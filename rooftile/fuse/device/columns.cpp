@@ -30,11 +30,11 @@ class ColumnsText {
   private:
     std::string story() const {
         const FuseConfig& c = w_.config;
-        std::string out = fmt::format("Reductions of columns: {} threads lie across a row, {} down the rows, each with {} vector{} of "
+        std::string out = fmt::format("Reductions of columns: {} threads are across a row, {} down the rows, each with {} vector{} of "
                                       "{} elements of every full tensor in flight",
                                       tiles_.across, tiles_.down, c.vectors_per_thread, c.vectors_per_thread == 1 ? "" : "s",
                                       c.vector_width);
-        if (tiles_.fold > 1) out += fmt::format("; {} rows together are whole vectors and lie as one", tiles_.fold);
+        if (tiles_.fold > 1) out += fmt::format("; {} rows together are whole vectors and are as one", tiles_.fold);
         if (tiles_.period > 1) out += fmt::format("; vectors have the same columns every {} rows", tiles_.period);
         return out + (c.row_splits > 1 ? fmt::format("; {} CTAs share the rows of a tile.", c.row_splits) : ".");
     }
@@ -158,7 +158,7 @@ class ColumnsText {
     }
 
     void rest() {
-        w_.line(1, "// Elements of the last rows, which are fewer than lie together.");
+        w_.line(1, "// Elements of the last rows, which are fewer than are taken together.");
         w_.line(1, "long long first;");
         w_.line(1, "const int rest = tile.rest(size, first);");
         w_.unroll();

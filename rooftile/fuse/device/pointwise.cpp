@@ -320,7 +320,7 @@ class PointwiseText {
     }
 
     void tail() {
-        w_.line(1, "// Elements behind the last whole vector.");
+        w_.line(1, "// Elements after the last whole vector.");
         w_.line(1, "const long long rest = size.columns - static_cast<long long>(vectors) * vector_width;");
         w_.line(1, "if (blockIdx.x == 0 && threadIdx.x < rest) {{");
         w_.line(2, "const long long at = size.columns - rest + threadIdx.x;");

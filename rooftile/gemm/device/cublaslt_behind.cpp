@@ -31,7 +31,7 @@ std::unique_ptr<const CublasLtBehind> CublasLtBehind::open(const GemmProblem& gi
     const GemmProblem problem = as_one_product(given);
     const ProductAlone alone = product_alone(problem, problem.c_type);
     if (!alone.why_not.empty()) {
-        missing += "; nor as a kernel behind its product: " + alone.why_not;
+        missing += "; nor as a kernel after its product: " + alone.why_not;
         return nullptr;
     }
     std::string why;
@@ -45,8 +45,8 @@ std::unique_ptr<const CublasLtBehind> CublasLtBehind::open(const GemmProblem& gi
         if (!behind.plans.empty())
             return std::unique_ptr<const CublasLtBehind>(
                 new CublasLtBehind(problem, alone.problem, std::move(library), compile(behind.plans.front())));
-        missing += "; nor a kernel behind its product" + (behind.refusal ? ": " + behind.refusal->message : std::string());
-    } catch (const Error& error) { missing += std::string("; nor a kernel behind its product: ") + error.what(); }
+        missing += "; nor a kernel after its product" + (behind.refusal ? ": " + behind.refusal->message : std::string());
+    } catch (const Error& error) { missing += std::string("; nor a kernel after its product: ") + error.what(); }
     return nullptr;
 }
 

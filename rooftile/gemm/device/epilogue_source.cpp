@@ -86,7 +86,7 @@ class EpilogueText {
     }
 
     void once() {
-        line(1, "/// Of all elements.");
+        line(1, "/// The same for all elements.");
         line(1, "struct Once {{");
         for (const EpilogueOperand& o : e_.operands)
             if (o.is_one()) line(2, "{} {}_one;", kernel_type(o.element), o.name);
@@ -98,7 +98,7 @@ class EpilogueText {
     }
 
     void operands() {
-        line(1, "/// Of two neighbours.");
+        line(1, "/// For two neighbours.");
         line(1, "struct Operands {{");
         for (const EpilogueOperand& o : e_.operands)
             if (!o.is_one()) line(2, "{} {}[2];", kernel_type(o.element), o.name + "_pair");

@@ -28,7 +28,7 @@ void check_copies(const char* name, const char* ld_name, const void* pointer, st
 
 void check_stride(const char* name, std::int64_t stride, int bytes) {
     if (stride * Sm80GemmConfig::element_bytes % bytes != 0)
-        throw RequestError(fmt::format("{}'s matrices lie {} elements apart; this kernel takes {} B at a time from or to each; plan for this distance to "
+        throw RequestError(fmt::format("{}'s matrices are {} elements apart; this kernel takes {} B at a time from or to each; plan for this distance to "
                                        "get one that does not", name, stride, bytes));
 }
 

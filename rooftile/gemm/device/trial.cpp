@@ -98,10 +98,8 @@ class GemmTrial final : public Trial {
     void finish(Measurement& row, std::size_t index) override {
         const Machine* machine = options_.planned_for();
         GemmMeasured measured = index < measured_.size() ? std::move(measured_[index]) : GemmMeasured{};
-        if (machine && (options_.explain || options_.energy))
-            measured.explanation = explain(*machine, row.plan, {options_.explain ? Depth::all : Depth::none, options_.energy});
         if (machine && measured.ablation) attribute(*measured.ablation, row, *machine);
-        if (measured.explanation || measured.ablation) set_measured(row, std::move(measured));
+        if (measured.ablation) set_measured(row, std::move(measured));
     }
 
   private:

@@ -18,7 +18,7 @@ struct GemmTarget {
     Exported (*text)(const GemmExport&);
 };
 constexpr GemmTarget gemm_targets[] = {
-    {{"triton", "A Python file: a triton.Config, a kernel that takes it, matmul(a, b), a check beside torch", true}, export_triton},
+    {{"triton", "A Python file: a triton.Config, a kernel that takes it, matmul(a, b), a check next to torch", true}, export_triton},
     {{"vllm-moe", "Block sizes by tokens of a mixture of experts (--groups), as vLLM and SGLang read them", true}, export_vllm_moe},
     {{"cutlass", "A CUTLASS type of the plan and a launcher: 3.x on Hopper, 2.x before"}, export_cutlass},
 };

@@ -464,6 +464,7 @@ void run_cta() {
     }
     if (unwritten.bytes) fault("unwritten", 0);
     ++ctas_done;
+    *reinterpret_cast<volatile long long*>(arena) = ctas_done;  // read by whoever shows how far this is; no tensor is there
 }
 
 uintptr_t pc_of(void* context) {

@@ -18,7 +18,7 @@ std::vector<std::string> back_to_back_story(const BackToBackShape& s, const Back
     out.push_back(fmt::format(
         "Shared memory, {} B: {} of {} x {} at 0, {} B each; a ring of {} blocks of {}, {} rows x {} each{}, at {}, {} B each; one of {} "
         "blocks of {} at {}, {} B each; "
-        "barriers and what tiles are announced at {}. Rows lie in boxes of 64 elements, 128 B, swizzled by 128 B",
+        "barriers and what tiles are announced at {}. Rows are in boxes of 64 elements, 128 B, swizzled by 128 B",
         s.shared_bytes(), s.a_stages == 1 ? "a tile" : fmt::format("{} tiles", s.a_stages), n.a,
         fmt::format("{} rows x {}", s.rows, s.depth), s.a_bytes(), s.stages, n.b, s.block, s.depth,
         s.products > 1 ? fmt::format(", of {} matrices", s.products) : "", b, s.b_bytes(), s.stages, n.e, e, s.e_bytes(), barriers));
@@ -28,7 +28,7 @@ std::vector<std::string> back_to_back_story(const BackToBackShape& s, const Back
                     4 * (1 + s.consumer_warpgroups()), s.producer_registers, s.consumer_warpgroups(), s.consumer_registers, s.width / 2,
                     n.d, s.products * s.block / 2, s.block / 4));
     out.push_back(
-        wgmma_fragment(fmt::format("{} and of a block alike, so that a block is the next product's first operand as it lies", n.d)));
+        wgmma_fragment(fmt::format("{} and of a block alike, so that a block is the next product's first operand as it is", n.d)));
     return out;
 }
 

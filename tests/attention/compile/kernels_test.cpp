@@ -68,6 +68,27 @@ TEST(AttentionKernels, RandomPlansCompile) {
     }
 }
 
+// One query over a cache: heads that share keys are the rows of one tile, and keys are split.
+TEST(AttentionKernels, SplitKeysFitAtTheWall) {
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    for (const std::int64_t dim : {64, 80, 128, 192, 256})
+        for (const int tile_q : {64, 128}) {
+            AttentionProblem p;
+            p.heads = 8, p.kv_heads = tile_q == 64 ? 1 : 8, p.queries = tile_q == 64 ? 1 : 100, p.keys = 20000, p.dim = p.dim_v = dim;
+            std::vector<std::string> unknown;
+            const AttentionHardware hw = attention_hardware(*machine, p.type, unknown);
+            AttentionRequest request{.tile_q = tile_q, .stages = 2, .splits = 9, .top = 1};
+            for (int tile_kv = 256; tile_kv > 0 && !request.tile_kv; tile_kv -= 16) {
+                AttentionConfig c{.tile_q = tile_q, .tile_kv = tile_kv, .stages = 2, .schedule = Schedule::cooperative};
+                c.splits = 9;
+                if (!wall_of(hw, heads_as_queries(p), c)) request.tile_kv = tile_kv;
+            }
+            const AttentionPlan plan = std::get<AttentionPlans>(derive(machine, p, request)).plans.front();
+            SCOPED_TRACE(testing::Message() << tile_q << "x" << plan.config.tile_kv << " dim " << dim);
+            EXPECT_NO_THROW(compiled_attention(plan));
+        }
+}
+
 // What a score is made of takes registers that the planner leaves for it.
 TEST(AttentionKernels, ScoresOfExpressionsFit) {
     for (const char* expression : {"s = 30 * tanh(s / 30)", "s = s + slope * (j - i)", "s = where(i - j > 40.5, gelu(s) * cap, s + slope * j)"})

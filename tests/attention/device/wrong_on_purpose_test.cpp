@@ -38,6 +38,10 @@ TEST_F(WrongOnPurpose, AttentionLogOfBaseTwo) { caught(attention_mutants::log_of
 TEST_F(WrongOnPurpose, AttentionFirstKeyOfTheNextSequence) { caught(attention_mutants::first_key_of_the_next_sequence(), By::random); }
 TEST_F(WrongOnPurpose, AttentionNanOfTheNextSequence) { caught(attention_mutants::nan_of_the_next_sequence(), By::special); }
 TEST_F(WrongOnPurpose, AttentionRowsOfTheNextSequence) { caught(attention_mutants::rows_of_the_next_sequence(), By::random); }
+TEST_F(WrongOnPurpose, AttentionPartLeftOut) { caught(attention_mutants::part_left_out(), By::random); }
+TEST_F(WrongOnPurpose, AttentionPartCountedTwice) { caught(attention_mutants::part_counted_twice(), By::random); }
+TEST_F(WrongOnPurpose, AttentionPartsFromTheWrongMaximum) { caught(attention_mutants::parts_from_the_wrong_maximum(), By::random); }
+TEST_F(WrongOnPurpose, AttentionPartOfAnotherRow) { caught(attention_mutants::part_of_another_row(), By::exact); }
 TEST_F(WrongOnPurpose, AttentionPlaceOfTheOtherRow) { caught(attention_mutants::place_of_the_other_row(), By::random); }
 TEST_F(WrongOnPurpose, AttentionSlopeOfAnotherHead) { caught(attention_mutants::slope_of_another_head(), By::random); }
 TEST_F(WrongOnPurpose, AttentionCounterLeft) { caught(attention_mutants::counter_left(), By::timed); }

@@ -151,7 +151,20 @@ TEST_F(FuseSuiteRun, ExplainShowsTheDerivationBesideTheMeasurement) {
     as_json.push_back("--json");
     const json document = json::parse(run(as_json, environment_).out);
     EXPECT_EQ(JsonSchema("measurement-1.json").faults(document), "");
-    EXPECT_FALSE(document.at("rows")[0].at("derivation").empty());
+    const json& row = document.at("rows")[0];
+    EXPECT_FALSE(row.at("derivation").empty());
+    // From the roof to the measured time: the costs add up to it, in the document and as a picture.
+    std::int64_t sum = 0;
+    for (const json& step : row.at("attainability")) sum += step.at("cost_ns").get<std::int64_t>();
+    ASSERT_EQ(row.at("attainability").back().at("step"), "measured");
+    EXPECT_NEAR(double(sum) / 1e3, row.at("time_us").get<double>(), 0.01);
+    EXPECT_THAT(text.out, HasSubstr("From the roof to the measurement"));
+    auto drawn = words;
+    drawn.insert(drawn.end(), {"--svg", path("x.svg"), "--picture", "waterfall"});
+    ASSERT_EQ(run(drawn, environment_).code, 0);
+    std::stringstream svg;
+    svg << std::ifstream(path("x.svg")).rdbuf();
+    EXPECT_THAT(svg.str(), HasSubstr("from the roof to the measured time"));
 }
 
 TEST_F(FuseSuiteRun, IsCutAndGoneOnWithAndReported) {
