@@ -166,8 +166,9 @@ class ProcessProfile {
         } else {
             windows = chosen_;
             for (const DeviceWork* w : work) {  // what a range asked for may end after it
-                auto window = std::ranges::upper_bound(windows, call_of(*w) ? call_of(*w)->start : w->start, {}, &Span::start);
-                if (window != windows.begin()) --window;
+                const auto after = std::ranges::upper_bound(chosen_, call_of(*w) ? call_of(*w)->start : w->start, {}, &Span::start);
+                const auto window = windows.begin() + std::max<std::ptrdiff_t>(0, after - chosen_.begin() - 1);
+                window->start = std::min(window->start, w->start);  // clocks of host and device differ a little
                 window->end = std::max(window->end, w->end);
             }
             windows = merged(std::move(windows));
