@@ -84,8 +84,8 @@ void add_sweep_mlp(std::vector<Verb>& verbs) {
         {"layers", "VALUES", "Linear with bias, then gelu; default 4, swept 1..16", sizes, FieldKind::text},
         {"batch", "VALUES", "Rows; default 1024, swept 16..16384", sizes, FieldKind::text},
         {"dim", "VALUES", "Columns of every layer; default 2048, swept 128..8192", sizes, FieldKind::text},
-        {"type", "TYPE", "Of weights and activations: bf16 (default)", group},
-        {"seed", "S", "Of the random weights; default 1", group},
+        {"type", "TYPE", "Type of weights and activations: bf16 (default)", group},
+        {"seed", "S", "Seed of the random weights; default 1", group},
         {"no_time", "", "Only verify; without a GPU on the CPU", group, FieldKind::on}};
     verbs.push_back({.path = "sweep mlp",
                      .meaning = "A PyTorch MLP at many sizes: time, prediction, and why the time jumps",

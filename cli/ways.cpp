@@ -37,8 +37,8 @@ std::vector<Field> ways_fields() {
     for (const WayOperator& each : way_operators()) names.push_back(each.name);
     const char* group = "Options";
     return joined_fields({std::vector<Field>{{"operator", "OPERATOR", joined(names), "Operator", FieldKind::positional}}, size_fields(),
-                          std::vector<Field>{{"type", "TYPE", "Of the operands and the result: bf16 (default)", group},
-                                             {"seed", "S", "Of the random operands; default 1", group},
+                          std::vector<Field>{{"type", "TYPE", "Type of the operands and the result: bf16 (default)", group},
+                                             {"seed", "S", "Seed of the random operands; default 1", group},
                                              {"no_time", "", "Only verify; without a GPU what runs on the CPU", group, FieldKind::on}},
                           python_fields(), target_fields()});
 }

@@ -24,7 +24,10 @@ passed() { echo $(($(date +%s) - start)); }
 
 status=0
 for operator in $operators; do
-    (timeout 100 "$program" measure ways "$operator" --no-time >"$work/$operator.txt" 2>"$work/$operator.log"; echo $? >"$work/$operator.code") &
+    (
+        timeout 100 "$program" measure ways "$operator" --no-time >"$work/$operator.txt" 2>"$work/$operator.log"
+        echo $? >"$work/$operator.code"
+    ) &
 done
 wait
 for operator in $operators; do
@@ -38,7 +41,9 @@ done
 echo "verified after $(passed) s"
 
 for operator in $operators; do
-    timeout 60 "$program" measure ways "$operator" --json -o "$out/$operator.json" 2>"$work/log" || { status=$?; tail -5 "$work/log"; }
+    timeout 60 "$program" measure ways "$operator" --json -o "$out/$operator.json" 2>"$work/log" && continue
+    status=$?
+    tail -5 "$work/log"
 done
 echo "ways timed after $(passed) s"
 timeout 60 "$program" sweep mlp --json -o "$out/mlp.json" 2>"$work/log" || { status=$?; tail -5 "$work/log"; }

@@ -28,16 +28,18 @@ def ways_rows(documents):
         ratio = f"{min(others) / times['derived']:.3f}" if others and "derived" in times else "-"
         kernels = " ".join(f"{way['launches']:.0f}" if way["launches"] else "-" for way in d["ways"])
         p = d["prediction"]
-        rows.append([f"{d['operator']} {d['shape']}", time_text(p["possible_us"]), time_text(p["predicted_us"]), *(cell(by_id[name]) for name in IDS), ratio, kernels])
+        row = [f"{d['operator']} {d['shape']}", time_text(p["possible_us"]), time_text(p["predicted_us"])]
+        rows.append([*row, *(cell(by_id[name]) for name in IDS), ratio, kernels])
     return rows
 
 
 def mlp_rows(document, curve):
     rows = [[f"MLP over {curve['parameter']}", "us a step", "in kernels", "host", "predicted", "error", "bound by"]]
     for p in curve["points"]:
-        both = p["step_us"] and p["predicted_us"]
-        rows.append([str(p[curve["parameter"]]), time_text(p["step_us"]), time_text(p["kernel_us"]), time_text(p["host_us"]), time_text(p["predicted_us"]),
-                     f"{100 * (p['predicted_us'] / p['step_us'] - 1):+.1f} %" if both else "-", "-" if p["host_bound"] is None else "host" if p["host_bound"] else "device"])
+        error = f"{100 * (p['predicted_us'] / p['step_us'] - 1):+.1f} %" if p["step_us"] and p["predicted_us"] else "-"
+        bound = "-" if p["host_bound"] is None else "host" if p["host_bound"] else "device"
+        times = (time_text(p[key]) for key in ("step_us", "kernel_us", "host_us", "predicted_us"))
+        rows.append([str(p[curve["parameter"]]), *times, error, bound])
     return rows
 
 
@@ -59,7 +61,8 @@ def main():
             show(mlp_rows(document, curve), markdown)
             for change in curve["changes"]:
                 reasons = "; ".join(reason["text"] for reason in change["reasons"]) or "why is not known"
-                print(f"  {change['from']} -> {change['to']}: {change['growth']:.3g} times the time for {change['work_growth']:.3g} times the work{', a jump' if change['jump'] else ''}: {reasons}")
+                growth = f"{change['growth']:.3g} times the time for {change['work_growth']:.3g} times the work"
+                print(f"  {change['from']} -> {change['to']}: {growth}{', a jump' if change['jump'] else ''}: {reasons}")
     ways = [document for document in documents if document["schema"] == "rooftile/ways/1"]
     if ways:
         show(ways_rows(ways), markdown)

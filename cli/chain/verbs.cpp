@@ -9,6 +9,9 @@
 #include "rooftile/chain/plan_text.hpp"
 #include "rooftile/chain/simulation_report.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/physics/explanation.hpp"
+#include "rooftile/report/explanation_record.hpp"
+#include "rooftile/report/explanation_text.hpp"
 #include "rooftile/report/json.hpp"
 
 namespace rooftile::cli {
@@ -34,9 +37,14 @@ int simulate_chain(const Given& given, const OutputFlags& output, const Invocati
                      {"problem", problem_json(problem)},
                      {"config", to_json(chain.config_record(plan))}};
     document.update(to_json(chain_simulation_record(own.prediction.traffic)));
+    const auto explanations = explain(*target.machine, plans, {Depth::none, given.has("energy")});
+    if (!explanations.empty()) document.update(to_json(explanation_record(explanations.front())));
     if (wants_pictures(given)) write_pictures(given, document, invocation.command);
     if (format == Format::text) {
-        write_result(chain_simulation_text(plans, plan, terminal_for(output)), output);
+        const Terminal terminal = terminal_for(output);
+        std::string text = chain_simulation_text(plans, plan, terminal);
+        if (!explanations.empty()) text += "\n" + energy_text(*explanations.front().energy, terminal);
+        write_result(text, output);
         return int(ExitCode::done);
     }
     write_result(document_text(document, format), output);
@@ -49,9 +57,11 @@ void add_chain_verbs(std::vector<Verb>& verbs);
 void add_chain_verbs(std::vector<Verb>& verbs) {
     std::vector<Field> fields(chain_operation().fields().begin(), chain_operation().fields().end());
     std::erase_if(fields, [](const Field& field) { return field.key == "top" || field.key == "flips"; });
+    const Field own[] = {
+        {"energy", "", "Add the joules of a launch by term, from the simulated DRAM traffic", "Simulation", FieldKind::on}};
     verbs.push_back({.path = "simulate chain",
                      .meaning = "What a form of two products in a row reads from DRAM and finds in L2, by tensor",
-                     .fields = joined_fields({fields, target_fields(), picture_fields(true)}),
+                     .fields = joined_fields({fields, target_fields(), own, picture_fields(true)}),
                      .documents = Documents::json_only,
                      .examples = "Examples:\n"
                                  "  rooftile simulate chain --m 65536 --d 512 --ff 2048 --machine a40 --form carry_over\n"

@@ -84,6 +84,13 @@ void take_asked_order(const GemmRequest& asked, const GemmHardware& hw, GemmPlan
     if (asked.group && has_groups(config.order)) config.group = *asked.group;
 }
 
+/// Of a launch of the plan whose DRAM traffic is the simulated one; its time is the predicted one.
+Energy energy_in(const Machine& machine, const Plan& plan, const GemmTraffic& traffic) {
+    Demand demand = gemm_operation().demand(machine, plan);
+    demand.dram_bytes = double(traffic.dram_bytes());
+    return energy_of(demand, machine, gemm_operation().predictor(machine, {&plan, 1})(machine).front());
+}
+
 Simulation simulation_of(const SimulateFlags& flags, const Machine& machine, const PlanSet& plans, const GemmRequest& asked) {
     Simulation s;
     s.machine_id = plans.machine_id;
@@ -112,10 +119,11 @@ Simulation simulation_of(const SimulateFlags& flags, const Machine& machine, con
         TileSchedule one = s.tile_schedule;
         one.order = order.order, one.group = order.group;
         SimulatedOrder row{
-            .order = order, .planned = false, .traffic = simulate(one, s.l2), .model_dram_bytes = {}};
+            .order = order, .planned = false, .traffic = simulate(one, s.l2), .model_dram_bytes = {}, .energy = {}};
         row.planned =
             order.order == config.order && (!has_groups(order.order) || order.group == config.group);
         row.model_dram_bytes = known_count(closed.dram(order.order, order.group));
+        if (flags.given.has("energy")) row.energy = energy_in(machine, plans.plans.front(), row.traffic);
         s.orders.push_back(row);
     }
     std::stable_sort(s.orders.begin(), s.orders.end(), [](const auto& x, const auto& y) {
@@ -182,6 +190,7 @@ void add_gemm_simulate(std::vector<Verb>& verbs) {
         {"policy", "lru|opt", "lru (default), or opt: the least any replacement could read", group},
         {"l2", "half|halves|whole",
          "One partition's bytes (default), two partitions followed, or all of L2 as one", group},
+        {"energy", "", "Add the joules of a launch in each order, from the simulated DRAM traffic", group, FieldKind::on},
         {"tiles", "", "Add every tile's round and hits to the JSON", group, FieldKind::on}};
     std::vector<Field> fields(gemm_operation().fields().begin(), gemm_operation().fields().end());
     std::erase_if(fields, [](const Field& field) { return field.key == "sample" || field.key == "orders"; });
@@ -193,7 +202,8 @@ void add_gemm_simulate(std::vector<Verb>& verbs) {
                                  "  rooftile simulate gemm --shape 8192x8192x8192 --machine h200-sxm\n"
                                  "  rooftile simulate gemm --shape 4096x14336x4096 --tile 128x256x64 --order "
                                  "hilbert --svg schedule.svg\n"
-                                 "  rooftile simulate gemm --shape 2048x7168x2048 --policy opt --json\n",
+                                 "  rooftile simulate gemm --shape 2048x7168x2048 --policy opt --json\n"
+                                 "  rooftile simulate gemm --shape 8192x8192x8192 --machine h200-sxm --energy\n",
                      .synopsis = std::string(gemm_operation().example()),
                      .run = simulate_gemm});
 }

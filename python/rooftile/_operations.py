@@ -267,6 +267,7 @@ def attention(
     tile_kv: int | None = None,
     stages: int | None = None,
     schedule: str | None = None,
+    splits: int | None = None,
     section_heads: int | None = None,
     consumer_warpgroups: int | None = None,
     exhaustive: bool | None = None,
@@ -307,6 +308,7 @@ def attention(
         tile_kv: Keys of a block: a multiple of 16 up to 256
         stages: Blocks of K, and of V, in shared memory
         schedule: pingpong (consumer warpgroups issue their MMAs in turns) or cooperative (as they come)
+        splits: Parts of the keys, each a turn of a CTA; the last to end adds them up
         section_heads: Heads of all batches whose tiles are taken before the next ones'
         consumer_warpgroups: Warpgroups that compute, 64 queries each
         exhaustive: Search also what structural rules leave out
@@ -327,9 +329,9 @@ def attention(
         "dim_v": dim_v, "mask": mask, "type": type, "layout": layout, "q_strides": q_strides,
         "k_strides": k_strides, "v_strides": v_strides, "o_strides": o_strides, "log_sum_exp": log_sum_exp,
         "score": score, "tensors": tensors, "tile_q": tile_q, "tile_kv": tile_kv, "stages": stages,
-        "schedule": schedule, "section_heads": section_heads, "consumer_warpgroups": consumer_warpgroups,
-        "exhaustive": exhaustive, "top": top, "numbers": numbers, "set": set, "buildable_only": buildable_only,
-        "seed": seed
+        "schedule": schedule, "splits": splits, "section_heads": section_heads,
+        "consumer_warpgroups": consumer_warpgroups, "exhaustive": exhaustive, "top": top, "numbers": numbers,
+        "set": set, "buildable_only": buildable_only, "seed": seed
     })
 
 

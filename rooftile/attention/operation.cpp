@@ -51,6 +51,7 @@ class AttentionOperation final : public Operation {
     Record resources_record(const Plan& plan) const override { return rooftile::resources_record(typed(plan).resources); }
     Record prediction_record(const Plan& plan) const override { return rooftile::prediction_record(typed(plan).prediction); }
     Demand demand(const Machine& machine, const Plan& plan) const override { return attention_demand(machine, typed(plan)); }
+    bool models_energy() const override { return true; }
     Predictor predictor(const Machine&, std::span<const Plan> plans) const override { return attention_predictor(plans); }
     std::optional<PipelineCycles> pipeline(const Machine& machine, const Plan& plan) const override {
         return attention_pipeline(machine, typed(plan));

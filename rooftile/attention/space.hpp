@@ -17,7 +17,7 @@ namespace rooftile {
 /// sums of eight parts on their way. From what
 /// ptxas needs (tests/attention/compile).
 inline constexpr int registers_beside = 28, registers_beside_masked = 40, registers_of_long_rows = 8, registers_of_packed = 8,
-                     registers_of_split = 36;
+                     registers_of_split = 40;
 
 /// Of a CTA that has an SM alone; where no instruction moves registers all threads have the same.
 RoleRegisters register_shares(const AttentionHardware& hw, int consumer_warpgroups);

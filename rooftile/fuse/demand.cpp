@@ -13,6 +13,7 @@ Demand fuse_demand(const FusePlan& plan) {
     demand.exponentials = cost.mufu;
     if (plan.prediction.dram_bytes) demand.dram_bytes = double(*plan.prediction.dram_bytes);
     if (plan.prediction.moved_bytes) demand.l2_bytes = double(*plan.prediction.moved_bytes);
+    demand.loaded_bytes = demand.l2_bytes.value_or(0);
     // Every input is read once and every output written once, unless rows are read again from DRAM.
     std::optional<double> again;
     if (plan.prediction.dram_bytes && plan.prediction.moved_bytes)

@@ -97,6 +97,7 @@ class FuseOperation final : public Operation {
         return rooftile::prediction_record(plan.own.as<FusePlan>().prediction);
     }
     Demand demand(const Machine&, const Plan& plan) const override { return fuse_demand(plan.own.as<FusePlan>()); }
+    bool models_energy() const override { return true; }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<FusePlan>().config); }
 
     Predictor predictor(const Machine&, std::span<const Plan> plans) const override { return fuse_predictor(plans); }

@@ -25,7 +25,7 @@ Json whole_bytes(const std::optional<double>& bytes) {
 
 Json row_json(const Simulation& s, const SimulatedOrder& o) {
     const GemmTraffic& t = o.traffic;
-    return {{"order", name_of(o.order.order)},
+    Json row = {{"order", name_of(o.order.order)},
             {"group", o.order.group},
             {"planned", o.planned},
             {"sm_bytes", t.sm_bytes},
@@ -46,6 +46,14 @@ Json row_json(const Simulation& s, const SimulatedOrder& o) {
             {"b_hit_share", json_number(double(t.b_hits) / double(t.steps))},
             {"both_hit_share", json_number(t.both_hit_share())},
             {"wait_share", json_number(t.wait_share())}};
+    if (o.energy) row["energy_j"] = json_number(o.energy->total);
+    return row;
+}
+
+std::vector<std::string> joules_of(const std::vector<SimulatedOrder>& orders) {
+    std::vector<std::string> out;
+    for (const SimulatedOrder& o : orders) out.push_back(o.energy->total ? number_text(*o.energy->total) : "?");
+    return out;
 }
 
 std::string cache_text(const L2Model& l2) {
@@ -142,6 +150,7 @@ std::string simulation_text(const Simulation& s, const Terminal& terminal) {
                    {percent_text(t.wait_share())},
                    {o.planned ? "planned" : "", Tone::faint}});
     }
+    if (s.orders.front().energy) table.column({"joules"}, joules_of(s.orders));
     out += table.text(terminal) + "\n";
     const GemmTraffic& t = s.orders.front().traffic;
     std::vector<Entry> levels = {
@@ -164,6 +173,12 @@ std::string simulation_text(const Simulation& s, const Terminal& terminal) {
                "its way from DRAM, whoever asked",
                terminal.prose() - 2, 2)
            + "\n";
+    if (const auto& energy = s.orders.front().energy)
+        out += "  "
+               + wrapped(energy->total ? "joules: of a launch with that DRAM traffic at the plan's predicted time; the first row takes the least"
+                                       : "joules unknown: " + joined(energy->unknown) + ", which `rooftile machine probe` measures",
+                         terminal.prose() - 2, 2)
+               + "\n";
     for (const std::string& note : s.notes)
         out += "note  " + wrapped(displayable(note, terminal.utf8), terminal.prose() - 6, 6) + "\n";
     return out;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rooftile/gemm/plan.hpp"
+#include "rooftile/physics/energy.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/terminal.hpp"
 #include "rooftile/gemm/simulate_lru.hpp"
@@ -19,6 +20,7 @@ struct SimulatedOrder {
     bool planned = false;  ///< the one that the plan has
     GemmTraffic traffic;
     std::optional<std::int64_t> model_dram_bytes;  ///< by the planner's closed form, where it has one
+    std::optional<Energy> energy{};  ///< of a launch at the plan's predicted time; empty: not asked for
 };
 
 struct Simulation {

@@ -125,7 +125,7 @@ class Scaling {
         const std::string type(clock.substr(clock.rfind('.') + 1));
         std::vector<std::string> energies{"energy.flop." + type};
         if (type == "bf16")
-            energies.insert(energies.end(), {"energy.fill", "energy.shared_read", "energy.dram"});
+            energies.insert(energies.end(), {"energy.fill", "energy.instruction", "energy.shared_read", "energy.dram"});
         for (const std::string& key : energies)
             if (machine_.find(key) && !set_.contains(key))
                 scale(key, std::pow(ratio, exponent->value), fmt::format("restated for the new {}", clock));

@@ -32,6 +32,7 @@ constexpr UnitRange unit_ranges[] = {
     {"op/clk/SM", 1e-2, 1e6},
     {"J/FLOP", 1e-18, 1e-6},
     {"J/B", 1e-16, 1e-3},
+    {"J/op", 1e-16, 1e-6},
     {"1", 0, 10},
 };
 
@@ -198,7 +199,8 @@ constexpr Key keys[] = {
     physical("power.sustained", "W", "mean power that the limit holds the GPU to under steady load"),
     physical("power.static", "W", "power that no operation accounts for, at work"),
     physical("energy.flop.*", "J/FLOP", "of the matrix units, at clock.sustained of the type, random data"),
-    physical("energy.fill", "J/B", "of bytes that arrive in shared memory from L2, at the same clock"),
+    physical("energy.fill", "J/B", "of bytes that arrive in shared memory from L2, at the same clock; of bytes between L2 and registers, too"),
+    physical("energy.instruction", "J/op", "of one lane's instruction outside the matrix units, at the same clock"),
     physical("energy.shared_read", "J/B", "of operands that matrix instructions read from shared memory"),
     physical("energy.dram", "J/B", "of bytes between device memory and L2"),
     ratio("interval.*.low", 0.01, 1, "of a kind of problems: least measured over predicted time, but for the 5 % below it"),

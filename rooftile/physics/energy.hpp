@@ -11,7 +11,9 @@ namespace rooftile {
 
 /// Joules of one launch at the clock as predicted; empty where an energy is unknown.
 struct Energy {
-    std::optional<double> matrix, fill, dram;  ///< J: products, bytes into shared memory and read there, bytes of DRAM
+    std::optional<double> matrix;              ///< J: products
+    std::optional<double> instructions;        ///< J: all other instructions that the demand counts
+    std::optional<double> fill, dram;          ///< J: bytes between L2 and SMs and read from shared memory, bytes of DRAM
     std::optional<double> idle;                ///< J: static power times the time
     std::optional<double> total;               ///< J
     std::optional<double> watts;               ///< mean

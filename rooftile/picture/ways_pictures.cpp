@@ -13,6 +13,9 @@
 namespace rooftile {
 namespace {
 
+/// Points of a curve on which every change has its word; of more only jumps have.
+constexpr std::size_t most_labelled = 12;
+
 PictureKey key_of(Ink role, const char* text, bool line, bool dashed = false) {
     PictureKey key;
     key.role = role, key.text = text, key.line = line, key.dashed = dashed;
@@ -62,21 +65,21 @@ Picture mlp_picture(const Json& document, const Json& curve, std::size_t index) 
         }
         if (kinds.empty()) kinds = "?", texts = "why is not known";
         const double x = change.at("to").get<double>();
+        const bool jump = change.at("jump").get<bool>();
+        if (!jump && curve.at("points").size() > most_labelled) continue;
         for (const Json& point : curve.at("points")) {
             const auto us = number_at(point, "step_us");
             if (!us || point.at(parameter).get<double>() != x) continue;
-            const Ink role = change.at("jump").get<bool>() ? Ink::purple : Ink::faint;
             p.marks.push_back({.shape = MarkShape::text,
-                               .role = role,
+                               .role = Ink::ink,
                                .points = {{x, 1.25 * *us}},
-                               .label = kinds,
+                               .label = kinds + (jump ? "!" : ""),
                                .title = fmt::format("from {}: {}", change.at("from").dump(), texts)});
         }
     }
     p.keys = {key_of(Ink::blue, "measured", true), key_of(Ink::grey, "in kernels", true), key_of(Ink::orange, "predicted", true, true)};
-    p.caption =
-        "Words say what changed since the point before: the library's kernel, waves of CTAs, the host's pace, L2; dark where the time grew "
-        "more or less than the work.";
+    p.caption = "Words say what changed since the point before: the library's kernel, waves of CTAs, the host's pace, L2. With a sign (!) the "
+                "time grew by 15 % more or less than the work.";
     return p;
 }
 
@@ -96,14 +99,14 @@ std::vector<Picture> ways_pictures(const Json& document) {
         if (!time) continue;
         const double y = double(p.y.names.size()), whole = *time / *possible;
         p.y.names.push_back(text_at(way, "name"));
-        p.x.high = std::max(p.x.high, 2 * whole);
+        p.x.high = std::max(p.x.high, 3 * whole);
+        const std::string title = fmt::format("{}: {}, {} in kernels, {:.0f} launched", text_at(way, "name"), time_text(*time),
+                                              time_or_unknown(kernels), number_at(way, "launches").value_or(0));
         p.marks.push_back({.shape = MarkShape::box,
                            .role = text_at(way, "id") == "derived" ? Ink::green : Ink::blue,
                            .points = {{p.x.low, y + 0.2}, {whole, y + 0.8}},
-                           .label = time_text(*time),
-                           .title = fmt::format("{}: {}, {} in kernels, {:.0f} launched", text_at(way, "name"), time_text(*time),
-                                                time_or_unknown(kernels), number_at(way, "launches").value_or(0)),
-                           .beside = true});
+                           .title = title});
+        p.marks.push_back({.shape = MarkShape::text, .role = Ink::ink, .points = {{1.5 * whole, y + 0.85}}, .label = time_text(*time)});
     }
     if (p.y.names.empty()) return {};
     const double rows = double(p.y.names.size());

@@ -162,8 +162,9 @@ class ProcessProfile {
         } else {
             windows = chosen_;
             for (const DeviceWork* w : work) {  // what a range asked for may end after it
-                auto window = std::ranges::upper_bound(windows, call_of(*w) ? call_of(*w)->start : w->start, {}, &Span::start);
-                if (window != windows.begin()) --window;
+                const auto after = std::ranges::upper_bound(chosen_, call_of(*w) ? call_of(*w)->start : w->start, {}, &Span::start);
+                const auto window = windows.begin() + std::max<std::ptrdiff_t>(0, after - chosen_.begin() - 1);
+                window->start = std::min(window->start, w->start);  // clocks of host and device differ a little
                 window->end = std::max(window->end, w->end);
             }
             windows = merged(std::move(windows));
@@ -173,15 +174,19 @@ class ProcessProfile {
             d.window += double(window.end - window.start);
             std::uint64_t reached = window.start;
             const DeviceWork* before = nullptr;
+            auto of_next_window = work.end();  // the first work that lasts beyond this one
             for (; next != work.end() && (*next)->start <= window.end; ++next) {
                 const DeviceWork& w = **next;
-                if (w.end <= w.start) continue;
-                if (w.start > reached) attribute(before, w, reached, d.idle);
-                const std::uint64_t from = std::max(reached, w.start);
-                if (w.end > from) d.busy += double(w.end - from);
-                d.overlapped += double(std::min(w.end, from) - w.start);
-                if (w.end > reached) reached = w.end, before = &w;
+                if (w.end > window.end && of_next_window == work.end()) of_next_window = next;
+                const std::uint64_t start = std::max(w.start, window.start), end = std::min(w.end, window.end);
+                if (end <= start) continue;
+                if (start > reached) attribute(before, w, reached, d.idle);
+                const std::uint64_t from = std::max(reached, start);
+                if (end > from) d.busy += double(end - from);
+                d.overlapped += double(std::min(end, from) - start);
+                if (end > reached) reached = end, before = &w;
             }
+            if (of_next_window != work.end()) next = of_next_window;
             if (reached < window.end) {
                 const double rest = double(window.end - reached);
                 double held_up = 0;

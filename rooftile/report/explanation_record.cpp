@@ -57,6 +57,7 @@ Record pipeline_record(const PipelineCycles& p) {
 
 Record energy_record(const Energy& e) {
     return {{"matrix_j", e.matrix},
+            {"instruction_j", e.instructions},
             {"fill_j", e.fill},
             {"dram_j", e.dram},
             {"static_j", e.idle},

@@ -157,8 +157,12 @@ std::string energy_text(const Energy& e, const Terminal& terminal) {
                    {joules && e.total ? percent_text(*joules / *e.total) : ""},
                    {std::move(from)}});
     };
-    row("products", e.matrix, {"energy.flop."});
-    row("shared memory", e.fill, {"energy.fill", "energy.shared_read"});
+    const auto has = [&](std::string_view key) {
+        return std::ranges::any_of(e.inputs, [&](const Input& input) { return input.name.starts_with(key); });
+    };
+    if (has("energy.flop.")) row("products", e.matrix, {"energy.flop."});
+    if (has("energy.instruction")) row("instructions", e.instructions, {"energy.instruction"});
+    if (has("energy.fill")) row(has("energy.flop.") ? "shared memory" : "L2 to SMs", e.fill, {"energy.fill", "energy.shared_read"});
     row("DRAM", e.dram, {"energy.dram"});
     row("static", e.idle, {"power.static"});
     std::string out = table.text(terminal);

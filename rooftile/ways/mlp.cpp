@@ -43,6 +43,31 @@ struct StepKernel {
     double waves = 0, fill = 0;    ///< of CTAs; the share of their places that has work; 0: unknown
 };
 
+/// What happened from a little before the first range of that name, whose work heats the GPU, to what came after the last. A run has
+/// hundreds of thousands of launches, and each point looks only at its own. Texts are those of `recordings`.
+std::vector<Recorded> part_of(const std::vector<Recorded>& recordings, std::string_view range) {
+    constexpr std::uint64_t before_ns = 100'000'000;
+    std::vector<Recorded> out;
+    for (const Recorded& r : recordings) {
+        const auto named = [&](const NamedRange& each) { return each.name == range; };
+        const auto first = std::ranges::find_if(r.ranges, named);
+        if (first == r.ranges.end()) continue;
+        auto after = first;
+        while (after != r.ranges.end() && (named(*after) || after->start < std::prev(after)->end)) ++after;
+        const std::uint64_t from = first->start - std::min(first->start, before_ns), to = after == r.ranges.end() ? UINT64_MAX : after->start;
+        Recorded part;
+        part.process = r.process, part.begin = from, part.devices = r.devices;
+        const auto copy = [&](const auto& all, auto& into, auto start) {
+            into.assign(std::ranges::lower_bound(all, from, {}, start), std::ranges::upper_bound(all, to, {}, start));
+        };
+        copy(r.work, part.work, &DeviceWork::start);
+        copy(r.calls, part.calls, &DriverCall::start);
+        part.ranges.assign(first, after);
+        out.push_back(std::move(part));
+    }
+    return out;
+}
+
 class PointReader {
   public:
     PointReader(const MlpPoint& point, const std::vector<Recorded>& recordings, const std::string& range,
@@ -285,7 +310,8 @@ Json mlp_document(const DocumentContext& context, const std::vector<MlpCurve>& c
             if (i != curve.parameter) fixed[mlp_parameters[i]] = curve.points.front()[i];
         for (const MlpPoint& point : curve.points) {
             const Json own = index < reported.size() ? reported.at(index) : Json::object();
-            points.push_back(PointReader(point, recordings, fmt::format("run {}", index), machine).json(own));
+            const std::string range = fmt::format("run {}", index);
+            points.push_back(PointReader(point, part_of(recordings, range), range, machine).json(own));
             ++index;
         }
         Json changes = changes_of(points, parameter, l2);

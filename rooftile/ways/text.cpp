@@ -57,7 +57,9 @@ std::string times_text(const Json& d, const Terminal& terminal) {
         const std::string absent = text_at(way, "absent");
         if (!absent.empty()) out += entry(text_at(way, "name"), displayable(absent, terminal.utf8), terminal);
         else if (way.at("right").is_boolean() && !way.at("right").get<bool>())
-            out += entry(text_at(way, "name"), fmt::format("wrong: its error is {}, more than rounding makes", number_or_unknown(number_at(way, "error"))), terminal);
+            out += entry(text_at(way, "name"),
+                         fmt::format("wrong: its error is {}, more than rounding makes", number_or_unknown(number_at(way, "error"))),
+                         terminal);
     }
     return out;
 }
@@ -74,7 +76,9 @@ std::string work_text(const Json& d, const Terminal& terminal) {
                    {text_at(way, "within_sm")},
                    {text_at(way, "across_sms")}});
     return table.text(terminal) + "  "
-           + wrapped("code: how much of a program changes to use it. in an SM, SMs: scheduling in an SM and across SMs.", terminal.prose() - 2, 2) + "\n";
+           + wrapped("code: how much of a program changes to use it. in an SM, SMs: scheduling in an SM and across SMs.",
+                     terminal.prose() - 2, 2)
+           + "\n";
 }
 
 std::string kernels_text(const Json& d, const Terminal& terminal) {

@@ -113,7 +113,7 @@ inline std::vector<Explanation> explanations() {
         {"waves", 597900, 37900, {{"waves", 14, "", "the derivation"}}, ""},
         {"turn", 600000, 2100, {{"wgmma.turn", 800, "clk", "measured"}}, ""},
         {"launch", 600000, 0, {}, "not charged: launch.gap_stream is unknown"}};
-    first.energy = Energy{.matrix = 0.24,
+    first.energy = Energy{.matrix = 0.24, .instructions = 0,
                               .fill = 0.08,
                               .dram = 0.02,
                               .idle = 0.084,

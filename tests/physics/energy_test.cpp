@@ -54,5 +54,44 @@ TEST(Energy, WhatIsUnknownIsNamed) {
     EXPECT_FALSE(e.total);
 }
 
+/// A copy of 1 GB each way with a hundred million instructions of one lane, at the clock of the energies.
+Demand copy() {
+    Demand d;
+    d.loaded_bytes = 2e9, d.dram_bytes = 2e9;
+    d.issue_slots = 1e8;
+    return d;
+}
+
+// 2e9 B x 10 pJ from L2, 2e9 x 100 from DRAM, 1e8 x 5 pJ of instructions, and 100 W for a millisecond.
+TEST(Energy, InstructionsAndLoadsHaveTheirs) {
+    Machine m = machine();
+    set_number(m, "energy.instruction=5 pJ/op");
+    m.facts.erase("power.sustained");
+    const Energy e = energy_of(copy(), m, {.seconds = 0.001, .clock_hz = 1e9});
+    EXPECT_DOUBLE_EQ(e.instructions.value(), 0.0005);
+    EXPECT_DOUBLE_EQ(e.fill.value(), 0.02);
+    EXPECT_DOUBLE_EQ(e.dram.value(), 0.2);
+    EXPECT_DOUBLE_EQ(e.total.value(), 0.3205);
+    EXPECT_FALSE(e.joules_per_tflop);
+    // Twice the clock: four times all but the static power.
+    EXPECT_DOUBLE_EQ(energy_of(copy(), m, {.seconds = 0.001, .clock_hz = 2e9}).total.value(), 4 * 0.2205 + 0.1);
+    // What it has none of need not be known; what it has must be.
+    m.facts.erase("energy.flop.bf16"), m.facts.erase("energy.shared_read");
+    EXPECT_TRUE(energy_of(copy(), m, {.seconds = 0.001, .clock_hz = 1e9}).total);
+    m.facts.erase("energy.instruction");
+    EXPECT_EQ(energy_of(copy(), m, {.seconds = 0.001, .clock_hz = 1e9}).unknown, std::vector<std::string>{"energy.instruction"});
+}
+
+// 220 W of work and 100 W that flow anyway at a limit of 200 W: memory takes its time, so the clock falls until it fits.
+TEST(Energy, NoMorePowerThanTheLimitWithoutProducts) {
+    Machine m = machine();
+    set_number(m, "energy.instruction=5 pJ/op");
+    set_number(m, "power.sustained=200 W");
+    const Energy e = energy_of(copy(), m, {.seconds = 0.001, .clock_hz = 1e9});
+    EXPECT_DOUBLE_EQ(e.watts.value(), 200);
+    EXPECT_DOUBLE_EQ(e.idle.value(), 0.1);
+    EXPECT_DOUBLE_EQ(e.dram.value(), 0.1 * 0.2 / 0.2205);
+}
+
 }  // namespace
 }  // namespace rooftile

@@ -24,7 +24,8 @@ class MadeRun {
         recorded_.ranges.push_back(range);
     }
     /// Asked for at `asked`, by a call of 10 ns.
-    DeviceWork& kernel(std::string_view name, std::uint64_t asked, std::uint64_t start, std::uint64_t end, int ctas = 132, int threads = 256) {
+    DeviceWork& kernel(std::string_view name, std::uint64_t asked, std::uint64_t start, std::uint64_t end, int ctas = 132,
+                       int threads = 256) {
         DriverCall call;
         call.start = asked, call.end = asked + 10, call.name = "cuLaunchKernel", call.thread = 1, call.correlation = ++correlation_;
         recorded_.calls.push_back(call);

@@ -72,7 +72,8 @@ Json made_document(const MlpCurve& curve, const std::vector<MadePoint>& made, do
         }
         points.push_back({{"error", 0.004}, {"largest_difference", 0.02}, {"right", true}, {"wall_us", 2.0 * (m.product_us + m.gelu_us)}});
     }
-    const Json report = {{"python", "3.12.3"}, {"torch", "2.11.0"}, {"gpu", "NVIDIA H200"}, {"device", "cuda"}, {"l2_bytes", l2_bytes}, {"points", points}};
+    const Json report = {{"python", "3.12.3"}, {"torch", "2.11.0"},    {"gpu", "NVIDIA H200"},
+                         {"device", "cuda"},   {"l2_bytes", l2_bytes}, {"points", points}};
     DocumentContext context = context_of("rooftile sweep mlp");
     context.version = "0";
     return mlp_document(context, {curve}, "bf16", report, run.recordings(), std::make_shared<Machine>(machine_by_id("h200-sxm")));
@@ -157,20 +158,22 @@ TEST(MlpChanges, WeightsThatLeaveL2AndAJumpThatNobodyKnows) {
 }
 
 TEST(MlpText, FitsTheTerminalAndThePictureMarksReasons) {
-    const Json d = made_document(batch_curve({128, 256, 272}), {{narrow, 40, 66, 8, 1, 20}, {wide, 80, 132, 16, 1, 20}, {wide, 150, 140, 17, 1, 20}});
+    const Json d =
+        made_document(batch_curve({128, 256, 272}), {{narrow, 40, 66, 8, 1, 20}, {wide, 80, 132, 16, 1, 20}, {wide, 150, 140, 17, 1, 20}});
     expect_golden("mlp.txt", mlp_text(d, Terminal{.width = 80}));
     std::istringstream lines(mlp_text(d, Terminal{.width = 80}));
     for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), 80) << line;
     const std::vector<Picture> pictures = pictures_of(d);
     ASSERT_EQ(pictures.size(), 1u);
     EXPECT_EQ(pictures[0].id, "mlp_batch");
-    EXPECT_THAT(svg_text(pictures[0]), testing::AllOf(HasSubstr(">waves<"), HasSubstr(">kernel<")));
+    EXPECT_THAT(svg_text(pictures[0]), testing::AllOf(HasSubstr(">waves!<"), HasSubstr(">kernel<")));
     EXPECT_THAT(page_html({{"mlp.json", d}}, "x"), HasSubstr("data-at=\"d1/curves/0/points/2/step_us\""));
 }
 
 TEST(MlpDocument, PointsThatCouldNotRun) {
     const Json report = {{"gpu", "NVIDIA H200"}, {"device", "cuda"}, {"points", {{{"absent", "OutOfMemoryError: CUDA out of memory"}}}}};
-    const Json d = mlp_document(context_of("x"), {batch_curve({1024, 2048})}, "bf16", report, {}, std::make_shared<Machine>(machine_by_id("h200-sxm")));
+    const Json d = mlp_document(context_of("x"), {batch_curve({1024, 2048})}, "bf16", report, {},
+                                std::make_shared<Machine>(machine_by_id("h200-sxm")));
     EXPECT_EQ(JsonSchema("mlp-1.json").faults(d), "");
     EXPECT_THAT(mlp_text(d, Terminal{.width = 80}), HasSubstr("batch 1024: OutOfMemoryError"));
     EXPECT_TRUE(pictures_of(d).empty());

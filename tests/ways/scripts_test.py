@@ -56,7 +56,8 @@ def interpreted():
 def main():
     for name, sizes in SIZES.items():
         flags = [text for key, value in sizes.items() for text in (f"--{key}", str(value))]
-        made = subprocess.run([sys.argv[1], "measure", "ways", name, *flags, "--no-time", "--json", "--python", sys.executable], stdout=subprocess.PIPE, check=True)
+        command = [sys.argv[1], "measure", "ways", name, *flags, "--no-time", "--json", "--python", sys.executable]
+        made = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         ways = {way["id"]: way for way in json.loads(made.stdout)["ways"]}
         for way in ("manual", "operator", "compiled", *(("triton", "cuda", "derived") if torch.cuda.is_available() else ())):
             assert ways[way]["right"] or (name == "matmul" and way == "manual"), (name, ways[way])

@@ -122,9 +122,11 @@ Json made_document() {
             at += 1'000'000;
         }
     };
-    const char* pointwise = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >";
+    const char* pointwise =
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >";
     call("way manual", {{pointwise, 80}, {pointwise, 80}, {pointwise, 80}});
-    call("way operator", {{"void at::native::vectorized_elementwise_kernel<8, at::native::GeluCUDAKernelImpl, std::array<char*, 2ul> >", 78}});
+    call("way operator",
+         {{"void at::native::vectorized_elementwise_kernel<8, at::native::GeluCUDAKernelImpl, std::array<char*, 2ul> >", 78}});
     call("way compiled", {{"triton_poi_fused_add_erf_mul_0", 75}});
     call("way cuda", {{"gelu", 90}});
     call("way derived", {{"rooftile_gelu", 70}});
@@ -142,7 +144,8 @@ Json made_document() {
                            {"triton", {{"absent", "triton is not importable: No module named 'triton'"}}},
                            {"cuda", {{"error", 0.4}, {"largest_difference", 3.1}, {"right", false}}},
                            {"derived", {{"error", 0.0031}, {"largest_difference", 0.015}, {"right", true}}}}}};
-    return ways_document(made_context(), usual_request(way_operator("gelu")), report, run.recordings(), h200(), {"a100-80-sxm", "v100-sxm2"});
+    return ways_document(made_context(), usual_request(way_operator("gelu")), report, run.recordings(), h200(),
+                         {"a100-80-sxm", "v100-sxm2"});
 }
 
 TEST(WaysDocument, HasTheRecordingsTimes) {
@@ -193,7 +196,8 @@ TEST(WaysPicture, ABarAWayAndThePage) {
     const std::vector<Picture> pictures = pictures_of(d);
     ASSERT_EQ(pictures.size(), 1u);
     EXPECT_EQ(pictures[0].id, "ways");
-    EXPECT_THAT(pictures[0].y.names, ElementsAre("operators one by one", "framework's operator", "torch.compile", "CUDA by hand", "Rooftile"));
+    EXPECT_THAT(pictures[0].y.names,
+                ElementsAre("operators one by one", "framework's operator", "torch.compile", "CUDA by hand", "Rooftile"));
     EXPECT_THAT(svg_text(pictures[0]), HasSubstr("243.0 us"));
     const std::string page = page_html({{"ways.json", d}}, "rooftile report page ways.json");
     EXPECT_THAT(page, HasSubstr("Who decides"));

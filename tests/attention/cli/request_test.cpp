@@ -12,10 +12,25 @@ TEST(AttentionRequests, AreRefusedWhereTheyAreWrong) {
     expect_refused({"plan", "attention", "--heads", "8", "--q", "64", "--dim", "60"}, {"multiples of 8"});
     expect_refused({"plan", "attention", "--heads", "8", "--kv-heads", "3", "--q", "64", "--dim", "64"}, {"divide heads"});
     expect_refused({"plan", "attention", "--heads", "8", "--q", "64", "--dim", "64", "--mask", "window:"}, {"--mask"});
-    expect_refused({"plan", "attention", "--heads", "8", "--q", "64", "--dim", "64", "--energy"}, {"--energy", "not modelled"});
     expect_refused({"measure", "attention", "--heads", "8", "--q", "64", "--dim", "64", "--baseline", "cudnn"},
                    {"--baseline cudnn", "copy, none"});
     expect_refused({"build", "attention", "--machine", "a100-80-sxm", "--heads", "8", "--q", "64", "--dim", "64"}, {"sm_90"});
+}
+
+// The energy of a plan is the one that sets its clock: at the power limit it draws that power.
+TEST(AttentionRequests, EnergyOfAPlan) {
+    const Outcome plan = run({"plan", "attention", "--batch", "4", "--heads", "16", "--q", "8192", "--dim", "128", "--machine", "h200-sxm", "--energy", "--json"});
+    ASSERT_EQ(plan.code, 0) << plan.err;
+    const auto document = nlohmann::json::parse(plan.out);
+    for (const auto& one : document.at("plans")) {
+        const auto& energy = one.at("energy");
+        EXPECT_NEAR(energy.at("average_w").get<double>(), 690, 0.05 * 690) << one.at("config");
+        EXPECT_GT(energy.at("instruction_j").get<double>(), 0.05 * energy.at("matrix_j").get<double>());
+        EXPECT_GT(energy.at("joules_per_tflop").get<double>(), 0.51);
+    }
+    const Outcome text = run({"plan", "attention", "--batch", "4", "--heads", "16", "--q", "8192", "--dim", "128", "--machine", "h200-sxm", "--energy"});
+    for (const char* words : {"Energy of one launch", "products", "instructions", "shared memory", "plans kept"})
+        EXPECT_NE(text.out.find(words), std::string::npos) << words << "\n" << text.out;
 }
 
 // One line each: what, which values, what to do.

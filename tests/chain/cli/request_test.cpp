@@ -94,6 +94,11 @@ TEST(ChainRequests, SimulationsAddUpAndAreDrawn) {
     EXPECT_GT(last.at("asked_bytes").get<double>(), 0.95 * document.at("tensors").at("H").at("asked_bytes").get<double>());
     EXPECT_EQ(document.at("tensors").at("H").at("written_bytes").get<std::int64_t>(), 20000 * 1024 * 2) << "6 MiB hold none of 41 MB until the next launch";
     EXPECT_EQ(run({"simulate", "chain", "--machine", "a40", "--m", "2000", "--d", "512", "--ff", "1024"}).code, 0);
+    EXPECT_FALSE(document.contains("energy"));
+    const Outcome energy = run({"simulate", "chain", "--machine", "h200-sxm", "--m", "20000", "--d", "512", "--ff", "1024", "--energy", "--json"});
+    const auto joules = nlohmann::json::parse(energy.out);
+    EXPECT_EQ(JsonSchema("chain_simulation-1.json").faults(joules), "");
+    EXPECT_GT(joules.at("energy").at("total_j").get<double>(), joules.at("energy").at("dram_j").get<double>());
     expect_refused({"simulate", "chain", "--machine", "a40", "--set", "l2.size=unknown", "--m", "2000", "--d", "512", "--ff", "1024"}, {"l2.size"});
 }
 

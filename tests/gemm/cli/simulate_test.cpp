@@ -32,6 +32,26 @@ TEST(SimulateVerb, EveryOrderOfThePlanRankedFirst) {
     EXPECT_EQ(planned, 1);
 }
 
+// Orders differ in the bytes of DRAM alone, and so do their joules.
+TEST(SimulateVerb, EnergyOfEachOrder) {
+    const std::vector<std::string> large = {"simulate", "gemm", "--shape", "4096x4096x4096", "--machine", "h200-sxm", "--set", "l2.size=8 MiB"};
+    const Outcome outcome = run(with(large, {"--energy", "--json"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json document = json::parse(outcome.out);
+    EXPECT_EQ(JsonSchema("simulation-1.json").faults(document), "");
+    const json &rows = document.at("rows"), &first = rows[0], &last = rows[rows.size() - 1];
+    const double bytes = last.at("dram_bytes").get<double>() - first.at("dram_bytes").get<double>();
+    const double joules = last.at("energy_j").get<double>() - first.at("energy_j").get<double>();
+    ASSERT_GT(bytes, 0);
+    EXPECT_GT(joules, bytes * 45e-12 * 0.99);  // at the sustained clock or above
+    EXPECT_LT(joules, bytes * 45e-12 * 2);
+    const Outcome text = run(with(large, {"--energy"}));
+    EXPECT_NE(text.out.find("joules"), std::string::npos) << text.out;
+    const Outcome unknown = run({"simulate", "gemm", "--shape", "2048x2048x2048", "--machine", "h20", "--energy"});
+    EXPECT_NE(unknown.out.find("joules unknown: energy."), std::string::npos) << unknown.out << unknown.err;
+    EXPECT_FALSE(json::parse(run(with(large, {"--json"})).out).at("rows")[0].contains("energy_j"));
+}
+
 TEST(SimulateVerb, AFixedOrderAlone) {
     const Outcome outcome = run(with(small, {"--order", "hilbert", "--json"}));
     ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -38,11 +38,13 @@ class WaysVerb : public testing::Test {
     Folder folder_;
 };
 
-constexpr const char* right = R"({"device": "cpu", "torch": "2.11.0", "ways": {"manual": {"error": 0.005, "largest_difference": 0.01, "right": true},
+constexpr const char* right =
+    R"({"device": "cpu", "torch": "2.11.0", "ways": {"manual": {"error": 0.005, "largest_difference": 0.01, "right": true},
  "cuda": {"absent": "CUDA needs a GPU"}}})";
 
 TEST_F(WaysVerb, VerifiesWithoutAGpu) {
-    const Outcome got = run({"measure", "ways", "softmax", "--no-time", "--rows", "64", "--seed", "7", "--python", python(right), "--json"});
+    const Outcome got =
+        run({"measure", "ways", "softmax", "--no-time", "--rows", "64", "--seed", "7", "--python", python(right), "--json"});
     ASSERT_EQ(got.code, 0) << got.err;
     const auto document = nlohmann::json::parse(got.out);
     EXPECT_EQ(JsonSchema("ways-1.json").faults(document), "");
@@ -102,13 +104,15 @@ TEST_F(WaysVerb, RefusesWhatItDoesNotHave) {
 }
 
 TEST_F(WaysVerb, SweepsAnMlp) {
-    const std::string report = R"({"device": "cpu", "torch": "2.11.0", "points": [{"error": 0.004, "largest_difference": 0.1, "right": true},
+    const std::string report =
+        R"({"device": "cpu", "torch": "2.11.0", "points": [{"error": 0.004, "largest_difference": 0.1, "right": true},
  {"error": 0.004, "largest_difference": 0.1, "right": true}]})";
     const Outcome got = run({"sweep", "mlp", "--no-time", "--batch", "8,16", "--layers", "2", "--python", python(report), "--json"});
     ASSERT_EQ(got.code, 0) << got.err;
     const auto document = nlohmann::json::parse(got.out);
     EXPECT_EQ(JsonSchema("mlp-1.json").faults(document), "");
-    EXPECT_EQ(request().at("points").dump(), R"([{"batch":8,"dim":2048,"layers":2,"steps":8},{"batch":16,"dim":2048,"layers":2,"steps":8}])");
+    EXPECT_EQ(request().at("points").dump(),
+              R"([{"batch":8,"dim":2048,"layers":2,"steps":8},{"batch":16,"dim":2048,"layers":2,"steps":8}])");
     EXPECT_EQ(document.at("curves").at(0).at("points").size(), 2u);
     // Without a range every parameter that is not given is swept.
     ASSERT_EQ(run({"sweep", "mlp", "--no-time", "--batch", "8", "--python", python(report)}).code, 0);
@@ -124,8 +128,9 @@ TEST_F(WaysVerb, SweepsAnMlp) {
 /// Whatever Python runs later must at least be Python.
 TEST(WaysScripts, AreParsed) {
     if (!std::filesystem::exists(ROOFTILE_SOURCE_DIR "/rooftile/ways")) GTEST_SKIP() << "skipped: no sources here";
-    const std::string command = std::string(ROOFTILE_PYTHON " -c \"import ast,glob; files = glob.glob('") + ROOFTILE_SOURCE_DIR
-                                + "/rooftile/**/ways/*.py', recursive=True); assert len(files) > 12; [ast.parse(open(f).read(), f) for f in files]\"";
+    const std::string command =
+        std::string(ROOFTILE_PYTHON " -c \"import ast,glob; files = glob.glob('") + ROOFTILE_SOURCE_DIR
+        + "/rooftile/**/ways/*.py', recursive=True); assert len(files) > 12; [ast.parse(open(f).read(), f) for f in files]\"";
     EXPECT_EQ(std::system(command.c_str()), 0);
 }
 
