@@ -24,7 +24,7 @@ constexpr int usual_top = 10, most_top = 1000;
 
 std::vector<Field> profile_fields() {
     const char* group = "Options";
-    return {{"range", "NAME", "Only what is asked for in NVTX ranges of that name, and times a range; cudaProfilerStart: what lies between its calls", group},
+    return {{"range", "NAME", "Only what is asked for in NVTX ranges of that name, and times a range; cudaProfilerStart: between its calls", group},
             {"top", "N", "Kernels to list; default 10", group},
             {"machine", "ID|FILE", "Predict by these numbers; default: the shipped file that stands for the GPU", group},
             {"timeline", "FILE", "Write trace events, which ui.perfetto.dev shows", group},
@@ -158,7 +158,7 @@ int report_profile(const Given& given, const OutputFlags& output, const Invocati
 
 void add_profile(std::vector<Verb>& verbs) {
     const std::vector<Field> own = {{"program", "PROGRAM...", "The program and its arguments, after --", "Program", FieldKind::positional},
-                                    {"operators", "", "Of a Python program: PyTorch's operators are ranges, with the shapes of their tensors; takes the host time", "Options", FieldKind::on},
+                                    {"operators", "", "Make PyTorch's operators ranges, with the shapes of their tensors; Python programs alone; takes the host time", "Options", FieldKind::on},
                                     {"recordings", "DIR", "Keep what was recorded there, one file a process, for report profile", "Options"}};
     const std::vector<Field> files = {{"file", "FILE", "What `profile --json` wrote, or a recording", "Files", FieldKind::positional},
                                       {"other", "FILE", "Another run, to be compared kernel by kernel", "Files", FieldKind::positional}};

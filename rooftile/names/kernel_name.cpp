@@ -84,6 +84,8 @@ std::string describe(const KernelName& name) {
     return shortened(out, columns);
 }
 
+bool is_matrix_work(const KernelName& name) { return name.role == "gemm" || name.role == "attention" || name.role == "conv"; }
+
 std::optional<int> bits_of_type(std::string_view type) {
     const bool complex = type.starts_with("complex_");
     if (complex) type.remove_prefix(8);

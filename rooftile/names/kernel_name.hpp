@@ -49,6 +49,9 @@ KernelName decode(std::string_view name);
 /// At most 60 columns for a table: "cuBLAS bf16 192x8x64, 8 stages, cluster 2x1, split-K, TNT".
 std::string describe(const KernelName& name);
 
+/// Whether its time is mostly that of the matrix units.
+bool is_matrix_work(const KernelName& name);
+
 /// Of an element of a type that names use; nothing where the type is not known.
 std::optional<int> bits_of_type(std::string_view type);
 

@@ -89,7 +89,7 @@ std::optional<Picture> kernel_picture(const Json& document) {
     };
     key(Ink::blue, "measured", false), key(Ink::orange, "predicted for it", true), key(Ink::green, "ours", true), key(Ink::ink, "possible", true);
     p.height = 30 + 26 * double(rows.size());
-    p.caption = "Of kernels whose problem is known, those that take most time together.";
+    p.caption = "Kernels whose problem is known, those first that take most time together.";
     return p;
 }
 

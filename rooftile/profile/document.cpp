@@ -183,7 +183,7 @@ std::vector<Saving> savings_of(const Json& document) {
     const double launches = calls.at("launches").get<double>() / steps;
     if (host > 0 && launches > 1)
         out.push_back({host,
-                       fmt::format("the device waits for the host, which asks for {:.4g} kernels{} one by one: capture {} in a CUDA graph, or fuse the operators", launches,
+                       fmt::format("the device waits for the host, which asks for {:.4g} kernels{} one by one: capture {} in a CUDA graph, or merge the operators", launches,
                                    a_step, steps > 1 ? "the step" : "them"),
                        "torch.compile(model, mode=\"reduce-overhead\"), or torch.cuda.graph"});
     if (waited > 0)

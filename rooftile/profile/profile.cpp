@@ -10,7 +10,6 @@
 
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/error.hpp"
-#include "rooftile/profile/product_sizes.hpp"
 #include "rooftile/report/terminal.hpp"
 #include "rooftile/units.hpp"
 
@@ -36,10 +35,7 @@ class MatrixWork {
     void add(const DeviceWork& work) {
         if (work.kind != DeviceWork::Kind::kernel) return;
         const auto [known, is_new] = is_matrix_.try_emplace(work.name);
-        if (is_new) {
-            const std::string role = decode(work.name).role;
-            known->second = role == "gemm" || role == "attention" || role == "conv";
-        }
+        if (is_new) known->second = is_matrix_work(decode(work.name));
         if (!known->second) return;
         starts_.push_back(work.start);
         sums_.push_back((sums_.empty() ? 0 : sums_.back()) + double(work.end - work.start));
@@ -283,7 +279,7 @@ class ProcessProfile {
             frames.emplace_back(name);
             if (!seen.insert(name).second) return;  // a range in one of its own name counts once
             RangeGroup& group = entry(places_.ranges, out_.ranges, std::string(name));
-            group.name = name, ++group.launches, group.device += ns;
+            group.name = name, group.launches += work.kind == DeviceWork::Kind::kernel, group.device += ns;
         };
         // What other threads ask for meanwhile, as a backward pass does, is the chosen range's too.
         if (!whole_ && std::ranges::none_of(open, [&](const NamedRange* range) { return range->name == range_; })) add_frame(range_);

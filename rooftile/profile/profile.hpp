@@ -62,8 +62,8 @@ struct CallGroup {
 /// Of a name of ranges, whatever stands around them.
 struct RangeGroup {
     std::string name;
-    std::size_t count = 0, launches = 0;
-    double host = 0, device = 0;  ///< ns: in the range; of the work that was asked for in it
+    std::size_t count = 0, launches = 0;  ///< launches: of kernels
+    double host = 0, device = 0;          ///< ns: in the range; of the work that was asked for in it
 };
 
 /// Device time under a path of ranges, ended by a kernel's or a copy's name.

@@ -176,13 +176,6 @@ class Reader {
 
 }  // namespace
 
-std::int64_t ParameterBytes::word(std::size_t offset, std::int64_t otherwise) const {
-    std::int32_t value = 0;
-    if (bytes.size() < sizeof value || offset > bytes.size() - sizeof value) return otherwise;
-    std::memcpy(&value, bytes.data() + offset, sizeof value);
-    return value;
-}
-
 bool is_recording(std::string_view bytes) { return bytes.starts_with(std::string_view(recording::magic, sizeof recording::magic)); }
 
 Recorded read_recording(std::string_view bytes, const std::string& file) {

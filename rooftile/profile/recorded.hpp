@@ -8,19 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/names/product_sizes.hpp"
+
 namespace rooftile {
-
-/// The parameters of a launch, as the kernel sees them.
-struct ParameterBytes {
-    struct Place {
-        std::uint32_t offset, size;
-    };
-    std::vector<Place> places;  ///< of each parameter; empty: they came as one block
-    std::string bytes;
-
-    /// The 32-bit number at that offset; `otherwise` where there is none.
-    std::int64_t word(std::size_t offset, std::int64_t otherwise = -1) const;
-};
 
 /// A kernel, a copy or a memset on a device.
 struct DeviceWork {

@@ -1,6 +1,6 @@
-// CUPTI's activities and callbacks without a GPU: what the fake driver does becomes records, which are handed over when they are asked for. Kernels run
-// one after the other, each from its call on or from the end of the one before. FAKE_Subscribe: the status of cuptiSubscribe; FAKE_RECORDS_DROPPED:
-// how many are said to be lost.
+// CUPTI's activities and callbacks without a GPU: what the fake driver does becomes records, which are handed over when they are
+// asked for. Kernels run one after the other, each from its call on or from the end of the one before. FAKE_Subscribe: the status of
+// cuptiSubscribe; FAKE_RECORDS_DROPPED: how many are said to be lost.
 #pragma once
 
 #include <cupti.h>
@@ -32,7 +32,8 @@ struct Call {
 };
 inline thread_local std::vector<Call> calls_of_thread;
 
-static_assert(sizeof(LaunchParameters) == sizeof(cuLaunchKernelEx_params) && offsetof(LaunchParameters, arguments) == offsetof(cuLaunchKernelEx_params, kernelParams));
+static_assert(sizeof(LaunchParameters) == sizeof(cuLaunchKernelEx_params)
+              && offsetof(LaunchParameters, arguments) == offsetof(cuLaunchKernelEx_params, kernelParams));
 
 class Activities final : public Listener {
   public:
@@ -54,7 +55,8 @@ class Activities final : public Listener {
         calls_of_thread.pop_back();
         CUpti_ActivityAPI record{};
         record.kind = CUPTI_ACTIVITY_KIND_DRIVER, record.cbid = call, record.start = ended.start, record.end = now();
-        record.processId = std::uint32_t(getpid()), record.threadId = thread(), record.correlationId = ended.correlation, record.returnValue = result;
+        record.processId = std::uint32_t(getpid()), record.threadId = thread(), record.correlationId = ended.correlation,
+        record.returnValue = result;
         if (calls.contains(call)) add(record);
     }
     void kernel(const KernelRun& run) override {
@@ -73,18 +75,21 @@ class Activities final : public Listener {
         device_free_ = start + 1000;
         if (kind == 0) {
             CUpti_ActivityMemset4 record{};
-            record.kind = CUPTI_ACTIVITY_KIND_MEMSET, record.start = start, record.end = device_free_, record.bytes = bytes, record.streamId = 7, record.correlationId = correlation();
+            record.kind = CUPTI_ACTIVITY_KIND_MEMSET, record.start = start, record.end = device_free_, record.bytes = bytes,
+            record.streamId = 7, record.correlationId = correlation();
             add(record);
         } else {
             CUpti_ActivityMemcpy6 record{};
-            record.kind = CUPTI_ACTIVITY_KIND_MEMCPY, record.copyKind = std::uint8_t(kind), record.start = start, record.end = device_free_, record.bytes = bytes;
+            record.kind = CUPTI_ACTIVITY_KIND_MEMCPY, record.copyKind = std::uint8_t(kind), record.start = start, record.end = device_free_,
+            record.bytes = bytes;
             record.streamId = 7, record.correlationId = correlation();
             add(record);
         }
     }
     void node(const void* made, const void* original) override {
         CUpti_GraphData graph{};
-        graph.node = CUgraphNode(const_cast<void*>(made)), graph.originalNode = CUgraphNode(const_cast<void*>(original)), graph.nodeType = CU_GRAPH_NODE_TYPE_KERNEL;
+        graph.node = CUgraphNode(const_cast<void*>(made)), graph.originalNode = CUgraphNode(const_cast<void*>(original)),
+        graph.nodeType = CU_GRAPH_NODE_TYPE_KERNEL;
         CUpti_ResourceData data{};
         data.resourceDescriptor = &graph;
         const CUpti_CallbackId id = original ? CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED : CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
@@ -124,11 +129,16 @@ class Activities final : public Listener {
     }
     static std::size_t size_of(const CUpti_Activity& record) {
         switch (record.kind) {
-            case CUPTI_ACTIVITY_KIND_DRIVER: return sizeof(CUpti_ActivityAPI);
-            case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(CUpti_ActivityKernel10);
-            case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy6);
-            case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(CUpti_ActivityMemset4);
-            default: return sizeof(CUpti_ActivityMarker2);
+            case CUPTI_ACTIVITY_KIND_DRIVER:
+                return sizeof(CUpti_ActivityAPI);
+            case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+                return sizeof(CUpti_ActivityKernel10);
+            case CUPTI_ACTIVITY_KIND_MEMCPY:
+                return sizeof(CUpti_ActivityMemcpy6);
+            case CUPTI_ACTIVITY_KIND_MEMSET:
+                return sizeof(CUpti_ActivityMemset4);
+            default:
+                return sizeof(CUpti_ActivityMarker2);
         }
     }
 
@@ -138,19 +148,23 @@ class Activities final : public Listener {
     void call_back(std::uint32_t call, const void* parameters, CUpti_ApiCallbackSite site) {
         if (!callbacks.contains({CUPTI_CB_DOMAIN_DRIVER_API, call})) return;
         CUpti_CallbackData data{};
-        data.callbackSite = site, data.functionParams = parameters, data.correlationId = correlation(), data.correlationData = &calls_of_thread.back().data;
+        data.callbackSite = site, data.functionParams = parameters, data.correlationId = correlation(),
+        data.correlationData = &calls_of_thread.back().data;
         callback(user, CUPTI_CB_DOMAIN_DRIVER_API, call, &data);
     }
     void marker(std::uint32_t id, CUpti_ActivityFlag flag, const char* name) {
         CUpti_ActivityMarker2 record{};
-        record.kind = CUPTI_ACTIVITY_KIND_MARKER, record.flags = flag, record.timestamp = now(), record.id = id, record.name = name ? kept(name) : nullptr;
-        record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD, record.objectId.pt.processId = std::uint32_t(getpid()), record.objectId.pt.threadId = thread();
+        record.kind = CUPTI_ACTIVITY_KIND_MARKER, record.flags = flag, record.timestamp = now(), record.id = id,
+        record.name = name ? kept(name) : nullptr;
+        record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD, record.objectId.pt.processId = std::uint32_t(getpid()),
+        record.objectId.pt.threadId = thread();
         add(record);
     }
     template <class Record>
     void add(const Record& record) {
         const std::lock_guard lock(mutex_);
-        if (record.kind == CUPTI_ACTIVITY_KIND_DRIVER || kinds.contains(record.kind)) records_.emplace_back(reinterpret_cast<const char*>(&record), sizeof record);
+        if (record.kind == CUPTI_ACTIVITY_KIND_DRIVER || kinds.contains(record.kind))
+            records_.emplace_back(reinterpret_cast<const char*>(&record), sizeof record);
     }
     const char* kept(const std::string& name) {
         const std::lock_guard lock(mutex_);
@@ -171,17 +185,20 @@ inline Activities& activities() {
     return *all;
 }
 
-#define FAKE_WATCHED_CALLS(X)                                                                                                                   \
-    X(cuLaunchKernelEx) X(cuGraphLaunch) X(cuGraphInstantiateWithFlags) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemsetD8Async) X(cuMemAlloc_v2) \
-    X(cuStreamSynchronize) X(cuProfilerStart) X(cuProfilerStop)
+#define FAKE_WATCHED_CALLS(X)                                                                                                 \
+    X(cuLaunchKernelEx)                                                                                                       \
+    X(cuGraphLaunch) X(cuGraphInstantiateWithFlags) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemsetD8Async) X(cuMemAlloc_v2) \
+        X(cuStreamSynchronize) X(cuProfilerStart) X(cuProfilerStop)
 
 inline const char* name_of(std::uint32_t call) {
     switch (call) {
-#define FAKE_CASE(NAME) \
-    case CUPTI_DRIVER_TRACE_CBID_##NAME: return #NAME;
+#define FAKE_CASE(NAME)                  \
+    case CUPTI_DRIVER_TRACE_CBID_##NAME: \
+        return #NAME;
         FAKE_WATCHED_CALLS(FAKE_CASE)
 #undef FAKE_CASE
-        default: return nullptr;
+        default:
+            return nullptr;
     }
 }
 

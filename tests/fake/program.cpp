@@ -5,11 +5,14 @@
 //   push=NAME pop an NVTX range                      start stop    cuProfilerStart, cuProfilerStop
 //   sleep=MS      print=TEXT                         exec=PROGRAM  runs it with no arguments in its place
 //   fork=N        a child that launches N times and ends; this one waits for it
+//   forks=N       N children that end at once, while another thread launches; this one waits for each
 //   crash abort kill _exit=N exit=N   how it ends; else by 0
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -57,7 +60,8 @@ void launch(int times) {
         char rest[12] = {};
         void* arguments[] = {&out, &in, &number, &byte, &real, &wide, &whole, rest};
         CUlaunchConfig config{};
-        config.gridDimX = 66, config.gridDimY = config.gridDimZ = 1, config.blockDimX = 128, config.blockDimY = config.blockDimZ = 1, config.hStream = stream;
+        config.gridDimX = 66, config.gridDimY = config.gridDimZ = 1, config.blockDimX = 128, config.blockDimY = config.blockDimZ = 1,
+        config.hStream = stream;
         DRIVER(cuLaunchKernelEx)(&config, kernel, arguments, nullptr);
     }
 }
@@ -102,7 +106,8 @@ void* nvtx_function(int which) {
 
 int main(int count, char** words) {
     for (int i = 1; i < count; ++i) {
-        const std::string word = words[i], name = word.substr(0, word.find('=')), value = word.find('=') == word.npos ? "" : word.substr(word.find('=') + 1);
+        const std::string word = words[i], name = word.substr(0, word.find('=')),
+                          value = word.find('=') == word.npos ? "" : word.substr(word.find('=') + 1);
         const int number = std::atoi(value.c_str());
         if (name == "init") init();
         else if (name == "launch") launch(number);
@@ -121,6 +126,16 @@ int main(int count, char** words) {
         else if (name == "fork") {
             if (const pid_t child = fork(); child != 0) waitpid(child, nullptr, 0);
             else launch(number), std::exit(3);
+        } else if (name == "forks") {
+            std::atomic<bool> done{false};
+            std::thread launching([&] {
+                while (!done) launch(1);
+            });
+            for (int n = 0; n < number; ++n)
+                if (const pid_t child = fork(); child != 0) waitpid(child, nullptr, 0);
+                else std::exit(0);
+            done = true;
+            launching.join();
         } else if (name == "crash") raise(SIGSEGV);
         else if (name == "abort") std::abort();
         else if (name == "kill") raise(SIGKILL);

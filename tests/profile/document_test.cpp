@@ -22,8 +22,13 @@ std::vector<Json> made_documents() {
     no_device.launched(1, 2, {.start = 100, .end = 200, .name = "\xff\xfe not UTF-8 \x1b[31m"});
     std::vector<Recorded> products;
     products.push_back(recorded_products());
-    return {document_of({}), document_of(recorded(nothing)), document_of(recorded(no_device)), document_of(recorded(made_training())), document_of(recorded(made_training()), "step"),
-            document_of(recorded(made_training(), other)), document_of(products)};
+    return {document_of({}),
+            document_of(recorded(nothing)),
+            document_of(recorded(no_device)),
+            document_of(recorded(made_training())),
+            document_of(recorded(made_training()), "step"),
+            document_of(recorded(made_training(), other)),
+            document_of(products)};
 }
 
 const std::vector<Json>& documents() {
@@ -33,7 +38,8 @@ const std::vector<Json>& documents() {
 
 TEST(ProfileDocument, FollowsItsSchema) {
     const JsonSchema schema("profile-1.json");
-    for (const Json& document : documents()) EXPECT_EQ(schema.faults(Json::parse(json_text(document))), "") << document.at("notices").dump();
+    for (const Json& document : documents())
+        EXPECT_EQ(schema.faults(Json::parse(json_text(document))), "") << document.at("notices").dump();
 }
 
 TEST(ProfileDocument, NumbersAreTheRecordings) {
@@ -61,7 +67,8 @@ void expect_no_line_wider_than(int columns, const std::string& text) {
 TEST(ProfileText, IsTheGoldenOne) {
     std::vector<Recorded> products;
     products.push_back(recorded_products());
-    const Json training = document_of(recorded(made_training()), "step"), library = document_of(products, "", "python3 products.py --seed 3");
+    const Json training = document_of(recorded(made_training()), "step"),
+               library = document_of(products, "", "python3 products.py --seed 3");
     for (const int width : {80, 160}) {
         const Terminal terminal{.width = width};
         expect_golden("profile_" + std::to_string(width) + ".txt", profile_text(training, 10, terminal));
@@ -109,7 +116,8 @@ TEST(ProfileText, ComparesAStepWithAStep) {
         before.launched(at + 1, at + 2, {.start = at + 10, .end = at + 210, .name = "same"});
         before.launched(at + 1, at + 2, {.start = at + 210, .end = at + 220, .name = "went"});
     }
-    const std::string text = profile_comparison_text(document_of(recorded(before), "step"), document_of(recorded(w), "step"), 10, {.width = 100});
+    const std::string text =
+        profile_comparison_text(document_of(recorded(before), "step"), document_of(recorded(w), "step"), 10, {.width = 100});
     EXPECT_THAT(text, HasSubstr("same          1        1   0.2000 us  0.4000 us  +100.0 %"));
     EXPECT_THAT(text, HasSubstr("new"));
     EXPECT_THAT(text, HasSubstr("gone"));
@@ -152,7 +160,8 @@ TEST(Timeline, DurationsAreTheDevicesTime) {
 Json with_idle(double host, double waited, double launches, double steps) {
     Json d = document_of(recorded(made_training()));
     d["steps"] = steps, d["host"]["launches"] = launches;
-    for (Json& device : d["devices"]) device["idle"] = {{"host_us", host}, {"waited_us", waited}, {"launch_us", 0}, {"dependency_us", 0}, {"unknown_us", 0}};
+    for (Json& device : d["devices"])
+        device["idle"] = {{"host_us", host}, {"waited_us", waited}, {"launch_us", 0}, {"dependency_us", 0}, {"unknown_us", 0}};
     return d;
 }
 
@@ -189,7 +198,8 @@ TEST(Savings, AreThreeAtMost) {
 TEST(ShortName, OfWhatNoGrammarReads) {
     KernelName name;
     name.family = "unknown";
-    for (const auto& [whole, wanted] : {std::pair{"void ns::kernel<int, 4>(float*)", "ns::kernel"}, {"kernel(int)", "kernel"}, {"plain", "plain"}, {"", ""}}) {
+    for (const auto& [whole, wanted] :
+         {std::pair{"void ns::kernel<int, 4>(float*)", "ns::kernel"}, {"kernel(int)", "kernel"}, {"plain", "plain"}, {"", ""}}) {
         name.name = whole;
         EXPECT_EQ(short_name(name), wanted);
     }

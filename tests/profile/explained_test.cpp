@@ -59,7 +59,8 @@ TEST(Explained, WithoutAMachineForTheGpuOneReason) {
     for (const ExplainedKernel& k : e.kernels) {
         EXPECT_FALSE(k.predicted || k.ours || k.least);
         EXPECT_TRUE(k.problem.empty());
-        EXPECT_THAT(k.why_not, testing::AnyOf("no machine file is known for the GPU; --machine names one", "its launch does not say the sizes"));
+        EXPECT_THAT(k.why_not,
+                    testing::AnyOf("no machine file is known for the GPU; --machine names one", "its launch does not say the sizes"));
     }
 }
 

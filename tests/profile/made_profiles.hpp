@@ -9,7 +9,8 @@
 
 namespace rooftile {
 
-inline Json document_of(const std::vector<Recorded>& recordings, const std::string& range = "", const std::string& command = "python3 train.py") {
+inline Json document_of(const std::vector<Recorded>& recordings, const std::string& range = "",
+                        const std::string& command = "python3 train.py") {
     Profile profile = profile_of(recordings, range);
     profile.command = command, profile.wall = 2e9;
     return profile_document(context_of("rooftile profile -- " + command), profile, explained(profile, nullptr));
@@ -34,12 +35,40 @@ inline RecordingWriter made_training() {
         w.range("forward; of <layer>", at + 10 * us, at + 400 * us);
         w.range("step", at, at + 4000 * us);
         w.launched(at + 20 * us, at + 25 * us,
-                   {.start = at + 100 * us, .end = at + 300 * us, .name = "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvv", .grid = {1024, 1, 1}, .registers = 40});
-        w.launched(at + 30 * us, at + 36 * us, {.start = at + 310 * us, .end = at + 360 * us, .name = "my_kernel(float*)", .grid = {66, 1, 1}, .block = {32, 4, 2}, .static_shared = 2048});
-        w.launched(at + 40 * us, at + 45 * us, {.start = at + 320 * us, .end = at + 500 * us, .name = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", .stream = 20, .grid = {24, 1, 1}, .block = {544, 1, 1}}, 2);
+                   {.start = at + 100 * us,
+                    .end = at + 300 * us,
+                    .name = "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvv",
+                    .grid = {1024, 1, 1},
+                    .registers = 40});
+        w.launched(at + 30 * us, at + 36 * us,
+                   {.start = at + 310 * us,
+                    .end = at + 360 * us,
+                    .name = "my_kernel(float*)",
+                    .grid = {66, 1, 1},
+                    .block = {32, 4, 2},
+                    .static_shared = 2048});
+        w.launched(at + 40 * us, at + 45 * us,
+                   {.start = at + 320 * us,
+                    .end = at + 500 * us,
+                    .name = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                    .stream = 20,
+                    .grid = {24, 1, 1},
+                    .block = {544, 1, 1}},
+                   2);
         w.call("cuGraphLaunch", at + 600 * us, at + 620 * us, std::uint32_t(500 + step));
-        w.kernel({.start = at + 700 * us, .end = at + 900 * us, .correlation = std::uint32_t(500 + step), .name = "triton_poi_fused_add_mul_0", .graph = 3, .node = 1});
-        w.kernel({.start = at + 910 * us, .end = at + 950 * us, .correlation = std::uint32_t(500 + step), .name = "triton_poi_fused_add_mul_0", .graph = 3, .node = 2, .grid = {7, 3, 1}});
+        w.kernel({.start = at + 700 * us,
+                  .end = at + 900 * us,
+                  .correlation = std::uint32_t(500 + step),
+                  .name = "triton_poi_fused_add_mul_0",
+                  .graph = 3,
+                  .node = 1});
+        w.kernel({.start = at + 910 * us,
+                  .end = at + 950 * us,
+                  .correlation = std::uint32_t(500 + step),
+                  .name = "triton_poi_fused_add_mul_0",
+                  .graph = 3,
+                  .node = 2,
+                  .grid = {7, 3, 1}});
         w.call("cuMemcpyDtoHAsync_v2", at + 960 * us, at + 965 * us, std::uint32_t(600 + step));
         w.copy(at + 1000 * us, at + 1100 * us, 1 << 20, 2, std::uint32_t(600 + step));
         w.call("cuStreamSynchronize", at + 970 * us, at + 1200 * us);

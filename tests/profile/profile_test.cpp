@@ -47,8 +47,8 @@ TEST(IdleTime, OfAHostThatWaited) {
     RecordingWriter w;
     w.launched(10, 20, {.start = 100, .end = 200});
     w.call("cuStreamSynchronize", 205, 245);
-    w.call("cuEventSynchronize", 210, 220);                    // inside it
-    w.call("cuStreamSynchronize", 205, 250, 0, 2);             // another thread's, which asks for nothing
+    w.call("cuEventSynchronize", 210, 220);         // inside it
+    w.call("cuStreamSynchronize", 205, 250, 0, 2);  // another thread's, which asks for nothing
     w.launched(250, 260, {.start = 300, .end = 400});
     expect_idle(only_device(w).idle, {.host = 20, .waited = 40, .launch = 40});
 }
@@ -143,9 +143,17 @@ TEST(Profile, EmptySMs) {
     EXPECT_NEAR(p.devices.at(0).empty_sms, 50 + 100 * 131 / 264.0, 1e-9);
 }
 
-// 65536 registers: 128 threads of 40 registers leave room for 12 CTAs; 2048 threads for 16; 233472 B for 4 of 50000 B and the reserved 1024.
+// 65536 registers: 128 threads of 40 leave room for 12 CTAs; 2048 threads for 16; 233472 B for 4 of 50000 B and the reserved 1024.
 TEST(Profile, ResidentCtasByTheScarcestResource) {
-    const RecordedGpu h200{.index = 0, .name = "", .sms = 132, .compute_major = 9, .compute_minor = 0, .shared_per_sm = 233472, .registers_per_sm = 65536, .threads_per_sm = 2048, .ctas_per_sm = 32,
+    const RecordedGpu h200{.index = 0,
+                           .name = "",
+                           .sms = 132,
+                           .compute_major = 9,
+                           .compute_minor = 0,
+                           .shared_per_sm = 233472,
+                           .registers_per_sm = 65536,
+                           .threads_per_sm = 2048,
+                           .ctas_per_sm = 32,
                            .shared_reserved = 1024};
     DeviceWork kernel;
     kernel.block = {128, 1, 1};
@@ -285,9 +293,7 @@ TEST(Profile, NoSuchRangeListsThoseThereAre) {
     const auto message = [](const RecordingWriter& writer) {
         try {
             profile_of(recorded(writer), "step");
-        } catch (const RequestError& error) {
-            return std::string(error.what());
-        }
+        } catch (const RequestError& error) { return std::string(error.what()); }
         return std::string();
     };
     EXPECT_EQ(message(w), "no range is called step; there are backward, forward");
@@ -324,7 +330,8 @@ TEST(Profile, ProcessesAndDevices) {
 TEST(Profile, SumsAgreeWhateverHappened) {
     std::mt19937_64 random(test_seed());
     const auto below = [&](std::uint64_t most) { return random() % most; };
-    static constexpr const char* calls[] = {"cuStreamSynchronize", "cuCtxSynchronize", "cuMemcpyDtoH_v2", "cuLaunchKernel", "cuMemAlloc_v2"};
+    static constexpr const char* calls[] = {"cuStreamSynchronize", "cuCtxSynchronize", "cuMemcpyDtoH_v2", "cuLaunchKernel",
+                                            "cuMemAlloc_v2"};
     for (std::size_t round = 0, rounds = test_count(300, 20000); round < rounds; ++round) {
         SCOPED_TRACE(round);
         RecordingWriter w;
@@ -338,8 +345,13 @@ TEST(Profile, SumsAgreeWhateverHappened) {
         const std::uint64_t pieces = 1 + below(20);
         for (std::uint64_t i = 0; i < pieces; ++i) {
             const std::uint64_t call = 1 + below(length), start = 1 + below(length), end = start + (below(4) ? below(300) : 0);
-            const RecordingWriter::KernelRun run{.start = start, .end = end, .correlation = std::uint32_t(below(4)), .device = std::uint32_t(below(2)), .stream = std::uint32_t(below(3)),
-                                                 .graph = std::uint32_t(below(2)), .grid = {std::int32_t(1 + below(400)), 1, 1}};
+            const RecordingWriter::KernelRun run{.start = start,
+                                                 .end = end,
+                                                 .correlation = std::uint32_t(below(4)),
+                                                 .device = std::uint32_t(below(2)),
+                                                 .stream = std::uint32_t(below(3)),
+                                                 .graph = std::uint32_t(below(2)),
+                                                 .grid = {std::int32_t(1 + below(400)), 1, 1}};
             const bool is_copy = below(4) == 0;
             if (is_copy) w.copy(start, end, 8, 1, run.correlation, run.device, run.stream);
             else if (below(2)) w.launched(call, call + below(50), run, std::uint32_t(below(3)));
@@ -358,7 +370,8 @@ TEST(Profile, SumsAgreeWhateverHappened) {
             double worked = 0;
             for (const ProfiledDevice& d : p.devices) {
                 EXPECT_NEAR(d.busy + d.idle.sum(), d.window, 1e-6);
-                for (const double each : {d.window, d.busy, d.overlapped, d.before, d.after, d.empty_sms, d.idle.host, d.idle.waited, d.idle.launch, d.idle.dependency, d.idle.unknown})
+                for (const double each : {d.window, d.busy, d.overlapped, d.before, d.after, d.empty_sms, d.idle.host, d.idle.waited,
+                                          d.idle.launch, d.idle.dependency, d.idle.unknown})
                     EXPECT_GE(each, 0);
                 EXPECT_LE(d.empty_sms, d.busy + d.overlapped + 1e-6);
                 worked += d.busy + d.overlapped;

@@ -24,8 +24,19 @@ RecordingWriter small_recording() {
     w.parameters(1, std::string("\1\0\0\0\2\0\0\0", 8), {{0, 4}, {4, 4}});
     w.launched_with(5, 1);
     w.call("cuLaunchKernel", 120, 130, 5, 42, 7);
-    w.kernel({.start = 200, .end = 300, .correlation = 5, .name = "first", .device = 3, .stream = 9, .grid = {4, 5, 6}, .block = {7, 8, 9}, .cluster = {2, 1, 1}, .registers = 10,
-              .static_shared = 11, .dynamic_shared = 12, .local = 13});
+    w.kernel({.start = 200,
+              .end = 300,
+              .correlation = 5,
+              .name = "first",
+              .device = 3,
+              .stream = 9,
+              .grid = {4, 5, 6},
+              .block = {7, 8, 9},
+              .cluster = {2, 1, 1},
+              .registers = 10,
+              .static_shared = 11,
+              .dynamic_shared = 12,
+              .local = 13});
     w.copy(310, 320, 4096, 1, 6, 3, 9);
     w.copy(330, 340, 64, 0, 7, 3, 9);
     w.node(77, 5);
@@ -50,7 +61,8 @@ TEST(Recorded, HasEveryKindOfRecord) {
     const RecordedGpu& d = r.devices[0];
     EXPECT_EQ(d.index, 3u);
     EXPECT_EQ(d.name, "a GPU");
-    EXPECT_THAT((std::vector{d.sms, d.compute_major, d.compute_minor, d.shared_per_sm, d.registers_per_sm, d.threads_per_sm, d.ctas_per_sm, d.shared_reserved}),
+    EXPECT_THAT((std::vector{d.sms, d.compute_major, d.compute_minor, d.shared_per_sm, d.registers_per_sm, d.threads_per_sm, d.ctas_per_sm,
+                             d.shared_reserved}),
                 testing::ElementsAre(132, 9, 0, 233472, 65536, 2048, 32, 1024));
     ASSERT_EQ(r.work.size(), 4u);
     const DeviceWork& k = r.work[0];
@@ -140,9 +152,9 @@ TEST(Recorded, LengthsThatLieCutIt) {
         std::uint16_t kind;
         std::string body;
     };
-    const Case cases[] = {{1, word(1) + word(9) + "12345678"},                                                           // a text of 9 letters in 8
-                          {1, word(1) + word(most)},                                                                     // of four billion
-                          {7, word(1) + word(1) + word(1) + word(0) + std::string(8, 'x')},                              // a place, and a byte too many
+    const Case cases[] = {{1, word(1) + word(9) + "12345678"},                               // a text of 9 letters in 8
+                          {1, word(1) + word(most)},                                         // of four billion
+                          {7, word(1) + word(1) + word(1) + word(0) + std::string(8, 'x')},  // a place, and a byte too many
                           {7, word(1) + word(most) + word(most) + word(0) + std::string(8, 'x')},
                           {12, word(1) + word(0)},
                           {2, "too short"},
@@ -236,9 +248,7 @@ TEST(Recorded, AnotherFileIsRefusedByName) {
     try {
         read_recording("{}", "run.json");
         FAIL() << "it was read";
-    } catch (const RequestError& error) {
-        EXPECT_STREQ(error.what(), "run.json: no recording of this version of the profiler");
-    }
+    } catch (const RequestError& error) { EXPECT_STREQ(error.what(), "run.json: no recording of this version of the profiler"); }
 }
 
 // Whatever a file holds, it is read, analysed and written without a fault.
@@ -247,7 +257,8 @@ TEST(Recorded, FlippedBytesHarmNothing) {
     const std::string whole = small_recording().bytes();
     for (std::size_t round = 0, rounds = test_count(40, 5000); round < rounds; ++round) {
         std::string bytes = whole;
-        for (std::size_t flips = 1 + random() % 4; flips > 0; --flips) bytes[sizeof recording::magic + random() % (bytes.size() - sizeof recording::magic)] = char(random());
+        for (std::size_t flips = 1 + random() % 4; flips > 0; --flips)
+            bytes[sizeof recording::magic + random() % (bytes.size() - sizeof recording::magic)] = char(random());
         std::vector<Recorded> all;
         all.push_back(read_exactly(bytes));
         const Profile profile = profile_of(all, "");

@@ -33,15 +33,33 @@ class RecordingWriter {
         return texts_;
     }
     void kernel(const KernelRun& k) {
-        put(recording::Kind::kernel,
-            recording::Kernel{{}, k.start, k.end, k.node, text(k.name), k.device, 1, k.stream, k.correlation, k.graph, {k.grid[0], k.grid[1], k.grid[2]},
-                              {k.block[0], k.block[1], k.block[2]}, {k.cluster[0], k.cluster[1], k.cluster[2]}, k.registers, k.static_shared, k.dynamic_shared, k.local, 0, 0});
+        put(recording::Kind::kernel, recording::Kernel{{},
+                                                       k.start,
+                                                       k.end,
+                                                       k.node,
+                                                       text(k.name),
+                                                       k.device,
+                                                       1,
+                                                       k.stream,
+                                                       k.correlation,
+                                                       k.graph,
+                                                       {k.grid[0], k.grid[1], k.grid[2]},
+                                                       {k.block[0], k.block[1], k.block[2]},
+                                                       {k.cluster[0], k.cluster[1], k.cluster[2]},
+                                                       k.registers,
+                                                       k.static_shared,
+                                                       k.dynamic_shared,
+                                                       k.local,
+                                                       0,
+                                                       0});
     }
     /// `what`: 1 HtoD, 2 DtoH, 0 a memset.
-    void copy(std::uint64_t start, std::uint64_t end, std::uint64_t bytes, std::uint32_t what, std::uint32_t correlation = 0, std::uint32_t device = 0, std::uint32_t stream = 7) {
+    void copy(std::uint64_t start, std::uint64_t end, std::uint64_t bytes, std::uint32_t what, std::uint32_t correlation = 0,
+              std::uint32_t device = 0, std::uint32_t stream = 7) {
         put(recording::Kind::copy, recording::Copy{{}, start, end, bytes, 0, device, stream, correlation, 0, what, 0});
     }
-    void call(std::string_view name, std::uint64_t start, std::uint64_t end, std::uint32_t correlation = 0, std::uint32_t thread = 1, std::uint32_t result = 0) {
+    void call(std::string_view name, std::uint64_t start, std::uint64_t end, std::uint32_t correlation = 0, std::uint32_t thread = 1,
+              std::uint32_t result = 0) {
         put(recording::Kind::call, recording::Call{{}, start, end, text(name), thread, correlation, result});
     }
     /// A launch, and the kernel that it asks for.
@@ -64,7 +82,9 @@ class RecordingWriter {
         more += bytes;
         put(recording::Kind::parameters, recording::Parameters{{}, id, std::uint32_t(places.size()), std::uint32_t(bytes.size()), 0}, more);
     }
-    void launched_with(std::uint32_t correlation, std::uint32_t parameters) { put(recording::Kind::launch, recording::Launch{{}, correlation, parameters}); }
+    void launched_with(std::uint32_t correlation, std::uint32_t parameters) {
+        put(recording::Kind::launch, recording::Launch{{}, correlation, parameters});
+    }
     void node(std::uint64_t node, std::uint32_t correlation) { put(recording::Kind::node, recording::Node{{}, node, correlation, 0}); }
     void clone(std::uint64_t node, std::uint64_t original) { put(recording::Kind::clone, recording::Clone{{}, node, original}); }
     void device(std::uint32_t index = 0, std::string_view name = "NVIDIA H200") {
@@ -84,7 +104,9 @@ class RecordingWriter {
     Recorded read() const { return read_recording(bytes_, "made.rec"); }
 
   private:
-    void moment(std::uint64_t time, recording::What what, std::uint32_t count) { put(recording::Kind::moment, recording::Moment{{}, time, what, count}); }
+    void moment(std::uint64_t time, recording::What what, std::uint32_t count) {
+        put(recording::Kind::moment, recording::Moment{{}, time, what, count});
+    }
     template <class Record>
     void put(recording::Kind kind, Record record, std::string_view more = {}) {
         const std::size_t size = sizeof record + more.size(), whole = (size + 7) / 8 * 8;

@@ -1,6 +1,7 @@
 // Loaded into a profiled program by the CUDA driver (CUDA_INJECTION64_PATH): writes down what the program does on GPUs. The
 // program must not notice it: every fault ends the recording, never the program, and nothing here throws out of a callback.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -9,7 +10,6 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -28,6 +28,7 @@ namespace {
 using namespace rooftile::recording;
 
 constexpr std::size_t buffer_bytes = std::size_t{4} << 20;            // of CUPTI's records: some 20,000 kernels
+constexpr std::size_t buffered_bytes = std::size_t{1} << 20;          // of records, before they are written
 constexpr std::size_t most_parameter_bytes = std::size_t{256} << 20;  // kept of launches, all together
 constexpr std::uint32_t flush_ms = 500;                               // what a program that is killed may lose
 
@@ -55,25 +56,25 @@ struct Functions {
 
 Functions f;
 void* cupti = nullptr;
+/// A child of fork() has this memory and not these threads: any lock may be held for ever. It writes nothing and takes none.
+std::atomic<bool> forked{false};
 
-/// The one file of this process. Its buffer is written when CUPTI has handed over records, so that what was seen is safe.
+/// The one file of this process. Its buffer is written when CUPTI has handed over records, so that what was seen is safe. Not the C library's
+/// buffer: a child of fork() would write that again when it ends.
 class Writer {
   public:
     bool open(const char* folder) {
         const std::string path = std::string(folder) + "/" + std::to_string(getpid()) + ".rec";
-        file_ = std::fopen(path.c_str(), "wbe");
-        if (!file_) return false;
-        std::setvbuf(file_, nullptr, _IOFBF, std::size_t{1} << 20);
-        std::fwrite(magic, sizeof magic, 1, file_);
+        file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (file_ < 0) return false;
+        buffer_.reserve(buffered_bytes + buffered_bytes / 4);
+        buffer_.append(magic, sizeof magic);
         return true;
     }
     void flush() {
         const std::lock_guard lock(mutex_);
-        if (file_) std::fflush(file_);
+        write_out();
     }
-    /// A child of fork() has this memory and is not this process.
-    void leave() { file_ = nullptr; }
-
     template <class Record>
     void write(Kind kind, Record record, std::string_view more = {}, std::string_view last = {}) {
         const std::lock_guard lock(mutex_);
@@ -92,18 +93,25 @@ class Writer {
   private:
     template <class Record>
     void put(Kind kind, Record record, std::string_view more, std::string_view last) {
-        if (!file_) return;
+        if (file_ < 0) return;
         const std::size_t bytes = sizeof record + more.size() + last.size(), whole = (bytes + 7) / 8 * 8;
         record.head = {kind, 0, std::uint32_t(whole)};
-        static constexpr char zeros[8] = {};
-        std::fwrite(&record, sizeof record, 1, file_);
-        if (!more.empty()) std::fwrite(more.data(), 1, more.size(), file_);
-        if (!last.empty()) std::fwrite(last.data(), 1, last.size(), file_);
-        std::fwrite(zeros, 1, whole - bytes, file_);
+        buffer_.append(reinterpret_cast<const char*>(&record), sizeof record).append(more).append(last).append(whole - bytes, '\0');
+        if (buffer_.size() >= buffered_bytes) write_out();
+    }
+    void write_out() {
+        std::string_view left = buffer_;
+        while (file_ >= 0 && !left.empty()) {
+            const ssize_t written = ::write(file_, left.data(), left.size());
+            if (written > 0) left.remove_prefix(std::size_t(written));
+            else if (errno != EINTR) file_ = -1;  // a full disk: what is there can be read
+        }
+        buffer_.clear();
     }
 
     std::mutex mutex_;
-    std::FILE* file_ = nullptr;
+    int file_ = -1;
+    std::string buffer_;
     std::unordered_map<std::string, std::uint32_t> texts_;
 };
 
@@ -271,6 +279,7 @@ void resource(CUpti_CallbackId id, const CUpti_ResourceData& data) {
 }
 
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+    if (forked) return;
     try {
         if (domain == CUPTI_CB_DOMAIN_DRIVER_API) driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
         else if (domain == CUPTI_CB_DOMAIN_RESOURCE) resource(id, *static_cast<const CUpti_ResourceData*>(data));
@@ -355,12 +364,13 @@ void record(const CUpti_Activity* activity) {
 
 void CUPTIAPI buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t, std::size_t valid) {
     try {
+        if (forked) valid = 0;
         CUpti_Activity* activity = nullptr;
         while (valid && f.cuptiActivityGetNextRecord(buffer, valid, &activity) == CUPTI_SUCCESS) record(activity);
         std::size_t dropped = 0;
-        if (f.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS && dropped)
+        if (!forked && f.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS && dropped)
             writer->write(Kind::moment, Moment{{}, now(), What::records_dropped, std::uint32_t(dropped)});
-        writer->flush();
+        if (!forked) writer->flush();
     } catch (...) {
     }
     std::free(buffer);
@@ -389,7 +399,6 @@ class Flusher {
         }
     }
     void stop() { stopped_ = true; }
-    bool is_stopped() const { return stopped_; }
 
   private:
     static void on_signal(int signal);
@@ -417,7 +426,7 @@ Flusher* flusher = nullptr;
 
 void Flusher::on_signal(int signal) {
     constexpr long last_words_ms = 2000;
-    if (flusher->is_stopped()) {
+    if (forked || flusher->stopped_) {
         raise(signal);
         return;
     }
@@ -429,6 +438,7 @@ void Flusher::on_signal(int signal) {
 }
 
 void finish() {
+    if (forked) return;
     flusher->stop();
     f.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     writer->write(Kind::moment, Moment{{}, now(), What::end, 0});
@@ -514,7 +524,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     if (!fault.empty()) return 1;
     flusher = new Flusher;
     flusher->start();
-    pthread_atfork(nullptr, nullptr, [] { writer->leave(), flusher->stop(); });
+    pthread_atfork(nullptr, nullptr, [] { forked = true; });
     std::atexit(finish);
     return 1;
 }

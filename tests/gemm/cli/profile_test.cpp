@@ -14,7 +14,9 @@ class ProfiledMeasurement : public FakeGpuTest {
 };
 
 TEST_F(ProfiledMeasurement, HasTheKernelsThatWereMeasured) {
-    const Outcome got = run({"profile", "--json", "-o", out(), "--", program(), "measure", "gemm", "--shape", "256,256,256", "--top", "1", "--mode", "burst", "--baseline", "none"}, environment_);
+    const Outcome got = run({"profile", "--json", "-o", out(), "--", program(), "measure", "gemm", "--shape", "256,256,256", "--top", "1",
+                             "--mode", "burst", "--baseline", "none"},
+                            environment_);
     ASSERT_EQ(got.code, 0) << got.err;
     std::ifstream file(out());
     const auto document = nlohmann::json::parse(file);

@@ -1,6 +1,7 @@
-#include "rooftile/profile/product_sizes.hpp"
+#include "rooftile/names/product_sizes.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace rooftile {
@@ -32,7 +33,9 @@ bool same_two(const std::pair<std::int64_t, std::int64_t>& x, std::int64_t a, st
 
 /// What the copy engine's descriptors hold is an extent less one.
 std::int64_t extent(const ParameterBytes& p, std::size_t offset) { return p.word(offset) + 1; }
-std::pair<std::int64_t, std::int64_t> extents(const ParameterBytes& p, std::size_t offset) { return {extent(p, offset), extent(p, offset + 4)}; }
+std::pair<std::int64_t, std::int64_t> extents(const ParameterBytes& p, std::size_t offset) {
+    return {extent(p, offset), extent(p, offset + 4)};
+}
 
 /// cuBLAS's kernels for Hopper hold descriptors of both operands and, twice, of C, and how many pieces of work there are. K is the
 /// extent of both operands that is none of C's.
@@ -45,7 +48,8 @@ std::optional<ProductSizes> of_nvjet(const ParameterBytes& p) {
     const std::int64_t first[] = {extent(p, a), extent(p, a + 4)}, second[] = {extent(p, b), extent(p, b + 4)};
     for (int i = 0; i < 2; ++i)
         for (int j = 0; j < 2; ++j)
-            if (first[i] == second[j] && same_two({rows, columns}, first[1 - i], second[1 - j])) return checked({batch, columns, rows, first[i], p.word(work)});
+            if (first[i] == second[j] && same_two({rows, columns}, first[1 - i], second[1 - j]))
+                return checked({batch, columns, rows, first[i], p.word(work)});
     return std::nullopt;
 }
 
@@ -53,8 +57,8 @@ std::optional<ProductSizes> of_nvjet(const ParameterBytes& p) {
 /// how much of K a CTA takes.
 std::optional<ProductSizes> of_cutlass_2(const ParameterBytes& p, const Grid& grid) {
     enum Mode : std::int64_t { one, parts_of_k, batch };
-    const std::int64_t m = p.word(0), n = p.word(4), k = p.word(8), tiles_m = p.word(12), tiles_n = p.word(16), third = p.word(20), beside = p.word(24), mode = p.word(28),
-                       k_a_cta = p.word(36);
+    const std::int64_t m = p.word(0), n = p.word(4), k = p.word(8), tiles_m = p.word(12), tiles_n = p.word(16), third = p.word(20),
+                       beside = p.word(24), mode = p.word(28), k_a_cta = p.word(36);
     if (beside < 0 || beside > 8 || k_a_cta <= 0 || !in_tiles(m, tiles_m) || !in_tiles(n, tiles_n)) return std::nullopt;
     const std::int64_t rows = std::int64_t{1} << beside;
     if (grid[0] != tiles_m * rows || grid[1] != parts_of(tiles_n, rows) || grid[2] != third) return std::nullopt;
@@ -87,6 +91,13 @@ std::optional<ProductSizes> of_plain(const ParameterBytes& p, const Grid& grid, 
 }
 
 }  // namespace
+
+std::int64_t ParameterBytes::word(std::size_t offset, std::int64_t otherwise) const {
+    std::int32_t value = 0;
+    if (bytes.size() < sizeof value || offset > bytes.size() - sizeof value) return otherwise;
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return value;
+}
 
 std::optional<ProductSizes> product_sizes(std::string_view kernel, const ParameterBytes& parameters, const Grid& grid) {
     const auto has = [&](std::string_view part) { return kernel.find(part) != kernel.npos; };

@@ -1,5 +1,5 @@
 // Sizes of products out of the parameters of launches that a GPU had: what the ranges around them say.
-#include "rooftile/profile/product_sizes.hpp"
+#include "rooftile/names/product_sizes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ struct RecordedProduct {
 };
 
 std::string family_of(std::string_view name) {
-    for (const char* family : {"nvjet", "cutlass7Kernel2I", "sm80_xmma_gemm", "sm90_xmma_gemm", "magma_sgemmEx_kernel", "gemmSN_TN_kernel", "gemmSN_NN_kernel"})
+    for (const char* family :
+         {"nvjet", "cutlass7Kernel2I", "sm80_xmma_gemm", "sm90_xmma_gemm", "magma_sgemmEx_kernel", "gemmSN_TN_kernel", "gemmSN_NN_kernel"})
         if (name.find(family) != name.npos) return family;
     return "";
 }
@@ -49,7 +50,9 @@ std::vector<RecordedProduct> products(const Recorded& r) {
 ProductSizes without_tiles(ProductSizes s) { return s.tiles = 0, s; }
 
 /// The launch that adds the parts of K has the name and the parameters of the product, and another grid.
-bool adds_parts(const RecordedProduct& p) { return p.family == "sm80_xmma_gemm" && p.kernel->grid[2] != p.kernel->parameters->word(640) * p.kernel->parameters->word(616); }
+bool adds_parts(const RecordedProduct& p) {
+    return p.family == "sm80_xmma_gemm" && p.kernel->grid[2] != p.kernel->parameters->word(640) * p.kernel->parameters->word(616);
+}
 
 TEST(ProductSizes, OfRecordedLaunchesAreThoseOfTheProgram) {
     const Recorded r = recorded_products();
@@ -115,7 +118,9 @@ TEST(ProductSizes, ParametersThatDoNotAgreeHaveNone) {
         ParameterBytes cut = *p.kernel->parameters;
         while (!cut.bytes.empty()) {
             cut.bytes.resize(cut.bytes.size() - 1 - random() % std::min<std::size_t>(cut.bytes.size(), 40));
-            if (const auto sizes = product_sizes(p.kernel->name, cut, p.kernel->grid)) { EXPECT_TRUE(without_tiles(*sizes) == without_tiles(*before)); }
+            if (const auto sizes = product_sizes(p.kernel->name, cut, p.kernel->grid)) {
+                EXPECT_TRUE(without_tiles(*sizes) == without_tiles(*before));
+            }
         }
         for (const char fill : {'\0', '\1', '\x7f', '\xff'}) {
             cut.bytes.assign(p.kernel->parameters->bytes.size(), fill);
@@ -127,7 +132,8 @@ TEST(ProductSizes, ParametersThatDoNotAgreeHaveNone) {
 TEST(ProductSizes, OfOtherKernelsAreUnknown) {
     ParameterBytes p;
     p.bytes.assign(4096, '\1');
-    for (const char* name : {"", "main", "_ZN7cutlass6KernelI4GemmEEv", "triton_mm", "sm70_xmma_gemm"}) EXPECT_FALSE(product_sizes(name, p, {1, 1, 1})) << name;
+    for (const char* name : {"", "main", "_ZN7cutlass6KernelI4GemmEEv", "triton_mm", "sm70_xmma_gemm"})
+        EXPECT_FALSE(product_sizes(name, p, {1, 1, 1})) << name;
 }
 
 }  // namespace
