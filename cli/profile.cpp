@@ -24,14 +24,17 @@ constexpr int usual_top = 10, most_top = 1000;
 
 std::vector<Field> profile_fields() {
     const char* group = "Options";
-    return {{"range", "NAME", "Only what is asked for in NVTX ranges of that name, and times a range; cudaProfilerStart: between its calls", group},
+    return {{"range", "NAME", "Only what is asked for in NVTX ranges of that name, and times a range; cudaProfilerStart: between its calls",
+             group},
             {"top", "N", "Kernels to list; default 10", group},
             {"machine", "ID|FILE", "Predict by these numbers; default: the shipped file that stands for the GPU", group},
             {"timeline", "FILE", "Write trace events, which ui.perfetto.dev shows", group},
             {"flame", "FILE", "Write folded stacks, range by range, for flame graph tools", group}};
 }
 
-int top_of(const Given& given) { return given.has("top") ? int(whole_number(given.name("top"), given.text("top"), 1, most_top)) : usual_top; }
+int top_of(const Given& given) {
+    return given.has("top") ? int(whole_number(given.name("top"), given.text("top"), 1, most_top)) : usual_top;
+}
 
 OutputFlags file_of(const Given& given, const char* key) {
     OutputFlags flags;
@@ -53,7 +56,8 @@ std::string quoted(const std::vector<std::string>& words) {
     return out;
 }
 
-Json document_of(const Given& given, const std::vector<Recorded>& recordings, const std::string& profiled, double wall_ns, const std::string& command) {
+Json document_of(const Given& given, const std::vector<Recorded>& recordings, const std::string& profiled, double wall_ns,
+                 const std::string& command) {
     std::shared_ptr<const Machine> machine;
     if (given.has("machine")) machine = std::make_shared<Machine>(machine_by_id(given.text("machine")));
     Profile profile = profile_of(recordings, given.text("range"));
@@ -66,7 +70,8 @@ Json document_of(const Given& given, const std::vector<Recorded>& recordings, co
     return profile_document(context, profile, explained(profile, machine));
 }
 
-void write_files(const Given& given, const Json& document, const std::vector<Recorded>& recordings, const OutputFlags& output, const std::string& command) {
+void write_files(const Given& given, const Json& document, const std::vector<Recorded>& recordings, const OutputFlags& output,
+                 const std::string& command) {
     if (given.has("timeline")) write_result(json_text(timeline(recordings), -1), file_of(given, "timeline"));
     if (given.has("flame")) write_result(folded_stacks(document), file_of(given, "flame"));
     if (wants_pictures(given)) write_pictures(given, document, command);
@@ -90,11 +95,13 @@ std::string why_nothing(const std::vector<Recorded>& recordings) {
 int profile(const Given& given, const OutputFlags& output, const Invocation& invocation) {
     const std::vector<std::string>& command = invocation.program;
     if (command.empty())
-        throw RequestError(fmt::format("profile needs a program after --: rooftile profile -- {}", given.has("program") ? quoted(given.list("program")) : "python3 train.py"));
+        throw RequestError(fmt::format("profile needs a program after --: rooftile profile -- {}",
+                                       given.has("program") ? quoted(given.list("program")) : "python3 train.py"));
     top_of(given);
     check_files(given, output);
     if (given.has("machine")) machine_by_id(given.text("machine"));
-    const ProfiledProgram program = run_profiled({.command = command, .keep = given.text("recordings"), .operators = given.has("operators")});
+    const ProfiledProgram program =
+        run_profiled({.command = command, .keep = given.text("recordings"), .operators = given.has("operators")});
     const std::string end = program.signal ? fmt::format("was ended by signal {} ({})", program.signal, strsignal(program.signal))
                             : program.code ? fmt::format("ended with exit code {}", program.code)
                                            : "";
@@ -103,11 +110,14 @@ int profile(const Given& given, const OutputFlags& output, const Invocation& inv
         return program.code ? program.code : int(ExitCode::gpu_failed);
     }
     if (!end.empty()) say(fmt::format("{} {}; what it did until then is reported", command.front(), end));
-    write_files(given, document_of(given, program.recordings, quoted(command), program.wall_ns, invocation.command), program.recordings, output, invocation.command);
+    write_files(given, document_of(given, program.recordings, quoted(command), program.wall_ns, invocation.command), program.recordings,
+                output, invocation.command);
     return program.code;
 }
 
-std::string lacks(const std::string& file, const nlohmann::json::exception& error) { return fmt::format("{} lacks what its schema promises: {}", file, error.what()); }
+std::string lacks(const std::string& file, const nlohmann::json::exception& error) {
+    return fmt::format("{} lacks what its schema promises: {}", file, error.what());
+}
 
 /// A document, or a recording as one. `recorded`: what the recording held, where it was one.
 Json read_profile(const Given& given, const std::string& file, const std::string& command, std::vector<Recorded>& recorded) {
@@ -121,17 +131,18 @@ Json read_profile(const Given& given, const std::string& file, const std::string
         throw RequestError(fmt::format("{}: no profile; `rooftile profile --json --out {} -- PROGRAM` writes one", file, file));
     for (const char* key : {"range", "machine", "timeline"})
         if (given.has(key))
-            throw RequestError(fmt::format("{} needs a recording, and {} is a document made of one; `rooftile profile --recordings DIR` keeps them", given.name(key), file));
+            throw RequestError(
+                fmt::format("{} needs a recording, and {} is a document made of one; `rooftile profile --recordings DIR` keeps them",
+                            given.name(key), file));
     try {
         profile_text(document, most_top, {});
-    } catch (const nlohmann::json::exception& error) {
-        throw RequestError(lacks(file, error));
-    }
+    } catch (const nlohmann::json::exception& error) { throw RequestError(lacks(file, error)); }
     return document;
 }
 
 int report_profile(const Given& given, const OutputFlags& output, const Invocation& invocation) {
-    if (!given.has("file")) throw RequestError("report profile needs what `profile --json` or `profile --recordings` wrote: report profile FILE [FILE]");
+    if (!given.has("file"))
+        throw RequestError("report profile needs what `profile --json` or `profile --recordings` wrote: report profile FILE [FILE]");
     const int top = top_of(given);
     check_files(given, output);
     if (given.has("other")) {
@@ -148,18 +159,18 @@ int report_profile(const Given& given, const OutputFlags& output, const Invocati
     }
     try {
         write_files(given, document, recordings, output, invocation.command);
-    } catch (const nlohmann::json::exception& error) {
-        throw RequestError(lacks(given.text("file"), error));
-    }
+    } catch (const nlohmann::json::exception& error) { throw RequestError(lacks(given.text("file"), error)); }
     return int(ExitCode::done);
 }
 
 }  // namespace
 
 void add_profile(std::vector<Verb>& verbs) {
-    const std::vector<Field> own = {{"program", "PROGRAM...", "The program and its arguments, after --", "Program", FieldKind::positional},
-                                    {"operators", "", "Make PyTorch's operators ranges, with the shapes of their tensors; Python programs alone; takes the host time", "Options", FieldKind::on},
-                                    {"recordings", "DIR", "Keep what was recorded there, one file a process, for report profile", "Options"}};
+    const std::vector<Field> own = {
+        {"program", "PROGRAM...", "The program and its arguments, after --", "Program", FieldKind::positional},
+        {"operators", "", "Make PyTorch's operators ranges, with the shapes of their tensors; Python programs alone; takes the host time",
+         "Options", FieldKind::on},
+        {"recordings", "DIR", "Keep what was recorded there, one file a process, for report profile", "Options"}};
     const std::vector<Field> files = {{"file", "FILE", "What `profile --json` wrote, or a recording", "Files", FieldKind::positional},
                                       {"other", "FILE", "Another run, to be compared kernel by kernel", "Files", FieldKind::positional}};
     verbs.push_back({.path = "profile",

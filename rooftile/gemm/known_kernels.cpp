@@ -76,7 +76,8 @@ class KnownGemmKernels final : public KnownKernels {
         }
         if (const std::string text = expression_of(name.epilogue); text != "acc") {
             given.add("epilogue", "d = " + text);
-            if (text.find("bias") != text.npos) given.add("tensor", fmt::format("bias:{}[N]", name_of(bytes_of(*a) == 1 ? Type::bf16 : *a)));
+            if (text.find("bias") != text.npos)
+                given.add("tensor", fmt::format("bias:{}[N]", name_of(bytes_of(*a) == 1 ? Type::bf16 : *a)));
         }
         return gemm_operation().problem(given);
     }
@@ -84,11 +85,13 @@ class KnownGemmKernels final : public KnownKernels {
     Answer seconds_of(const Machine& machine, const Problem& problem, const KernelName& name, const LaunchedKernel& launch) const override {
         const std::optional<LaidTile> tile = laid_tile(name);
         if (!tile) return {std::nullopt, "its name does not say the tile"};
-        if (name.family != "nvjet" || !machine.has("wgmma")) return {std::nullopt, fmt::format("kernels of {} are not modelled", name.family)};
+        if (name.family != "nvjet" || !machine.has("wgmma"))
+            return {std::nullopt, fmt::format("kernels of {} are not modelled", name.family)};
         GemmProblem p = problem.own.as<GemmProblem>();
         LaidTile t = *tile;
         // The result's letter says on which side of C the matrix unit's 64 rows lie.
-        if (name.layout.size() < 3 || std::toupper(name.layout[2]) == 'T') p = transposed(p), std::swap(t.m, t.n), std::swap(t.cluster_m, t.cluster_n);
+        if (name.layout.size() < 3 || std::toupper(name.layout[2]) == 'T')
+            p = transposed(p), std::swap(t.m, t.n), std::swap(t.cluster_m, t.cluster_n);
         std::vector<std::string> unknown;
         GemmHardware hw = with_operands(gemm_hardware(machine, "wgmma", p.a_type, unknown), p, {});
         // A profiler's time begins with the kernel; what a launch saves by beginning early, another kernel waits for inside.
@@ -116,10 +119,10 @@ class KnownGemmKernels final : public KnownKernels {
         GemmTimer timer(hw, c, p, c.step, w, t.stages);
         timer.leave_out_exchange();  // parts of K are added by a kernel of its own
         const GemmTime time = under_power(PowerLimit(hw), timer, gemm_energy(hw, c, p, dram).sum(), dram);
-        if (std::isnan(time.seconds)) return {std::nullopt, fmt::format("{} is unknown", unknown.empty() ? "a number of the machine" : unknown.front())};
+        if (std::isnan(time.seconds))
+            return {std::nullopt, fmt::format("{} is unknown", unknown.empty() ? "a number of the machine" : unknown.front())};
         return {time.seconds, ""};
     }
-
 };
 
 }  // namespace

@@ -18,16 +18,24 @@ constexpr std::size_t most_kernels = 10;
 double figure(const Json& object, const char* key) { return object.at(key).get<double>(); }
 
 /// "cut to its first letters...".
-std::string cut(const std::string& text, std::size_t letters) { return text.size() <= letters ? text : text.substr(0, letters - 3) + "..."; }
+std::string cut(const std::string& text, std::size_t letters) {
+    return text.size() <= letters ? text : text.substr(0, letters - 3) + "...";
+}
 
 std::optional<Picture> device_picture(const Json& document) {
-    Picture p{.id = "device", .title = "Where the time of each device goes", .x = {.title = "share of the time, %", .low = 0, .high = 100}, .y = {.title = "", .scale = AxisScale::names}};
+    Picture p{.id = "device",
+              .title = "Where the time of each device goes",
+              .x = {.title = "share of the time, %", .low = 0, .high = 100},
+              .y = {.title = "", .scale = AxisScale::names}};
     struct Part {
         const char *key, *name;
         Ink role;
     };
-    static constexpr Part parts[] = {{"host_us", "nothing asked for", Ink::orange}, {"waited_us", "host waited", Ink::ochre}, {"launch_us", "launch gaps", Ink::purple},
-                                     {"dependency_us", "dependency", Ink::green}, {"unknown_us", "unknown", Ink::grey}};
+    static constexpr Part parts[] = {{"host_us", "nothing asked for", Ink::orange},
+                                     {"waited_us", "host waited", Ink::ochre},
+                                     {"launch_us", "launch gaps", Ink::purple},
+                                     {"dependency_us", "dependency", Ink::green},
+                                     {"unknown_us", "unknown", Ink::grey}};
     std::map<Ink, std::string> shown;
     for (const Json& d : document.at("devices")) {
         const double y = double(p.y.names.size()), whole = figure(d, "window_us");
@@ -36,7 +44,10 @@ std::optional<Picture> device_picture(const Json& document) {
         const auto add = [&](double us, const char* name, Ink role) {
             if (us <= 0 || whole <= 0) return;
             const double to = from + 100 * us / whole;
-            p.marks.push_back({.shape = MarkShape::box, .role = role, .points = {{from, y + 0.15}, {to, y + 0.85}}, .title = fmt::format("{}: {}, {:.1f} %", name, time_text(us), to - from)});
+            p.marks.push_back({.shape = MarkShape::box,
+                               .role = role,
+                               .points = {{from, y + 0.15}, {to, y + 0.85}},
+                               .title = fmt::format("{}: {}, {:.1f} %", name, time_text(us), to - from)});
             shown[role] = name;
             from = to;
         };
@@ -66,16 +77,25 @@ std::optional<Picture> kernel_picture(const Json& document) {
     if (rows.empty()) return std::nullopt;
     std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return figure(*a.launch, "time_us") > figure(*b.launch, "time_us"); });
     if (rows.size() > most_kernels) rows.resize(most_kernels);
-    Picture p{.id = "kernels", .title = "What kernels take, and what they should", .x = {.title = "us a call", .low = 0, .high = 0}, .y = {.title = "", .scale = AxisScale::names}};
+    Picture p{.id = "kernels",
+              .title = "What kernels take, and what they should",
+              .x = {.title = "us a call", .low = 0, .high = 0},
+              .y = {.title = "", .scale = AxisScale::names}};
     for (const Row& row : rows) {
         const double y = double(p.y.names.size()), mean = figure(*row.launch, "mean_us");
         p.y.names.push_back(cut(row.name, 24));
-        p.marks.push_back({.shape = MarkShape::box, .role = Ink::blue, .points = {{0, y + 0.2}, {mean, y + 0.8}}, .title = fmt::format("{}: {} measured", row.name, time_text(mean))});
+        p.marks.push_back({.shape = MarkShape::box,
+                           .role = Ink::blue,
+                           .points = {{0, y + 0.2}, {mean, y + 0.8}},
+                           .title = fmt::format("{}: {} measured", row.name, time_text(mean))});
         p.x.high = std::max(p.x.high, 1.05 * mean);
         const auto mark = [&](const char* key, const char* name, Ink role) {
             const auto us = number_at(*row.launch, key);
             if (!us) return;
-            p.marks.push_back({.shape = MarkShape::line, .role = role, .points = {{*us, y + 0.05}, {*us, y + 0.95}}, .title = fmt::format("{}: {} {}", row.name, time_text(*us), name)});
+            p.marks.push_back({.shape = MarkShape::line,
+                               .role = role,
+                               .points = {{*us, y + 0.05}, {*us, y + 0.95}},
+                               .title = fmt::format("{}: {} {}", row.name, time_text(*us), name)});
             p.x.high = std::max(p.x.high, 1.05 * *us);
         };
         mark("possible_us", "possible", Ink::ink);
@@ -87,7 +107,8 @@ std::optional<Picture> kernel_picture(const Json& document) {
         k.role = role, k.text = text, k.line = line;
         p.keys.push_back(k);
     };
-    key(Ink::blue, "measured", false), key(Ink::orange, "predicted for it", true), key(Ink::green, "ours", true), key(Ink::ink, "possible", true);
+    key(Ink::blue, "measured", false), key(Ink::orange, "predicted for it", true), key(Ink::green, "ours", true),
+        key(Ink::ink, "possible", true);
     p.height = 30 + 26 * double(rows.size());
     p.caption = "Kernels whose problem is known, those first that take most time together.";
     return p;
@@ -108,8 +129,11 @@ void add_frames(Picture& p, const Frame& frame, double from, int depth, double w
         const double width = 100 * each->us / whole;
         if (width >= 0.1) {
             const bool kernel = each->inner.empty();
-            p.marks.push_back({.shape = MarkShape::box, .role = kernel ? Ink::grey : roles[std::size_t(depth) % std::size(roles)],
-                               .points = {{from, double(depth) + 0.04}, {from + width, double(depth) + 0.96}}, .label = name, .title = fmt::format("{}: {}, {:.1f} %", name, time_text(each->us), width)});
+            p.marks.push_back({.shape = MarkShape::box,
+                               .role = kernel ? Ink::grey : roles[std::size_t(depth) % std::size(roles)],
+                               .points = {{from, double(depth) + 0.04}, {from + width, double(depth) + 0.96}},
+                               .label = name,
+                               .title = fmt::format("{}: {}, {:.1f} %", name, time_text(each->us), width)});
             add_frames(p, *each, from, depth + 1, whole);
         }
         from += width;
@@ -133,7 +157,10 @@ std::optional<Picture> flame_picture(const Json& document) {
         }
     }
     if (root.us <= 0) return std::nullopt;
-    Picture p{.id = "flame", .title = "Device time by range and kernel", .x = {.title = "share of device time, %", .low = 0, .high = 100}, .y = {.title = ""}};
+    Picture p{.id = "flame",
+              .title = "Device time by range and kernel",
+              .x = {.title = "share of device time, %", .low = 0, .high = 100},
+              .y = {.title = ""}};
     const int depth = depth_of(root);
     p.y.low = 0, p.y.high = depth, p.y.shown = false;
     add_frames(p, root, 0, 0, root.us);

@@ -110,7 +110,8 @@ Json kernels_json(const Profile& profile, const ExplainedProfile& explained) {
                            {"mean_us", us(sum / double(calls))},
                            {"launches", std::move(launches)}});
     }
-    std::stable_sort(kernels.begin(), kernels.end(), [](const Json& a, const Json& b) { return a.at("time_us").get<double>() > b.at("time_us").get<double>(); });
+    std::stable_sort(kernels.begin(), kernels.end(),
+                     [](const Json& a, const Json& b) { return a.at("time_us").get<double>() > b.at("time_us").get<double>(); });
     return kernels;
 }
 
@@ -125,36 +126,44 @@ std::string short_name(const KernelName& name) {
 }
 
 Json profile_document(const DocumentContext& context, const Profile& profile, const ExplainedProfile& explained) {
-    Json out = {{"schema", "rooftile/profile/1"},
-                {"context", context_json(context)},
-                {"profiled", profile.command},
-                {"wall_us", profile.wall > 0 ? us(profile.wall) : Json(nullptr)},
-                {"range", text_or_null(profile.range)},
-                {"steps", profile.steps},
-                {"devices", Json::array()},
-                {"kernel_time_us", us(profile.kernel_time())},
-                {"host", {{"launches", profile.launches}, {"graph_launches", profile.graph_launches}, {"launch_calls_us", us(profile.launch_calls)}}},
-                {"kernels", kernels_json(profile, explained)},
-                {"copies", Json::array()},
-                {"calls", Json::array()},
-                {"ranges", Json::array()},
-                {"stacks", Json::array()},
-                {"savings", Json::array()},
-                {"notices", profile.notices}};
-    for (std::size_t i = 0; i < profile.devices.size(); ++i) out["devices"].push_back(device_json(profile.devices[i], explained.machines[i]));
-    for (const CopyGroup& c : profile.copies) out["copies"].push_back({{"kind", c.kind}, {"count", c.count}, {"bytes", json_number(c.bytes, "B")}, {"time_us", us(c.sum)}});
+    Json out = {
+        {"schema", "rooftile/profile/1"},
+        {"context", context_json(context)},
+        {"profiled", profile.command},
+        {"wall_us", profile.wall > 0 ? us(profile.wall) : Json(nullptr)},
+        {"range", text_or_null(profile.range)},
+        {"steps", profile.steps},
+        {"devices", Json::array()},
+        {"kernel_time_us", us(profile.kernel_time())},
+        {"host",
+         {{"launches", profile.launches}, {"graph_launches", profile.graph_launches}, {"launch_calls_us", us(profile.launch_calls)}}},
+        {"kernels", kernels_json(profile, explained)},
+        {"copies", Json::array()},
+        {"calls", Json::array()},
+        {"ranges", Json::array()},
+        {"stacks", Json::array()},
+        {"savings", Json::array()},
+        {"notices", profile.notices}};
+    for (std::size_t i = 0; i < profile.devices.size(); ++i)
+        out["devices"].push_back(device_json(profile.devices[i], explained.machines[i]));
+    for (const CopyGroup& c : profile.copies)
+        out["copies"].push_back({{"kind", c.kind}, {"count", c.count}, {"bytes", json_number(c.bytes, "B")}, {"time_us", us(c.sum)}});
     for (const CallGroup& c : profile.calls)
-        out["calls"].push_back({{"name", c.name}, {"count", c.count}, {"failed", c.failed}, {"time_us", us(c.sum)}, {"most_us", us(c.most)}});
+        out["calls"].push_back(
+            {{"name", c.name}, {"count", c.count}, {"failed", c.failed}, {"time_us", us(c.sum)}, {"most_us", us(c.most)}});
     for (const RangeGroup& r : profile.ranges)
-        out["ranges"].push_back({{"name", r.name}, {"count", r.count}, {"kernels", r.launches}, {"host_us", us(r.host)}, {"device_us", us(r.device)}});
+        out["ranges"].push_back(
+            {{"name", r.name}, {"count", r.count}, {"kernels", r.launches}, {"host_us", us(r.host)}, {"device_us", us(r.device)}});
     std::map<std::string, std::string> short_names;
-    for (std::size_t i = 0; i < profile.kernels.size(); ++i) short_names.try_emplace(profile.kernels[i].name, short_name(explained.names[i]));
+    for (std::size_t i = 0; i < profile.kernels.size(); ++i)
+        short_names.try_emplace(profile.kernels[i].name, short_name(explained.names[i]));
     for (const ProfileStack& s : profile.stacks) {
         Json frames = s.frames;
         if (const auto known = short_names.find(s.frames.back()); known != short_names.end()) frames.back() = known->second;
         out["stacks"].push_back({{"frames", std::move(frames)}, {"time_us", us(s.sum)}});
     }
-    for (const Saving& saving : savings_of(out)) out["savings"].push_back({{"saved_us", json_number(saving.us)}, {"what", saving.what}, {"command", saving.command}});
+    for (const Saving& saving : savings_of(out))
+        out["savings"].push_back({{"saved_us", json_number(saving.us)}, {"what", saving.what}, {"command", saving.command}});
     return out;
 }
 
@@ -168,10 +177,11 @@ std::vector<Saving> savings_of(const Json& document) {
             if (!ours) continue;
             const double mean = launch.at("mean_us").get<double>(), calls = launch.at("calls").get<double>() / steps;
             if (mean > *ours)
-                out.push_back({(mean - *ours) * calls,
-                               fmt::format("{} {}: {:.4g} {}{} of {:.4g} us, ours is predicted to take {:.4g} us", text_at(launch, "operation"),
-                                           text_at(launch, "problem"), calls, calls == 1 ? "call" : "calls", a_step, mean, *ours),
-                               text_at(launch, "command")});
+                out.push_back(
+                    {(mean - *ours) * calls,
+                     fmt::format("{} {}: {:.4g} {}{} of {:.4g} us, ours is predicted to take {:.4g} us", text_at(launch, "operation"),
+                                 text_at(launch, "problem"), calls, calls == 1 ? "call" : "calls", a_step, mean, *ours),
+                     text_at(launch, "command")});
         }
     double host = 0, launch = 0, waited = 0;
     for (const Json& device : document.at("devices")) {
@@ -183,11 +193,13 @@ std::vector<Saving> savings_of(const Json& document) {
     const double launches = calls.at("launches").get<double>() / steps;
     if (host > 0 && launches > 1)
         out.push_back({host,
-                       fmt::format("the device waits for the host, which asks for {:.4g} kernels{} one by one: capture {} in a CUDA graph, or merge the operators", launches,
-                                   a_step, steps > 1 ? "the step" : "them"),
+                       fmt::format("the device waits for the host, which asks for {:.4g} kernels{} one by one: capture {} in a CUDA graph, "
+                                   "or merge the operators",
+                                   launches, a_step, steps > 1 ? "the step" : "them"),
                        "torch.compile(model, mode=\"reduce-overhead\"), or torch.cuda.graph"});
     if (waited > 0)
-        out.push_back({waited, "the host waits for the device before it asks for more (.item(), .cpu(), synchronize()): ask first, wait later",
+        out.push_back({waited,
+                       "the host waits for the device before it asks for more (.item(), .cpu(), synchronize()): ask first, wait later",
                        "rooftile profile --timeline trace.json -- ..., then look before each gap"});
     std::ranges::stable_sort(out, [](const Saving& a, const Saving& b) { return a.us > b.us; });
     if (out.size() > 3) out.resize(3);
@@ -235,17 +247,25 @@ Json timeline(const std::vector<Recorded>& recordings) {
             if (w.kind == DeviceWork::Kind::kernel) {
                 const auto [name, is_new] = names.try_emplace(w.name);
                 if (is_new) name->second = short_name(decode(w.name));
-                Json args = {{"kernel", std::string(w.name)}, {"grid", w.grid}, {"block", w.block}, {"registers", w.registers}, {"shared_bytes", w.static_shared + w.dynamic_shared}};
+                Json args = {{"kernel", std::string(w.name)},
+                             {"grid", w.grid},
+                             {"block", w.block},
+                             {"registers", w.registers},
+                             {"shared_bytes", w.static_shared + w.dynamic_shared}};
                 if (w.graph) args["graph"] = w.graph;
-                add({{"name", name->second}, {"cat", "kernel"}, {"pid", pid}, {"tid", w.stream}, {"args", std::move(args)}}, w.start, w.end);
-            } else add({{"name", std::string(w.name)}, {"cat", "copy"}, {"pid", pid}, {"tid", w.stream}, {"args", {{"bytes", w.bytes}}}}, w.start, w.end);
+                add({{"name", name->second}, {"cat", "kernel"}, {"pid", pid}, {"tid", w.stream}, {"args", std::move(args)}}, w.start,
+                    w.end);
+            } else
+                add({{"name", std::string(w.name)}, {"cat", "copy"}, {"pid", pid}, {"tid", w.stream}, {"args", {{"bytes", w.bytes}}}},
+                    w.start, w.end);
         }
         const std::string pid = fmt::format("{} host", r.process);
         for (const DriverCall& c : r.calls) {
             if (threads.insert(c.thread).second) name_lane("thread_name", pid, c.thread, fmt::format("thread {}", c.thread));
             add({{"name", std::string(c.name)}, {"cat", "call"}, {"pid", pid}, {"tid", c.thread}}, c.start, c.end);
         }
-        for (const NamedRange& range : r.ranges) add({{"name", std::string(range.name)}, {"cat", "range"}, {"pid", pid}, {"tid", range.thread}}, range.start, range.end);
+        for (const NamedRange& range : r.ranges)
+            add({{"name", std::string(range.name)}, {"cat", "range"}, {"pid", pid}, {"tid", range.thread}}, range.start, range.end);
     }
     return {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}};
 }

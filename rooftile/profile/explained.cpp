@@ -31,7 +31,9 @@ void plan_ours(const Operation& operation, const std::shared_ptr<const Machine>&
     const Plan& plan = plans.plans.front();
     // A profiler's time begins with the kernel.
     const auto gap = machine->find("launch.gap_stream");
-    if (plan.time_us) out.ours = *plan.time_us * ns_a_microsecond - (gap ? gap->value * ns_a_second : 0) * double(std::max<std::size_t>(1, plan.launches.size()));
+    if (plan.time_us)
+        out.ours = *plan.time_us * ns_a_microsecond
+                   - (gap ? gap->value * ns_a_second : 0) * double(std::max<std::size_t>(1, plan.launches.size()));
     out.plan = operation.label(plan);
     PlanDetail detail;
     detail.depth = Depth::brief;
@@ -77,15 +79,14 @@ ExplainedKernel explained_kernel(const KernelName& name, const LaunchedKernel& l
             out.command = fmt::format("rooftile plan {}", operation->name());
             const Given given = operation->given(*problem);
             for (const Field& field : operation->fields())
-                for (const std::string& text : given.list(field.key)) out.command += fmt::format(" {} {}", flag_of(field.key), shell_quoted(text));
+                for (const std::string& text : given.list(field.key))
+                    out.command += fmt::format(" {} {}", flag_of(field.key), shell_quoted(text));
             out.command += fmt::format(" --machine {} --explain", machine->id);
             const KnownKernels::Answer answer = known->seconds_of(*machine, *problem, name, launch);
             if (answer.seconds) out.predicted = *answer.seconds * ns_a_second;
             else out.why_not = answer.why_not;
             plan_ours(*operation, machine, *problem, out);
-        } catch (const RequestError& error) {
-            out.why_not = error.what();
-        }
+        } catch (const RequestError& error) { out.why_not = error.what(); }
         return out;
     }
     out.why_not = name.family == "unknown" ? "its name is in no grammar that is known" : "what it computed is not known";
@@ -100,7 +101,8 @@ ExplainedProfile explained(const Profile& profile, const std::shared_ptr<const M
     for (const ProfiledDevice& device : profile.devices) {
         machines.push_back(machine);
         if (!machine)
-            if (auto matched = match_device(device.device.name, device.device.sms)) machines.back() = std::make_shared<Machine>(std::move(*matched));
+            if (auto matched = match_device(device.device.name, device.device.sms))
+                machines.back() = std::make_shared<Machine>(std::move(*matched));
         out.machines.push_back(machines.back() ? machines.back()->id : "");
     }
     std::vector<MachineByShare> by_share(machines.begin(), machines.end());

@@ -66,7 +66,8 @@ std::vector<Span> merged(std::vector<Span> spans) {
     return out;
 }
 
-using KernelKey = std::tuple<std::string_view, std::array<std::int32_t, 3>, std::array<std::int32_t, 3>, std::uint32_t, std::optional<ProductSizes>>;
+using KernelKey =
+    std::tuple<std::string_view, std::array<std::int32_t, 3>, std::array<std::int32_t, 3>, std::uint32_t, std::optional<ProductSizes>>;
 
 /// Where in a profile's lists the group of a key is, over all processes.
 struct Places {
@@ -80,7 +81,8 @@ class ProcessProfile {
     ProcessProfile(const Recorded& recorded, const std::string& range, Places& places, Profile& out)
         : r_(recorded), range_(range), places_(places), out_(out), whole_(range.empty()) {
         for (const DriverCall& call : r_.calls)
-            if (asks_for_work(call.name) || call.name.starts_with("cuMemcpy") || call.name.starts_with("cuMemset")) call_of_.try_emplace(call.correlation, &call);
+            if (asks_for_work(call.name) || call.name.starts_with("cuMemcpy") || call.name.starts_with("cuMemset"))
+                call_of_.try_emplace(call.correlation, &call);
         for (const DriverCall& call : r_.calls)
             if (waits(call.name)) waits_[call.thread].push_back({call.start, call.end});
         for (auto& [thread, spans] : waits_) spans = merged(std::move(spans));  // one may be inside another
@@ -219,7 +221,8 @@ class ProcessProfile {
         KernelGroup& group = entry(places_.kernels, out_.kernels, std::tuple(w.name, w.grid, w.block, w.dynamic_shared, sizes));
         if (group.calls == 0) {
             group.name = w.name, group.grid = w.grid, group.block = w.block, group.cluster = w.cluster;
-            group.registers = w.registers, group.static_shared = w.static_shared, group.dynamic_shared = w.dynamic_shared, group.local = w.local;
+            group.registers = w.registers, group.static_shared = w.static_shared, group.dynamic_shared = w.dynamic_shared,
+            group.local = w.local;
             group.sizes = sizes, group.least = ns, group.device = device, group.resident = resident, group.matrix_share = 0;
         }
         group.matrix_share = (group.matrix_share * double(group.calls) + matrix_work.share(w.end)) / double(group.calls + 1);
@@ -227,7 +230,8 @@ class ProcessProfile {
         group.sum += ns, group.least = std::min(group.least, ns), group.most = std::max(group.most, ns);
         const double ctas = double(w.grid[0]) * w.grid[1] * w.grid[2], sms = d.device.sms;
         if (sms > 0 && ctas < sms) d.empty_sms += ns * (1 - ctas / sms);
-        else if (sms > 0 && resident > 0 && ctas > sms * resident) d.empty_sms += ns * (1 - ctas / (sms * resident) / whole_up(ctas / (sms * resident)));
+        else if (sms > 0 && resident > 0 && ctas > sms * resident)
+            d.empty_sms += ns * (1 - ctas / (sms * resident) / whole_up(ctas / (sms * resident)));
     }
 
     void add_calls() {
@@ -344,7 +348,8 @@ Profile profile_of(const std::vector<Recorded>& recordings, const std::string& r
         if (recorded.dropped) out.notices.push_back(fmt::format("{}{} records were lost: buffers were full", who, recorded.dropped));
         if (recorded.untimed) out.notices.push_back(fmt::format("{}{} records have no times and are left out", who, recorded.untimed));
         if (recorded.begin && (recorded.cut || !recorded.end))
-            out.notices.push_back(who + "it ended without a last word (a crash, a kill, _exit): what it did at the very end may be missing");
+            out.notices.push_back(who
+                                  + "it ended without a last word (a crash, a kill, _exit): what it did at the very end may be missing");
         for (const NamedRange& each : recorded.ranges) names.emplace(each.name);
     }
     if (!range.empty() && out.steps == 0) {

@@ -26,76 +26,90 @@ class Reader {
         Head head;
         std::memcpy(&head, bytes.data(), sizeof head);
         switch (head.kind) {
-            case Kind::text: return as<Text>(bytes, [&](const Text& t, std::string_view rest) {
-                if (t.length > rest.size()) return false;
-                out_.texts.try_emplace(t.id, rest.substr(0, t.length));
-                return true;
-            });
-            case Kind::kernel: return as<Kernel>(bytes, [&](const Kernel& k, std::string_view) {
-                if (!possible(k.grid) || !possible(k.block)) return false;
-                if (!is_timed(k)) return true;
-                DeviceWork w = work(DeviceWork::Kind::kernel, k);
-                w.name = name(k.name);
-                std::copy_n(k.grid, 3, w.grid.begin()), std::copy_n(k.block, 3, w.block.begin()), std::copy_n(k.cluster, 3, w.cluster.begin());
-                w.registers = k.registers, w.static_shared = k.static_shared, w.dynamic_shared = k.dynamic_shared, w.local = k.local;
-                node_of_.push_back(k.node);
-                out_.work.push_back(w);
-                return true;
-            });
-            case Kind::copy: return as<Copy>(bytes, [&](const Copy& c, std::string_view) {
-                if (!is_timed(c)) return true;
-                DeviceWork w = work(c.what ? DeviceWork::Kind::copy : DeviceWork::Kind::set, c);
-                w.name = c.what < std::size(copy_kinds) ? copy_kinds[c.what] : "copy";
-                w.bytes = c.bytes;
-                node_of_.push_back(0);
-                out_.work.push_back(w);
-                return true;
-            });
-            case Kind::call: return as<Call>(bytes, [&](const Call& c, std::string_view) {
-                if (is_timed(c)) out_.calls.push_back({c.start, c.end, name(c.name), c.thread, c.correlation, c.result, false});
-                return true;
-            });
-            case Kind::range: return as<Range>(bytes, [&](const Range& r, std::string_view) {
-                if (r.mark == Mark::start) open_[r.id].push_back({r.time, 0, name(r.name), r.thread});
-                else if (auto& open = open_[r.id]; r.mark == Mark::end && !open.empty()) {
-                    open.back().end = std::max(r.time, open.back().start);
-                    out_.ranges.push_back(open.back());
-                    open.pop_back();
-                }
-                return true;
-            });
-            case Kind::launch: return as<Launch>(bytes, [&](const Launch& l, std::string_view) {
-                parameters_of_[l.correlation] = l.parameters;
-                return true;
-            });
-            case Kind::parameters: return as<Parameters>(bytes, [&](const Parameters& p, std::string_view rest) {
-                ParameterBytes kept;
-                const std::size_t layout = std::size_t{p.count} * sizeof(ParameterBytes::Place);
-                if (layout + p.bytes > rest.size()) return false;
-                kept.places.resize(p.count);
-                std::memcpy(kept.places.data(), rest.data(), layout);
-                kept.bytes = rest.substr(layout, p.bytes);
-                out_.parameters.emplace(p.id, std::move(kept));
-                return true;
-            });
-            case Kind::node: return as<Node>(bytes, [&](const Node& n, std::string_view) { return node_launch_[n.node] = n.correlation, true; });
-            case Kind::clone: return as<Clone>(bytes, [&](const Clone& c, std::string_view) { return original_[c.node] = c.original, true; });
-            case Kind::device: return as<Device>(bytes, [&](const Device& d, std::string_view) {
-                out_.devices.push_back({d.device, std::string(name(d.name)), int(d.sms), int(d.compute_major), int(d.compute_minor), int(d.shared_per_sm),
-                                        int(d.registers_per_sm), int(d.threads_per_sm), int(d.ctas_per_sm), int(d.shared_reserved)});
-                return true;
-            });
-            case Kind::moment: return as<Moment>(bytes, [&](const Moment& m, std::string_view) {
-                if (m.what == What::begin) out_.begin = m.time, out_.process = m.count;
-                else if (m.what == What::end) out_.end = m.time;
-                else if (m.what == What::records_dropped) out_.dropped += m.count;
-                return true;
-            });
-            case Kind::notice: return as<Notice>(bytes, [&](const Notice& n, std::string_view rest) {
-                if (n.length > rest.size()) return false;
-                out_.notices.emplace_back(rest.substr(0, n.length));
-                return true;
-            });
+            case Kind::text:
+                return as<Text>(bytes, [&](const Text& t, std::string_view rest) {
+                    if (t.length > rest.size()) return false;
+                    out_.texts.try_emplace(t.id, rest.substr(0, t.length));
+                    return true;
+                });
+            case Kind::kernel:
+                return as<Kernel>(bytes, [&](const Kernel& k, std::string_view) {
+                    if (!possible(k.grid) || !possible(k.block)) return false;
+                    if (!is_timed(k)) return true;
+                    DeviceWork w = work(DeviceWork::Kind::kernel, k);
+                    w.name = name(k.name);
+                    std::copy_n(k.grid, 3, w.grid.begin()), std::copy_n(k.block, 3, w.block.begin()),
+                        std::copy_n(k.cluster, 3, w.cluster.begin());
+                    w.registers = k.registers, w.static_shared = k.static_shared, w.dynamic_shared = k.dynamic_shared, w.local = k.local;
+                    node_of_.push_back(k.node);
+                    out_.work.push_back(w);
+                    return true;
+                });
+            case Kind::copy:
+                return as<Copy>(bytes, [&](const Copy& c, std::string_view) {
+                    if (!is_timed(c)) return true;
+                    DeviceWork w = work(c.what ? DeviceWork::Kind::copy : DeviceWork::Kind::set, c);
+                    w.name = c.what < std::size(copy_kinds) ? copy_kinds[c.what] : "copy";
+                    w.bytes = c.bytes;
+                    node_of_.push_back(0);
+                    out_.work.push_back(w);
+                    return true;
+                });
+            case Kind::call:
+                return as<Call>(bytes, [&](const Call& c, std::string_view) {
+                    if (is_timed(c)) out_.calls.push_back({c.start, c.end, name(c.name), c.thread, c.correlation, c.result, false});
+                    return true;
+                });
+            case Kind::range:
+                return as<Range>(bytes, [&](const Range& r, std::string_view) {
+                    if (r.mark == Mark::start) open_[r.id].push_back({r.time, 0, name(r.name), r.thread});
+                    else if (auto& open = open_[r.id]; r.mark == Mark::end && !open.empty()) {
+                        open.back().end = std::max(r.time, open.back().start);
+                        out_.ranges.push_back(open.back());
+                        open.pop_back();
+                    }
+                    return true;
+                });
+            case Kind::launch:
+                return as<Launch>(bytes, [&](const Launch& l, std::string_view) {
+                    parameters_of_[l.correlation] = l.parameters;
+                    return true;
+                });
+            case Kind::parameters:
+                return as<Parameters>(bytes, [&](const Parameters& p, std::string_view rest) {
+                    ParameterBytes kept;
+                    const std::size_t layout = std::size_t{p.count} * sizeof(ParameterBytes::Place);
+                    if (layout + p.bytes > rest.size()) return false;
+                    kept.places.resize(p.count);
+                    std::memcpy(kept.places.data(), rest.data(), layout);
+                    kept.bytes = rest.substr(layout, p.bytes);
+                    out_.parameters.emplace(p.id, std::move(kept));
+                    return true;
+                });
+            case Kind::node:
+                return as<Node>(bytes, [&](const Node& n, std::string_view) { return node_launch_[n.node] = n.correlation, true; });
+            case Kind::clone:
+                return as<Clone>(bytes, [&](const Clone& c, std::string_view) { return original_[c.node] = c.original, true; });
+            case Kind::device:
+                return as<Device>(bytes, [&](const Device& d, std::string_view) {
+                    out_.devices.push_back({d.device, std::string(name(d.name)), int(d.sms), int(d.compute_major), int(d.compute_minor),
+                                            int(d.shared_per_sm), int(d.registers_per_sm), int(d.threads_per_sm), int(d.ctas_per_sm),
+                                            int(d.shared_reserved)});
+                    return true;
+                });
+            case Kind::moment:
+                return as<Moment>(bytes, [&](const Moment& m, std::string_view) {
+                    if (m.what == What::begin) out_.begin = m.time, out_.process = m.count;
+                    else if (m.what == What::end) out_.end = m.time;
+                    else if (m.what == What::records_dropped) out_.dropped += m.count;
+                    return true;
+                });
+            case Kind::notice:
+                return as<Notice>(bytes, [&](const Notice& n, std::string_view rest) {
+                    if (n.length > rest.size()) return false;
+                    out_.notices.emplace_back(rest.substr(0, n.length));
+                    return true;
+                });
         }
         return true;  // of a later version
     }
@@ -113,7 +127,8 @@ class Reader {
         for (const DriverCall& c : out_.calls) last = std::max(last, c.end);
         for (auto& [id, open] : open_)
             for (NamedRange& range : open) range.end = std::max(last, range.start), out_.ranges.push_back(range);
-        std::ranges::stable_sort(out_.ranges, [](const NamedRange& a, const NamedRange& b) { return a.start != b.start ? a.start < b.start : a.end > b.end; });
+        std::ranges::stable_sort(
+            out_.ranges, [](const NamedRange& a, const NamedRange& b) { return a.start != b.start ? a.start < b.start : a.end > b.end; });
     }
 
   private:
@@ -139,7 +154,8 @@ class Reader {
     template <class Record>
     static DeviceWork work(DeviceWork::Kind kind, const Record& r) {
         DeviceWork w;
-        w.kind = kind, w.start = r.start, w.end = r.end, w.device = r.device, w.stream = r.stream, w.correlation = r.correlation, w.graph = r.graph;
+        w.kind = kind, w.start = r.start, w.end = r.end, w.device = r.device, w.stream = r.stream, w.correlation = r.correlation,
+        w.graph = r.graph;
         return w;
     }
     std::string_view name(std::uint32_t id) const {

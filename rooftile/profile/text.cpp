@@ -33,7 +33,9 @@ std::string shortened(const std::string& text, int columns) {
 }
 
 /// Columns for a name in a table whose other columns take so many.
-int name_columns(const Terminal& terminal, int others, int least, int most) { return terminal.width > 0 ? std::clamp(terminal.width - others, least, most) : most; }
+int name_columns(const Terminal& terminal, int others, int least, int most) {
+    return terminal.width > 0 ? std::clamp(terminal.width - others, least, most) : most;
+}
 
 std::string counted(const std::string& count, const char* one, const char* more) { return count + " " + (count == "1" ? one : more); }
 
@@ -45,7 +47,8 @@ std::string command_lines(std::string command, const Terminal& terminal, int ind
         if (c == '\'') quoted = !quoted;
         else if (c == ' ' && quoted) c = kept;
     std::string out;
-    for (const char c : wrapped(command, terminal.width > 0 ? terminal.width - indent - 2 : 0, indent)) out += c == '\n' ? " \\\n" : std::string(1, c == kept ? ' ' : c);
+    for (const char c : wrapped(command, terminal.width > 0 ? terminal.width - indent - 2 : 0, indent))
+        out += c == '\n' ? " \\\n" : std::string(1, c == kept ? ' ' : c);
     return std::string(std::size_t(indent), ' ') + out;
 }
 
@@ -73,17 +76,23 @@ std::string devices_text(const Json& document, const PerStep& step, const Termin
                                        {"unknown_us", "unknown", "nobody saw who asked"}};
     for (const Json& d : document.at("devices")) {
         const double window = at(d, "window_us"), busy = at(d, "busy_us"), idle = at(d, "idle_us");
-        out += terminal.paint(fmt::format("GPU {}{}, process {}", at(d, "index"), text_at(d, "name").empty() ? "" : ": " + text_at(d, "name"), at(d, "process")), Tone::strong)
+        out += terminal.paint(fmt::format("GPU {}{}, process {}", at(d, "index"),
+                                          text_at(d, "name").empty() ? "" : ": " + text_at(d, "name"), at(d, "process")),
+                              Tone::strong)
                + "\n";
-        std::vector<Entry> entries = {{text_at(document, "range").empty() ? "first to last" : "in the range", time_text(step(window)) + std::string(step.words()), ""},
+        std::vector<Entry> entries = {{text_at(document, "range").empty() ? "first to last" : "in the range",
+                                       time_text(step(window)) + std::string(step.words()), ""},
                                       {"busy", time_text(step(busy)), share_of(busy, window)},
                                       {"idle", time_text(step(idle)), share_of(idle, window)}};
         for (const Cause& cause : causes)
             if (const double each = at(d.at("idle"), cause.key); each > 0)
-                entries.push_back({fmt::format("  {}", cause.name), time_text(step(each)), fmt::format("{}; {}", share_of(each, window), cause.meaning)});
-        if (at(d, "overlapped_us") > 0) entries.push_back({"side by side", time_text(step(at(d, "overlapped_us"))), "work beside other work, counted once above"});
+                entries.push_back(
+                    {fmt::format("  {}", cause.name), time_text(step(each)), fmt::format("{}; {}", share_of(each, window), cause.meaning)});
+        if (at(d, "overlapped_us") > 0)
+            entries.push_back({"side by side", time_text(step(at(d, "overlapped_us"))), "work beside other work, counted once above"});
         if (at(d, "empty_sms_us") > 0)
-            entries.push_back({"empty SMs", time_text(step(at(d, "empty_sms_us"))), "busy time by the share of SMs without a CTA, last waves too"});
+            entries.push_back(
+                {"empty SMs", time_text(step(at(d, "empty_sms_us"))), "busy time by the share of SMs without a CTA, last waves too"});
         if (at(d, "before_us") > 0) entries.push_back({"before it", time_text(at(d, "before_us")), "from CUDA's start to the first work"});
         out += entries_text(entries, 2, terminal);
     }
@@ -92,9 +101,11 @@ std::string devices_text(const Json& document, const PerStep& step, const Termin
     double window = 0;
     for (const Json& d : document.at("devices")) window = std::max(window, at(d, "window_us"));
     if (launches > 0)
-        out += entry("launches", fmt::format("{} one by one, {}{}: {} of the host, {} each, {} of the time", counted(step.count(at(host, "launches")), "kernel", "kernels"),
-                                             counted(step.count(at(host, "graph_launches")), "graph", "graphs"), step.words(), time_text(step(calls)), time_text(calls / launches),
-                                             share_of(calls, window)),
+        out += entry("launches",
+                     fmt::format("{} one by one, {}{}: {} of the host, {} each, {} of the time",
+                                 counted(step.count(at(host, "launches")), "kernel", "kernels"),
+                                 counted(step.count(at(host, "graph_launches")), "graph", "graphs"), step.words(), time_text(step(calls)),
+                                 time_text(calls / launches), share_of(calls, window)),
                      terminal);
     return out;
 }
@@ -129,10 +140,12 @@ std::string kernels_text(const Json& document, const PerStep& step, int top, con
                    {extents(launch.at("grid")) + more},
                    {extents(launch.at("block"))}});
     }
-    std::string out = terminal.paint(fmt::format("Kernels: {} of {}, {} of kernel time{}", std::min<std::size_t>(std::size_t(top), document.at("kernels").size()),
-                                                 document.at("kernels").size(), percent_text(shown), step.words().empty() ? "" : ", a step"),
-                                     Tone::strong)
-                      + "\n" + table.text(terminal);
+    std::string out =
+        terminal.paint(
+            fmt::format("Kernels: {} of {}, {} of kernel time{}", std::min<std::size_t>(std::size_t(top), document.at("kernels").size()),
+                        document.at("kernels").size(), percent_text(shown), step.words().empty() ? "" : ", a step"),
+            Tone::strong)
+        + "\n" + table.text(terminal);
     return out;
 }
 
@@ -176,16 +189,19 @@ std::string explained_text(const Json& document, const PerStep& step, int top, c
                    {time(possible)},
                    {possible ? percent_text(*possible / at(launch, "mean_us")) : ""}});
     }
-    const std::string meaning = fmt::format("Problems are known for {} of kernel time. Predicted: for that very kernel; ours: Rooftile's plan 1; possible: the datasheet's roof.",
-                                            percent_text(known / whole));
-    return terminal.paint("What they should take", Tone::strong) + "\n  " + terminal.paint_lines(wrapped(meaning, terminal.prose() - 2, 2), Tone::faint) + "\n" + table.text(terminal);
+    const std::string meaning = fmt::format(
+        "Problems are known for {} of kernel time. Predicted: for that very kernel; ours: Rooftile's plan 1; possible: the datasheet's "
+        "roof.",
+        percent_text(known / whole));
+    return terminal.paint("What they should take", Tone::strong) + "\n  "
+           + terminal.paint_lines(wrapped(meaning, terminal.prose() - 2, 2), Tone::faint) + "\n" + table.text(terminal);
 }
 
 std::string copies_text(const Json& document, const PerStep& step, const Terminal& terminal) {
     std::string out;
     for (const Json& c : document.at("copies"))
-        out += fmt::format("{}{} {} {} in {}", out.empty() ? "" : "; ", step.count(at(c, "count")), text_at(c, "kind"), scaled_text(step(at(c, "bytes")), "B"),
-                           time_text(step(at(c, "time_us"))));
+        out += fmt::format("{}{} {} {} in {}", out.empty() ? "" : "; ", step.count(at(c, "count")), text_at(c, "kind"),
+                           scaled_text(step(at(c, "bytes")), "B"), time_text(step(at(c, "time_us"))));
     return out.empty() ? "" : entry("copies", out, terminal);
 }
 
@@ -207,7 +223,8 @@ std::string ranges_text(const Json& document, const PerStep& step, int top, cons
 
 std::string title_of(const Json& document) {
     std::string out = text_at(document, "profiled");
-    if (!text_at(document, "range").empty()) out += fmt::format(", in {} \"{}\"", counted(number_text(at(document, "steps")), "range", "ranges"), text_at(document, "range"));
+    if (!text_at(document, "range").empty())
+        out += fmt::format(", in {} \"{}\"", counted(number_text(at(document, "steps")), "range", "ranges"), text_at(document, "range"));
     return out;
 }
 
@@ -215,7 +232,8 @@ std::string title_of(const Json& document) {
 
 std::string profile_text(const Json& document, int top, const Terminal& terminal) {
     const PerStep step(document);
-    std::string out = terminal.paint_lines(wrapped(displayable(title_of(document), terminal.utf8), terminal.width, 2), Tone::strong) + "\n\n" + devices_text(document, step, terminal) + copies_text(document, step, terminal) + "\n";
+    std::string out = terminal.paint_lines(wrapped(displayable(title_of(document), terminal.utf8), terminal.width, 2), Tone::strong)
+                      + "\n\n" + devices_text(document, step, terminal) + copies_text(document, step, terminal) + "\n";
     if (!document.at("kernels").empty()) out += kernels_text(document, step, top, terminal) + "\n";
     const std::string explained = explained_text(document, step, top, terminal);
     if (!explained.empty()) out += explained + "\n";
@@ -226,8 +244,11 @@ std::string profile_text(const Json& document, int top, const Terminal& terminal
         int rank = 0;
         for (const Json& saving : document.at("savings")) {
             const std::string head = fmt::format("  {}  {}  ", ++rank, time_text(at(saving, "saved_us")));
-            out += head + wrapped(displayable(text_at(saving, "what"), terminal.utf8), terminal.prose() - columns_of(head), columns_of(head)) + "\n";
-            out += terminal.paint_lines(command_lines(displayable(text_at(saving, "command"), terminal.utf8), terminal, 5), Tone::faint) + "\n";
+            out += head
+                   + wrapped(displayable(text_at(saving, "what"), terminal.utf8), terminal.prose() - columns_of(head), columns_of(head))
+                   + "\n";
+            out += terminal.paint_lines(command_lines(displayable(text_at(saving, "command"), terminal.utf8), terminal, 5), Tone::faint)
+                   + "\n";
         }
     }
     for (const Json& notice : document.at("notices")) out += entry("note", displayable(notice.get<std::string>(), terminal.utf8), terminal);
@@ -243,7 +264,8 @@ std::string profile_comparison_text(const Json& first, const Json& second, int t
     };
     const PerStep a(first), b(second);
     std::map<std::string, Pair> by_name;
-    for (const Json& k : first.at("kernels")) by_name[text_at(k, "name")] = {text_at(k, "short"), a(at(k, "time_us")), {}, a(at(k, "calls")), 0};
+    for (const Json& k : first.at("kernels"))
+        by_name[text_at(k, "name")] = {text_at(k, "short"), a(at(k, "time_us")), {}, a(at(k, "calls")), 0};
     for (const Json& k : second.at("kernels")) {
         Pair& pair = by_name[text_at(k, "name")];
         pair.name = text_at(k, "short"), pair.after = b(at(k, "time_us")), pair.calls_after = b(at(k, "calls"));
@@ -251,7 +273,9 @@ std::string profile_comparison_text(const Json& first, const Json& second, int t
     std::vector<Pair> pairs;
     for (auto& [name, pair] : by_name) pairs.push_back(pair);
     std::ranges::stable_sort(pairs, [](const Pair& x, const Pair& y) { return std::abs(x.change()) > std::abs(y.change()); });
-    const auto title = [&](const Json& document) { return wrapped(displayable(title_of(document), terminal.utf8), terminal.width > 0 ? terminal.width - 3 : 0, 3); };
+    const auto title = [&](const Json& document) {
+        return wrapped(displayable(title_of(document), terminal.utf8), terminal.width > 0 ? terminal.width - 3 : 0, 3);
+    };
     std::string out = fmt::format("1  {}\n2  {}\n\n", title(first), title(second));
     Table whole({{"", Table::Align::left}, {"1"}, {"2"}, {"change"}});
     const auto sum = [](const Json& d, const PerStep& step, auto value) {
@@ -269,7 +293,12 @@ std::string profile_comparison_text(const Json& first, const Json& second, int t
     line("  host", [](const Json& d) { return at(d.at("idle"), "host_us") + at(d.at("idle"), "waited_us"); });
     line("  launch gaps", [](const Json& d) { return at(d.at("idle"), "launch_us") + at(d.at("idle"), "dependency_us"); });
     out += whole.text(terminal) + "\n";
-    Table table({{"kernel", Table::Align::left}, {"calls 1", Table::Align::right, 2, true}, {"calls 2", Table::Align::right, 1, true}, {"time 1"}, {"time 2"}, {"change"}});
+    Table table({{"kernel", Table::Align::left},
+                 {"calls 1", Table::Align::right, 2, true},
+                 {"calls 2", Table::Align::right, 1, true},
+                 {"time 1"},
+                 {"time 2"},
+                 {"change"}});
     const int columns = name_columns(terminal, 36, 20, 60);
     int shown = 0;
     for (const Pair& p : pairs) {

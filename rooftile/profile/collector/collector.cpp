@@ -9,9 +9,9 @@
 
 #include <atomic>
 #include <cerrno>
-#include <ctime>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -34,15 +34,18 @@ constexpr std::uint32_t flush_ms = 500;                               // what a 
 
 // The calls that say when the host asked for work, waited, or did what takes long.
 constexpr std::string_view watched_calls[] = {
-    "cuLaunch",      "cuGraphLaunch", "cuGraphInstantiate", "cuMemcpy",    "cuMemset",          "cuStreamSynchronize", "cuEventSynchronize",
-    "cuCtxSynchronize", "cuMemAlloc", "cuMemFree",       "cuModuleLoad",    "cuLibraryLoad",       "cuStreamWaitEvent",
-    "cuMemHostAlloc", "cuMemFreeHost", "cuStreamBeginCapture", "cuStreamEndCapture", "cuKernelGetFunction", "cuModuleGetFunction", "cuLibraryGetModule",
+    "cuLaunch",           "cuGraphLaunch",       "cuGraphInstantiate",  "cuMemcpy",
+    "cuMemset",           "cuStreamSynchronize", "cuEventSynchronize",  "cuCtxSynchronize",
+    "cuMemAlloc",         "cuMemFree",           "cuModuleLoad",        "cuLibraryLoad",
+    "cuStreamWaitEvent",  "cuMemHostAlloc",      "cuMemFreeHost",       "cuStreamBeginCapture",
+    "cuStreamEndCapture", "cuKernelGetFunction", "cuModuleGetFunction", "cuLibraryGetModule",
 };
 
-#define ROOFTILE_COLLECTOR_CUPTI(X)                                                                                             \
-    X(cuptiActivityRegisterCallbacks) X(cuptiActivityEnable) X(cuptiActivityEnableDriverApi) X(cuptiActivityFlushAll)           \
-    X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords) X(cuptiGetTimestamp)         \
-    X(cuptiSubscribe) X(cuptiEnableCallback) X(cuptiGetCallbackName) X(cuptiGetGraphNodeId) X(cuptiGetResultString)
+#define ROOFTILE_COLLECTOR_CUPTI(X)                                                                                                \
+    X(cuptiActivityRegisterCallbacks)                                                                                              \
+    X(cuptiActivityEnable) X(cuptiActivityEnableDriverApi) X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord)                  \
+        X(cuptiActivityGetNumDroppedRecords) X(cuptiGetTimestamp) X(cuptiSubscribe) X(cuptiEnableCallback) X(cuptiGetCallbackName) \
+            X(cuptiGetGraphNodeId) X(cuptiGetResultString)
 
 struct Functions {
 #define ROOFTILE_MEMBER(NAME) decltype(&::NAME) NAME = nullptr;
@@ -184,8 +187,9 @@ class ParameterStore {
         for (std::size_t i = 0;; ++i) {
             std::size_t offset = 0, size = 0;
             // A launch takes a CUkernel in a function's place.
-            const bool found = (f.cuFuncGetParamInfo && f.cuFuncGetParamInfo(function, i, &offset, &size) == CUDA_SUCCESS) ||
-                               (f.cuKernelGetParamInfo && f.cuKernelGetParamInfo(reinterpret_cast<CUkernel>(function), i, &offset, &size) == CUDA_SUCCESS);
+            const bool found = (f.cuFuncGetParamInfo && f.cuFuncGetParamInfo(function, i, &offset, &size) == CUDA_SUCCESS)
+                               || (f.cuKernelGetParamInfo
+                                   && f.cuKernelGetParamInfo(reinterpret_cast<CUkernel>(function), i, &offset, &size) == CUDA_SUCCESS);
             if (!found) break;
             entry->second.push_back({std::uint32_t(offset), std::uint32_t(size)});
         }
@@ -214,7 +218,9 @@ void launch(const CUpti_CallbackData& call, CUfunction function, void** values, 
 }
 
 void profiler_range(Mark mark) {
-    writer->write(Kind::range, Range{{}, now(), mark == Mark::start ? writer->text("cudaProfilerStart") : 0, 0, std::uint32_t(gettid()), 0xffffffff, mark, 0});
+    writer->write(
+        Kind::range,
+        Range{{}, now(), mark == Mark::start ? writer->text("cudaProfilerStart") : 0, 0, std::uint32_t(gettid()), 0xffffffff, mark, 0});
 }
 
 void driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
@@ -240,7 +246,8 @@ void driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
         case CUPTI_DRIVER_TRACE_CBID_cuProfilerStop:
             if (call.callbackSite == CUPTI_API_EXIT) profiler_range(Mark::end);
             return;
-        default: return;
+        default:
+            return;
     }
 }
 
@@ -334,17 +341,22 @@ void record(const CUpti_Activity* activity) {
         }
         case CUPTI_ACTIVITY_KIND_MEMCPY: {
             const auto& c = *reinterpret_cast<const CUpti_ActivityMemcpy6*>(activity);
-            writer->write(Kind::copy, Copy{{}, c.start, c.end, c.bytes, c.graphNodeId, c.deviceId, c.streamId, c.correlationId, c.graphId, c.copyKind, 0});
+            writer->write(
+                Kind::copy,
+                Copy{{}, c.start, c.end, c.bytes, c.graphNodeId, c.deviceId, c.streamId, c.correlationId, c.graphId, c.copyKind, 0});
             return;
         }
         case CUPTI_ACTIVITY_KIND_MEMCPY2: {
             const auto& c = *reinterpret_cast<const CUpti_ActivityMemcpyPtoP4*>(activity);
-            writer->write(Kind::copy, Copy{{}, c.start, c.end, c.bytes, c.graphNodeId, c.deviceId, c.streamId, c.correlationId, c.graphId, c.copyKind, 0});
+            writer->write(
+                Kind::copy,
+                Copy{{}, c.start, c.end, c.bytes, c.graphNodeId, c.deviceId, c.streamId, c.correlationId, c.graphId, c.copyKind, 0});
             return;
         }
         case CUPTI_ACTIVITY_KIND_MEMSET: {
             const auto& c = *reinterpret_cast<const CUpti_ActivityMemset4*>(activity);
-            writer->write(Kind::copy, Copy{{}, c.start, c.end, c.bytes, c.graphNodeId, c.deviceId, c.streamId, c.correlationId, c.graphId, 0, 0});
+            writer->write(Kind::copy,
+                          Copy{{}, c.start, c.end, c.bytes, c.graphNodeId, c.deviceId, c.streamId, c.correlationId, c.graphId, 0, 0});
             return;
         }
         case CUPTI_ACTIVITY_KIND_DRIVER: {
@@ -354,11 +366,15 @@ void record(const CUpti_Activity* activity) {
         }
         case CUPTI_ACTIVITY_KIND_MARKER: {
             const auto& m = *reinterpret_cast<const CUpti_ActivityMarker2*>(activity);
-            const Mark mark = m.flags & CUPTI_ACTIVITY_FLAG_MARKER_START ? Mark::start : m.flags & CUPTI_ACTIVITY_FLAG_MARKER_END ? Mark::end : Mark::instant;
-            writer->write(Kind::range, Range{{}, m.timestamp, writer->text(m.name), writer->text(m.domain), m.objectId.pt.threadId, m.id, mark, 0});
+            const Mark mark = m.flags & CUPTI_ACTIVITY_FLAG_MARKER_START ? Mark::start
+                              : m.flags & CUPTI_ACTIVITY_FLAG_MARKER_END ? Mark::end
+                                                                         : Mark::instant;
+            writer->write(Kind::range,
+                          Range{{}, m.timestamp, writer->text(m.name), writer->text(m.domain), m.objectId.pt.threadId, m.id, mark, 0});
             return;
         }
-        default: return;
+        default:
+            return;
     }
 }
 
@@ -371,8 +387,7 @@ void CUPTIAPI buffer_completed(CUcontext context, std::uint32_t stream, std::uin
         if (!forked && f.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS && dropped)
             writer->write(Kind::moment, Moment{{}, now(), What::records_dropped, std::uint32_t(dropped)});
         if (!forked) writer->flush();
-    } catch (...) {
-    }
+    } catch (...) {}
     std::free(buffer);
 }
 
@@ -386,12 +401,15 @@ class Flusher {
         sigset_t all, before;  // the program's signals are for its own threads
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        if (pthread_create(&thread, nullptr, [](void* self) { return static_cast<Flusher*>(self)->run(), static_cast<void*>(nullptr); }, this) == 0)
+        if (pthread_create(
+                &thread, nullptr, [](void* self) { return static_cast<Flusher*>(self)->run(), static_cast<void*>(nullptr); }, this)
+            == 0)
             pthread_detach(thread);
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
         for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT, SIGHUP}) {
             struct sigaction now {};
-            if (sigaction(signal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL) continue;  // the program answers it
+            if (sigaction(signal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) || now.sa_handler != SIG_DFL)
+                continue;  // the program answers it
             struct sigaction own {};
             own.sa_handler = on_signal;
             own.sa_flags = SA_RESETHAND | SA_NODEFER;
@@ -432,8 +450,7 @@ void Flusher::on_signal(int signal) {
     }
     sem_post(&flusher->asked_);
     const timespec at = in_ms(last_words_ms);
-    while (sem_timedwait(&flusher->done_, &at) != 0 && errno == EINTR) {
-    }
+    while (sem_timedwait(&flusher->done_, &at) != 0 && errno == EINTR) {}
     raise(signal);  // its usual answer, which stands again
 }
 
@@ -467,9 +484,11 @@ std::string begin() {
     for (const CUpti_CallbackId id :
          {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
           CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
-          CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop})
+          CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, CUPTI_DRIVER_TRACE_CBID_cuProfilerStart,
+          CUPTI_DRIVER_TRACE_CBID_cuProfilerStop})
         ROOFTILE_CALL(cuptiEnableCallback, 1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
-    for (const CUpti_CallbackId id : {CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
+    for (const CUpti_CallbackId id :
+         {CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
         ROOFTILE_CALL(cuptiEnableCallback, 1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id);
     for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
                                           CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_MARKER})
@@ -511,7 +530,9 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     ROOFTILE_COLLECTOR_CUPTI(ROOFTILE_LOOK_UP)
 #undef ROOFTILE_LOOK_UP
     if (void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
-        const auto look_up = [&](auto& function, const char* name) { function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(driver, name)); };
+        const auto look_up = [&](auto& function, const char* name) {
+            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(driver, name));
+        };
         look_up(f.cuFuncGetParamInfo, "cuFuncGetParamInfo");
         look_up(f.cuKernelGetParamInfo, "cuKernelGetParamInfo");
         look_up(f.cuDeviceGetAttribute, "cuDeviceGetAttribute");
