@@ -26,6 +26,7 @@ std::vector<Verb> all_verbs() {
     add_measure(verbs);
     add_measure_source(verbs);
     add_ways(verbs);
+    add_units(verbs);
     add_step(verbs);
     add_name(verbs);
     add_sweep(verbs);

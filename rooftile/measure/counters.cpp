@@ -282,6 +282,25 @@ CounterValues CounterSession::measure(const std::function<void(Stream stream, st
     return values;
 }
 
+std::vector<double> CounterSession::count(const std::vector<std::string>& names,
+                                          const std::function<void(Stream stream, std::int64_t number)>& launch, std::int64_t launches,
+                                          std::int64_t warm) const {
+    const State& s = *state_;
+    const CounterSet set(s.profiler.cupti, s.chip, names);
+    const auto run = [&](std::int64_t count) {
+        for (std::int64_t number = 0; number < count; ++number) launch(s.stream, number);
+        s.stream.synchronize();
+    };
+    run(launches);  // what a first launch loads or sets up belongs to no count
+    return set.count(
+        current_context(),
+        [&] {
+            s.read(s.before);
+            run(warm);
+        },
+        [&] { run(launches); });
+}
+
 const std::string& CounterSession::chip() const { return state_->chip; }
 
 std::int64_t CounterSession::passes() const {

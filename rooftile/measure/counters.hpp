@@ -80,6 +80,11 @@ class CounterSession {
     CounterValues measure(const std::function<void(Stream stream, std::int64_t number)>& launch,
                           std::int64_t launches = min_counted_launches) const;
 
+    /// The values of CUPTI's metrics of these names over `launches` launches, in as many passes as they take. `warm` launches run before
+    /// each pass, after L2 was given other data. Throws Error(internal) for a name that the chip lacks, Error(counters_denied, gpu_failed).
+    std::vector<double> count(const std::vector<std::string>& names, const std::function<void(Stream stream, std::int64_t number)>& launch,
+                              std::int64_t launches, std::int64_t warm) const;
+
     const std::string& chip() const;
     std::int64_t passes() const;  ///< of one measure()
 

@@ -344,6 +344,18 @@ std::string mlp_section(const Writer& w, const Json& d) {
     return out;
 }
 
+std::string units_section(const Writer& w, const Json& d) {
+    return rows_table(w, d.at("kernels"), "/kernels", {"name", "meaning", "instructions", "special_functions", "registers", "threads"}) + "<h3>Times</h3>"
+           + rows_table(w, d.at("points"), "/points",
+                        {"kernel", "place", "x_bytes", "time_us", "predicted_us", "bound", "gbps", "/model/launch_us", "/model/latency_us", "/model/bytes_us",
+                         "/model/issue_us", "/model/special_us", "worst", "right"})
+           + "<h3>What warps wait for, as a share of their cycles</h3>"
+           + rows_table(w, d.at("points"), "/points",
+                        {"kernel", "place", "x_bytes", "/counters/issue_active_percent", "/counters/special_percent", "/stall_shares/long_scoreboard",
+                         "/stall_shares/short_scoreboard", "/stall_shares/wait", "/stall_shares/math_pipe_throttle", "/stall_shares/mio_throttle",
+                         "/stall_shares/lg_throttle", "/stall_shares/not_selected", "/stall_shares/barrier"});
+}
+
 /// Of what this page knows no more: plain values.
 std::string other_section(const Writer& w, const Json& d) { return w.table(d, ""); }
 
@@ -354,7 +366,8 @@ struct SectionKind {
 constexpr SectionKind section_kinds[] = {
     {"rooftile/plan/1", plan_section},     {"rooftile/measurement/1", measurement_section}, {"rooftile/sweep/1", sweep_section},
     {"rooftile/plans/1", planned_section}, {"rooftile/validation/1", validation_section},   {"rooftile/simulation/1", simulation_section},
-    {"rooftile/profile/1", profile_section}, {"rooftile/ways/1", ways_section},           {"rooftile/mlp/1", mlp_section}};
+    {"rooftile/profile/1", profile_section}, {"rooftile/ways/1", ways_section},           {"rooftile/mlp/1", mlp_section},
+    {"rooftile/units/1", units_section}};
 
 /// The row that stands for a document beside others: plan 1, or the first measured one.
 const Json* first_row(const Json& d) {

@@ -13,6 +13,7 @@ void probe_wgmma(LaunchSampler& launcher, ProbeResult& result);
 void probe_mma_sync(LaunchSampler& launcher, ProbeResult& result);
 void probe_wgmma_fill(LaunchSampler& launcher, ProbeResult& result);
 void probe_dram(LaunchSampler& launcher, ProbeResult& result);
+void probe_dram_ceilings(LaunchSampler& launcher, ProbeResult& result);
 void probe_l2(LaunchSampler& launcher, ProbeResult& result);
 void probe_sm(LaunchSampler& launcher, ProbeResult& result);
 void probe_launch(LaunchSampler& launcher, ProbeResult& result);

@@ -25,7 +25,7 @@ struct ProbeProgram {
     std::string header;
     std::vector<std::string> kernels;
 };
-/// All of them: "tma", "memory", "sm", "cluster", "dependent", "mma_sync", "wgmma_16" ... "wgmma_256".
+/// All of them: "tma", "memory", "ceilings", "sm", "cluster", "dependent", "mma_sync", "wgmma_16" ... "wgmma_256".
 std::vector<ProbeProgram> probe_programs();
 Source probe_source(const ProbeProgram& program, std::string_view arch);
 

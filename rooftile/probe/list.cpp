@@ -38,6 +38,8 @@ constexpr Probe table[] = {
      probe_wgmma_fill},
     {"dram", "dram.sustained_read dram.sustained_write dram.sustained_copy dram.latency",
      "GB/s GB/s GB/s clk", "Device memory by ordinary loads and stores, over bytes in flight", 5, probe_dram},
+    {"dram_ceilings", "", "", "Device memory by the share that is written, the order of addresses, and blocks with gaps; counted, too", 6,
+     probe_dram_ceilings},
     {"l2", "l2.latency l2.latency_far l1.latency", "clk clk clk",
      "L2 by ordinary loads: bandwidth by size, latency of the near and the far half", 4, probe_l2},
     {"sm", "shared.bandwidth shared.latency barrier.cta barrier.mbarrier rate.fma.fp32.fp32 rate.mufu",

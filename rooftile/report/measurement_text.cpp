@@ -181,8 +181,11 @@ std::string explanation_text(const Measurement& m, bool valid, const Terminal& t
     if (!m.explanation->energy) return out;
     const Energy& e = *m.explanation->energy;
     std::string energy = energy_text(e, terminal);
-    if (const auto joules = measured_joules(m); joules && valid && e.total && e.joules_per_tflop)
-        energy += fmt::format("  measured {} J, {} J/TFLOP\n", number_text(*joules), number_text(*joules * *e.joules_per_tflop / *e.total));
+    if (const auto joules = measured_joules(m); joules && valid) {
+        energy += fmt::format("  measured {} J", number_text(*joules));
+        if (e.total && e.joules_per_tflop) energy += fmt::format(", {} J/TFLOP", number_text(*joules * *e.joules_per_tflop / *e.total));
+        energy += "\n";
+    }
     titled("Energy of one launch, predicted", energy);
     return out;
 }

@@ -12,8 +12,8 @@ namespace {
 
 TEST(ProbeKernelsCompile, WithoutSpillsOrStack) {
     const std::vector<ProbeProgram> programs = probe_programs();
-    // tma, fill, memory, sm, cluster, dependent, wgmma_stream, mma_sync, 16 widths of wgmma
-    ASSERT_EQ(programs.size(), 25u);
+    // tma, fill, memory, ceilings, sm, cluster, dependent, wgmma_stream, mma_sync, 16 widths of wgmma
+    ASSERT_EQ(programs.size(), 26u);
     std::vector<Source> sources;
     for (const ProbeProgram& program : programs) sources.push_back(probe_source(program, "sm_90"));
     const std::vector<CompileOutcome> outcomes = compile_all(sources);
@@ -128,7 +128,9 @@ TEST(ProbeKernelsCompile, KeepWhatTheyMeasure) {
                               {"cluster", "barrier.cluster.wait.acquire", 1},
                               {"dependent", "griddepcontrol.launch_dependents", 1},
                               {"dependent", "griddepcontrol.wait", 1},
-                              {"memory", "ld.global.cg.v4", 5}};
+                              {"memory", "ld.global.cg.v4", 5},
+                              {"ceilings", "ld.global.cg.v4", 4 + 3 + 4 + 2 + 2 + 1 + 4 + 4},
+                              {"ceilings", "st.global.v4", 1 + 2 + 2 + 4 + 3 + 4 + 4}};
     for (const Mark& mark : marks) {
         for (const ProbeProgram& program : probe_programs()) {
             if (program.name != mark.program) continue;

@@ -4,6 +4,7 @@
 //   FAKE_WRONG_TILE=128x256x  GEMM kernels of that tile leave C unmarked
 //   FAKE_WRONG_FROM=10        GEMM kernels take the mark away from the tenth launch on, all kernels' launches counted
 //   FAKE_WRONG_EXPRESSION=1   the reference of expressions calls an element of every output wrong
+//   FAKE_WRONG_UNIT=1         who judges short kernels calls an element wrong of the kind of that number
 //   FAKE_SLOW_TILE=128x256x   GEMM kernels of that tile are the slowest
 //   FAKE_ENDLESS=NAME         once that kernel was launched nothing ends any more
 //   FAKE_FAULT=NAME           once that kernel was launched every wait for the device fails
@@ -35,6 +36,8 @@
 #endif
 #include "kernels/measure/arguments.hpp"
 #include "kernels/measure/expression_arguments.hpp"
+#include "kernels/measure/unit_arguments.hpp"
+#include "kernels/probe/arguments.hpp"
 #include "rooftile/measure/tensor_memory.hpp"
 #include "tests/fake/listener.hpp"
 
@@ -218,12 +221,34 @@ void write_down(void** arguments) {
     for (size_t i = 0; out && i < std::size(sizes); ++i) std::memcpy(out + 16 * i, arguments[i + 1], sizes[i]);
 }
 
+/// All elements were judged, and are right but for the kind that an environment variable names: "LNS_8UnitKindE1E" of a name.
+void judge_units(const std::string& name, void** arguments) {
+    const auto is_of = [&](int kind) { return name.find("UnitKindE" + std::to_string(kind) + "E") != std::string::npos; };
+    const auto rows = static_cast<unsigned long long>(*static_cast<const long long*>(arguments[3]));
+    const bool one_a_row = is_of(int(rooftile::UnitKind::gemv));
+    const char* wrong = std::getenv("FAKE_WRONG_UNIT");
+    rooftile::UnitVerdict& verdict = **static_cast<rooftile::UnitVerdict**>(arguments[4]);
+    verdict.checked += one_a_row ? rows : rows * rooftile::unit_columns;
+    const bool fails = wrong && is_of(int(std::strtol(wrong, nullptr, 10)));
+    verdict.wrong += fails, verdict.worst = fails ? 9.0f : 0.5f;
+}
+
+/// Probes of device memory write down when they began and ended: 100 us, or twice that where every access is a block of its own.
+void record_probe(const std::string& name, void** arguments) {
+    const bool blocks = name.find("dram_blocks") != std::string::npos;
+    const bool apart = blocks && *static_cast<const int*>(arguments[2]) != *static_cast<const int*>(arguments[3]);
+    rooftile::ProbeRecord& record = **static_cast<rooftile::ProbeRecord**>(arguments[blocks ? 5 : 3]);
+    record = {1000, 181000, 1000, apart ? 201000u : 101000u, 0, 0, 0};
+}
+
 void run_kernel(const FakeKernel& kernel, [[maybe_unused]] FakeStream* stream, unsigned ctas, unsigned rows,
                 void** arguments) {
     const auto is = [&](const char* part) { return kernel.name.find(part) != std::string::npos; };
     if (kernel.name == "write_down") return stream && stream->capturing ? void() : write_down(arguments);
     if (is("8rooftile11fingerprint")) return add_fingerprints(rows, arguments);
     if (is("8rooftile13count_unequal")) return count_unequal(arguments);
+    if (is("8rooftile8dram_mix") || is("8rooftile10dram_split") || is("8rooftile11dram_blocks")) return record_probe(kernel.name, arguments);
+    if (is("8rooftile11judge_units")) return judge_units(kernel.name, arguments);
     if (is("8rooftile14judge_elements") && std::getenv("FAKE_WRONG_EXPRESSION")) {
         const auto* p = static_cast<const rooftile::JudgeArguments*>(arguments[0]);
         for (int i = 0; i < p->results; ++i)

@@ -63,6 +63,14 @@ TEST(PlanText, APlanThatNeverWinsIsToldSo) {
     EXPECT_EQ(text().find("wins"), std::string::npos);
 }
 
+// What has no products has no joules a TFLOP, and is measured all the same: 690 W for 650 us.
+TEST(PlanText, MeasuredJoulesNeedNoProducts) {
+    Measurement row = sample::explained_measurement();
+    EXPECT_NE(measurement_text(sample::gpu_context(), {row}, {}).find("measured 0.4485 J, "), std::string::npos);
+    row.explanation->energy->joules_per_tflop.reset();
+    EXPECT_NE(measurement_text(sample::gpu_context(), {row}, {}).find("measured 0.4485 J\n"), std::string::npos);
+}
+
 TEST(PlanText, EnergyStandsWithoutTheRest) {
     std::vector<Explanation> explanations = sample::explanations();
     const std::string text = text_of(sample::plans(), Depth::none, {}, explanations);
