@@ -69,7 +69,7 @@ int registers_needed(const AttentionProblem& problem, const AttentionConfig& con
                       || (problem.score && (problem.score->by_place || problem.score->calls_functions()));
     return k.accumulator_registers() + (more ? registers_beside_masked : registers_beside)
            + (Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_rows : 0)
-           + (problem.packed() ? registers_of_packed : 0) + (config.splits > 1 ? registers_of_split : 0) + (problem.score ? problem.score->registers() : 0);
+           + (problem.packed() ? registers_of_packed : 0) + (config.splits == 1 ? 0 : config.consumer_warpgroups() == 1 ? registers_of_split : registers_of_shared_split) + (problem.score ? problem.score->registers() : 0);
 }
 
 double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config) {

@@ -14,10 +14,10 @@ namespace rooftile {
 
 /// Registers of a consumer thread beside O, scores and probabilities: addresses, the rows' maxima and sums, positions in the
 /// rings; where scores are masked, the bounds of what a row sees, too; of rows of more than two boxes, more addresses; of packed sequences, where each lies; where keys are split, the
-/// sums of eight parts on their way. From what
+/// sums of eight parts on their way, and more of them where several warpgroups have rows. From what
 /// ptxas needs (tests/attention/compile).
 inline constexpr int registers_beside = 28, registers_beside_masked = 40, registers_of_long_rows = 8, registers_of_packed = 8,
-                     registers_of_split = 40;
+                     registers_of_split = 40, registers_of_shared_split = 64;
 
 /// Of a CTA that has an SM alone; where no instruction moves registers all threads have the same.
 RoleRegisters register_shares(const AttentionHardware& hw, int consumer_warpgroups);
