@@ -22,13 +22,6 @@ namespace {
 
 constexpr const char* file_keys[] = {"svg", "html", "trace"};
 
-OutputFlags file_flags(const Given& given, const char* key) {
-    OutputFlags flags;
-    flags.file = given.text(key);
-    flags.flag = given.name(key);
-    return flags;
-}
-
 /// All of them, or the one that is asked for.
 std::vector<Picture> asked_pictures(const Given& given, const Json& document) {
     return pictures_of(document, given.has("picture") ? given.text("picture") : "", given.name("picture"));
@@ -126,6 +119,13 @@ int report_pictures(const Given& given, const OutputFlags& output, const Invocat
 }
 
 }  // namespace
+
+OutputFlags file_flags(const Given& given, const char* key) {
+    OutputFlags flags;
+    flags.file = given.text(key);
+    flags.flag = given.name(key);
+    return flags;
+}
 
 std::vector<Field> picture_fields(bool of_one_run) {
     const char* group = "Pictures";

@@ -5,6 +5,8 @@
 
 namespace rooftile::cli {
 
+/// Of a flag that names a file of its own beside the result's.
+OutputFlags file_flags(const Given& given, const char* key);
 /// --svg and --picture; where the verb is of one run, --html too.
 std::vector<Field> picture_fields(bool of_one_run);
 /// Whether a request asks for any of them.

@@ -36,18 +36,12 @@ int top_of(const Given& given) {
     return given.has("top") ? int(whole_number(given.name("top"), given.text("top"), 1, most_top)) : usual_top;
 }
 
-OutputFlags file_of(const Given& given, const char* key) {
-    OutputFlags flags;
-    flags.file = given.text(key), flags.flag = given.name(key);
-    return flags;
-}
-
 void check_files(const Given& given, const OutputFlags& output) {
     checked_format(output);
     check_writable(output);
     check_picture_files(given);
     for (const char* key : {"timeline", "flame"})
-        if (given.has(key)) check_writable(file_of(given, key));
+        if (given.has(key)) check_writable(file_flags(given, key));
 }
 
 std::string quoted(const std::vector<std::string>& words) {
@@ -56,10 +50,13 @@ std::string quoted(const std::vector<std::string>& words) {
     return out;
 }
 
-Json document_of(const Given& given, const std::vector<Recorded>& recordings, const std::string& profiled, double wall_ns,
-                 const std::string& command) {
-    std::shared_ptr<const Machine> machine;
-    if (given.has("machine")) machine = std::make_shared<Machine>(machine_by_id(given.text("machine")));
+/// That --machine names; null: each device's own.
+std::shared_ptr<const Machine> machine_of(const Given& given) {
+    return given.has("machine") ? std::make_shared<const Machine>(machine_by_id(given.text("machine"))) : nullptr;
+}
+
+Json document_of(const Given& given, const std::shared_ptr<const Machine>& machine, const std::vector<Recorded>& recordings,
+                 const std::string& profiled, double wall_ns, const std::string& command) {
     Profile profile = profile_of(recordings, given.text("range"));
     profile.command = profiled, profile.wall = wall_ns;
     DocumentContext context = machine ? context_of(*machine, command) : context_of(command);
@@ -72,8 +69,8 @@ Json document_of(const Given& given, const std::vector<Recorded>& recordings, co
 
 void write_files(const Given& given, const Json& document, const std::vector<Recorded>& recordings, const OutputFlags& output,
                  const std::string& command) {
-    if (given.has("timeline")) write_result(json_text(timeline(recordings), -1), file_of(given, "timeline"));
-    if (given.has("flame")) write_result(folded_stacks(document), file_of(given, "flame"));
+    if (given.has("timeline")) write_result(json_text(timeline(recordings), -1), file_flags(given, "timeline"));
+    if (given.has("flame")) write_result(folded_stacks(document), file_flags(given, "flame"));
     if (wants_pictures(given)) write_pictures(given, document, command);
     write_result(output.json ? json_text(document) : profile_text(document, top_of(given), terminal_for(output)), output);
 }
@@ -99,7 +96,7 @@ int profile(const Given& given, const OutputFlags& output, const Invocation& inv
                                        given.has("program") ? quoted(given.list("program")) : "python3 train.py"));
     top_of(given);
     check_files(given, output);
-    if (given.has("machine")) machine_by_id(given.text("machine"));
+    const std::shared_ptr<const Machine> machine = machine_of(given);
     const ProfiledProgram program =
         run_profiled({.command = command, .keep = given.text("recordings"), .operators = given.has("operators")});
     const std::string end = program.signal ? fmt::format("was ended by signal {} ({})", program.signal, strsignal(program.signal))
@@ -110,8 +107,8 @@ int profile(const Given& given, const OutputFlags& output, const Invocation& inv
         return program.code ? program.code : int(ExitCode::gpu_failed);
     }
     if (!end.empty()) say(fmt::format("{} {}; what it did until then is reported", command.front(), end));
-    write_files(given, document_of(given, program.recordings, quoted(command), program.wall_ns, invocation.command), program.recordings,
-                output, invocation.command);
+    write_files(given, document_of(given, machine, program.recordings, quoted(command), program.wall_ns, invocation.command),
+                program.recordings, output, invocation.command);
     return program.code;
 }
 
@@ -124,7 +121,7 @@ Json read_profile(const Given& given, const std::string& file, const std::string
     const std::string text = read_whole_file(file);
     if (is_recording(text)) {
         recorded.push_back(read_recording(text, file));
-        return document_of(given, recorded, file, 0, command);
+        return document_of(given, machine_of(given), recorded, file, 0, command);
     }
     const Json document = Json::parse(text, nullptr, false);
     if (!document.is_object() || text_at(document, "schema") != "rooftile/profile/1")

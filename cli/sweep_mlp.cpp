@@ -65,7 +65,7 @@ int sweep_mlp(const Given& given, const OutputFlags& output, const Invocation& i
     const Json document =
         mlp_document(context_of_run(*machine, run, invocation.command, seed), curves, "bf16", run.report, run.recordings, machine);
     if (wants_pictures(given)) write_pictures(given, document, invocation.command);
-    write_result(output.json ? json_text(document) + "\n" : mlp_text(document, terminal_for(output)), output);
+    write_result(output.json ? json_text(document) : mlp_text(document, terminal_for(output)), output);
     for (const Json& curve : document.at("curves"))
         for (const Json& point : curve.at("points"))
             if (point.at("right").is_boolean() && !point.at("right").get<bool>()) {

@@ -49,7 +49,7 @@ int measure_units(const Given& given, const OutputFlags& output, const Invocatio
     context.gpu = GpuContext{outcome.gpu, outcome.driver, outcome.nvrtc, utc_now(), request.seed};
     const Json document = unit_document(context, *target.machine, outcome.run);
     if (wants_pictures(given)) write_pictures(given, document, invocation.command);
-    write_result(output.json ? json_text(document) + "\n" : unit_text(document, terminal_for(output)), output);
+    write_result(output.json ? json_text(document) : unit_text(document, terminal_for(output)), output);
     for (const UnitPoint& point : outcome.run.points)
         if (!point.right) {
             say(std::string(unit_words()[std::size_t(point.kind)].id) + ": the result is wrong at " + std::to_string(point.x_bytes >> 10)

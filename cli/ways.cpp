@@ -77,7 +77,7 @@ int measure_ways(const Given& given, const OutputFlags& output, const Invocation
     const Json document =
         ways_document(context_of_run(*machine, run, invocation.command, seed), request, run.report, run.recordings, machine, elsewhere);
     if (wants_pictures(given)) write_pictures(given, document, invocation.command);
-    write_result(output.json ? json_text(document) + "\n" : ways_text(document, terminal_for(output)), output);
+    write_result(output.json ? json_text(document) : ways_text(document, terminal_for(output)), output);
     for (const Json& way : document.at("ways"))
         if (way.at("right").is_boolean() && !way.at("right").get<bool>()) {
             say(fmt::format("{}, {}: the result is wrong", request.what->name, text_at(way, "name")));
