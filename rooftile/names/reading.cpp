@@ -53,7 +53,7 @@ std::vector<std::string_view> list_at(std::string_view text, std::size_t open, s
 
 }  // namespace
 
-std::string demangled(std::string_view name) {
+std::string unmangled(std::string_view name) {
     std::string text(name);
     // Compilers refuse what is longer only by the time that it takes.
     constexpr std::size_t longest = 1 << 16;
@@ -62,6 +62,11 @@ std::string demangled(std::string_view name) {
         const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status), std::free);
         if (status == 0 && plain) text = plain.get();
     }
+    return text;
+}
+
+std::string demangled(std::string_view name) {
+    std::string text = unmangled(name);
     for (const std::string_view nameless : {"(anonymous namespace)::", "<unnamed>::", "_GLOBAL__N__::"}) drop_all(text, nameless);
     return text;
 }

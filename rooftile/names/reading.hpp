@@ -12,6 +12,8 @@
 namespace rooftile::names {
 
 /// As a C++ compiler means it; as it is where it is not mangled.
+std::string unmangled(std::string_view name);
+/// The same without namespaces that have no name.
 std::string demangled(std::string_view name);
 
 /// "void a::f<1, b<2> >(int)" in its parts.

@@ -2,27 +2,17 @@
 
 #include <fmt/core.h>
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <set>
 
+#include "rooftile/names/reading.hpp"
 #include "rooftile/report/kernel_names.hpp"
 
 namespace rooftile {
 namespace {
 
 constexpr double ns_a_us = 1e3;
-
-/// As other profilers print it.
-std::string demangled(const std::string& name) {
-    int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
-    return status == 0 && plain ? plain.get() : name;
-}
 
 Json us(double ns) { return json_number(ns / ns_a_us); }
 Json us(const std::optional<double>& ns) { return ns ? us(*ns) : Json(nullptr); }
@@ -100,7 +90,7 @@ Json kernels_json(const Profile& profile, const ExplainedProfile& explained) {
             sum += k.sum, calls += k.calls, in_graphs += k.in_graphs;
             launches.push_back(group_json(k, explained.kernels[i], explained.machines[k.device]));
         }
-        kernels.push_back({{"name", demangled(profile.kernels[first].name)},
+        kernels.push_back({{"name", names::unmangled(profile.kernels[first].name)},
                            {"short", short_name(explained.names[first])},
                            {"decoded", kernel_name_json(explained.names[first])},
                            {"calls", calls},
