@@ -13,9 +13,9 @@ namespace rooftile {
 
 TemporaryFolder::TemporaryFolder(const std::string& begin) {
     std::error_code error;
-    std::string name = (std::filesystem::temp_directory_path(error) / (begin + "-XXXXXX")).string();
-    if (error || !mkdtemp(name.data()))
-        throw Error(ExitCode::internal, fmt::format("no temporary folder {}: {}", name, std::strerror(errno)));
+    const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
+    std::string name = ((error ? std::filesystem::path("/tmp") : temporary) / (begin + "-XXXXXX")).string();
+    if (!mkdtemp(name.data())) throw Error(ExitCode::internal, fmt::format("{} cannot be made: {}", name, std::strerror(errno)));
     path_ = name;
 }
 

@@ -6,7 +6,7 @@
 
 namespace rooftile {
 
-/// A new folder below the system's for temporary files, gone at the end.
+/// A new folder of this user alone below the system's for temporary files, gone at the end.
 class TemporaryFolder {
   public:
     /// `begin`: of its name. Throws Error(internal) where there can be none.

@@ -26,6 +26,7 @@
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/runtime/child.hpp"
 #include "rooftile/runtime/disassemble.hpp"
+#include "rooftile/runtime/temporary_folder.hpp"
 #include "rooftile/step/report.hpp"
 
 namespace rooftile {
@@ -33,31 +34,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of this user alone that goes when this does.
+/// A folder for what is compiled and run.
 class PrivateFolder {
   public:
-    PrivateFolder() {
-        std::error_code error;
-        const fs::path temporary = fs::temp_directory_path(error);
-        std::string name = ((error ? fs::path("/tmp") : temporary) / "rooftile-step-XXXXXX").string();
-        if (!mkdtemp(name.data())) throw Error(ExitCode::internal, fmt::format("{} cannot be made: {}", name, std::strerror(errno)));
-        path_ = name;
-    }
-    ~PrivateFolder() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    PrivateFolder(const PrivateFolder&) = delete;
-    fs::path operator/(std::string_view name) const { return path_ / name; }
+    fs::path operator/(std::string_view name) const { return folder_.path() / name; }
     void write(std::string_view name, std::string_view text) const {
-        const fs::path to = path_ / name;
+        const fs::path to = *this / name;
         fs::create_directories(to.parent_path());
         if (!(std::ofstream(to, std::ios::binary) << text))
             throw Error(ExitCode::internal, fmt::format("{} cannot be written", to.string()));
     }
 
   private:
-    fs::path path_;
+    TemporaryFolder folder_{"rooftile-step"};
 };
 
 std::string_view embedded(std::string_view name) {
