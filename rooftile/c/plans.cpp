@@ -20,6 +20,7 @@
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/machine_report.hpp"
 #include "rooftile/report/pictured_plan.hpp"
+#include "rooftile/report/plan_command.hpp"
 #include "rooftile/report/plan_page.hpp"
 #include "rooftile/report/plan_range.hpp"
 
@@ -62,16 +63,7 @@ PlanDefaults defaults_of(const Given& given) {
 
 /// The command line that plans the same, as documents have it.
 std::string command_of(const Request& request) {
-    std::string out = fmt::format("rooftile plan {}", request.operation->name());
-    for (const auto fields : {request.operation->fields(), planning_fields()})
-        for (const Field& field : fields) {
-            if (!request.given.has(field.key)) continue;
-            for (const std::string& text : request.given.list(field.key)) {
-                if (field.kind != FieldKind::positional) out += " " + flag_of(field.key);
-                if (field.kind != FieldKind::on) out += " " + shell_quoted(text);
-            }
-        }
-    return out;
+    return plan_command(request.operation->name(), {request.operation->fields(), planning_fields()}, request.given);
 }
 
 /// Tensors as a caller describes them.

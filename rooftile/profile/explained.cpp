@@ -12,7 +12,7 @@
 #include "rooftile/names/known_kernels.hpp"
 #include "rooftile/names/launch_agreement.hpp"
 #include "rooftile/physics/explanation.hpp"
-#include "rooftile/report/context.hpp"
+#include "rooftile/report/plan_command.hpp"
 
 namespace rooftile {
 namespace {
@@ -76,12 +76,8 @@ ExplainedKernel explained_kernel(const KernelName& name, const LaunchedKernel& l
             if (!problem) continue;
             out.operation = operation->name();
             out.problem = operation->short_name(*problem);
-            out.command = fmt::format("rooftile plan {}", operation->name());
-            const Given given = operation->given(*problem);
-            for (const Field& field : operation->fields())
-                for (const std::string& text : given.list(field.key))
-                    out.command += fmt::format(" {} {}", flag_of(field.key), shell_quoted(text));
-            out.command += fmt::format(" --machine {} --explain", machine->id);
+            out.command = fmt::format("{} --machine {} --explain",
+                                      plan_command(operation->name(), {operation->fields()}, operation->given(*problem)), machine->id);
             const KnownKernels::Answer answer = known->seconds_of(*machine, *problem, name, launch);
             if (answer.seconds) out.predicted = *answer.seconds * ns_a_second;
             else out.why_not = answer.why_not;
