@@ -4,13 +4,12 @@ Layers of linear with bias, each with gelu after it, forward, in steps that foll
 device idle, in an NVTX range "run INDEX" of its point; the device's times come from the recording.
 """
 
-import json
 import os
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from ways import ALLOWED_UNITS, UNITS, Absent, errors_of, imported, one_line, say
+from ways import ALLOWED_UNITS, UNITS, Absent, answer, asked, errors_of, one_line, say, torch_for
 
 WARM_SECONDS = 0.05  # of one point, before its timed runs
 TIMED_SECONDS = 0.05
@@ -75,15 +74,11 @@ def measure_point(torch, index, point, request, generator):
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        request = json.load(file)
-    result = {"python": sys.version.split()[0], "torch": None, "gpu": None, "device": None, "l2_bytes": None, "points": []}
+    request, result = asked()
+    result |= {"l2_bytes": None, "points": []}
     try:
-        torch = imported("torch", request)
-        result["torch"] = torch.__version__
-        result["device"] = request["device"] = "cuda" if torch.cuda.is_available() else "cpu"
+        torch = torch_for(request, result)
         if result["device"] == "cuda":
-            result["gpu"] = torch.cuda.get_device_name(0)
             result["l2_bytes"] = torch.cuda.get_device_properties(0).L2_cache_size
         if result["device"] == "cuda" or not request["time"]:
             generator = torch.Generator(result["device"]).manual_seed(request["seed"])
@@ -96,8 +91,7 @@ def main():
                         result["points"].append({"absent": one_line(error)})
     except Absent as error:
         result["absent"] = str(error)
-    with open(request["result"], "w", encoding="utf-8") as file:
-        json.dump(result, file, indent=1)
+    answer(request, result)
 
 
 if __name__ == "__main__":

@@ -52,6 +52,28 @@ def imported(name, request):
         raise Absent(f"{name} is not importable: {error}") from None
 
 
+def asked():
+    """The request, and the result with what this Python is; PyTorch fills in the rest."""
+    with open(sys.argv[1], encoding="utf-8") as file:
+        request = json.load(file)
+    return request, {"python": sys.version.split()[0], "torch": None, "gpu": None, "device": None}
+
+
+def torch_for(request, result):
+    """PyTorch, and where it computes, in the request and in the result."""
+    torch = imported("torch", request)
+    result["torch"] = torch.__version__
+    result["device"] = request["device"] = "cuda" if torch.cuda.is_available() else "cpu"
+    if result["device"] == "cuda":
+        result["gpu"] = torch.cuda.get_device_name(0)
+    return torch
+
+
+def answer(request, result):
+    with open(request["result"], "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=1)
+
+
 def way_functions(operator, torch, request):
     """A function of the operands for each way, or why there is none."""
 
@@ -188,16 +210,11 @@ def measure(torch, operator, request):
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        request = json.load(file)
+    request, result = asked()
     sys.path.insert(0, HERE)
-    result = {"python": sys.version.split()[0], "torch": None, "triton": None, "gpu": None, "device": None, "ways": {}}
+    result |= {"triton": None, "ways": {}}
     try:
-        torch = imported("torch", request)
-        result["torch"] = torch.__version__
-        result["device"] = request["device"] = "cuda" if torch.cuda.is_available() else "cpu"
-        if result["device"] == "cuda":
-            result["gpu"] = torch.cuda.get_device_name(0)
+        torch = torch_for(request, result)
         try:
             result["triton"] = imported("triton", request).__version__
         except Absent:
@@ -206,8 +223,7 @@ def main():
             result.update(measure(torch, importlib.import_module(request["module"]), request))
     except Absent as error:
         result["ways"] = {way: {"absent": str(error)} for way in WAYS}
-    with open(request["result"], "w", encoding="utf-8") as file:
-        json.dump(result, file, indent=1)
+    answer(request, result)
 
 
 if __name__ == "__main__":
