@@ -5,23 +5,20 @@
 #pragma once
 
 #include "kernels/attention/attention_row.cuh"
-#include "kernels/ptx/arrival.cuh"
+#include "kernels/attention/sm90_attention_config.hpp"
 #include "kernels/ptx/matrix_store.cuh"
 
 namespace rooftile {
 
-inline constexpr int most_splits = 128;  ///< four a lane
-
 /// Of a tile: rows that are kept, and fp32 numbers of a part.
 template <int width>
 struct SplitTile {
-    static constexpr int pair = 4;  ///< behind a row: two numbers, and two that keep rows at 16 bytes
     int rows;
-    static constexpr long long numbers(int rows) { return static_cast<long long>(rows) * (width + pair); }
+    static constexpr long long numbers(int rows) { return static_cast<long long>(rows) * (width + Sm90AttentionConfig::split_pair); }
     __device__ float* part(float* partials, unsigned tile, int splits, int part) const {
         return partials + (static_cast<long long>(tile) * splits + part) * numbers(rows);
     }
-    __device__ float* place(float* part, int row) const { return part + static_cast<long long>(row) * (width + pair); }
+    __device__ float* place(float* part, int row) const { return part + numbers(row); }
 };
 
 /// A warpgroup's rows of one part, of which a thread has two. What is lost to fp32 or NaN is marked by a sum of NaN.
@@ -48,7 +45,7 @@ template <Type type, int width, class Score>
 __device__ void add_up_row(const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& at, int query, float* first_part,
                            const SplitTile<width>& tile, int row, const Score& score) {
     constexpr unsigned all = 0xffffffff;
-    constexpr int lanes = 32, parts_a_lane = most_splits / lanes;
+    constexpr int lanes = 32, parts_a_lane = Sm90AttentionConfig::most_splits / lanes;
     const int lane = static_cast<int>(threadIdx.x % lanes);
     const long long step = SplitTile<width>::numbers(tile.rows);
     const float* line = tile.place(first_part, row);
@@ -62,7 +59,7 @@ __device__ void add_up_row(const AttentionArguments& args, const AttentionExtent
         from[i] = stated.x, sum[i] = stated.y;
     }
     // Sums are on their way while it is settled what each counts.
-    constexpr int batch = 8;
+    constexpr int batch = Sm90AttentionConfig::split_loads;
     float4 parts[batch];
     const auto load = [&](int first, int column) {
 #pragma unroll
@@ -91,7 +88,7 @@ __device__ void add_up_row(const AttentionArguments& args, const AttentionExtent
         const int column = first + 4 * lane;
         float4 out = make_float4(0, 0, 0, 0);
 #pragma unroll
-        for (int begin = 0; begin < most_splits; begin += batch) {
+        for (int begin = 0; begin < Sm90AttentionConfig::most_splits; begin += batch) {
             if (begin >= args.splits) break;
             if (begin > 0 || first > 0) load(begin, column);
 #pragma unroll

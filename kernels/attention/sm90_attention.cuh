@@ -23,6 +23,7 @@
 #include "kernels/attention/online_softmax.cuh"
 #include "kernels/attention/sm90_attention_config.hpp"
 #include "kernels/matrix/back_to_back.cuh"
+#include "kernels/pipeline/came_last.cuh"
 #include "kernels/ptx/tma.cuh"
 
 namespace rooftile {
@@ -248,11 +249,8 @@ struct SoftmaxBetween {
         const SplitTile<C.dim_v> split{args.extent.queries < C.tile_q ? args.extent.queries : C.tile_q};
         leave_part<C.dim_v>(sums, tile.softmax, split.part(args.partials, at.index, args.splits, at.part), split, rows, place.column);
         constexpr int threads = 128, barrier = back_to_back_order_barrier + 3;  // beyond those of the order of products
-        ptx::named_barrier_sync(barrier + warpgroup, threads);
-        bool last = false;
-        if (threadIdx.x % threads == 0)
-            last = ptx::count_arrival(args.arrived + at.index * C.consumer_warpgroups() + warpgroup, args.splits - 1) + 1 == static_cast<unsigned>(args.splits);
-        if (!ptx::named_barrier_any(barrier + warpgroup, threads, last)) return;
+        unsigned* const arrived = args.arrived + at.index * C.consumer_warpgroups() + warpgroup;
+        if (!came_last(barrier + warpgroup, threads, arrived, args.splits)) return;
         const int begin = warpgroup * Sm90AttentionConfig::warpgroup_q, end = begin + Sm90AttentionConfig::warpgroup_q;
         for (int row = begin + static_cast<int>(threadIdx.x % threads / 32); row < end && row < left; row += threads / 32)
             add_up_row<C.type, C.dim_v>(args, at.extent, at.tile, at.q + row, split.part(args.partials, at.index, args.splits, 0), split, row, score);

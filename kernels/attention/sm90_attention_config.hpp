@@ -29,6 +29,10 @@ struct Sm90AttentionConfig {
     static constexpr int tile_number_bytes = 8;  ///< which tile Q is of, for the consumers
     static constexpr int told_bytes = 32;        ///< and of packed sequences where it lies, of this tile and of the one before
 
+    // Where keys are split: parts at most, four a lane of the warp that adds them up; numbers behind a row of a part, two that it states and two
+    // that keep rows at 16 bytes; parts of a row whose loads that warp has in flight.
+    static constexpr int most_splits = 128, split_pair = 4, split_loads = 8;
+
     /// A is Q, B the keys, E the values; between them the softmax.
     constexpr BackToBackShape shape() const {
         return {.rows = tile_q, .depth = dim, .block = tile_kv, .width = dim_v, .stages = stages, .ordered = turns,

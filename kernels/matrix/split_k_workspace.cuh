@@ -9,7 +9,7 @@
 
 #include "kernels/matrix/accumulators.cuh"
 #include "kernels/matrix/tile_scheduler.cuh"
-#include "kernels/ptx/arrival.cuh"
+#include "kernels/pipeline/came_last.cuh"
 #include "kernels/ptx/stream.cuh"
 
 namespace rooftile {
@@ -47,14 +47,7 @@ class SumsOfPieces {
     }
 
     /// Of a whole warpgroup: whether all other pieces' sums are there.
-    __device__ bool came_last() const {
-        const int barrier = store_barrier + warpgroup_;
-        ptx::named_barrier_sync(barrier, C.warpgroup_threads);
-        bool last = false;
-        if (threadIdx.x % C.warpgroup_threads == 0)
-            last = ptx::count_arrival(arrived_, pieces_ - 1) + 1 == static_cast<unsigned>(pieces_);
-        return ptx::named_barrier_any(barrier, C.warpgroup_threads, last);
-    }
+    __device__ bool came_last() const { return rooftile::came_last(store_barrier + warpgroup_, C.warpgroup_threads, arrived_, pieces_); }
 
     /// The sums of all pieces, in the share's columns from 0 on. While those of one piece are added, those of the next are on
     /// their way.

@@ -101,9 +101,9 @@ HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
 /// as many loads at once as the kernel has unrolled. In trips to L2, fitted to 4 caches in 2 to 64 parts on one H200 (docs/facts.md 367).
 double adding_cycles(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return 0;
-    constexpr double warps = 4, loads_at_once = 8, leaving = 10, reading = 3;
+    constexpr double warps = 4, leaving = 10, reading = 3;
     const double rows = whole_up(double(std::min<std::int64_t>(AttentionConfig::warpgroup_q, p.queries)) / warps);
-    return (leaving + reading * rows * whole_up(c.splits / loads_at_once)) * max_known(hw.l2_latency, 0);
+    return (leaving + reading * rows * whole_up(double(c.splits) / Sm90AttentionConfig::split_loads)) * max_known(hw.l2_latency, 0);
 }
 
 /// Of blocks, and between tiles.

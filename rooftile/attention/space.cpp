@@ -49,16 +49,15 @@ AttentionProblem heads_as_queries(const AttentionProblem& problem) {
 }
 
 int most_splits_of(const AttentionProblem& p, int tile_kv) {
-    constexpr int most = 128;  // kernels/attention/attention_split.cuh
     const bool plain = p.mask == AttentionMask::none && !p.packed() && !p.score && p.queries > 0;
-    return plain ? int(std::clamp<std::int64_t>((p.keys + tile_kv - 1) / tile_kv, 1, most)) : 1;
+    return plain ? int(std::clamp<std::int64_t>((p.keys + tile_kv - 1) / tile_kv, 1, Sm90AttentionConfig::most_splits)) : 1;
 }
 
 SplitBytes split_bytes(const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return {};
     const std::int64_t tiles = most_tiles(p, c.tile_q), rows = std::min<std::int64_t>(c.tile_q, p.queries), width = padded_to(p.dim_v, value_product_step);
-    constexpr std::int64_t aligned = 256, row_pair = 4;  // kernels/attention/attention_split.cuh
-    return {padded_to(tiles * c.consumer_warpgroups() * std::int64_t(sizeof(unsigned)), aligned), tiles * c.splits * rows * (width + row_pair) * std::int64_t(sizeof(float))};
+    constexpr std::int64_t aligned = 256;
+    return {padded_to(tiles * c.consumer_warpgroups() * std::int64_t(sizeof(unsigned)), aligned), tiles * c.splits * rows * (width + Sm90AttentionConfig::split_pair) * std::int64_t(sizeof(float))};
 }
 
 int registers_needed(const AttentionProblem& problem, const AttentionConfig& config) {
