@@ -12,7 +12,7 @@ struct AttentionStrides {
 
 struct AttentionArguments {
     AttentionExtent extent;  ///< of packed sequences, which the kernel cuts into their own: rows of all together
-    int heads, kv_heads, batches;
+    int heads, kv_heads, batches;  ///< heads: of tiles, `extent.group` heads of Q each
     const int* cu_seqlens;  ///< of packed sequences: where each begins, and behind them their end; null: not packed
     int sequences;          ///< packed
     int section_heads;  ///< heads (of all batches) taken together: attention_tile()
@@ -24,10 +24,14 @@ struct AttentionArguments {
     AttentionStrides q_strides, k_strides, v_strides, o_strides;
     float* log_sum_exp;  ///< [batches][heads][queries], natural logarithm; null: not asked for
     unsigned* counter;   ///< of tiles begun, 0 before the launch and after it; null: fixed turns
-    // Where keys are split: in how many parts, what each leaves of a tile, and how many of its parts have, of each warpgroup; 0 before and after.
-    int splits;
+    // Where blocks are shared out to CTAs: what each leaves of a tile that others have parts of, and how many of a tile's parts have, by the CTA
+    // that has the first one, of each warpgroup; 0 before and after.
     float* partials;
     unsigned* arrived;
+    const int* lengths;  ///< keys of each batch, at most those of the extent; null: all have as many
+    // Where keys lie in pages: which one, of each batch `table_pages` in a row, each of `page` keys; a tensor's "batch" is a page. 0: they do not.
+    const int* block_table;
+    int page, table_pages;
 };
 
 }  // namespace rooftile

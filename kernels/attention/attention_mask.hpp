@@ -17,19 +17,23 @@ struct KeyBlocks {
     constexpr int count() const { return end - first; }
 };
 
-/// The `part`-th of `splits` of a tile's blocks of keys.
-constexpr KeyBlocks part_of(KeyBlocks blocks, int part, int splits) {
-    const long long count = blocks.count();
-    return {static_cast<int>(blocks.first + count * part / splits), static_cast<int>(blocks.first + count * (part + 1) / splits)};
-}
+/// All blocks of all tiles, one behind the other, in `parts` parts that are alike but for one block: part number `part` has [begin, end).
+/// blocks * parts is below 2^32.
+struct BlockShare {
+    unsigned begin, end;
+};
+constexpr BlockShare share_of(unsigned blocks, unsigned part, unsigned parts) { return {blocks * part / parts, blocks * (part + 1) / parts}; }
+/// Which part has that block.
+constexpr unsigned part_with(unsigned block, unsigned blocks, unsigned parts) { return ((block + 1) * parts - 1) / blocks; }
 
-/// Of a problem of `queries` x `keys`.
+/// Of a problem of `queries` x `keys`. Where heads that share keys lie in one tile, its rows are a query's `group` heads, then the next one's,
+/// and `queries` counts rows.
 struct AttentionExtent {
     AttentionMask mask;
-    int queries, keys, window;
+    int queries, keys, window, group = 1;
 
-    /// Key that query `i` stands at; below 0 where it sees nothing.
-    constexpr int place(int i) const { return i + (keys - queries); }
+    /// Key that row `i` stands at; below 0 where it sees nothing.
+    constexpr int place(int i) const { return i / group + (keys - queries / group); }
     /// Keys [first_key(i), end_key(i)) are what query `i` sees.
     constexpr int end_key(int i) const {
         if (mask == AttentionMask::none || place(i) + 1 > keys) return keys;
@@ -57,6 +61,9 @@ constexpr int masked_blocks(KeyBlocks blocks, KeyBlocks clear) {
     const int first = clear.first > blocks.first ? clear.first : blocks.first, end = clear.end < blocks.end ? clear.end : blocks.end;
     return blocks.count() - (end > first ? end - first : 0);
 }
+
+/// Rows of a tile of `tile_q` that are used: whole queries.
+constexpr int rows_of_tile(int tile_q, int group) { return tile_q / group * group; }
 
 /// A tile of queries of one head of one batch. Of packed sequences there is one batch, and the sequence begins at `first_row`.
 struct AttentionTile {

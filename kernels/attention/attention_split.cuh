@@ -1,7 +1,8 @@
-// Keys of a tile in parts: each part leaves its sums, not yet divided, what its probabilities count from, and their sum; whoever comes last
-// adds all up in the order of the parts, so that nobody waits and who comes last changes no bit.
+// A tile in parts: each leaves its sums, not yet divided, what its probabilities count from, and their sum; whoever comes last adds all up in
+// the order of the parts, so that nobody waits and who comes last changes no bit.
 //
-// A part of a tile has rows of `width` fp32 numbers, and behind each {from, sum}. Rows beyond the queries are not kept.
+// A part has rows of `width` fp32 numbers, and behind each {from, sum}. Rows beyond the queries are not kept. A CTA has two places: for the
+// part that begins its share, of a tile that an earlier CTA began, and for the one that ends it, of a tile that it begins.
 #pragma once
 
 #include "kernels/attention/attention_row.cuh"
@@ -10,53 +11,59 @@
 
 namespace rooftile {
 
-/// Of a tile: rows that are kept, and fp32 numbers of a part.
+/// Of a tile in parts: rows that are kept, its first part, which is that CTA's number, and how many.
 template <int width>
 struct SplitTile {
-    int rows;
+    int rows, first_part, parts;
     static constexpr long long numbers(int rows) { return static_cast<long long>(rows) * (width + Sm90AttentionConfig::split_pair); }
-    __device__ float* part(float* partials, unsigned tile, int splits, int part) const {
-        return partials + (static_cast<long long>(tile) * splits + part) * numbers(rows);
+    /// Part `i`'s row.
+    __device__ float* line(float* partials, int i, int row) const {
+        const int place = 2 * (first_part + i) + (i == 0 ? 1 : 0);
+        return partials + place * numbers(rows) + numbers(row);
     }
-    __device__ float* place(float* part, int row) const { return part + numbers(row); }
 };
 
-/// A warpgroup's rows of one part, of which a thread has two. What is lost to fp32 or NaN is marked by a sum of NaN.
+/// A warpgroup's rows of one part, of which a thread has two. What is lost is marked by a sum of NaN: to fp32, or to a NaN behind the mask, of which a warp
+/// has sixteen bits, `again`.
 template <int width, class Softmax>
-__device__ void leave_part(const float (&sums)[width / 2], const Softmax& softmax, float* part, const SplitTile<width>& tile, int row, int column) {
+__device__ void leave_part(const float (&sums)[width / 2], const Softmax& softmax, unsigned again, float* partials, const SplitTile<width>& tile, int part, int row,
+                           int column) {
     const float totals[2] = {softmax.total(0), softmax.total(1)};  // by whole warps
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const float total = totals[half];
         const int own = row + 8 * half;
         if (own >= tile.rows) continue;
-        float* line = tile.place(part, own);
+        float* line = tile.line(partials, part, own);
 #pragma unroll
         for (int i = 0; i < width / 8; ++i)
             *reinterpret_cast<float2*>(line + 8 * i + column) = make_float2(sums[4 * i + 2 * half], sums[4 * i + 2 * half + 1]);
         // Nothing seen in this part is no loss: another part may have seen something.
-        if (column == 0)
-            *reinterpret_cast<float2*>(line + width) = make_float2(softmax.from[half], softmax.lost(half) && total != 0 ? __int_as_float(0x7fffffff) : total);
+        const bool lost = (softmax.lost(half) && total != 0) || (again >> own % 16 & 1) != 0;
+        if (column == 0) *reinterpret_cast<float2*>(line + width) = make_float2(softmax.from[half], lost ? __int_as_float(0x7fffffff) : total);
     }
 }
 
-/// By one warp: row `row` of a tile from all its parts, into O and the logarithms.
-template <Type type, int width, class Score>
-__device__ void add_up_row(const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& at, int query, float* first_part,
-                           const SplitTile<width>& tile, int row, const Score& score) {
-    constexpr unsigned all = 0xffffffff;
+/// By one warp: row `row` of a tile from all its parts, into O and the logarithms; `row_of_all`: of the tile's head and batch. False: it is to be
+/// computed again, as it saw nothing, or a part's sum is lost.
+template <Type type, int width>
+__device__ bool add_up_row(const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& at, int row_of_all, const SplitTile<width>& tile,
+                           int row) {
+    constexpr unsigned everyone = 0xffffffff;
     constexpr int lanes = 32, parts_a_lane = Sm90AttentionConfig::most_splits / lanes;
     const int lane = static_cast<int>(threadIdx.x % lanes);
-    const long long step = SplitTile<width>::numbers(tile.rows);
-    const float* line = tile.place(first_part, row);
-    float from[parts_a_lane], sum[parts_a_lane], most = minus_infinity();
+    // The first part lies in another of its CTA's places than the rest, which follow each other.
+    const long long step = 2 * SplitTile<width>::numbers(tile.rows);
+    const float *first_line = tile.line(args.partials, 0, row), *second_line = tile.line(args.partials, 1, row) - step;
+    const auto line = [&](int part) { return part == 0 ? first_line : second_line + part * step; };
+    float weight[parts_a_lane], sum[parts_a_lane], most = minus_infinity();
     bool lost = false;
 #pragma unroll
     for (int i = 0; i < parts_a_lane; ++i) {
         const int part = i * lanes + lane;
         float2 stated = make_float2(minus_infinity(), 0);
-        if (part < args.splits) stated = __ldcg(reinterpret_cast<const float2*>(line + part * step + width));
-        from[i] = stated.x, sum[i] = stated.y;
+        if (part < tile.parts) stated = __ldcg(reinterpret_cast<const float2*>(line(part) + width));
+        weight[i] = stated.x, sum[i] = stated.y;
     }
     // Sums are on their way while it is settled what each counts.
     constexpr int batch = Sm90AttentionConfig::split_loads;
@@ -64,45 +71,49 @@ __device__ void add_up_row(const AttentionArguments& args, const AttentionExtent
     const auto load = [&](int first, int column) {
 #pragma unroll
         for (int i = 0; i < batch; ++i)
-            if (first + i < args.splits && column < width) parts[i] = __ldcg(reinterpret_cast<const float4*>(line + (first + i) * step + column));
+            if (first + i < tile.parts && column < width) parts[i] = __ldcg(reinterpret_cast<const float4*>(line(first + i) + column));
     };
     load(0, 4 * lane);
 #pragma unroll
-    for (int i = 0; i < parts_a_lane; ++i) lost |= sum[i] != sum[i], most = fmaxf(most, from[i]);
-    for (int other = lanes / 2; other > 0; other /= 2) most = fmaxf(most, __shfl_xor_sync(all, most, other));
+    for (int i = 0; i < parts_a_lane; ++i) lost |= sum[i] != sum[i], most = fmaxf(most, weight[i]);
+    for (int other = lanes / 2; other > 0; other /= 2) most = fmaxf(most, __shfl_xor_sync(everyone, most, other));
     float total = 0;
 #pragma unroll
     for (int i = 0; i < parts_a_lane; ++i) {
-        from[i] = from[i] == minus_infinity() ? 0 : ptx::exp2_approx(from[i] - most);  // the part's weight
-        total = fmaf(sum[i], from[i], total);
+        weight[i] = weight[i] == minus_infinity() ? 0 : ptx::exp2_approx(weight[i] - most);
+        total = fmaf(sum[i], weight[i], total);
     }
-    for (int other = lanes / 2; other > 0; other /= 2) total += __shfl_xor_sync(all, total, other);
-    if (__any_sync(all, lost) || total == 0) {
-        attention_row<type>(args, extent, at, query, score);
-        return;
-    }
+    for (int other = lanes / 2; other > 0; other /= 2) total += __shfl_xor_sync(everyone, total, other);
+    if (__any_sync(everyone, lost) || total == 0) return false;
     const float by = ptx::reciprocal_approx(total);
-    unsigned short* o = static_cast<unsigned short*>(args.o) + at.batch * args.o_strides.batch + at.head * args.o_strides.head + (at.first_row + query) * args.o_strides.row;
+    unsigned short* o = static_cast<unsigned short*>(args.o) + offset_of_row(extent, args.o_strides, at, row_of_all);
 #pragma unroll
     for (int first = 0; first < width; first += 4 * lanes) {
         const int column = first + 4 * lane;
         float4 out = make_float4(0, 0, 0, 0);
+        float weights[parts_a_lane];
 #pragma unroll
-        for (int begin = 0; begin < Sm90AttentionConfig::most_splits; begin += batch) {
-            if (begin >= args.splits) break;
+        for (int i = 0; i < parts_a_lane; ++i) weights[i] = weight[i];
+        // A loop: code that is run once comes from far away.
+#pragma unroll 1
+        for (int begin = 0; begin < tile.parts; begin += batch) {
             if (begin > 0 || first > 0) load(begin, column);
 #pragma unroll
             for (int i = 0; i < batch; ++i) {
-                const float weight = __shfl_sync(all, from[begin / lanes], begin % lanes + i);
-                if (begin + i >= args.splits) continue;
-                out.x = fmaf(weight, parts[i].x, out.x), out.y = fmaf(weight, parts[i].y, out.y);
-                out.z = fmaf(weight, parts[i].z, out.z), out.w = fmaf(weight, parts[i].w, out.w);
+                const float by_part = __shfl_sync(everyone, weights[0], begin % lanes + i);
+                if (begin + i >= tile.parts) continue;
+                out.x = fmaf(by_part, parts[i].x, out.x), out.y = fmaf(by_part, parts[i].y, out.y);
+                out.z = fmaf(by_part, parts[i].z, out.z), out.w = fmaf(by_part, parts[i].w, out.w);
             }
+            if (begin % lanes + batch < lanes) continue;
+#pragma unroll
+            for (int i = 1; i < parts_a_lane; ++i) weights[i - 1] = weights[i];
         }
         if (column < args.dim_v) *reinterpret_cast<uint2*>(o + column) = make_uint2(ptx::pack2<type>(out.x * by, out.y * by), ptx::pack2<type>(out.z * by, out.w * by));
     }
     constexpr float ln2 = 0.693147180559945f;
-    if (args.log_sum_exp && lane == 0) *log_sum_exp_place(args, at, query) = most * ln2 + __logf(total);
+    if (args.log_sum_exp && lane == 0) *log_sum_exp_place(args, extent, at, row_of_all) = most * ln2 + __logf(total);
+    return true;
 }
 
 }  // namespace rooftile

@@ -23,15 +23,16 @@ __device__ inline float minus_infinity() { return __int_as_float(0xff800000); }
 /// Which register of a fragment is number `i` of those of the thread's upper (0) or lower row: two of each four.
 __device__ constexpr int of_half(int i, int half) { return i / 2 * 4 + 2 * half + i % 2; }
 
-/// Products of queries and keys become scores, where those are not plain; `place` is that of the thread's upper row among the keys, `key`
-/// that of its first column.
-template <class Score, int count>
-__device__ void make_scores(float (&scores)[count], const typename Score::OfHead& head, float scale, int place, int key) {
+/// Products of queries and keys become scores, where those are not plain; `query` is the thread's upper row, `key` its first column. `heads`:
+/// of both rows, or of the upper and the lower one.
+template <class Score, int count, int heads_of_thread>
+__device__ void make_scores(float (&scores)[count], const typename Score::OfHead (&heads)[heads_of_thread], float scale, const AttentionExtent& extent, int query,
+                            int key) {
     if constexpr (!Score::is_plain) {
+        const float places[] = {static_cast<float>(extent.place(query)), static_cast<float>(extent.place(query + 8))};
 #pragma unroll
         for (int i = 0; i < count; ++i)
-            scores[i] = Score::of(head, scores[i] * scale, static_cast<float>(place + i / 2 % 2 * 8),
-                                  static_cast<float>(key + (i / 4 * 8 + i % 2)));
+            scores[i] = Score::of(heads[i / 2 % 2 % heads_of_thread], scores[i] * scale, places[i / 2 % 2], static_cast<float>(key + (i / 4 * 8 + i % 2)));
     }
 }
 

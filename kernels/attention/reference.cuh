@@ -35,6 +35,14 @@ __device__ inline const unsigned short* attention_line(const void* tensor, const
     return static_cast<const unsigned short*>(tensor) + batch * strides.batch + head * strides.head + row * strides.row;
 }
 
+/// A key's or a value's row, where the tensor has pages too.
+__device__ inline const unsigned short* attention_key_line(const AttentionArguments& a, const void* tensor, const AttentionStrides& strides, int batch, int head,
+                                                           int key) {
+    if (!a.block_table) return attention_line(tensor, strides, batch, head, key);
+    const int* const pages = a.block_table + static_cast<long long>(batch) * a.table_pages;
+    return attention_line(tensor, strides, pages[key / a.page], head, key % a.page);
+}
+
 /// What 16 threads of a row have, together.
 __device__ inline double side_max(double x) {
     for (int other = 8; other > 0; other /= 2) x = fmax(x, __shfl_xor_sync(0xffffffffu, x, other));
@@ -146,7 +154,7 @@ __device__ void judge_attention(const AttentionJudgeArguments& p, AttentionRecor
                     const int row = i / width, d = i % width;
                     const bool inside = k0 + row < extent.keys && d < given;
                     kv_rows[row * Tile::pitch + d] =
-                        inside ? exact_double(attention_line(tensor, strides, batch, kv_head, k0 + row)[d], p.type) : 0;
+                        inside ? exact_double(attention_key_line(a, tensor, strides, batch, kv_head, k0 + row)[d], p.type) : 0;
                 }
             };
             __syncthreads();  // the values of the step before are read
@@ -309,6 +317,19 @@ __global__ void attention_scale_rows(unsigned short* matrix, long long rows, int
     }
 }
 
+/// Behind a cache's keys, as far as there is room, NaN: whoever reads there has it in the result. One warp a row of K or V; grid-stride.
+__global__ void attention_spoil_tails(const __grid_constant__ AttentionArguments a, Type type) {
+    const long long warps = static_cast<long long>(gridDim.x) * blockDim.x / 32, rows = static_cast<long long>(a.batches) * a.kv_heads * a.extent.keys;
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const unsigned short nan = type == Type::bf16 ? 0x7fc0 : 0x7e00;
+    for (long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) / 32; i < rows; i += warps) {
+        const int key = static_cast<int>(i % a.extent.keys), head = static_cast<int>(i / a.extent.keys % a.kv_heads), batch = static_cast<int>(i / a.extent.keys / a.kv_heads);
+        if (key < a.lengths[batch]) continue;
+        for (int d = lane; d < a.dim; d += 32) const_cast<unsigned short*>(attention_key_line(a, a.k, a.k_strides, batch, head, key))[d] = nan;
+        for (int d = lane; d < a.dim_v; d += 32) const_cast<unsigned short*>(attention_key_line(a, a.v, a.v_strides, batch, head, key))[d] = nan;
+    }
+}
+
 __device__ inline unsigned attention_hash(unsigned seed, unsigned a, unsigned b) { return philox(b, a, seed).word[0]; }
 
 /// The number that a key's row holds: heads have them in other orders, so that no head finds its key in another's rows.
@@ -344,7 +365,7 @@ __global__ void attention_exact_fill(const __grid_constant__ AttentionExactFill 
         const unsigned number = attention_key_number(p, kv_head_of_all, key);
         const void* tensor = of_q ? a.q : of_v ? a.v : a.k;
         const AttentionStrides& strides = of_q ? a.q_strides : of_v ? a.v_strides : a.k_strides;
-        unsigned short* to = const_cast<unsigned short*>(attention_line(tensor, strides, batch, head, row));
+        unsigned short* to = const_cast<unsigned short*>(of_q ? attention_line(tensor, strides, batch, head, row) : attention_key_line(a, tensor, strides, batch, head, row));
         for (int d = lane; d < (of_v ? a.dim_v : a.dim); d += 32) {
             int value = (number >> (d % p.bits) & 1) != 0 ? AttentionExactFill::magnitude : -AttentionExactFill::magnitude;
             if (of_v) {

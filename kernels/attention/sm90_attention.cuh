@@ -10,7 +10,9 @@
 // (cu_seqlens): the producer looks up which one a tile is of, and tells the consumers with Q. A block at the end of a sequence
 // holds keys of the next one, which are hidden as the mask hides.
 //
-// Where tiles are few and keys many, a tile's keys are split in parts, each of them a turn of its own (attention_split.cuh).
+// Of few queries over many keys bytes are what counts: heads that share keys are rows of one tile, the blocks of all tiles are shared out to
+// CTAs evenly (attention_turn.cuh), and of a tile that is cut the parts are added up by who comes last (attention_split.cuh). Then keys may be
+// of a cache: lengths are read on the device, and blocks may be made of pages that a table names.
 //
 // What the mask hides has a probability of 0, but 0 times a NaN or an infinity in V is NaN. A row that is NaN once the masked
 // blocks, the first ones, are in is computed again from the keys that it sees alone (attention_row()), as is one whose scores are
@@ -20,6 +22,7 @@
 #include "kernels/attention/attention_arguments.hpp"
 #include "kernels/attention/attention_row.cuh"
 #include "kernels/attention/attention_split.cuh"
+#include "kernels/attention/attention_turn.cuh"
 #include "kernels/attention/online_softmax.cuh"
 #include "kernels/attention/sm90_attention_config.hpp"
 #include "kernels/matrix/back_to_back.cuh"
@@ -28,13 +31,12 @@
 
 namespace rooftile {
 
-/// A tile, what its rows see, and whether it has any.
+/// A tile, what its rows see, and whether it has any; where tiles are cut, which piece of it.
 struct Sm90AttentionPlace {
     AttentionTile tile;
     AttentionExtent extent;
-    int q;  ///< its first query
-    int part = 0;
-    unsigned index = 0;  ///< of the tile
+    int q;  ///< its first row
+    AttentionPiece piece{};
     __device__ bool any() const { return q < extent.queries; }
 };
 
@@ -42,42 +44,55 @@ struct Sm90AttentionPlace {
 template <Sm90AttentionConfig C>
 struct Sm90AttentionTiles {
     const AttentionArguments& args;
+    /// As far as the compiler knows it.
+    __device__ AttentionExtent extent() const {
+        AttentionExtent e = args.extent;
+        e.mask = C.mask;
+        if constexpr (!C.grouped) e.group = 1;
+        return e;
+    }
+    __device__ int rows() const { return C.grouped ? rows_of_tile(C.tile_q, args.extent.group) : C.tile_q; }
     __device__ int q_tiles() const {
         if (C.packed) return attention_place(args.extent.queries, args.sequences, C.tile_q);
-        return (args.extent.queries + C.tile_q - 1) / C.tile_q;
+        return (args.extent.queries + rows() - 1) / rows();
     }
-    __device__ unsigned count() const { return static_cast<unsigned>(q_tiles() * args.heads * args.batches) * (C.split ? args.splits : 1); }
+    __device__ unsigned count() const { return static_cast<unsigned>(q_tiles() * args.heads * args.batches); }
     __device__ Sm90AttentionPlace place(unsigned number) const {
-        if constexpr (C.split) {
-            Sm90AttentionPlace at = place_of_tile(number / args.splits);
-            at.part = static_cast<int>(number % args.splits), at.index = number / args.splits;
-            return at;
-        }
-        return place_of_tile(number);
-    }
-    /// Of a tile, or of its part, the blocks of keys.
-    __device__ KeyBlocks blocks(const Sm90AttentionPlace& at) const {
-        const KeyBlocks all = at.extent.blocks(at.q, C.tile_q, C.tile_kv);
-        return C.split ? part_of(all, at.part, args.splits) : all;
-    }
-    __device__ Sm90AttentionPlace place_of_tile(unsigned number) const {
         const AttentionTile tile = attention_tile(static_cast<int>(number), q_tiles(), args.heads, args.batches, args.section_heads,
                                                   C.packed || C.mask != AttentionMask::none);
         if constexpr (C.packed) return in_sequence(tile);
-        AttentionExtent extent = args.extent;
-        extent.mask = C.mask;  // known to the compiler
-        return {tile, extent, tile.q_tile * C.tile_q};
+        return {tile, extent(), tile.q_tile * rows()};
     }
-    /// What the producer tells the consumers of a tile of packed sequences.
+    /// Of the CTA's next turn where tiles are cut.
+    __device__ Sm90AttentionPlace cut(AttentionTurns& turns, unsigned turn) const {
+        const int tiles_of_head = q_tiles(), tiles = tiles_of_head * args.heads;
+        const unsigned number = turns.tile(turn);
+        const AttentionPiece piece = turns.piece(args, extent(), number, tiles, C.tile_kv);
+        const int within = static_cast<int>(number) - turns.sequence * tiles;
+        const AttentionTile tile{within % tiles_of_head, within / tiles_of_head, turns.sequence};
+        return {tile, AttentionTurns::extent_of(args, extent(), turns.sequence), tile.q_tile * rows(), piece};
+    }
+    __device__ int end_row(const Sm90AttentionPlace& at) const { return C.grouped ? min(at.q + rows(), at.extent.queries) : at.extent.queries; }
+    /// Of a tile, or of its piece, the blocks of keys.
+    __device__ KeyBlocks blocks(const Sm90AttentionPlace& at) const { return C.split ? at.piece.blocks : at.extent.blocks(at.q, C.tile_q, C.tile_kv); }
+
+    /// What the producer tells the consumers of a tile of packed sequences, or of a piece.
     __device__ static void tell(unsigned shared, unsigned number, const Sm90AttentionPlace& at) {
-        const int words[] = {static_cast<int>(number), at.q, at.tile.head, at.tile.first_row, at.extent.queries, at.extent.keys,
-                             at.extent.window};
+        const int of_packed[] = {static_cast<int>(number), at.q, at.tile.head, at.tile.first_row, at.extent.queries, at.extent.keys, at.extent.window};
+        const int of_piece[] = {static_cast<int>(number), at.q, at.tile.head, at.tile.batch, at.extent.keys, at.piece.blocks.first, at.piece.blocks.end};
 #pragma unroll
-        for (int i = 0; i < 7; ++i) ptx::store_shared(shared + 4 * i, static_cast<unsigned>(words[i]));
+        for (int i = 0; i < 7; ++i) ptx::store_shared(shared + 4 * i, static_cast<unsigned>(C.split ? of_piece[i] : of_packed[i]));
+        if (C.split) ptx::store_shared(shared + 28, static_cast<unsigned>(at.piece.first_part << 16 | at.piece.parts));
     }
-    __device__ static Sm90AttentionPlace told(unsigned shared) {
+    __device__ Sm90AttentionPlace told(unsigned shared) const {
         const auto word = [&](int i) { return static_cast<int>(ptx::load_shared(shared + 4 * i)); };
-        return {{0, word(2), 0, word(3)}, {C.mask, word(4), word(5), word(6)}, word(1)};
+        if constexpr (C.split) {
+            AttentionExtent e = extent();
+            e.keys = word(4);
+            return {{0, word(2), word(3)}, e, word(1), {{word(5), word(6)}, word(7) >> 16, word(7) & 0xffff}};
+        } else {
+            return {{0, word(2), 0, word(3)}, {C.mask, word(4), word(5), word(6)}, word(1)};
+        }
     }
 
   private:
@@ -100,11 +115,37 @@ __device__ void load_rows(const TensorMap& map, unsigned shared, unsigned barrie
                          head, batch, barrier);
 }
 
+/// A block of keys that lie in pages, page after page; those behind the last key stay what they were. Pages are whole blocks or the other
+/// way round.
+template <Sm90AttentionConfig C, int elements>
+__device__ void load_pages(const TensorMap& map, unsigned shared, unsigned barrier, const AttentionArguments& args, const Sm90AttentionPlace& at, int key, int kv_head) {
+    const int* const table = args.block_table + static_cast<long long>(at.tile.batch) * args.table_pages;
+    constexpr int rows = C.page < C.tile_kv ? C.page : C.tile_kv, pages = C.tile_kv / rows, together = pages < 4 ? pages : 4;
+    const int end = min(key + C.tile_kv, at.extent.keys);
+#pragma unroll 1
+    for (int group = key; group < end; group += together * rows) {
+        int page[together];  // asked for together: each takes as long as all
+#pragma unroll
+        for (int j = 0; j < together; ++j)
+            if (group + j * rows < end) page[j] = __ldg(table + (group + j * rows) / C.page);
+#pragma unroll
+        for (int j = 0; j < together; ++j) {
+            const int first = group + j * rows;
+            if (first >= end) break;
+#pragma unroll
+            for (int i = 0; i < Sm90AttentionConfig::boxes(elements); ++i)
+                ptx::tma_load_4d(shared + i * Sm90AttentionConfig::box_bytes(C.tile_kv) + (first - key) * Sm90AttentionConfig::swizzle_bytes, map,
+                                 i * Sm90AttentionConfig::box_elements, first % C.page, kv_head, page[j], barrier);
+        }
+    }
+}
+
 /// What the producer brings: blocks of keys from the last to the first, so that those that need the mask come first.
 template <Sm90AttentionConfig C>
 struct AttentionLoads {
     const TensorMap &map_q, &map_k, &map_v;
     const AttentionArguments& args;
+    AttentionTurns& turns;  ///< where tiles are cut
     int queries_a_key_head = args.heads / args.kv_heads;
 
     struct Tile {
@@ -113,30 +154,59 @@ struct AttentionLoads {
         int kv_head = 0;
     };
     __device__ Sm90AttentionTiles<C> places() const { return {args}; }
-    __device__ unsigned tiles() const { return places().count(); }
-    __device__ unsigned* counter() const { return args.counter; }
+    /// By the producer's whole warp.
+    __device__ void prepare() const {
+        if constexpr (C.split) turns.prepare(args, places().extent(), places().q_tiles() * args.heads, C.tile_kv);
+    }
+    __device__ unsigned tiles() const { return C.split ? blockIdx.x + gridDim.x * turns.turns : places().count(); }
+    __device__ unsigned* counter() const { return C.split ? nullptr : args.counter; }
     __device__ Tile tile(unsigned number) const {
-        const Sm90AttentionPlace at = places().place(number);
+        Sm90AttentionPlace at;
+        if constexpr (C.split) at = places().cut(turns, number / gridDim.x);
+        else at = places().place(number);
         return {at, places().blocks(at), at.tile.head / queries_a_key_head};
     }
     __device__ bool any(const Tile& tile) const { return !C.packed || tile.at.any(); }
     __device__ int blocks(const Tile& tile) const { return tile.blocks.count(); }
     __device__ void tell(unsigned shared, unsigned number, const Tile& tile) const {
-        if constexpr (C.packed) Sm90AttentionTiles<C>::tell(shared, number, tile.at);
+        if constexpr (C.packed || C.split) Sm90AttentionTiles<C>::tell(shared, number, tile.at);
         else ptx::store_shared(shared, number);
     }
-    __device__ void load_a(const Tile& tile, unsigned shared, unsigned barrier) const {
-        load_rows<C.tile_q, C.dim>(map_q, shared, barrier, tile.at.tile.first_row + tile.at.q, tile.at.tile.head, tile.at.tile.batch);
+    __device__ int a_bytes() const {
+        return Sm90AttentionConfig::boxes(C.dim) * Sm90AttentionConfig::box_bytes(places().rows());
     }
+    __device__ void load_a(const Tile& tile, unsigned shared, unsigned barrier) const {
+        if constexpr (C.grouped) {
+            // A query's heads side by side, query after query.
+#pragma unroll
+            for (int i = 0; i < Sm90AttentionConfig::boxes(C.dim); ++i)
+                ptx::tma_load_4d(shared + i * Sm90AttentionConfig::box_bytes(C.tile_q), map_q, i * Sm90AttentionConfig::box_elements,
+                                 tile.at.tile.head * args.extent.group, tile.at.q / args.extent.group, tile.at.tile.batch, barrier);
+        } else {
+            load_rows<C.tile_q, C.dim>(map_q, shared, barrier, tile.at.tile.first_row + tile.at.q, tile.at.tile.head, tile.at.tile.batch);
+        }
+    }
+    __device__ int b_bytes(const Tile& tile, int i) const { return block_bytes(tile, i, C.dim); }
+    __device__ int e_bytes(const Tile& tile, int i) const { return block_bytes(tile, i, C.dim_v); }
     __device__ void load_b(const Tile& tile, int i, unsigned shared, unsigned barrier) const {
-        load_rows<C.tile_kv, C.dim>(map_k, shared, barrier, key(tile, i), tile.kv_head, tile.at.tile.batch);
+        if constexpr (C.paged()) load_pages<C, C.dim>(map_k, shared, barrier, args, tile.at, key(tile, i), tile.kv_head);
+        else load_rows<C.tile_kv, C.dim>(map_k, shared, barrier, key(tile, i), tile.kv_head, tile.at.tile.batch);
     }
     __device__ void load_e(const Tile& tile, int i, unsigned shared, unsigned barrier) const {
-        load_rows<C.tile_kv, C.dim_v>(map_v, shared, barrier, key(tile, i), tile.kv_head, tile.at.tile.batch);
+        if constexpr (C.paged()) load_pages<C, C.dim_v>(map_v, shared, barrier, args, tile.at, key(tile, i), tile.kv_head);
+        else load_rows<C.tile_kv, C.dim_v>(map_v, shared, barrier, key(tile, i), tile.kv_head, tile.at.tile.batch);
     }
 
   private:
     __device__ static int key(const Tile& tile, int i) { return tile.at.tile.first_row + (tile.blocks.end - 1 - i) * C.tile_kv; }
+    __device__ int block_bytes(const Tile& tile, int i, int elements) const {
+        int rows = C.tile_kv;
+        if constexpr (C.paged()) {
+            const int box = min(C.page, C.tile_kv), left = max(0, min(C.tile_kv, tile.at.extent.keys - key(tile, i)));
+            rows = (left + box - 1) / box * box;
+        }
+        return Sm90AttentionConfig::boxes(elements) * Sm90AttentionConfig::box_bytes(rows);
+    }
 };
 
 /// This warpgroup's rows of O, divided by their sums.
@@ -148,15 +218,13 @@ __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& sof
     for (int half = 0; half < 2; ++half) {
         const float total = softmax.total(half);
         const float by = total == 0 ? 0 : ptx::reciprocal_approx(total);
-        const int row = query + 8 * half, row_of_all = tile.first_row + row;
-        const bool inside = row < at.extent.queries;
-        char* o = static_cast<char*>(args.o)
-                  + Sm90AttentionConfig::element_bytes
-                        * (tile.batch * args.o_strides.batch + tile.head * args.o_strides.head + row_of_all * args.o_strides.row);
+        const int row = query + 8 * half;
+        const bool inside = row < Sm90AttentionTiles<C>{args}.end_row(at);
+        char* o = static_cast<char*>(args.o) + Sm90AttentionConfig::element_bytes * offset_of_row(at.extent, args.o_strides, tile, inside ? row : 0);
         store_row<C.type>(sums, half, by, o, args.dim_v, inside);
         constexpr float ln2 = 0.693147180559945f;
         if (args.log_sum_exp && inside && threadIdx.x % 4 == 0)
-            *log_sum_exp_place(args, tile, row) = total == 0 ? minus_infinity() : softmax.from[half] * ln2 + __logf(total);
+            *log_sum_exp_place(args, at.extent, tile, row) = total == 0 ? minus_infinity() : softmax.from[half] * ln2 + __logf(total);
     }
 }
 
@@ -169,17 +237,16 @@ __device__ unsigned nan_rows_of(const float (&sums)[count]) {
     return (nan_rows[0] ? 1u : 0u) | (nan_rows[1] ? 2u : 0u);
 }
 
-/// The rows of a warp for which a thread has a bit, again; behind store(). `first` is the warp's first query.
-template <Sm90AttentionConfig C, class Score>
-__device__ void recompute_rows(unsigned nan_rows, const AttentionArguments& args, const Sm90AttentionPlace& at, int first,
-                               const Score& score) {
-    __syncwarp();
-#pragma unroll 1
-    for (int i = 0; i < 16; ++i) {
-        const unsigned threads = __ballot_sync(0xffffffff, (nan_rows >> (i / 8) & 1) != 0);
-        if ((threads >> (i % 8 * 4) & 15) != 0 && first + i < at.extent.queries)
-            attention_row<C.type>(args, at.extent, at.tile, first + i, score);
+/// Of a warp's sixteen rows those for which a thread has a bit.
+__device__ inline unsigned rows_with_bits(unsigned rows_of_thread) {
+    unsigned rows = 0;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const unsigned threads = __ballot_sync(0xffffffff, (rows_of_thread >> half & 1) != 0);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) rows |= (threads >> 4 * i & 15) != 0 ? 1u << (8 * half + i) : 0;
     }
+    return rows;
 }
 
 /// The softmax between the products of a consumer warpgroup, and the way out of O.
@@ -191,14 +258,16 @@ struct SoftmaxBetween {
     FragmentPlace place{};
     int rows = warpgroup * Sm90AttentionConfig::warpgroup_q + place.row;
 
-    static constexpr bool may_be_empty = true;
+    static constexpr bool may_be_empty = !C.split;  // a piece has a block
     static constexpr bool hides = C.mask != AttentionMask::none || C.packed;
+    static constexpr int threads = 128, barrier = back_to_back_order_barrier + 3;  ///< the warpgroup's own: beyond those of the order of products
+    static constexpr int heads_of_thread = C.grouped && !Score::is_plain ? 2 : 1;
 
     struct Tile {
         Sm90AttentionPlace at;
         int query;
         KeyBlocks blocks, clear;
-        typename Score::OfHead head;
+        typename Score::OfHead heads[heads_of_thread];
         OnlineSoftmax softmax{};
         unsigned nan_rows = 0;
         float shrink[2];
@@ -208,19 +277,25 @@ struct SoftmaxBetween {
     };
     __device__ Sm90AttentionPlace place_of(unsigned number, unsigned told) const {
         const Sm90AttentionTiles<C> tiles{args};
-        return C.packed ? tiles.told(told) : tiles.place(number);
+        if constexpr (C.packed || C.split) return tiles.told(told);
+        else return tiles.place(number);
     }
     __device__ Tile begin(unsigned number, unsigned told) const {
         const Sm90AttentionPlace at = place_of(number, told);
-        return {at, at.q + rows, Sm90AttentionTiles<C>{args}.blocks(at), at.extent.clear(at.q, C.tile_q, C.tile_kv),
-                score.of_head(at.tile.head)};
+        Tile tile{at, at.q + rows, Sm90AttentionTiles<C>{args}.blocks(at), at.extent.clear(at.q, C.tile_q, C.tile_kv), {}};
+#pragma unroll
+        for (int half = 0; half < heads_of_thread; ++half) {
+            const int row = min(tile.query + 8 * half, at.extent.queries - 1);
+            tile.heads[half] = score.of_head(C.grouped ? place_of_row(at.extent, at.tile, row).head : at.tile.head);
+        }
+        return tile;
     }
     __device__ int blocks(const Tile& tile) const { return tile.blocks.count(); }
 
     template <bool overlapped>
     __device__ void apply(Tile& tile, float (&scores)[1][C.tile_kv / 2], int i) const {
         const int block = tile.block(i), key = block * C.tile_kv;
-        make_scores<Score>(scores[0], tile.head, args.scale, tile.at.extent.place(tile.query), key + place.column);
+        make_scores<Score>(scores[0], tile.heads, args.scale, tile.at.extent, tile.query, key + place.column);
         if (tile.masked(block)) hide<C.tile_kv, C.mask == AttentionMask::window>(scores[0], tile.at.extent, tile.query, key, place.column);
         tile.rescales = tile.softmax.take(scores[0], args.scale_log2, tile.shrink);
         if constexpr (overlapped) tile.softmax.complete();
@@ -235,38 +310,63 @@ struct SoftmaxBetween {
     }
     __device__ void beside_last(const Tile&) const {}
     __device__ void finish(Tile& tile, const float (&sums)[C.dim_v / 2], unsigned number, unsigned told) const {
-        unsigned nan_rows = tile.nan_rows;
-        nan_rows |= (tile.softmax.lost(0) ? 1u : 0u) | (tile.softmax.lost(1) ? 2u : 0u);
         ptx::keep(number);  // a register through the loop, and not all that follows from it
         const Sm90AttentionPlace at = place_of(number, told);
-        if constexpr (C.split) return finish_part(tile, sums, at);
-        store<C>(sums, tile.softmax, args, at, tile.query);
-        if (__any_sync(0xffffffff, nan_rows != 0)) recompute_rows<C>(nan_rows, args, at, tile.query - place.row % 8, score);
-    }
-    /// Leaves this part's sums; of who comes last, the whole tile's rows.
-    __device__ void finish_part(const Tile& tile, const float (&sums)[C.dim_v / 2], const Sm90AttentionPlace& at) const {
-        const int left = args.extent.queries - at.q;  // of a last tile; parts lie alike of all
-        const SplitTile<C.dim_v> split{args.extent.queries < C.tile_q ? args.extent.queries : C.tile_q};
-        leave_part<C.dim_v>(sums, tile.softmax, split.part(args.partials, at.index, args.splits, at.part), split, rows, place.column);
-        constexpr int threads = 128, barrier = back_to_back_order_barrier + 3;  // beyond those of the order of products
-        unsigned* const arrived = args.arrived + at.index * C.consumer_warpgroups() + warpgroup;
-        if (!came_last(barrier + warpgroup, threads, arrived, args.splits)) return;
-        const int begin = warpgroup * Sm90AttentionConfig::warpgroup_q, end = begin + Sm90AttentionConfig::warpgroup_q;
-        for (int row = begin + static_cast<int>(threadIdx.x % threads / 32); row < end && row < left; row += threads / 32)
-            add_up_row<C.type, C.dim_v>(args, at.extent, at.tile, at.q + row, split.part(args.partials, at.index, args.splits, 0), split, row, score);
+        const int warp = static_cast<int>(threadIdx.x % threads / 32), warps = threads / 32, rows_of_warp = 16;
+        // Rows that are computed again, by the warp that stored them: `first`, and each `step` further.
+        const unsigned spoiled = hides && __any_sync(0xffffffff, tile.nan_rows != 0) ? rows_with_bits(tile.nan_rows) : 0;
+        unsigned again = 0;
+        int first = at.q + warpgroup * Sm90AttentionConfig::warpgroup_q + rows_of_warp * warp, step = 1;
+        if (C.split && at.piece.parts > 1) {
+            first = at.q + warpgroup * Sm90AttentionConfig::warpgroup_q + warp, step = warps;
+            again = finish_part(tile, sums, spoiled, at, first, step);
+        } else {
+            store<C>(sums, tile.softmax, args, at, tile.query);
+            const unsigned lost = (tile.softmax.lost(0) ? 1u : 0u) | (tile.softmax.lost(1) ? 2u : 0u);
+            again = spoiled;
+            if (__any_sync(0xffffffff, lost != 0)) again |= rows_with_bits(lost);
+        }
         __syncwarp();
+#pragma unroll 1
+        for (int i = 0; again != 0; ++i, again >>= 1)
+            if ((again & 1) != 0 && first + i * step < Sm90AttentionTiles<C>{args}.end_row(at)) attention_row<C.type>(args, at.extent, at.tile, first + i * step, score);
     }
-    __device__ void finish_empty(const Tile& tile, const float (&sums)[C.dim_v / 2]) const {
-        if constexpr (C.split) return finish_part(tile, sums, tile.at);
-        store<C>(sums, tile.softmax, args, tile.at, tile.query);
+    /// Leaves this part's sums; of who comes last, the whole tile's rows, but for those that are to be computed again, which have a bit. A warp
+    /// has row `first`, and each `step` further.
+    __device__ unsigned finish_part(const Tile& tile, const float (&sums)[C.dim_v / 2], unsigned spoiled, const Sm90AttentionPlace& at, int first, int step) const {
+        const int end = min(Sm90AttentionTiles<C>{args}.end_row(at), at.q + (warpgroup + 1) * Sm90AttentionConfig::warpgroup_q);
+        const SplitTile<C.dim_v> split{min(args.extent.queries, Sm90AttentionTiles<C>{args}.rows()), at.piece.first_part, at.piece.parts};
+        leave_part<C.dim_v>(sums, tile.softmax, spoiled, args.partials, split, static_cast<int>(blockIdx.x) - split.first_part, rows, place.column);
+        unsigned* const arrived = args.arrived + split.first_part * C.consumer_warpgroups() + warpgroup;
+        unsigned again = 0;
+        if (!came_last(barrier + warpgroup, threads, arrived, split.parts)) return again;
+#pragma unroll 1
+        for (int row = first, bit = 1; row < end; row += step, bit *= 2)
+            if (!add_up_row<C.type, C.dim_v>(args, at.extent, at.tile, row, split, row - at.q)) again |= bit;
+        return again;
     }
+    /// Before a block is multiplied: rows behind the last key of a cache are whatever was there, and 0 times a NaN is NaN.
+    __device__ void clean_e(const Tile& tile, unsigned shared, int i) const {
+        if constexpr (C.cache) {
+            const int left = max(0, tile.at.extent.keys - tile.block(i) * C.tile_kv);
+            if (left >= C.tile_kv) return;
+            const float zeros[4] = {};
+            constexpr int box_rows = Sm90AttentionConfig::boxes(C.dim_v) * C.tile_kv, pieces = Sm90AttentionConfig::swizzle_bytes / 16;
+            for (int j = static_cast<int>(threadIdx.x % threads); j < box_rows * pieces; j += threads)
+                if (j / pieces % C.tile_kv >= left) ptx::store_shared_4(shared + 16 * j, zeros);
+            ptx::fence_async_proxy();
+            ptx::named_barrier_sync(barrier + warpgroup, threads);
+        }
+    }
+    __device__ void finish_empty(const Tile& tile, const float (&sums)[C.dim_v / 2]) const { store<C>(sums, tile.softmax, args, tile.at, tile.query); }
 };
 
 template <Sm90AttentionConfig C, class Score>
 __device__ void run_attention(const TensorMap& map_q, const TensorMap& map_k, const TensorMap& map_v, const AttentionArguments& args,
                               const Score& score) {
     extern __shared__ __align__(Sm90AttentionConfig::tile_alignment) unsigned char memory[];
-    run_back_to_back<C.shape()>(ptx::shared_address(memory), AttentionLoads<C>{map_q, map_k, map_v, args},
+    AttentionTurns turns;
+    run_back_to_back<C.shape()>(ptx::shared_address(memory), AttentionLoads<C>{map_q, map_k, map_v, args, turns},
                                 [&](int warpgroup) { return SoftmaxBetween<C, Score>{args, score, warpgroup}; });
 }
 

@@ -17,7 +17,10 @@ struct Sm90AttentionConfig {
     int producer_registers = 24, consumer_registers = 240;
     Type type = Type::bf16;
     AttentionMask mask = AttentionMask::none;
-    bool split = false;   ///< a tile's keys in parts, each a CTA's turn
+    bool split = false;   ///< all blocks are shared out to CTAs evenly, and tiles cut where one's share ends
+    bool grouped = false; ///< heads that share keys are rows of one tile
+    bool cache = false;   ///< behind a sequence's keys stands what nobody wrote, as lengths are read on the device
+    int page = 0;         ///< keys of a page where keys lie in pages
     bool packed = false;  ///< sequences of unlike lengths, one behind the other, in place of batches
 
     static constexpr int element_bytes = BackToBackShape::element_bytes;
@@ -27,19 +30,20 @@ struct Sm90AttentionConfig {
     static constexpr int warpgroup_q = BackToBackShape::warpgroup_rows;
     static constexpr int barrier_bytes = BackToBackShape::barrier_bytes;
     static constexpr int tile_number_bytes = 8;  ///< which tile Q is of, for the consumers
-    static constexpr int told_bytes = 32;        ///< and of packed sequences where it lies, of this tile and of the one before
+    static constexpr int told_bytes = 32;        ///< and of packed sequences and of pieces where it lies, of this tile and of the one before
 
-    // Where keys are split: parts at most, four a lane of the warp that adds them up; numbers behind a row of a part, two that it states and two
+    // Of a tile that is cut: parts at most, five a lane of the warp that adds them up; numbers behind a row of a part, two that it states and two
     // that keep rows at 16 bytes; parts of a row whose loads that warp has in flight.
-    static constexpr int most_splits = 128, split_pair = 4, split_loads = 8;
+    static constexpr int most_splits = 160, split_pair = 4, split_loads = 8;
 
     /// A is Q, B the keys, E the values; between them the softmax.
     constexpr BackToBackShape shape() const {
         return {.rows = tile_q, .depth = dim, .block = tile_kv, .width = dim_v, .stages = stages, .ordered = turns,
-                .told_bytes = packed ? told_bytes : tile_number_bytes, .told_slots = packed ? 2 : 1,
+                .told_bytes = packed || split ? told_bytes : tile_number_bytes, .told_slots = packed || split ? 2 : 1,
                 .producer_registers = producer_registers, .consumer_registers = consumer_registers, .type = type};
     }
     constexpr int consumer_warpgroups() const { return shape().consumer_warpgroups(); }
+    constexpr bool paged() const { return page > 0; }
     constexpr int threads() const { return shape().threads(); }
     static constexpr int boxes(int elements) { return BackToBackShape::boxes(elements); }
     static constexpr int box_bytes(int rows) { return BackToBackShape::box_bytes(rows); }

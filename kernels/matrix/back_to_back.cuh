@@ -19,9 +19,11 @@
 //   blocks(tile)                        may be 0 where Between::may_be_empty
 //   tell(shared, number, tile)          for Between::begin(); load_shared(shared) is the number
 //   load_a(tile, shared, barrier), load_b and load_e(tile, i, shared, barrier): the tile's i-th block
+//   prepare(), by the producer's whole warp; a_bytes(), b_bytes() and e_bytes(tile, i) of what is loaded: where they are not there, nothing and all
 // Between, of a consumer warpgroup:
 //   Tile, begin(number, told), blocks(tile)
 //   apply<overlapped>(tile, S, i)       f of the i-th block in place of S[0]; overlapped: beside the product before it
+//   clean_e(tile, shared, i)            if there: before the i-th block of E is multiplied
 //   added(tile, D, i)                   the i-th block is in D
 //   rescale(tile, D)                    before the next block is added
 //   beside_last(tile), finish(tile, D, number, told): beside the last product; behind it: D on its way out
@@ -71,14 +73,16 @@ __device__ void produce_back_to_back(const BackToBackShared<S>& shared, const Lo
     const auto load_b = [&](const Tile& tile, int i) {
         const Ring<S.stages> ring = shared.b_ring();
         ring.acquire(b_at);
-        ring.expect(b_at.stage, S.b_bytes());
+        if constexpr (requires { loads.b_bytes(tile, i); }) ring.expect(b_at.stage, loads.b_bytes(tile, i));
+        else ring.expect(b_at.stage, S.b_bytes());
         loads.load_b(tile, i, shared.b(b_at.stage), ring.full(b_at.stage));
         b_at.advance();
     };
     const auto load_e = [&](const Tile& tile, int i) {
         const Ring<S.stages> ring = shared.e_ring();
         ring.acquire(e_at);
-        ring.expect(e_at.stage, S.e_bytes());
+        if constexpr (requires { loads.e_bytes(tile, i); }) ring.expect(e_at.stage, loads.e_bytes(tile, i));
+        else ring.expect(e_at.stage, S.e_bytes());
         loads.load_e(tile, i, shared.e(e_at.stage), ring.full(e_at.stage));
         e_at.advance();
     };
@@ -99,7 +103,8 @@ __device__ void produce_back_to_back(const BackToBackShared<S>& shared, const Lo
         }
         if constexpr (S.a_stages == 1 && !S.resident) load_b(tile, 0);  // before A, whose place the tile before still holds
         tell(turn.index(), tile);
-        a_ring.expect(a_at.stage, S.a_bytes());
+        if constexpr (requires { loads.a_bytes(); }) a_ring.expect(a_at.stage, loads.a_bytes());
+        else a_ring.expect(a_at.stage, S.a_bytes());
         loads.load_a(tile, shared.a(a_at.stage), a_ring.full(a_at.stage));
         a_at.advance();
         if constexpr (S.resident) continue;
@@ -208,6 +213,7 @@ __device__ void consume_back_to_back(const BackToBackShared<S>& shared, int warp
             for (int p = 0; p < S.products; ++p) multiply_first<S>(inner[p], shared, warpgroup, a_at.stage, at.stage, p);
             ptx::wgmma_commit();
             wait_for_block<S>(shared.e_ring(), e_at);
+            if constexpr (requires { between.clean_e(tile, 0u, 0); }) between.clean_e(tile, shared.e(e_at.stage), block - 1);
             ptx::wgmma_pin_all(sums);
             ptx::wgmma_fence();
             multiply_second<S>(sums, pairs, shared, e_at.stage, Between::may_be_empty || block > 1);
@@ -232,6 +238,7 @@ __device__ void consume_back_to_back(const BackToBackShared<S>& shared, int warp
         }
         const RingPosition<S.stages> e_at = at.before();
         wait_for_block<S>(shared.e_ring(), e_at);
+        if constexpr (requires { between.clean_e(tile, 0u, 0); }) between.clean_e(tile, shared.e(e_at.stage), blocks - 1);
         ptx::wgmma_pin_all(sums);
         ptx::wgmma_fence();
         multiply_second<S>(sums, pairs, shared, e_at.stage, Between::may_be_empty || blocks > 1);
@@ -267,6 +274,8 @@ __device__ void run_back_to_back(unsigned base, const Loads& loads, const Consum
     ptx::wait_for_dependencies();
     using Between = decltype(consumer(0));
     if (warpgroup() == 0) {
+        if constexpr (requires { loads.prepare(); })
+            if (threadIdx.x < 32) loads.prepare();
         if (begin_producer<S.producer_registers>()) produce_back_to_back<S, Between::may_be_empty>(shared, loads);
     } else {
         begin_consumer<S.consumer_registers>();

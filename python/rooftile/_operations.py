@@ -251,6 +251,8 @@ def attention(
     q: int | None = None,
     kv: int | None = None,
     lengths: str | Sequence[int] | None = None,
+    page: int | None = None,
+    pages: int | None = None,
     dim: int | None = None,
     dim_v: int | None = None,
     mask: str | None = None,
@@ -288,8 +290,11 @@ def attention(
         kv_heads: Heads of K and V, each shared by H / G heads of Q; default H
         q: Queries of a head
         kv: Keys of a head; default S
-        lengths: Packed sequences, in place of batch, q and kv: the lengths of a distribution to plan for,
-            128,512,...; of B between LO and HI; a flag may name a file of them
+        lengths: Packed sequences, in place of batch, q and kv; with q: of a cache's keys, in place of batch. The
+            lengths of a distribution to plan for, 128,512,...; of B between LO and HI; a flag may name a file of
+            them
+        page: Keys are in pages of P, which a table names: a multiple of 16
+        pages: Pages that K and V have; default what the lengths' batches have room for
         dim: Elements of a row of Q and K: a multiple of 8 up to 256
         dim_v: Elements of a row of V and O; default D
         mask: none, causal (aligned at the lower right) or window:W (the last W keys of those); default none
@@ -308,7 +313,7 @@ def attention(
         tile_kv: Keys of a block: a multiple of 16 up to 256
         stages: Blocks of K, and of V, in shared memory
         schedule: pingpong (consumer warpgroups issue their MMAs in turns) or cooperative (as they come)
-        splits: Parts of the keys, each a turn of a CTA; the last to end adds them up
+        splits: CTAs that the blocks of all tiles are shared out to, evenly; 1: a tile is a turn of whoever is free
         section_heads: Heads of all batches whose tiles are taken before the next ones'
         consumer_warpgroups: Warpgroups that compute, 64 queries each
         exhaustive: Search also what structural rules leave out
@@ -325,11 +330,11 @@ def attention(
     Raises RequestError where a value is not what is accepted, Infeasible where no plan fits.
     """
     return plan_one("attention", machine, {
-        "batch": batch, "heads": heads, "kv_heads": kv_heads, "q": q, "kv": kv, "lengths": lengths, "dim": dim,
-        "dim_v": dim_v, "mask": mask, "type": type, "layout": layout, "q_strides": q_strides,
-        "k_strides": k_strides, "v_strides": v_strides, "o_strides": o_strides, "log_sum_exp": log_sum_exp,
-        "score": score, "tensors": tensors, "tile_q": tile_q, "tile_kv": tile_kv, "stages": stages,
-        "schedule": schedule, "splits": splits, "section_heads": section_heads,
+        "batch": batch, "heads": heads, "kv_heads": kv_heads, "q": q, "kv": kv, "lengths": lengths, "page": page,
+        "pages": pages, "dim": dim, "dim_v": dim_v, "mask": mask, "type": type, "layout": layout,
+        "q_strides": q_strides, "k_strides": k_strides, "v_strides": v_strides, "o_strides": o_strides,
+        "log_sum_exp": log_sum_exp, "score": score, "tensors": tensors, "tile_q": tile_q, "tile_kv": tile_kv,
+        "stages": stages, "schedule": schedule, "splits": splits, "section_heads": section_heads,
         "consumer_warpgroups": consumer_warpgroups, "exhaustive": exhaustive, "top": top, "numbers": numbers,
         "set": set, "buildable_only": buildable_only, "seed": seed
     })

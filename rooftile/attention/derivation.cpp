@@ -46,7 +46,7 @@ class Writer {
     }
 
     void tile_q() {
-        const RoleRegisters shares = register_shares(hw_, c_.consumer_warpgroups());
+        const RoleRegisters shares = register_shares(hw_, c_);
         steps_.add(attention_formula::tile_q,
                    {ours("consumer_warpgroups", c_.consumer_warpgroups(), "warpgroups"),
                     of("queries", double(p_.queries), "rows", "the problem")},
@@ -109,9 +109,10 @@ class Writer {
 
     void parts() {
         if (c_.splits == 1) return;
-        const double tiles = double(most_tiles(p_, c_.tile_q)), blocks = double((p_.keys + c_.tile_kv - 1) / c_.tile_kv);
+        const double tiles = double(most_tiles(p_, c_.tile_q)), blocks = double(blocks_of_all(p_, c_));
         steps_.add(attention_formula::splits, {steps_.fact("sm.count"), ours("tiles", tiles, "tiles"), ours("blocks", blocks, "blocks"), steps_.fact("l2.latency")}, c_.splits,
-                   fmt::format("{:.0f} tiles alone leave SMs idle; {:.0f} CTAs read at once, and who is last adds {} parts of each row", tiles, tiles * c_.splits, c_.splits));
+                   fmt::format("{} blocks a CTA, cut where a tile ends; a tile is in {:.0f} parts, which who is last adds up row by row", number_text(blocks / c_.splits),
+                               parts_of_a_tile(p_, c_)));
     }
 
     void units() {
@@ -156,7 +157,7 @@ class Writer {
         steps_.add(attention_formula::blocks,
                    {ours("tiles", t_.work.tiles, "tiles"), ours("longest", t_.work.longest, "blocks")}, t_.work.blocks,
                    fmt::format("{} of their scores are seen",
-                               percent_text(p_.visible_pairs() * double(p_.heads_of_all()) / t_.work.scores)));
+                               percent_text(p_.visible_pairs() * double(p_.heads_counted()) / t_.work.scores)));
         steps_.add(attention_formula::balance,
                    {steps_.fact("sm.count"), ours("tiles", t_.work.tiles, "tiles")}, t_.balance, fmt::format("{} clk an SM, {} of them between tiles", number_text(t_.cycles),
                                number_text(t_.tile_turn * t_.work.tiles / hw_.sms)));

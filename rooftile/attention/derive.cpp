@@ -69,7 +69,7 @@ AttentionPlan plan_of(const std::shared_ptr<const Machine>& machine, const Atten
     plan.why_not = obstacle(*machine, p, c);
     plan.buildable = plan.why_not.empty();
     plan.unknown = unknown;
-    const RoleRegisters shares = register_shares(hw, c.consumer_warpgroups());
+    const RoleRegisters shares = register_shares(hw, c);
     AttentionResources& r = plan.resources;
     r.threads = k.threads();
     r.accumulator_registers = k.accumulator_registers();
@@ -169,7 +169,7 @@ void hold_back(const std::shared_ptr<const Machine>& machine, const AttentionHar
 std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const Machine> machine,
                                                          const AttentionProblem& asked, const AttentionRequest& request) {
     check(asked);
-    const AttentionProblem problem = heads_as_queries(asked);
+    const AttentionProblem problem = heads_as_rows(asked);
     AttentionPlans plans;
     plans.machine_id = machine->id;
     plans.machine_name = machine->name;
@@ -191,10 +191,7 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
     const auto asked_for = [&](const Rule& rule) { return rule.name == one_stage.name ? request.stages.has_value() : request.tile_kv.has_value(); };
     std::optional<AttentionWall> nearest;
     std::vector<std::pair<AttentionConfig, const Rule*>> behind_rules;  // taken where nothing else is left
-    // All parts run at once: one that comes later would add a turn, which takes more than it fills.
-    const double tiles = double(most_tiles(problem, AttentionConfig::warpgroup_q)), parts = max_known(1, whole(hw.sms / tiles));
-    const int most_splits = int(std::min(parts, double(most_splits_of(problem, least_tile_kv))));
-    for_each_config(request, most_splits, [&](AttentionConfig config) {
+    for_each_config(request, problem, hw.sms, [&](AttentionConfig config) {
         if (const auto wall = wall_of(hw, problem, config)) {
             plans.rejected.add(wall->reason);
             const auto over = [](const AttentionWall& w) { return w.reason == Reason::instruction ? INFINITY : w.needed / w.available; };

@@ -68,6 +68,27 @@ SharedScore drawn_score(Random& random, std::int64_t heads) {
     return attention_score(heads, form.expression, form.tensors);
 }
 
+/// Few queries over the keys of a cache: alike in one place, unlike in lengths, or in pages.
+AttentionProblem decode(Random& random) {
+    constexpr std::int64_t dims[] = {64, 96, 128, 192, 256};
+    constexpr double most_bytes = 4.0 * (1ll << 30);
+    for (;;) {
+        AttentionProblem p;
+        p.dim = p.dim_v = random.one_of(dims);
+        p.heads = drawn_number(random, 8, 128);
+        p.kv_heads = a_divisor(random, p.heads);
+        p.queries = random.coin() ? 1 : random.whole(2, 8);
+        p.mask = p.queries == 1 ? AttentionMask::none : AttentionMask::causal;
+        p.batch = drawn_number(random, 1, 256), p.keys = drawn_number(random, 128, 131072);
+        if (double(p.batch) * double(p.kv_heads) * double(p.keys) * double(p.dim + p.dim_v) * 2 > most_bytes) continue;
+        if (random.coin()) return p;
+        p.cached = true;
+        for (std::int64_t i = 0; i < p.batch; ++i) p.lengths.push_back(drawn_number(random, std::max<std::int64_t>(1, p.keys / 32), p.keys));
+        if (random.coin()) p.page = std::int64_t{16} << random.whole(0, 4), p.pages = p.batch * p.pages_of_a_batch();
+        return p;
+    }
+}
+
 /// What the plain law leaves out: keys unlike queries in number, rows of any multiple of 8, packed sequences, strides, scores.
 AttentionProblem any_problem(Random& random) {
     constexpr std::int64_t most_rows = 16384, most_keys = 4096;
@@ -75,7 +96,12 @@ AttentionProblem any_problem(Random& random) {
     p.kv_heads = random.whole(1, 4), p.heads = p.kv_heads * random.whole(1, 4);
     p.dim = attention_dim_step * random.whole(1, max_attention_dim / attention_dim_step);
     p.dim_v = random.coin() ? p.dim : attention_dim_step * random.whole(1, max_attention_dim / attention_dim_step);
-    if (random.coin()) {
+    if (random.one_in(3)) {
+        p.cached = true;
+        p.queries = random.whole(1, 20), p.batch = random.whole(1, 40), p.keys = drawn_number(random, 1, most_rows / p.batch);
+        for (std::int64_t i = 0; i < p.batch; ++i) p.lengths.push_back(random.one_in(6) ? 0 : random.whole(1, p.keys));
+        if (random.coin()) p.page = 16 * random.whole(1, 8), p.pages = p.batch * p.pages_of_a_batch() + random.whole(0, 3);
+    } else if (random.coin()) {
         p.batch = drawn_number(random, 1, 64);
         const std::int64_t longest = drawn_number(random, 32, most_rows / p.batch);
         for (std::int64_t i = 0; i < p.batch; ++i) p.lengths.push_back(random.one_in(6) ? 0 : random.whole(1, longest));
@@ -100,11 +126,17 @@ AttentionProblem any_problem(Random& random) {
 }  // namespace
 
 DrawLaw attention_law(const DrawRequest& request) {
-    static constexpr std::string_view laws[] = {"draw", "any"};
-    if (laws[law_index(request, laws)] == "any")
+    static constexpr std::string_view laws[] = {"draw", "any", "decode"};
+    const std::string_view law = laws[law_index(request, laws)];
+    if (law == "decode")
+        return {"decode",
+                "1 query, or 2 to 8 causal ones; 8 to 128 heads, KV heads a divisor, dim 64 to 256, batch 1 to 256, 128 to 131072 keys, at most 4 GiB; half of unlike "
+                "lengths, half of those in pages of 16 to 256",
+                Mode::sustained};
+    if (law == "any")
         return {"any",
-                "1 to 16 heads, rows of any multiple of 8 up to 256; half packed, some sequences empty, else 1 to 4096 queries and keys; any mask, "
-                "type, layout; half each with strides, scores, log-sum-exp",
+                "1 to 16 heads, rows of any multiple of 8 up to 256; a third caches, half in pages, a third packed, some empty, else 1 to 4096 "
+                "rows; any mask, type, layout; half with strides, scores, log-sum-exp",
                 Mode::sustained};
     return {"draw",
             "prefill: 1024 to 131072 tokens, 64 to 32768 a sequence, 8 to 128 heads, KV heads a divisor, head dim 64, 96, 128, "
@@ -115,7 +147,7 @@ DrawLaw attention_law(const DrawRequest& request) {
 AttentionProblem drawn_attention(Random& random, const DrawRequest& request) {
     const bool any = request.law == "any";
     for (;;) {
-        AttentionProblem p = any ? any_problem(random) : prefill(random);
+        AttentionProblem p = any ? any_problem(random) : request.law == "decode" ? decode(random) : prefill(random);
         if (p.flops() > most_flops || (any && p.flops() < least_flops)) continue;
         check(p);
         return p;
@@ -126,7 +158,9 @@ ProblemTraits attention_traits(const AttentionProblem& p) {
     constexpr std::int64_t whole_tile = 64, short_rows = 512;
     ProblemTraits t;
     const bool apart = p.strides[0] || p.strides[1] || p.strides[2] || p.strides[3];
-    t.law = p.packed() || p.score || apart || p.keys != p.queries || p.queries < whole_tile ? "" : "draw";
+    constexpr std::int64_t few = 8;
+    const bool decodes = p.queries <= few && p.keys > p.queries && !p.packed() && !p.score && !apart;
+    t.law = decodes ? "decode" : !p.alike() || p.score || apart || p.keys != p.queries || p.queries < whole_tile ? "" : "draw";
     t.band = p.queries >= 4096 ? "q >= 4096" : p.queries >= 512 ? "q 512 .. 4095" : "q < 512";
     t.features = {{"causal", p.mask == AttentionMask::causal},
                   {"window", p.mask == AttentionMask::window},
@@ -136,6 +170,8 @@ ProblemTraits attention_traits(const AttentionProblem& p) {
                   {"dim 64", p.dim == 64},
                   {"dim over 128", p.dim > 128},
                   {"packed", p.packed()},
+                  {"lengths of a cache", p.cached},
+                  {"pages", p.paged()},
                   {"keys unlike queries", p.keys != p.queries},
                   {"strides apart", apart},
                   {"scores of an expression", bool(p.score)}};

@@ -27,7 +27,10 @@ std::vector<Field> make_fields() {
         {"q", "S", "Queries of a head", problem},
         {"kv", "T", "Keys of a head; default S", problem},
         {"lengths", "LIST|Bx[LO..HI]|FILE",
-         "Packed sequences, in place of batch, q and kv: the lengths of a distribution to plan for, 128,512,...; of B between LO and HI; a flag may name a file of them", problem},
+         "Packed sequences, in place of batch, q and kv; with q: of a cache's keys, in place of batch. The lengths of a distribution to plan for, 128,512,...; of B "
+         "between LO and HI; a flag may name a file of them", problem},
+        {"page", "P", "Keys are in pages of P, which a table names: a multiple of 16", problem},
+        {"pages", "N", "Pages that K and V have; default what the lengths' batches have room for", problem},
         {"dim", "D", "Elements of a row of Q and K: a multiple of 8 up to 256", problem},
         {"dim_v", "V", "Elements of a row of V and O; default D", problem},
         {"mask", "MASK", "none, causal (aligned at the lower right) or window:W (the last W keys of those); default none",
@@ -189,8 +192,15 @@ AttentionProblem attention_problem(const Given& g) {
     AttentionProblem p;
     p.heads = needed(g, "heads");
     p.kv_heads = number(g, "kv_heads", p.heads);
-    if (g.has("lengths")) {
-        for (const char* key : {"batch", "q", "kv"})
+    if (g.has("lengths") && g.has("q")) {
+        if (g.has("batch")) throw RequestError(fmt::format("{} is given, and {} says it too", g.name("batch"), g.name("lengths")));
+        p.cached = true;
+        p.lengths = read_lengths(g);
+        p.batch = std::int64_t(p.lengths.size());
+        p.queries = needed(g, "q");
+        p.keys = number(g, "kv", *std::max_element(p.lengths.begin(), p.lengths.end()));
+    } else if (g.has("lengths")) {
+        for (const char* key : {"batch", "kv"})
             if (g.has(key))
                 throw RequestError(fmt::format("{} is given, and {} says it too", g.name(key), g.name("lengths")));
         p.lengths = read_lengths(g);
@@ -201,6 +211,13 @@ AttentionProblem attention_problem(const Given& g) {
         p.queries = needed(g, "q");
         p.keys = number(g, "kv", p.queries);
     }
+    if (g.has("page")) {
+        p.page = number(g, "page", 0);
+        if (p.page == 0) throw RequestError(fmt::format("{} is 0; keys that are in no pages need no {}", g.name("page"), g.name("page")));
+        if (p.packed()) throw RequestError(fmt::format("{} is of a cache; with {} give {}, the queries of each sequence", g.name("page"), g.name("lengths"), g.name("q")));
+        if (p.alike()) p.cached = true, p.lengths.assign(std::size_t(std::clamp<std::int64_t>(p.batch, 0, max_attention_heads)), p.keys);
+        p.pages = number(g, "pages", p.batch * p.pages_of_a_batch());
+    } else if (g.has("pages")) throw RequestError(fmt::format("{} is given without {}", g.name("pages"), g.name("page")));
     p.dim = needed(g, "dim");
     p.dim_v = number(g, "dim_v", p.dim);
     read_mask(g, p);
@@ -241,11 +258,12 @@ Given attention_with_work(const Given& asked, std::int64_t size) {
 Given attention_given(const AttentionProblem& p) {
     Given given(Given::Named::by_key);
     const auto add = [&](std::string_view key, std::int64_t value) { given.add(key, std::to_string(value)); };
-    if (p.packed()) given.add("lengths", lengths_text(p));
+    if (!p.alike()) given.add("lengths", lengths_text(p));
     else add("batch", p.batch);
     add("heads", p.heads);
     add("kv_heads", p.kv_heads);
     if (!p.packed()) add("q", p.queries), add("kv", p.keys);
+    if (p.paged()) add("page", p.page), add("pages", p.pages);
     add("dim", p.dim);
     add("dim_v", p.dim_v);
     given.add("mask", mask_text(p));
@@ -264,9 +282,12 @@ Given attention_given(const AttentionProblem& p) {
 Given attention_given(const Record& record) {
     Given given(Given::Named::by_key);
     const auto lengths = find_as<std::string>(record, "lengths");
+    const bool cached = find_as<bool>(record, "cached").value_or(false);
     if (lengths) given.add("lengths", *lengths);
+    for (const char* key : {"page", "pages"})
+        if (const auto value = find_as<std::int64_t>(record, key)) given.add(key, std::to_string(*value));
     for (const std::string_view key : {"batch", "heads", "kv_heads", "q", "kv", "dim", "dim_v"})
-        if (!lengths || (key != "batch" && key != "q" && key != "kv"))
+        if (!lengths || (key != "batch" && (cached || (key != "q" && key != "kv"))))
             given.add(key, std::to_string(find_as<std::int64_t>(record, key).value_or(0)));
     for (const char* key : {"mask", "type", "layout"}) given.add(key, find_as<std::string>(record, key).value_or(""));
     given.add("log_sum_exp", find_as<bool>(record, "log_sum_exp").value_or(false) ? "on" : "off");
@@ -302,6 +323,38 @@ void add_bounds(Given& given, const TensorInfo& bounds, std::span<const Extent> 
         throw RequestError(fmt::format("{} has {} sequences of {} rows together, cu_seqlens {} and Q {}", given.name("lengths"), lengths.size(), sum, sequences, rows));
 }
 
+/// Of a cache: lengths, and the table of its pages. Lengths that nobody gave are as many keys as there is room for. What is left of the tensors.
+std::span<const TensorInfo> add_cache(Given& given, std::span<const TensorInfo> others, std::span<const Extent> q, std::span<const Extent> k) {
+    const TensorInfo& lengths = others[0];
+    const std::int64_t batch = q[0].most;
+    if (lengths.type != "int32" || lengths.extents.size() != 1 || lengths.extents[0].most != batch || lengths.strides[0] != 1)
+        throw RequestError(fmt::format("lengths is int32 [{}], dense: how many keys of the cache each of Q's batches has", batch));
+    others = others.subspan(1);
+    std::int64_t room = k[2].most;
+    if (!others.empty() && others[0].name == "block_table") {
+        const TensorInfo& table = others[0];
+        if (table.type != "int32" || table.extents.size() != 2 || table.extents[0].most != batch || table.strides[1] != 1
+            || (batch > 1 && table.strides[0] != table.extents[1].most))
+            throw RequestError(fmt::format("block_table is int32 [{}, pages of a batch], dense: which page each has", batch));
+        given.add("page", std::to_string(k[2].most));
+        given.add("pages", std::to_string(k[0].most));
+        room *= table.extents[1].most;
+        others = others.subspan(1);
+    } else if (k[0].most != batch) {
+        throw RequestError(fmt::format("Q has {} batches and K {}; they differ only where a block_table says which pages are whose", batch, k[0].most));
+    }
+    given.add("q", std::to_string(q[2].most));
+    given.add("kv", std::to_string(room));
+    if (!given.has("lengths")) {
+        std::string text;
+        for (std::int64_t i = 0; i < batch; ++i) text += (i == 0 ? "" : ",") + std::to_string(room);
+        given.add("lengths", text);
+    } else if (const std::size_t planned = read_lengths(given).size(); std::int64_t(planned) != batch) {
+        throw RequestError(fmt::format("{} has {} lengths, Q {} batches", given.name("lengths"), planned, batch));
+    }
+    return others;
+}
+
 /// What a score reads, as one would declare it: "slope:fp32[H]".
 std::string score_tensor_text(const TensorInfo& t) {
     if (t.name.empty()) throw RequestError("a tensor that a score reads has no name; give it by that name");
@@ -332,7 +385,6 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
         if (a.most != b.most)
             throw RequestError(fmt::format("{} differ on axis {}: {} and {}", what, axis, a.most, b.most));
     };
-    equal(0, "Q and K", q[0], k[0]);
     equal(3, "Q and K", q[3], k[3]);
     for (std::size_t axis = 0; axis < 3; ++axis) equal(axis, "K and V", k[axis], v[axis]);
     const auto add = [&](std::string_view key, const Extent& extent) {
@@ -343,9 +395,12 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
     if (!others.empty() && (others[0].name == "cu_seqlens" || (others[0].name.empty() && others[0].type == "int32"))) {
         add_bounds(given, others[0], q, k);
         others = others.subspan(1);
+    } else if (!others.empty() && others[0].name == "lengths") {
+        others = add_cache(given, others, q, k);
     } else if (given.has("lengths")) {
         throw RequestError(fmt::format("with {} the tensor after V is cu_seqlens: int32, where each sequence begins and the last one ends", given.name("lengths")));
     } else {
+        equal(0, "Q and K", q[0], k[0]);
         add("batch", q[0]);
         add("q", q[2]);
         add("kv", k[2]);

@@ -87,13 +87,21 @@ HeadBlocks whole_blocks(const AttentionProblem& p, const AttentionConfig& c) {
     return head;
 }
 
-/// From few rows of tiles where there are many: between two of them the number of blocks is a straight line, but for rounding. Parts of a tile
+/// Turns of the CTA that has most, where blocks are shared out: a tile, or a piece of one, each.
+double most_turns(const AttentionProblem& p, const AttentionConfig& c) {
+    const double tiles = double(most_tiles(p, c.tile_q)), tiles_of_share = tiles / c.splits;
+    return std::fmod(c.splits, tiles) == 0 ? 1 : whole_up(tiles_of_share) + 1;
+}
+
+/// From few rows of tiles where there are many: between two of them the number of blocks is a straight line, but for rounding. Pieces of a tile
 /// count as tiles.
 HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
     HeadBlocks head = whole_blocks(p, c);
     if (c.splits == 1) return head;
-    head.tiles *= c.splits;
-    head.longest.blocks = whole_up(head.longest.blocks / c.splits);
+    const double heads = double(p.heads_of_all()), tiles = double(most_tiles(p, c.tile_q));
+    head.sum.blocks = double(blocks_of_all(p, c)) / heads;
+    head.tiles = (c.splits + (most_turns(p, c) == 1 ? 0 : tiles)) / heads;
+    head.longest.blocks = whole_up(double(blocks_of_all(p, c)) / c.splits);
     return head;
 }
 
@@ -102,8 +110,8 @@ HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
 double adding_cycles(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return 0;
     constexpr double warps = 4, leaving = 10, reading = 3;
-    const double rows = whole_up(double(std::min<std::int64_t>(AttentionConfig::warpgroup_q, p.queries)) / warps);
-    return (leaving + reading * rows * whole_up(double(c.splits) / Sm90AttentionConfig::split_loads)) * max_known(hw.l2_latency, 0);
+    const double rows = whole_up(double(std::min<std::int64_t>(AttentionConfig::warpgroup_q, p.queries)) / warps), parts = parts_of_a_tile(p, c);
+    return (leaving + reading * rows * whole_up(parts / Sm90AttentionConfig::split_loads)) * max_known(hw.l2_latency, 0);
 }
 
 /// Of blocks, and between tiles.
@@ -126,6 +134,7 @@ struct Ends {
         const double all = double(p.heads_of_all()) * head.sum.cycles(cycles.block, cycles.masked, head.tiles * cycles.turn);
         const double longest = cycles.of(head.longest);
         if (std::isnan(all) || std::isnan(hw.sms)) least = unknown_number;
+        else if (c.splits > 1) least = head.longest.cycles(cycles.block, cycles.masked, most_turns(p, c) * cycles.turn);
         else if (p.mask == AttentionMask::none && !p.packed()) least = whole_up(all_tiles / hw.sms) * longest;
         else if (all_tiles > few_rounds * hw.sms) least = all / hw.sms + longest / 4;
         else {
@@ -247,7 +256,7 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
     w.shared_read_bytes = w.blocks * bytes_an_element
                           * (double(c.tile_q) * k.dim + double(c.consumer_warpgroups()) * c.tile_kv * (k.dim + k.dim_v));
     w.l2_bytes = double(p.q_bytes() + p.o_bytes()) + w.blocks * c.tile_kv * double(p.dim + p.dim_v) * bytes_an_element;
-    w.l2_bytes += 2 * double(split_bytes(p, c).partials);  // written, and read by who comes last
+    w.l2_bytes += double(split_bytes(p, c).partials);  // half of the places are written, and read by who comes last
     w.dram_lower_bound_bytes = double(p.compulsory_bytes());
     w.dram_bytes = section_dram_bytes(hw, p, head, c.section_heads);
     return w;

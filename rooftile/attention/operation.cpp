@@ -61,7 +61,7 @@ class AttentionOperation final : public Operation {
         AttentionRequest one = request.as<AttentionRequest>();
         one.tile_q.reset(), one.tile_kv.reset(), one.top = 1;
         std::set<int> across, down;
-        for_each_config(one, 1, [&](const AttentionConfig& c) { across.insert(c.tile_q), down.insert(c.tile_kv); });
+        for_each_config(one, typed(first).problem, 1, [&](const AttentionConfig& c) { across.insert(c.tile_q), down.insert(c.tile_kv); });
         PlanMap map{"tile_q", "tile_kv", {}};
         for (const int kv : down)
             for (const int q : across) {

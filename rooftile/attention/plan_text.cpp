@@ -69,13 +69,17 @@ std::string traffic_text(const AttentionPrediction& p) {
 std::string label_of(const AttentionConfig& c) {
     return fmt::format("{}x{}, {} stage{}, {} warpgroup{}{}", c.tile_q, c.tile_kv, c.stages, c.stages == 1 ? "" : "s",
                        c.consumer_warpgroups(), c.consumer_warpgroups() == 1 ? "" : "s",
-                       c.schedule == Schedule::pingpong ? " in turns" : "") + (c.splits > 1 ? fmt::format(", keys in {} parts", c.splits) : "");
+                       c.schedule == Schedule::pingpong ? " in turns" : "") + (c.splits > 1 ? fmt::format(", blocks shared out to {} CTAs", c.splits) : "");
 }
 
 std::string short_name(const AttentionProblem& p) {
     if (p.packed())
         return fmt::format("{} packed, {} rows, {} heads{}, dim {}{}, {}, {}", p.batch, p.query_rows(), p.heads,
                            p.kv_heads == p.heads ? std::string() : fmt::format("/{}", p.kv_heads), p.dim,
+                           p.dim_v == p.dim ? std::string() : fmt::format("/{}", p.dim_v), mask_text(p), attention_type_name(p.type));
+    if (p.cached)
+        return fmt::format("{}x{}{}, {} over caches to {}{}, dim {}{}, {}, {}", p.batch, p.heads, p.kv_heads == p.heads ? std::string() : fmt::format("/{}", p.kv_heads),
+                           p.queries, p.keys, p.paged() ? fmt::format(" in pages of {}", p.page) : std::string(), p.dim,
                            p.dim_v == p.dim ? std::string() : fmt::format("/{}", p.dim_v), mask_text(p), attention_type_name(p.type));
     return fmt::format("{}x{}{}, {}x{}, dim {}{}, {}, {}", p.batch, p.heads,
                        p.kv_heads == p.heads ? std::string() : fmt::format("/{}", p.kv_heads), p.queries, p.keys, p.dim,

@@ -45,6 +45,8 @@ AttentionSize size_of(const AttentionProblem& p, AttentionOperand operand) {
     return {p.heads, p.query_rows(), p.dim_v};
 }
 
+bool of_keys(AttentionOperand operand) { return operand == AttentionOperand::k || operand == AttentionOperand::v; }
+
 TensorInfo tensor(const AttentionProblem& p, std::string name, AttentionOperand operand) {
     const AttentionPitch pitch = pitch_of(p, operand);
     const auto [heads, rows, dim] = size_of(p, operand);
@@ -52,7 +54,7 @@ TensorInfo tensor(const AttentionProblem& p, std::string name, AttentionOperand 
     return {.name = std::move(name),
             .type = std::string(attention_type_name(p.type)),
             .element_bits = 8 * element_bytes,
-            .extents = {Extent::of(p.packed() ? 1 : p.batch), Extent::of(heads), Extent::of(rows), Extent::of(dim)},
+            .extents = {Extent::of(p.packed() ? 1 : of_keys(operand) ? p.key_batches() : p.batch), Extent::of(heads), Extent::of(rows), Extent::of(dim)},
             .strides = {pitch.batch, pitch.head, pitch.row, 1},
             .role = role};
 }
@@ -108,12 +110,12 @@ std::int64_t AttentionProblem::first_row(std::int64_t sequence) const {
     return packed() ? std::accumulate(lengths.begin(), lengths.begin() + sequence, std::int64_t{0}) : 0;
 }
 std::int64_t AttentionProblem::query_rows() const { return packed() ? first_row(batch) : queries; }
-std::int64_t AttentionProblem::key_rows() const { return packed() ? first_row(batch) : keys; }
+std::int64_t AttentionProblem::key_rows() const { return packed() ? first_row(batch) : paged() ? page : keys; }
 
 AttentionExtent AttentionProblem::extent(std::int64_t sequence) const {
-    if (!packed()) return {mask, int(queries), int(keys), int(window)};
+    if (alike()) return {mask, int(queries), int(keys), int(window), int(group)};
     const int length = int(lengths[std::size_t(sequence)]);
-    return {mask, length, length, int(window)};
+    return {mask, packed() ? length : int(queries), length, int(window), int(group)};
 }
 
 std::int64_t AttentionProblem::seen_keys() const {
@@ -129,7 +131,7 @@ std::int64_t AttentionProblem::seeing_queries() const {
     std::int64_t seeing = 0;
     for (std::int64_t i = 0; i < sequences(); ++i) {
         const AttentionExtent e = extent(i);
-        if (e.keys > 0) seeing += e.queries - (e.mask == AttentionMask::none ? 0 : std::clamp(-e.place(0), 0, e.queries));
+        if (e.keys > 0) seeing += e.queries - (e.mask == AttentionMask::none ? 0 : std::clamp(-e.place(0) * e.group, 0, e.queries));
     }
     return seeing;
 }
@@ -137,30 +139,30 @@ std::int64_t AttentionProblem::seeing_queries() const {
 double AttentionProblem::visible_pairs() const {
     double pairs = 0;
     for (std::int64_t i = 0; i < sequences(); ++i) {
-        const std::int64_t s = packed() ? lengths[std::size_t(i)] : queries, t = packed() ? s : keys;
+        const std::int64_t t = alike() ? keys : lengths[std::size_t(i)], s = packed() ? t : queries / group;
         // Query i sees min(place + 1, window) keys, place being i + t - s.
         const std::int64_t most = mask == AttentionMask::window ? window : t;
-        pairs += mask == AttentionMask::none ? double(s) * double(t) : sum_up_to(t - s + 1, t, most);
+        pairs += double(group) * (mask == AttentionMask::none ? double(s) * double(t) : sum_up_to(t - s + 1, t, most));
     }
     return pairs;
 }
 
-std::int64_t AttentionProblem::q_bytes() const { return heads_of_all() * seeing_queries() * dim * element_bytes; }
-std::int64_t AttentionProblem::k_bytes() const { return kv_heads_of_all() * seen_keys() * dim * element_bytes; }
-std::int64_t AttentionProblem::v_bytes() const { return kv_heads_of_all() * seen_keys() * dim_v * element_bytes; }
+std::int64_t AttentionProblem::q_bytes() const { return heads_counted() * seeing_queries() * dim * element_bytes; }
+std::int64_t AttentionProblem::k_bytes() const { return heads_counted() / (heads / kv_heads) * seen_keys() * dim * element_bytes; }
+std::int64_t AttentionProblem::v_bytes() const { return heads_counted() / (heads / kv_heads) * seen_keys() * dim_v * element_bytes; }
 std::int64_t AttentionProblem::o_bytes() const { return heads_of_all() * query_rows() * dim_v * element_bytes; }
 std::int64_t AttentionProblem::compulsory_bytes() const {
     constexpr std::int64_t fp32_bytes = 4, int32_bytes = 4;
     return q_bytes() + k_bytes() + v_bytes() + o_bytes() + (log_sum_exp ? heads_of_all() * query_rows() * fp32_bytes : 0)
-           + (packed() ? (batch + 1) * int32_bytes : 0) + (score ? score->bytes(heads) : 0);
+           + (packed() ? (batch + 1) * int32_bytes : 0) + (cached ? batch * int32_bytes : 0) + (paged() ? batch * pages_of_a_batch() * int32_bytes : 0) + (score ? score->bytes(heads) : 0);
 }
 
 double AttentionProblem::unfused_bytes() const {
     constexpr double passes = 4;
     double scores = 0;
     for (std::int64_t i = 0; i < sequences(); ++i)
-        scores += packed() ? double(lengths[std::size_t(i)]) * double(lengths[std::size_t(i)]) : double(queries) * double(keys);
-    return double(compulsory_bytes()) + passes * scores * double(heads_of_all()) * double(element_bytes);
+        scores += double(packed() ? lengths[std::size_t(i)] : queries) * double(alike() ? keys : lengths[std::size_t(i)]);
+    return double(compulsory_bytes()) + passes * scores * double(heads_counted()) * double(element_bytes);
 }
 
 void check(const AttentionProblem& p) {
@@ -177,6 +179,15 @@ void check(const AttentionProblem& p) {
     if (p.mask == AttentionMask::window) check_range("the mask's window", p.window, 1, max_attention_rows);
     for (const std::int64_t length : p.lengths) check_range("a length", length, 0, max_attention_rows);
     if (p.packed()) check_range("the sum of the lengths", p.query_rows(), 0, max_attention_rows);
+    if (p.cached)
+        for (const std::int64_t length : p.lengths)
+            if (length > p.keys) throw RequestError(fmt::format("a length is {}, and kv, what a batch has room for, {}", length, p.keys));
+    if (p.paged()) {
+        constexpr std::int64_t least = 16, most = 65536;
+        if (p.page < least || p.page > most || p.page % least != 0)
+            throw RequestError(fmt::format("page is {}; accepted: multiples of {} from {} to {}, as blocks of keys are", p.page, least, least, most));
+        check_range("pages", p.pages, 1, max_attention_rows);
+    }
     for (const AttentionOperand operand : attention_operands)
         if (const auto& s = p.strides[std::size_t(operand)])
             for (const std::int64_t stride : {s->batch, s->head, s->row})
@@ -202,7 +213,7 @@ AttentionPitch pitch_of(const AttentionProblem& p, AttentionOperand operand) {
     return dense_pitch(p.layout, size.heads, size.rows, size.dim);
 }
 
-std::size_t first_score_tensor(const AttentionProblem& p) { return bounds_tensor + (p.packed() ? 1 : 0); }
+std::size_t first_score_tensor(const AttentionProblem& p) { return bounds_tensor + (p.alike() ? 0 : 1) + (p.paged() ? 1 : 0); }
 std::size_t output_tensor(const AttentionProblem& p) { return first_score_tensor(p) + (p.score ? p.score->operands.size() : 0); }
 
 std::vector<TensorInfo> attention_tensors(const AttentionProblem& p) {
@@ -215,6 +226,15 @@ std::vector<TensorInfo> attention_tensors(const AttentionProblem& p) {
                            .element_bits = 32,
                            .extents = {Extent::of(p.batch + 1)},
                            .strides = {1},
+                           .role = TensorRole::in});
+    if (p.cached)
+        tensors.push_back({.name = "lengths", .type = "int32", .element_bits = 32, .extents = {Extent::of(p.batch)}, .strides = {1}, .role = TensorRole::in});
+    if (p.paged())
+        tensors.push_back({.name = "block_table",
+                           .type = "int32",
+                           .element_bits = 32,
+                           .extents = {Extent::of(p.batch), Extent::of(p.pages_of_a_batch())},
+                           .strides = {p.pages_of_a_batch(), 1},
                            .role = TensorRole::in});
     if (p.score)
         for (const ScoreOperand& o : p.score->operands)

@@ -46,21 +46,35 @@ struct AttentionProblem {
     /// bounds are read from cu_seqlens, so that a launch may have others of as many rows together. `queries` and `keys` are then the
     /// longest. Empty: all batches are alike.
     std::vector<std::int64_t> lengths;
+    /// The lengths are those of the keys of a cache, in which every batch has room for `keys`: read on the device too, so that one launch serves any
+    /// of them. What stands behind them counts for nothing.
+    bool cached = false;
+    /// Keys of a page, where keys lie in pages that a table names: K and V then are `pages` of them in place of batches. 0: they do not.
+    std::int64_t page = 0, pages = 0;
     AttentionMask mask = AttentionMask::none;
     std::int64_t window = 0;  ///< keys that a query sees at most, of mask window
     AttentionLayout layout = AttentionLayout::bhsd;
     Type type = Type::bf16;
     bool log_sum_exp = false;  ///< of the scores of every query, too
     SharedScore score;         ///< what is made of a score before its exponential
+    /// Heads that share keys, taken as one whose rows are a query's heads, then the next one's: how many, and `queries` counts rows. Of the planner
+    /// alone (heads_as_rows()); strides are the heads' own.
+    std::int64_t group = 1;
     /// Of Q, K, V and O where they do not lie as `layout` says: views of a projection's result, or of what the next one reads.
     std::array<std::optional<AttentionPitch>, 4> strides;
 
-    bool packed() const { return !lengths.empty(); }
+    bool packed() const { return !lengths.empty() && !cached; }
+    bool paged() const { return page > 0; }
+    /// Whether all batches have the same queries and keys.
+    bool alike() const { return lengths.empty(); }
+    std::int64_t pages_of_a_batch() const { return paged() ? (keys + page - 1) / page : 0; }
+    /// Of K and V, along their first axis.
+    std::int64_t key_batches() const { return packed() ? 1 : paged() ? pages : batch; }
     /// Rows of Q, and of K, that a head has in memory: of a packed batch those of all sequences.
     std::int64_t query_rows() const;
     std::int64_t key_rows() const;
-    /// What one head's rows are cut into: the sequences of a packed batch, else one.
-    std::int64_t sequences() const { return packed() ? batch : 1; }
+    /// What is counted one by one: sequences where they are unlike, else one for all.
+    std::int64_t sequences() const { return alike() ? 1 : batch; }
     std::int64_t first_row(std::int64_t sequence) const;
     AttentionExtent extent(std::int64_t sequence = 0) const;
     /// Heads of all batches; packed sequences share theirs.
@@ -70,11 +84,13 @@ struct AttentionProblem {
     std::int64_t seen_keys() const;
     std::int64_t seeing_queries() const;
     /// Of the longest sequence.
-    std::int64_t most_seen_keys() const { return packed() ? keys : seen_keys(); }
+    std::int64_t most_seen_keys() const { return alike() ? seen_keys() : keys; }
     /// Pairs of a query and a key that it sees, of one head.
     double visible_pairs() const;
     /// Of both products, of visible pairs alone.
-    double flops() const { return 2.0 * double(heads_of_all()) * visible_pairs() * double(dim + dim_v); }
+    double flops() const { return 2.0 * double(heads_counted()) * visible_pairs() * double(dim + dim_v); }
+    /// Heads that have what is summed over sequences().
+    std::int64_t heads_counted() const { return alike() ? batch * heads : heads; }
     std::int64_t q_bytes() const;  ///< of seeing_queries()
     std::int64_t k_bytes() const;  ///< of seen_keys()
     std::int64_t v_bytes() const;
@@ -104,8 +120,8 @@ AttentionPitch pitch_of(const AttentionProblem& problem, AttentionOperand operan
 /// "128,512,..."; empty: not packed.
 std::string lengths_text(const AttentionProblem& problem);
 
-/// Which of attention_tensors() is cu_seqlens, the score's first, and O.
-constexpr std::size_t bounds_tensor = 3;
+/// Which of attention_tensors() is cu_seqlens, or the lengths of a cache; its table of pages; the score's first, and O.
+constexpr std::size_t bounds_tensor = 3, table_tensor = 4;
 std::size_t first_score_tensor(const AttentionProblem& problem);
 std::size_t output_tensor(const AttentionProblem& problem);
 

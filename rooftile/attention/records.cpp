@@ -9,7 +9,9 @@ Record problem_record(const AttentionProblem& p) {
             {"q", p.queries},         {"kv", p.keys},             {"dim", p.dim},
             {"dim_v", p.dim_v},       {"mask", mask_text(p)},     {"type", attention_type_name(p.type)},
             {"layout", name_of(p.layout)}, {"log_sum_exp", p.log_sum_exp}};
-    if (p.packed()) record.push_back({"lengths", lengths_text(p)});
+    if (!p.alike()) record.push_back({"lengths", lengths_text(p)});
+    if (p.cached) record.push_back({"cached", true});
+    if (p.paged()) record.push_back({"page", p.page}), record.push_back({"pages", p.pages});
     for (const AttentionOperand operand : attention_operands)
         if (const auto& s = p.strides[std::size_t(operand)])
             record.push_back({std::string(strides_key(operand)), std::to_string(s->batch) + "," + std::to_string(s->head) + "," + std::to_string(s->row)});

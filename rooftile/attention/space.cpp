@@ -11,11 +11,13 @@ namespace {
 constexpr int max_consumer_warpgroups = 3;
 constexpr int tile_kv_step = 16, max_tile_kv = 256;  // k-steps of the product with V; wgmma's width and a TMA box's rows
 constexpr int max_stages = 4;
+constexpr int producer_of_shares = 40;  // which finds its turns, and pages (tests/attention/compile)
+constexpr std::int64_t few_rows = 4 * AttentionConfig::warpgroup_q;  // of a head, or of those that share keys
 
 }  // namespace
 
-RoleRegisters register_shares(const AttentionHardware& hw, int consumer_warpgroups) {
-    return role_registers(hw, consumer_warpgroups, hw.moves_registers);
+RoleRegisters register_shares(const AttentionHardware& hw, const AttentionConfig& c) {
+    return role_registers(hw, c.consumer_warpgroups(), hw.moves_registers, c.splits > 1 ? producer_of_shares : tight_producer);
 }
 
 Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const AttentionConfig& config) {
@@ -30,45 +32,61 @@ Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const Attenti
     k.mask = problem.mask;
     k.packed = problem.packed();
     k.split = config.splits > 1;
+    k.cache = problem.cached;
+    k.page = int(problem.page);
+    k.grouped = problem.group > 1;
     return k;
 }
 
-AttentionProblem heads_as_queries(const AttentionProblem& problem) {
-    const bool sees_all = problem.mask == AttentionMask::none || problem.mask == AttentionMask::causal;  // the one query stands at the last key
-    if (problem.queries != 1 || problem.packed() || problem.score || problem.heads == problem.kv_heads || !sees_all || problem.keys == 0) return problem;
-    AttentionProblem out = problem;
+AttentionProblem heads_as_rows(const AttentionProblem& problem) {
     const std::int64_t shared_by = problem.heads / problem.kv_heads;
-    for (const AttentionOperand operand : attention_operands) {
-        AttentionPitch pitch = pitch_of(problem, operand);
-        if (operand == AttentionOperand::q || operand == AttentionOperand::o) pitch = {pitch.head, pitch.head * shared_by, pitch.batch};
-        out.strides[std::size_t(operand)] = pitch;
-    }
-    out.mask = AttentionMask::none;
-    out.heads = problem.kv_heads, out.queries = shared_by;
+    AttentionProblem out = problem;
+    // The one query stands at the last key.
+    if (problem.mask == AttentionMask::causal && problem.queries == 1) out.mask = AttentionMask::none;
+    // A head's own queries fill a tile otherwise, and beyond a tile of heads there is none for a query.
+    constexpr std::int64_t few_queries = 32, most_heads = max_consumer_warpgroups * AttentionConfig::warpgroup_q;
+    if (problem.packed() || shared_by == 1 || shared_by > most_heads || problem.queries > few_queries || problem.queries == 0 || problem.keys == 0) return out;
+    for (const AttentionOperand operand : attention_operands) out.strides[std::size_t(operand)] = pitch_of(problem, operand);
+    out.group = shared_by;
+    out.heads = problem.kv_heads, out.queries = problem.queries * shared_by;
     return out;
 }
 
-int most_splits_of(const AttentionProblem& p, int tile_kv) {
-    const bool plain = p.mask == AttentionMask::none && !p.packed() && !p.score && p.queries > 0;
-    return plain ? int(std::clamp<std::int64_t>((p.keys + tile_kv - 1) / tile_kv, 1, Sm90AttentionConfig::most_splits)) : 1;
+bool may_split(const AttentionProblem& p) {
+    // Tiles have the same blocks then, which for few rows are few more than each needs.
+    return !p.packed() && p.queries > 0 && p.keys > 0 && (p.cached || p.mask == AttentionMask::none || p.queries <= few_rows);
+}
+
+std::int64_t blocks_of_all(const AttentionProblem& p, const AttentionConfig& c) {
+    std::int64_t of_a_tile = 0;
+    for (std::int64_t i = 0; i < p.sequences(); ++i)
+        of_a_tile += std::max<std::int64_t>(1, p.extent(i).blocks(0, int(p.queries), c.tile_kv).count());  // one that sees nothing is a turn too
+    return most_tiles(p, c.tile_q) / p.sequences() * of_a_tile;
+}
+
+double parts_of_a_tile(const AttentionProblem& p, const AttentionConfig& c) {
+    if (c.splits == 1) return 1;
+    const double each = double(std::max<std::int64_t>(1, p.cached ? (p.keys + c.tile_kv - 1) / c.tile_kv : blocks_of_all(p, c) / most_tiles(p, c.tile_q))), share = double(blocks_of_all(p, c)) / c.splits;
+    return std::max(1.0, std::ceil(each / share));
 }
 
 SplitBytes split_bytes(const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return {};
-    const std::int64_t tiles = most_tiles(p, c.tile_q), rows = std::min<std::int64_t>(c.tile_q, p.queries), width = padded_to(p.dim_v, value_product_step);
-    constexpr std::int64_t aligned = 256;
-    return {padded_to(tiles * c.consumer_warpgroups() * std::int64_t(sizeof(unsigned)), aligned), tiles * c.splits * rows * (width + Sm90AttentionConfig::split_pair) * std::int64_t(sizeof(float))};
+    const std::int64_t rows = std::min<std::int64_t>(rows_of_tile(c.tile_q, int(p.group)), p.queries), width = padded_to(p.dim_v, value_product_step);
+    constexpr std::int64_t aligned = 256, places = 2;  // of a CTA: of the tile that it goes on with, and of the one that it begins
+    return {padded_to(c.splits * c.consumer_warpgroups() * std::int64_t(sizeof(unsigned)), aligned),
+            places * c.splits * rows * (width + Sm90AttentionConfig::split_pair) * std::int64_t(sizeof(float))};
 }
 
 int registers_needed(const AttentionProblem& problem, const AttentionConfig& config) {
     const Sm90AttentionConfig k = kernel_config(problem, config);
     constexpr int few_boxes = 2;
     // Whether the places of scores count: for a mask, a length, or the score itself; a score's functions take as much where they do not.
-    const bool more = problem.mask != AttentionMask::none || problem.packed()
+    const bool more = problem.mask != AttentionMask::none || !problem.alike()
                       || (problem.score && (problem.score->by_place || problem.score->calls_functions()));
     return k.accumulator_registers() + (more ? registers_beside_masked : registers_beside)
            + (Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_rows : 0)
-           + (problem.packed() ? registers_of_packed : 0) + (config.splits == 1 ? 0 : config.consumer_warpgroups() == 1 ? registers_of_split : registers_of_shared_split) + (problem.score ? problem.score->registers() : 0);
+           + (problem.packed() ? registers_of_packed : 0) + (config.splits == 1 ? 0 : config.consumer_warpgroups() == 1 ? registers_of_split : Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_shared_split : registers_of_shared_split) + (problem.score ? problem.score->registers() : 0);
 }
 
 double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config) {
@@ -93,10 +111,25 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
     // One warpgroup has nobody to take turns with.
     if (config.consumer_warpgroups() == 1 && config.schedule == Schedule::pingpong)
         return AttentionWall{Reason::instruction, 2, 1};
-    if (config.splits > most_splits_of(problem, config.tile_kv)) return AttentionWall{Reason::instruction, double(config.splits), double(most_splits_of(problem, config.tile_kv))};
+    if (rows_of_tile(config.tile_q, int(problem.group)) == 0) return AttentionWall{Reason::instruction, double(problem.group), double(config.tile_q)};
+    if (problem.cached && config.splits == 1) return AttentionWall{Reason::instruction, 2, 1};  // whose tile is whose is found where blocks are shared out
+    if (problem.paged() && config.tile_kv % problem.page != 0 && problem.page % config.tile_kv != 0)
+        return AttentionWall{Reason::instruction, double(config.tile_kv), double(problem.page)};
+    // Where bytes are what counts nobody waits for the tensor cores, and turns take registers.
+    if (config.splits > 1 && config.schedule == Schedule::pingpong) return AttentionWall{Reason::instruction, 1, double(config.splits)};
+    if (config.splits > 1) {
+        constexpr double counted = 4294967296;  // share_of()'s products
+        const auto blocks = double(blocks_of_all(problem, config));
+        // Of a cache lengths are unlike those that are planned for: up to all that there is room for.
+        const double room = problem.cached ? double(most_tiles(problem, config.tile_q)) * double((problem.keys + config.tile_kv - 1) / config.tile_kv) : blocks;
+        const double most = may_split(problem) ? std::min(problem.cached ? counted : blocks, counted / room) : 1;
+        if (config.splits > most) return AttentionWall{Reason::instruction, double(config.splits), most};
+        const double parts = parts_of_a_tile(problem, config) + 1;  // a share may begin and end within a block's width of others
+        if (parts > Sm90AttentionConfig::most_splits) return AttentionWall{Reason::instruction, parts, Sm90AttentionConfig::most_splits};
+    }
     if (auto wall = falls(Reason::threads, k.threads(), hw.threads_per_cta)) return wall;
     if (auto wall = falls(Reason::registers, registers_needed(problem, config),
-                          register_shares(hw, config.consumer_warpgroups()).consumer))
+                          register_shares(hw, config).consumer))
         return wall;
     return falls(Reason::shared, k.shared_bytes(), hw.shared_per_cta);
 }
@@ -123,7 +156,7 @@ std::vector<std::string> unchecked_walls(const AttentionHardware& hw) {
     return out;
 }
 
-void for_each_config(const AttentionRequest& request, int most_splits, const std::function<void(const AttentionConfig&)>& visit) {
+void for_each_config(const AttentionRequest& request, const AttentionProblem& p, double sms, const std::function<void(const AttentionConfig&)>& visit) {
     const auto open = [](const std::optional<int>& fixed, int first, int last, int step, const auto& take) {
         if (fixed) return take(*fixed);
         for (int value = first; value <= last; value += step) take(value);
@@ -144,9 +177,14 @@ void for_each_config(const AttentionRequest& request, int most_splits, const std
                     c.schedule = schedule;
                     c.splits = request.splits.value_or(1);
                     visit(c);
-                    if (request.splits) continue;
-                    // Each a quarter more than the one before, at least: between two such nothing is far off.
-                    for (c.splits = 2; c.splits <= most_splits; c.splits += std::max(1, c.splits / 4)) visit(c);
+                    if (request.splits || !may_split(p)) continue;
+                    // All that run at once, or as many CTAs as give each of a tile as many blocks: each a quarter more than the ones before. Of a cache
+                    // who has how many is not known.
+                    const std::int64_t tiles = most_tiles(p, c.tile_q), blocks = std::max<std::int64_t>(1, blocks_of_all(p, c) / tiles);
+                    const std::int64_t all = tiles * (p.cached ? (p.keys + c.tile_kv - 1) / c.tile_kv : blocks), most = std::min(std::isnan(sms) ? 1 : std::int64_t(sms), all);
+                    for (std::int64_t parts = 2; !p.cached && parts <= blocks && tiles * parts < most; parts += std::max<std::int64_t>(1, parts / 4))
+                        visit((c.splits = int(tiles * parts), c));
+                    if (p.cached || (most > 1 && (p.queries <= few_rows || tiles < most))) visit((c.splits = int(std::max<std::int64_t>(2, most)), c));
                 }
             });
         });
@@ -154,8 +192,8 @@ void for_each_config(const AttentionRequest& request, int most_splits, const std
 }
 
 std::int64_t most_tiles(const AttentionProblem& p, int tile_q) {
-    const std::int64_t of_a_head = p.packed() ? attention_place(int(p.query_rows()), int(p.batch), tile_q)
-                                              : (p.queries + tile_q - 1) / tile_q;
+    const std::int64_t rows = std::max(1, rows_of_tile(tile_q, int(p.group)));
+    const std::int64_t of_a_head = p.packed() ? attention_place(int(p.query_rows()), int(p.batch), tile_q) : (p.queries + rows - 1) / rows;
     return of_a_head * p.heads_of_all();
 }
 

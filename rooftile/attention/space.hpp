@@ -14,13 +14,13 @@ namespace rooftile {
 
 /// Registers of a consumer thread beside O, scores and probabilities: addresses, the rows' maxima and sums, positions in the
 /// rings; where scores are masked, the bounds of what a row sees, too; of rows of more than two boxes, more addresses; of packed sequences, where each lies; where keys are split, the
-/// sums of eight parts on their way, and more of them where several warpgroups have rows. From what
+/// sums of eight parts on their way, and more of them where several warpgroups have rows, which of long rows is less the fewer keys a block then has. From what
 /// ptxas needs (tests/attention/compile).
 inline constexpr int registers_beside = 28, registers_beside_masked = 40, registers_of_long_rows = 8, registers_of_packed = 8,
-                     registers_of_split = 40, registers_of_shared_split = 64;
+                     registers_of_split = 40, registers_of_shared_split = 72, registers_of_long_shared_split = 52;
 
-/// Of a CTA that has an SM alone; where no instruction moves registers all threads have the same.
-RoleRegisters register_shares(const AttentionHardware& hw, int consumer_warpgroups);
+/// Where no instruction moves registers all threads have the same.
+RoleRegisters register_shares(const AttentionHardware& hw, const AttentionConfig& config);
 
 /// The kernel's template parameter.
 Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const AttentionConfig& config);
@@ -44,17 +44,19 @@ const Rule* rule_of(const AttentionHardware& hw, const AttentionProblem& problem
 std::vector<std::string> unchecked_walls(const AttentionHardware& hw);
 
 /// Calls `visit` with every configuration that the request leaves open, feasible or not, but for sections of heads.
-void for_each_config(const AttentionRequest& request, int most_splits, const std::function<void(const AttentionConfig&)>& visit);
+void for_each_config(const AttentionRequest& request, const AttentionProblem& problem, double sms, const std::function<void(const AttentionConfig&)>& visit);
 
 /// What the kernel counts to: tiles, of packed sequences places of tiles, whatever their lengths are.
 inline constexpr int least_tile_kv = 16;
 
-/// The same problem with the heads that share keys as a head's queries, so that one tile has them all: of one query a head, which sees every
-/// key, with plain scores. Any other as it is.
-AttentionProblem heads_as_queries(const AttentionProblem& problem);
+/// The same problem with the heads that share keys as rows of one, so that one tile has them all: of few queries. Any other as it is.
+AttentionProblem heads_as_rows(const AttentionProblem& problem);
 
-/// In how many parts the keys of that problem may be split at most, of tiles of so many keys; 1: not at all.
-int most_splits_of(const AttentionProblem& problem, int tile_kv);
+/// Whether the blocks of all tiles may be shared out to CTAs, which asks for tiles that have as many; of all tiles how many those are; and
+/// in how many parts a tile then is.
+bool may_split(const AttentionProblem& problem);
+std::int64_t blocks_of_all(const AttentionProblem& problem, const AttentionConfig& config);
+double parts_of_a_tile(const AttentionProblem& problem, const AttentionConfig& config);
 SplitBytes split_bytes(const AttentionProblem& problem, const AttentionConfig& config);
 
 std::int64_t most_tiles(const AttentionProblem& problem, int tile_q);

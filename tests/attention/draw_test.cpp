@@ -71,7 +71,7 @@ TEST(AttentionDraw, AnotherLawIsRefusedWithAllNames) {
         attention_law({.law = "all"});
         FAIL() << "accepted";
     } catch (const RequestError& error) {
-        EXPECT_STREQ(error.what(), "--law all: accepted is draw, any");
+        EXPECT_STREQ(error.what(), "--law all: accepted is draw, any, decode");
     }
 }
 

@@ -10,7 +10,7 @@
 namespace rooftile::attention_mutants {
 
 inline constexpr std::string_view kernel = "kernels/attention/sm90_attention.cuh", mask = "kernels/attention/attention_mask.hpp",
-                                  split = "kernels/attention/attention_split.cuh",
+                                  split = "kernels/attention/attention_split.cuh", turn = "kernels/attention/attention_turn.cuh",
                                   softmax = "kernels/attention/online_softmax.cuh",
                                   roles = "kernels/matrix/back_to_back.cuh";
 
@@ -29,8 +29,11 @@ inline constexpr const char* packed =
     "--lengths 70,0,300,1,129,511 --heads 4 --kv-heads 2 --dim 64 --tile-q 128 --tile-kv 128 --stages 2";
 
 // One query of each of four heads that share keys, whose keys are split; and rows of two tiles.
-inline constexpr const char* cache = "--batch 3 --heads 8 --kv-heads 2 --q 1 --kv 1500 --dim 64 --splits 5 --tile-kv 64 --stages 2";
-inline constexpr const char* rows_in_parts = "--heads 3 --q 100 --kv 900 --dim 64 --splits 4 --tile-q 64 --tile-kv 64 --stages 2";
+inline constexpr const char* cache = "--batch 3 --heads 8 --kv-heads 2 --q 1 --kv 1500 --dim 64 --splits 31 --tile-kv 64 --stages 2";
+inline constexpr const char* rows_in_parts = "--heads 3 --q 100 --kv 900 --dim 64 --splits 7 --tile-q 64 --tile-kv 64 --stages 2";
+// Caches of unlike lengths whose keys lie in pages, of which the last is not full.
+inline constexpr const char* pages =
+    "--lengths 100,0,700,1,250 --heads 8 --kv-heads 2 --q 3 --dim 64 --mask causal --page 32 --tile-kv 64 --stages 2";
 
 inline constexpr const char* sloped =
     "--batch 2 --heads 4 --kv-heads 2 --q 300 --kv 500 --dim 64 --tile-q 128 --tile-kv 128 --stages 2 "
@@ -39,32 +42,52 @@ inline constexpr const char* sloped =
 inline Mutant part_left_out() {
     return {"the last part of the keys is not added",
             cache,
-            {{split, "if (begin + i >= args.splits) continue;", "if (begin + i >= args.splits - 1) continue;"}}};
+            {{split, "if (begin + i >= tile.parts) continue;", "if (begin + i >= tile.parts - 1) continue;"}}};
 }
 inline Mutant part_counted_twice() {
     return {"a block of keys is in two parts",
             cache,
-            {{mask, "static_cast<int>(blocks.first + count * part / splits)", "static_cast<int>(blocks.first + count * part / splits - (part > 0))"}}};
+            {{turn, "from = begin > front ? begin - front : 0", "from = begin > front ? begin - front - 1 : 0"}}};
 }
 inline Mutant parts_from_the_wrong_maximum() {
     return {"parts are added as if all counted from the same score",
             cache,
-            {{split, "ptx::exp2_approx(from[i] - most)", "1.0f"}}};
+            {{split, "ptx::exp2_approx(weight[i] - most)", "1.0f"}}};
 }
 inline Mutant part_of_another_row() {
     return {"rows of a second tile are taken from the first one's parts",
             rows_in_parts,
-            {{split, "return partials + (static_cast<long long>(tile) * splits + part)", "return partials + (static_cast<long long>(tile / 2) * splits + part)"}}};
+            {{split, "const int place = 2 * (first_part + i) + (i == 0 ? 1 : 0);", "const int place = 2 * (first_part + i);"}}};
+}
+inline Mutant page_of_the_next_block() {
+    return {"the table of pages is off by one",
+            pages,
+            {{kernel, "__ldg(table + (group + j * rows) / C.page)", "__ldg(table + ((group + j * rows) / C.page + 1) % args.table_pages)"}}};
+}
+inline Mutant tail_of_a_page() {
+    return {"what stands behind the keys of a page is multiplied by 0",
+            pages,
+            {{kernel, "if (left >= C.tile_kv) return;", "return;"}}};
+}
+inline Mutant heads_of_another_group() {
+    return {"a tile has the heads that share another head's keys",
+            pages,
+            {{kernel, "tile.at.tile.head * args.extent.group, tile.at.q", "(tile.at.tile.head ^ 1) * args.extent.group, tile.at.q"}}};
+}
+inline Mutant length_of_another_sequence() {
+    return {"sequences have the first one's length",
+            pages,
+            {{turn, "extent.keys = args.lengths[sequence];", "extent.keys = args.lengths[0];"}}};
 }
 inline Mutant place_of_the_other_row() {
     return {"a thread's lower row has its upper row's place in a score",
             sloped,
-            {{softmax, "static_cast<float>(place + i / 2 % 2 * 8)", "static_cast<float>(place)"}}};
+            {{softmax, "static_cast<float>(extent.place(query + 8))", "static_cast<float>(extent.place(query))"}}};
 }
 inline Mutant slope_of_another_head() {
     return {"a score takes the first head's number",
             sloped,
-            {{kernel, "score.of_head(at.tile.head)", "score.of_head(0)"}}};
+            {{kernel, "score.of_head(C.grouped ? place_of_row(at.extent, at.tile, row).head : at.tile.head)", "score.of_head(0)"}}};
 }
 inline Mutant first_key_of_the_next_sequence() {
     return {"the last queries of a sequence see the first key of the next one",
@@ -79,7 +102,7 @@ inline Mutant nan_of_the_next_sequence() {
 inline Mutant rows_of_the_next_sequence() {
     return {"a sequence writes a row of the next one",
             packed,
-            {{kernel, "const bool inside = row < at.extent.queries;", "const bool inside = row <= at.extent.queries;"}}};
+            {{kernel, "const bool inside = row < Sm90AttentionTiles<C>{args}.end_row(at);", "const bool inside = row <= Sm90AttentionTiles<C>{args}.end_row(at);"}}};
 }
 
 inline Mutant one_key_too_many() {
@@ -131,12 +154,12 @@ inline Mutant maximum_of_one_thread() {
 inline Mutant row_past_the_last() {
     return {"the row behind the last query is written",
             plain,
-            {{kernel, "const bool inside = row < at.extent.queries;", "const bool inside = row < at.extent.queries + 1;"}}};
+            {{kernel, "const bool inside = row < Sm90AttentionTiles<C>{args}.end_row(at);", "const bool inside = row < Sm90AttentionTiles<C>{args}.end_row(at) + 1;"}}};
 }
 inline Mutant hidden_nan() {
     return {"a NaN in V behind the mask is not recomputed",
             causal,
-            {{kernel, "if (__any_sync(0xffffffff, nan_rows != 0)) recompute_rows", "if (false) recompute_rows"}}};
+            {{kernel, "again = spoiled;", "again = 0;"}}};
 }
 inline Mutant log_of_base_two() {
     return {"the log-sum-exp is of base 2",
@@ -163,7 +186,7 @@ inline std::vector<Mutant> all() {
             neighbours_keys(),  heads_dealt_round(),  sum_from_before_the_last_block(), maximum_of_one_thread(),
             row_past_the_last(), hidden_nan(),        log_of_base_two(),    counter_left(),
             first_key_of_the_next_sequence(), nan_of_the_next_sequence(), rows_of_the_next_sequence(), part_left_out(), part_counted_twice(),
-            parts_from_the_wrong_maximum(), part_of_another_row(), place_of_the_other_row(), slope_of_another_head()};
+            parts_from_the_wrong_maximum(), part_of_another_row(), page_of_the_next_block(), tail_of_a_page(), heads_of_another_group(), length_of_another_sequence(), place_of_the_other_row(), slope_of_another_head()};
 }
 
 }  // namespace rooftile::attention_mutants

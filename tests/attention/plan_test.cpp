@@ -71,7 +71,7 @@ TEST(AttentionFields, LengthsAreAListARangeOrAFile) {
     const std::string file = testing::TempDir() + "lengths.txt";
     std::ofstream(file) << "7\n0 9\n";
     EXPECT_EQ(problem_of("--heads 1 --dim 64 --lengths " + file).lengths, (std::vector<std::int64_t>{7, 0, 9}));
-    EXPECT_THAT(refusal_of("--heads 8 --dim 64 --lengths 5 --q 5"), HasSubstr("--q is given, and --lengths says it too"));
+    EXPECT_THAT(refusal_of("--heads 8 --dim 64 --lengths 5 --batch 5"), HasSubstr("--batch is given, and --lengths says it too"));
     EXPECT_THAT(refusal_of("--heads 8 --dim 64 --lengths 5x[9..3]"), HasSubstr("--lengths"));
     EXPECT_THAT(refusal_of("--heads 8 --dim 64 --lengths ,"), HasSubstr("0 lengths"));
     EXPECT_THAT(refusal_of("--heads 8 --dim 64 --lengths 1000000000,1000000000"), HasSubstr("the sum of the lengths"));
@@ -292,8 +292,8 @@ TEST(AttentionWalls, RegistersByHand) {
     EXPECT_EQ(wall->reason, Reason::registers);
     EXPECT_EQ(wall->needed, 64 + 96 + 48 + 40);
     EXPECT_EQ(wall->available, 240);  // (65536 / 128 - 24) / 2 = 244, down to 8
-    EXPECT_EQ(register_shares(h200(), 3).consumer, 160);
-    EXPECT_EQ(register_shares(h200(), 1).consumer, 248);  // no more than a thread can have
+    EXPECT_EQ(register_shares(h200(), {.tile_q = 192}).consumer, 160);
+    EXPECT_EQ(register_shares(h200(), {.tile_q = 64}).consumer, 248);  // no more than a thread can have
 }
 
 // Q 128 x 128 x 2 = 32768 B; K and V of 128 keys 65536 B a stage: 3 fit into 227 KiB, 4 do not.
@@ -333,7 +333,7 @@ TEST(AttentionModel, KeepsToWhatTheUnitsCanDo) {
         p.queries = random.whole(1, 3000), p.keys = random.whole(1, 3000);
         p.dim = 8 * random.whole(1, 32), p.dim_v = 8 * random.whole(1, 32);
         p.mask = AttentionMask(random.pick(3)), p.window = random.whole(1, 3000);
-        for_each_config({}, 1, [&](AttentionConfig c) {
+        for_each_config({}, p, hw.sms, [&](AttentionConfig c) {
             if (wall_of(hw, p, c)) return;
             c.section_heads = section_heads(hw, p, c.tile_q);
             ASSERT_GE(c.section_heads, 1);
@@ -349,54 +349,73 @@ TEST(AttentionModel, KeepsToWhatTheUnitsCanDo) {
     }
 }
 
-// One query a head: heads that share keys are one tile's rows, which lie where the heads lay.
-TEST(AttentionPlans, HeadsThatShareKeysAreRowsOfOneQuery) {
-    const AttentionProblem p = problem_of("--batch 3 --heads 32 --kv-heads 8 --q 1 --kv 500 --dim 128 --mask causal --layout bshd");
-    const AttentionProblem rows = heads_as_queries(p);
+// Few queries a head: heads that share keys are one tile's rows, a query's heads side by side.
+TEST(AttentionPlans, HeadsThatShareKeysAreRows) {
+    const AttentionProblem p = problem_of("--batch 3 --heads 32 --kv-heads 8 --q 5 --kv 500 --dim 128 --mask causal --layout bshd");
+    const AttentionProblem rows = heads_as_rows(p);
     EXPECT_EQ(rows.heads, 8);
-    EXPECT_EQ(rows.queries, 4);
-    EXPECT_EQ(rows.mask, AttentionMask::none);
-    const AttentionPitch before = pitch_of(p, AttentionOperand::q), after = pitch_of(rows, AttentionOperand::q);
-    EXPECT_EQ(after.row, before.head);
-    EXPECT_EQ(after.head, 4 * before.head);
-    EXPECT_EQ(pitch_of(rows, AttentionOperand::k), pitch_of(p, AttentionOperand::k));
+    EXPECT_EQ(rows.queries, 20);
+    EXPECT_EQ(rows.group, 4);
+    EXPECT_EQ(pitch_of(rows, AttentionOperand::q), pitch_of(p, AttentionOperand::q));
     EXPECT_EQ(rows.compulsory_bytes(), p.compulsory_bytes());
-    // More queries than one, a mask that hides, scores that know their head: as they are.
-    for (const char* other : {"--heads 32 --kv-heads 8 --q 2 --kv 500 --dim 128", "--heads 8 --q 1 --kv 500 --dim 128",
-                              "--heads 32 --kv-heads 8 --q 1 --kv 500 --dim 128 --mask window:64"})
-        EXPECT_EQ(heads_as_queries(problem_of(other)), problem_of(other)) << other;
+    EXPECT_EQ(rows.flops(), p.flops());
+    // Rows of a query see what it sees.
+    for (int row = 0; row < 20; ++row) EXPECT_EQ(rows.extent().end_key(row), p.extent().end_key(row / 4));
+    // The one query sees every key.
+    EXPECT_EQ(heads_as_rows(problem_of("--heads 8 --q 1 --kv 500 --dim 128 --mask causal")).mask, AttentionMask::none);
+    // Many queries, heads with keys of their own.
+    for (const char* other : {"--heads 32 --kv-heads 8 --q 64 --kv 500 --dim 128", "--heads 8 --q 1 --kv 500 --dim 128"})
+        EXPECT_EQ(heads_as_rows(problem_of(other)), problem_of(other)) << other;
 }
 
-// Parts have every block once, in order, none a block more than another.
-TEST(AttentionPlans, PartsAreAllBlocksOnce) {
+// Shares have every block once, in order, none a block more than another; and a block is in the part that part_with() says.
+TEST(AttentionPlans, SharesAreAllBlocksOnce) {
     Random random(4);
     for (int i = 0; i < 300; ++i) {
-        const KeyBlocks all{int(random.whole(0, 9)), int(random.whole(10, 2000))};
-        const int splits = int(random.whole(1, std::min(128, all.count())));
-        int next = all.first, least = all.count(), most = 0;
-        for (int part = 0; part < splits; ++part) {
-            const KeyBlocks blocks = part_of(all, part, splits);
-            EXPECT_EQ(blocks.first, next);
-            next = blocks.end;
-            least = std::min(least, blocks.count()), most = std::max(most, blocks.count());
+        const auto blocks = unsigned(random.whole(1, 3000)), parts = unsigned(random.whole(1, std::min<std::int64_t>(160, blocks)));
+        unsigned next = 0, least = blocks, most = 0;
+        for (unsigned part = 0; part < parts; ++part) {
+            const BlockShare share = share_of(blocks, part, parts);
+            EXPECT_EQ(share.begin, next);
+            for (unsigned block = share.begin; block < share.end; ++block) ASSERT_EQ(part_with(block, blocks, parts), part);
+            next = share.end;
+            least = std::min(least, share.end - share.begin), most = std::max(most, share.end - share.begin);
         }
-        EXPECT_EQ(next, all.end);
-        EXPECT_GE(least, 1);
-        EXPECT_LE(most - least, 1);
+        EXPECT_EQ(next, blocks);
+        EXPECT_GE(least, 1u);
+        EXPECT_LE(most - least, 1u);
     }
 }
 
-// A cache is read by as many CTAs as its bytes need, all of them at once; where tiles fill the GPU nothing is split.
+// Of a cache the bytes are those of the lengths, whatever there is room for, and a kernel that shares blocks out is all there is.
+TEST(AttentionPlans, CachesHaveLengths) {
+    const AttentionProblem p = problem_of("--lengths 100,0,37 --kv 128 --heads 8 --kv-heads 2 --q 3 --dim 64 --page 16");
+    EXPECT_TRUE(p.cached);
+    EXPECT_EQ(p.batch, 3);
+    EXPECT_EQ(p.pages, 3 * 8);
+    // K and V: (100 + 0 + 37) keys of 2 heads, 64 elements of 2 bytes each.
+    EXPECT_EQ(p.k_bytes() + p.v_bytes(), 2 * 137 * 2 * 64 * 2);
+    // Both products of 3 queries, 8 heads and 137 keys.
+    EXPECT_DOUBLE_EQ(p.flops(), 2.0 * 8 * 3 * 137 * 128);
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    for (const AttentionPlan& plan : std::get<AttentionPlans>(derive(machine, p, {.top = 4})).plans) {
+        EXPECT_GT(plan.config.splits, 1);
+        EXPECT_EQ(plan.config.tile_kv % 16, 0);
+    }
+    EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(derive(machine, p, {.splits = 1})));
+    EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(derive(machine, problem_of("--lengths 100,9 --heads 8 --q 3 --dim 64 --page 48"), {.tile_kv = 64})));
+}
+
+// A cache is read by as many CTAs as its bytes need, all of them at once; of many queries nothing is split.
 TEST(AttentionPlans, KeysAreSplitWhereTilesAreFew) {
     const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
     const auto first = [&](const std::string& text) { return std::get<AttentionPlans>(derive(machine, problem_of(text), {.top = 1})).plans.front(); };
     const AttentionPlan few = first("--heads 32 --kv-heads 8 --q 1 --kv 8192 --dim 128");
-    EXPECT_GT(few.config.splits, 4);
-    EXPECT_LE(few.config.splits * 8, 132);
+    EXPECT_GT(few.config.splits, 64);
+    EXPECT_LE(few.config.splits, 132);
     EXPECT_LT(*few.prediction.time_us, 15);  // 79 in one piece; its bytes need 8
-    EXPECT_EQ(first("--batch 64 --heads 32 --kv-heads 8 --q 1 --kv 8192 --dim 128").config.splits, 1);
     EXPECT_EQ(first("--heads 32 --q 4096 --dim 128 --mask causal").config.splits, 1);
-    EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(derive(machine, problem_of("--heads 8 --q 64 --kv 64 --dim 64"), {.tile_kv = 64, .splits = 2})));
+    EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(derive(machine, problem_of("--heads 8 --q 64 --kv 64 --dim 64"), {.tile_kv = 64, .splits = 9})));
 }
 
 TEST(AttentionPlans, MoreSharedMemoryNeverGivesFewerStages) {

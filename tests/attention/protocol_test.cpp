@@ -27,27 +27,28 @@ void expect_no_fault(AttentionExtent extent, std::vector<int> begins = {}) {
                                << rows << " queries, " << extent.keys << " keys, " << sequences << " sequences; " << found.states << " states";
 }
 
-/// A tile of two warpgroups in parts, each a turn: every part leaves, and is counted.
+/// Two tiles shared out to CTAs: each part of one leaves, and is counted; a CTA ends one tile and begins the other.
 template <int tile_q, int stages>
-void expect_parts(int splits) {
+void expect_parts(unsigned splits) {
     constexpr Sm90AttentionConfig C{.tile_q = tile_q, .tile_kv = 16, .dim = 64, .dim_v = 64, .stages = stages, .turns = false, .split = true};
     std::vector<float> partials(std::size_t(2 * splits) * tile_q * (64 + 4));
     std::vector<unsigned> arrived(16);
     std::vector<uint4> o(std::size_t(2 * tile_q) * 64 / 8);
-    unsigned counter = 0;
     AttentionArguments args{};
     args.extent = {AttentionMask::none, tile_q + 9, 80, 0}, args.heads = args.kv_heads = args.batches = args.section_heads = 1;
-    args.dim = args.dim_v = 64, args.o = o.data(), args.o_strides = {64, 0, 0}, args.counter = &counter;
-    args.splits = splits, args.partials = partials.data(), args.arrived = arrived.data();
-    const auto found = protocol::explore(record(C.consumer_warpgroups(), [&] {
-        counter = 0;
-        sm90_attention<C>({}, {}, {}, args);
-    }));
-    EXPECT_EQ(found.fault, "") << tile_q << " queries, " << stages << " stages, " << splits << " parts; " << found.states << " states";
+    args.dim = args.dim_v = 64, args.o = o.data(), args.o_strides = {64, 0, 0};
+    args.partials = partials.data(), args.arrived = arrived.data();
+    for (unsigned cta = 0; cta < splits; ++cta) {
+        const auto found = protocol::explore(record(C.consumer_warpgroups(), [&] {
+            gridDim.x = splits, blockIdx.x = cta;
+            sm90_attention<C>({}, {}, {}, args);
+        }));
+        EXPECT_EQ(found.fault, "") << tile_q << " queries, " << stages << " stages, CTA " << cta << " of " << splits << "; " << found.states << " states";
+    }
 }
 
 TEST(AttentionProtocol, KeysInParts) {
-    for (const int splits : {2, 3, 5}) expect_parts<64, 1>(splits), expect_parts<64, 2>(splits), expect_parts<128, 2>(splits);
+    for (const unsigned splits : {2u, 3u, 5u}) expect_parts<64, 1>(splits), expect_parts<64, 2>(splits), expect_parts<128, 2>(splits);
 }
 
 template <int tile_q, int stages, bool turns, AttentionMask mask, bool packed = false>

@@ -10,6 +10,7 @@
 #include "rooftile/attention/device/score_source.hpp"
 #include "rooftile/attention/space.hpp"
 #include "rooftile/elapsed.hpp"
+#include "rooftile/runtime/axes_map.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"
 #include "rooftile/runtime/in_contexts.hpp"
@@ -39,13 +40,28 @@ TensorMapRequest request_of(const AttentionProblem& p, AttentionOperand operand,
     request.outer = rows;
     request.outer_stride_bytes = pitch.row * Sm90AttentionConfig::element_bytes;
     request.matrices[0] = heads;
-    request.matrices[1] = p.packed() ? 1 : p.batch;
+    request.matrices[1] = operand == AttentionOperand::k || operand == AttentionOperand::v ? p.key_batches() : p.packed() ? 1 : p.batch;
     request.matrix_stride_bytes[0] = pitch.head * Sm90AttentionConfig::element_bytes;
     request.matrix_stride_bytes[1] = pitch.batch * Sm90AttentionConfig::element_bytes;
     request.box_inner = Sm90AttentionConfig::box_elements;
     request.box_outer = box_rows;
     request.swizzle_bytes = Sm90AttentionConfig::swizzle_bytes;
     request.l2_promotion_bytes = 128;
+    return request;
+}
+
+/// Boxes of whole queries with the heads that share keys, side by side.
+AxesMapRequest grouped_request(const AttentionProblem& p, const void* base, int tile_q) {
+    const AttentionPitch pitch = pitch_of(p, AttentionOperand::q);
+    AxesMapRequest request;
+    request.type = p.type;
+    request.base = reinterpret_cast<DevicePointer>(base);
+    request.axes = 4;
+    const std::int64_t extents[] = {p.dim, p.heads * p.group, p.queries / p.group, p.batch}, strides[] = {pitch.head, pitch.row, pitch.batch};
+    const int box[] = {Sm90AttentionConfig::box_elements, int(p.group), tile_q / int(p.group), 1};
+    std::ranges::copy(extents, request.extents);
+    std::ranges::transform(strides, request.stride_bytes, [](std::int64_t elements) { return elements * Sm90AttentionConfig::element_bytes; });
+    std::ranges::copy(box, request.box);
     return request;
 }
 
@@ -86,6 +102,8 @@ class AttentionRunnable final : public Runnable {
         check_pointer("Q", tensors[0], access_bytes);
         if (p.key_rows() > 0) check_pointer("K", tensors[1], access_bytes), check_pointer("V", tensors[2], access_bytes);
         if (p.packed()) check_pointer("cu_seqlens", tensors[bounds_tensor], sizeof(int));
+        if (p.cached) check_pointer("lengths", tensors[bounds_tensor], sizeof(int));
+        if (p.paged()) check_pointer("block_table", tensors[table_tensor], sizeof(int));
         std::vector<const void*> score;
         for (std::size_t i = first_score_tensor(p); i < output; ++i) {
             const ScoreOperand& operand = p.score->operands[i - first_score_tensor(p)];
@@ -97,22 +115,23 @@ class AttentionRunnable final : public Runnable {
         check_pointer("the workspace", workspace, sizeof(unsigned));
         AttentionArguments arguments = attention_arguments(p, plan_.config.section_heads);
         arguments.q = tensors[0], arguments.k = tensors[1], arguments.v = tensors[2], arguments.o = tensors[output];
-        if (p.packed()) arguments.cu_seqlens = static_cast<const int*>(tensors[bounds_tensor]);
+        (p.cached ? arguments.lengths : arguments.cu_seqlens) = p.alike() ? nullptr : static_cast<const int*>(tensors[bounds_tensor]);
+        arguments.block_table = p.paged() ? static_cast<const int*>(tensors[table_tensor]) : nullptr;
         arguments.log_sum_exp = p.log_sum_exp ? static_cast<float*>(tensors[output + 1]) : nullptr;
         arguments.counter = static_cast<unsigned*>(workspace);
-        arguments.splits = plan_.config.splits;
         char* const parts = static_cast<char*>(workspace) + counter_bytes;
         arguments.arrived = reinterpret_cast<unsigned*>(parts), arguments.partials = reinterpret_cast<float*>(parts + split_.arrived);
         TensorMap q{}, k{}, v{};
-        encode(q, request_of(p, AttentionOperand::q, tensors[0], p.heads, p.query_rows(), p.dim, config_.tile_q));
+        if (config_.grouped) encode(q, grouped_request(p, tensors[0], config_.tile_q));
+        else encode(q, request_of(p, AttentionOperand::q, tensors[0], p.heads, p.query_rows(), p.dim, config_.tile_q));
         if (p.key_rows() > 0) {  // else no tile has a block
-            encode(k, request_of(p, AttentionOperand::k, tensors[1], p.kv_heads, p.key_rows(), p.dim, config_.tile_kv));
-            encode(v, request_of(p, AttentionOperand::v, tensors[2], p.kv_heads, p.key_rows(), p.dim_v, config_.tile_kv));
+            const int rows = int(p.paged() ? std::min<std::int64_t>(p.page, config_.tile_kv) : config_.tile_kv);
+            encode(k, request_of(p, AttentionOperand::k, tensors[1], p.kv_heads, p.key_rows(), p.dim, rows));
+            encode(v, request_of(p, AttentionOperand::v, tensors[2], p.kv_heads, p.key_rows(), p.dim_v, rows));
         }
         const Loaded& here = loaded();
-        const std::int64_t tiles = most_tiles(p, config_.tile_q) * plan_.config.splits;
         Launch launch;
-        launch.grid_x = unsigned(std::min<std::int64_t>(tiles, here.sms));
+        launch.grid_x = config_.split ? unsigned(plan_.config.splits) : unsigned(std::min<std::int64_t>(most_tiles(p, config_.tile_q), here.sms));
         launch.block_x = unsigned(config_.threads());
         launch.shared_bytes = unsigned(config_.shared_bytes());
         launch.programmatic_dependent = true;
@@ -158,10 +177,10 @@ Source attention_source(const AttentionPlan& plan) {
     source.name_expressions = {fmt::format(
         "rooftile::sm90_attention{}<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
         ".turns={}, .producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
-        ".mask=rooftile::AttentionMask::{}, .split={}, .packed={}}}{}>",
+        ".mask=rooftile::AttentionMask::{}, .split={}, .grouped={}, .cache={}, .page={}, .packed={}}}{}>",
         plan.problem.score ? "_scored" : "",
         c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.turns, c.producer_registers, c.consumer_registers,
-        attention_type_name(c.type), name_of(c.mask), c.split, c.packed,
+        attention_type_name(c.type), name_of(c.mask), c.split, c.grouped, c.cache, c.page, c.packed,
         plan.problem.score ? ", rooftile::score::Score" : "")};
     source.arch = nvrtc_arch(plan.arch);
     return source;
@@ -169,7 +188,8 @@ Source attention_source(const AttentionPlan& plan) {
 
 AttentionArguments attention_arguments(const AttentionProblem& p, std::int64_t section_heads) {
     AttentionArguments a{};
-    a.extent = {p.mask, int(p.query_rows()), int(p.key_rows()), int(p.window)};
+    a.extent = {p.mask, int(p.query_rows()), int(p.packed() ? p.key_rows() : p.keys), int(p.window), int(p.group)};
+    a.page = int(p.page), a.table_pages = int(p.pages_of_a_batch());
     a.heads = int(p.heads);
     a.kv_heads = int(p.kv_heads);
     a.batches = int(p.packed() ? 1 : p.batch);

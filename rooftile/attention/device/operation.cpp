@@ -26,7 +26,7 @@ class PreparedAttention final : public PreparedTrial {
 
 /// Each query's keys one by one, and the row of its head's elements.
 std::optional<PlainLoop> attention_loop(const AttentionProblem& p) {
-    if (p.score) return {};
+    if (p.score || p.cached) return {};
     const auto tensors = attention_tensors(p);
     const auto &q = tensors[0], &k = tensors[1], &v = tensors[2];
     const std::int64_t rows = p.query_rows();

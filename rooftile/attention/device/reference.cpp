@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "kernels/expression/bounded.hpp"
 #include "kernels/measure/philox.hpp"
@@ -55,10 +56,19 @@ class Numbers {
     std::uint64_t seed_, counter_ = 0;
 };
 
-/// Arguments of one of packed sequences as if it were the whole problem; of others that.
+/// Arguments of one of unlike sequences as if it were the whole problem; of others that.
 AttentionArguments arguments_of_sequence(const AttentionProblem& p, std::int64_t sequence, TensorPointers tensors) {
     AttentionArguments a = attention_arguments(p, 1);
     a.extent = p.extent(sequence);
+    a.block_table = p.paged() ? static_cast<const int*>(tensors[table_tensor]) + sequence * a.table_pages : nullptr;
+    if (p.cached) {
+        a.batches = 1;
+        const auto of_batch = [&](std::size_t tensor, const AttentionStrides& strides, bool whole) {
+            return static_cast<const unsigned short*>(tensors[tensor]) + (whole ? 0 : sequence * strides.batch);
+        };
+        a.q = of_batch(0, a.q_strides, false), a.k = of_batch(1, a.k_strides, p.paged()), a.v = of_batch(2, a.v_strides, p.paged());
+        return a;
+    }
     const auto from = [&](std::size_t tensor, const AttentionStrides& strides) {
         return static_cast<const unsigned short*>(tensors[tensor]) + p.first_row(sequence) * strides.row;
     };
@@ -77,7 +87,7 @@ struct Matrix {
 std::vector<Matrix> matrices_of(const AttentionProblem& p, AttentionOperand operand, void* tensor) {
     const bool of_q = operand == AttentionOperand::q;
     const std::int64_t heads = of_q ? p.heads : p.kv_heads, rows = of_q ? p.query_rows() : p.key_rows(),
-                       width = operand == AttentionOperand::v ? p.dim_v : p.dim, batches = p.packed() ? 1 : p.batch;
+                       width = operand == AttentionOperand::v ? p.dim_v : p.dim, batches = of_q ? (p.packed() ? 1 : p.batch) : p.key_batches();
     auto* first = static_cast<unsigned short*>(tensor);
     if (!p.strides[std::size_t(operand)]) return {{first, batches * heads * rows, width, width, 0}};
     const AttentionPitch pitch = pitch_of(p, operand);
@@ -114,7 +124,7 @@ Source attention_reference_source(const AttentionProblem& p, std::string_view ar
     source.text = p.score ? judged_score_text(*p.score) : "#include \"kernels/attention/reference.cuh\"\n";
     source.name_expressions = {p.score ? fmt::format("rooftile::attention_judge_scored<{}, {}, rooftile::score::JudgedScore>", dim, dim_v)
                                        : fmt::format("rooftile::attention_judge<{}, {}>", dim, dim_v), "rooftile::attention_exact_fill",
-                               "rooftile::attention_scale_rows"};
+                               "rooftile::attention_scale_rows", "rooftile::attention_spoil_tails"};
     source.arch = nvrtc_arch(arch);
     return source;
 }
@@ -122,7 +132,7 @@ Source attention_reference_source(const AttentionProblem& p, std::string_view ar
 CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProblem& p, VerifyCase which, std::int64_t sequence) {
     CaseOutcome outcome;
     const std::int64_t queries = p.extent(sequence).queries;
-    outcome.checked = p.heads_of_all() * queries * (p.dim_v + (p.log_sum_exp ? 1 : 0));
+    outcome.checked = p.heads_counted() * queries * (p.dim_v + (p.log_sum_exp ? 1 : 0));
     WorstElement worst{};
     for (const AttentionRecord& r : records) {
         outcome.wrong += std::int64_t(r.wrong);
@@ -132,7 +142,7 @@ CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProbl
     outcome.right = outcome.wrong == 0;
     if (outcome.right) return outcome;
     const std::int64_t query = worst.row % queries, head = worst.row / queries % p.heads,
-                       batch = p.packed() ? sequence : worst.row / queries / p.heads;
+                       batch = p.alike() ? worst.row / queries / p.heads : sequence;
     const std::string bound = which == VerifyCase::exact ? "" : fmt::format(" +- {:.3g}", worst.bound);
     if (worst.column < 0)
         outcome.failure = fmt::format("{} of {} elements are wrong; the worst, L[{}, {}, {}], is {:.9g} where it should be {:.9g}{}",
@@ -148,11 +158,14 @@ CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProbl
 
 AttentionReference::AttentionReference(const MeasureKernels& kernels, const AttentionProblem& problem, const std::string& arch)
     : kernels_(kernels), problem_(problem) {
+    if (problem.pages < problem.batch * problem.pages_of_a_batch())
+        throw RequestError(fmt::format("to be verified each of {} batches has {} pages of its own; pages is {}", problem.batch, problem.pages_of_a_batch(), problem.pages));
     const Compiled compiled = compiled_reference(problem, arch);
     module_ = Module(compiled.cubin);
     judge_ = module_.function(compiled.lowered_names.at(0));
     exact_fill_ = module_.function(compiled.lowered_names.at(1));
     scale_rows_ = module_.function(compiled.lowered_names.at(2));
+    spoil_tails_ = module_.function(compiled.lowered_names.at(3));
     shared_bytes_ = shared_bytes_of(padded_to(problem.dim, reference_step), padded_to(problem.dim_v, reference_step));
     judge_.allow_shared(shared_bytes_);
     records_ = DeviceBuffer(sizeof(AttentionRecord) * std::size_t(ctas() * verify_max));
@@ -174,8 +187,12 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
         copy_to_device(reinterpret_cast<DevicePointer>(tensors[bounds_tensor]), bounds.data(), bounds.size() * sizeof(bounds[0]), stream);
         synchronize(stream);  // `bounds` ends here
     }
+    if (p.cached) fill_cache(stream, tensors);
     if (p.score) fill_score(stream, seed, tensors);
-    if (which == VerifyCase::exact) return fill_exact(stream, seed, tensors);
+    if (which == VerifyCase::exact) {
+        fill_exact(stream, seed, tensors);
+        return spoil_tails(stream, tensors);
+    }
     constexpr AttentionOperand operands[] = {AttentionOperand::q, AttentionOperand::k, AttentionOperand::v};
     for (std::size_t i = 0; i < 3; ++i)
         for (const Matrix& matrix : matrices_of(p, operands[i], tensors[i])) {
@@ -187,6 +204,7 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
             fill.type = p.type;
             kernels_.fill(stream, fill);
         }
+    spoil_tails(stream, tensors);
     if (which != VerifyCase::special) return;
     constexpr double factor = 8;
     Launch launch;
@@ -200,6 +218,38 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
         kernels_.inject(stream,
                         reinterpret_cast<DevicePointer>(tensors[std::size_t(injected.tensor)]) + DevicePointer(2 * injected.element),
                         injected.bits, bytes_of(p.type));
+}
+
+/// Lengths as they are planned for, and pages in no order.
+void AttentionReference::fill_cache(Stream stream, TensorPointers tensors) const {
+    const AttentionProblem& p = problem_;
+    const std::vector<std::int32_t> lengths(p.lengths.begin(), p.lengths.end());
+    copy_to_device(reinterpret_cast<DevicePointer>(tensors[bounds_tensor]), lengths.data(), lengths.size() * sizeof(lengths[0]), stream);
+    std::vector<std::int32_t> table(std::size_t(p.batch * p.pages_of_a_batch()));
+    if (p.paged()) {
+        std::vector<std::int32_t> pages(std::size_t(std::max(p.pages, std::int64_t(table.size()))));
+        std::iota(pages.begin(), pages.end(), 0);
+        Random random(7);
+        for (std::size_t i = pages.size(); i > 1; --i) std::swap(pages[i - 1], pages[std::size_t(random.whole(0, std::int64_t(i) - 1))]);
+        std::copy_n(pages.begin(), table.size(), table.begin());
+        copy_to_device(reinterpret_cast<DevicePointer>(tensors[table_tensor]), table.data(), table.size() * sizeof(table[0]), stream);
+    }
+    synchronize(stream);  // both end here
+}
+
+void AttentionReference::spoil_tails(Stream stream, TensorPointers tensors) const {
+    const AttentionProblem& p = problem_;
+    if (!p.cached || p.keys == 0) return;
+    AttentionArguments a = attention_arguments(p, 1);
+    a.k = tensors[1], a.v = tensors[2];
+    a.lengths = static_cast<const int*>(tensors[bounds_tensor]);
+    a.block_table = p.paged() ? static_cast<const int*>(tensors[table_tensor]) : nullptr;
+    if (p.paged()) a.extent.keys = int(p.pages_of_a_batch() * p.page);
+    Launch launch;
+    launch.grid_x = unsigned(8 * kernels_.sms());
+    launch.block_x = threads;
+    launch.stream = stream;
+    rooftile::launch(spoil_tails_, launch, a, p.type);
 }
 
 /// Normal numbers, halved and halved again: what is multiplied by how far apart two places are stays moderate in most heads.
@@ -254,8 +304,10 @@ std::vector<CaseOutcome> AttentionReference::judge(Stream stream, VerifyCase whi
         arguments.results = int(results.size());
         const std::size_t output = output_tensor(p);
         for (std::size_t i = 0; i < results.size(); ++i) {
-            arguments.o[i] = static_cast<const unsigned short*>(results[i][output]) + p.first_row(sequence) * arguments.problem.o_strides.row;
-            arguments.log_sum_exp[i] = p.log_sum_exp ? static_cast<const float*>(results[i][output + 1]) + p.first_row(sequence) : nullptr;
+            const std::int64_t o = p.cached ? sequence * arguments.problem.o_strides.batch : p.first_row(sequence) * arguments.problem.o_strides.row;
+            const std::int64_t l = p.cached ? sequence * p.heads * p.queries : p.first_row(sequence);
+            arguments.o[i] = static_cast<const unsigned short*>(results[i][output]) + o;
+            arguments.log_sum_exp[i] = p.log_sum_exp ? static_cast<const float*>(results[i][output + 1]) + l : nullptr;
         }
         arguments.log_sum_exp_head = p.query_rows();
         arguments.score_error = error_model(p.dim).most;
@@ -293,7 +345,7 @@ std::vector<AttentionInjection> attention_injections(const AttentionProblem& p, 
         const std::int64_t heads = tensor == 0 ? p.heads : p.kv_heads, dim = tensor == 2 ? p.dim_v : p.dim;
         const AttentionPitch pitch = pitch_of(p, AttentionOperand(tensor));
         return AttentionInjection{tensor,
-                                  numbers.below(p.packed() ? 1 : p.batch) * pitch.batch + numbers.below(heads) * pitch.head + row * pitch.row
+                                  numbers.below(tensor == 0 ? (p.packed() ? 1 : p.batch) : p.key_batches()) * pitch.batch + numbers.below(heads) * pitch.head + row * pitch.row
                                       + numbers.below(dim),
                                   bits};
     };
@@ -309,7 +361,7 @@ std::vector<AttentionInjection> attention_injections(const AttentionProblem& p, 
     all.push_back(place(2, numbers.below(keys), nan));
     all.push_back(place(2, numbers.below(keys), infinity));
     // The first rows of a sequence, which a block at the end of the one before holds too.
-    for (std::int64_t i = 1; i < p.sequences() && all.size() < 12; ++i)
+    for (std::int64_t i = 1; p.packed() && i < p.sequences() && all.size() < 12; ++i)
         if (p.lengths[std::size_t(i)] > 0) {
             all.push_back(place(1, p.first_row(i), nan));
             all.push_back(place(2, p.first_row(i), nan));

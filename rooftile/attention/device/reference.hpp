@@ -32,13 +32,15 @@ class AttentionReference final : public Reference {
 
   private:
     int ctas() const;
+    void fill_cache(Stream stream, TensorPointers tensors) const;
+    void spoil_tails(Stream stream, TensorPointers tensors) const;
     void fill_score(Stream stream, std::uint64_t seed, TensorPointers tensors) const;
     void fill_exact(Stream stream, std::uint64_t seed, TensorPointers tensors) const;
 
     const MeasureKernels& kernels_;
     AttentionProblem problem_;
     Module module_;
-    Function judge_, exact_fill_, scale_rows_;
+    Function judge_, exact_fill_, scale_rows_, spoil_tails_;
     int shared_bytes_ = 0;
     DeviceBuffer records_;
 };

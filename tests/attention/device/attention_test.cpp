@@ -9,6 +9,8 @@
 
 #include "kernels/measure/numbers.hpp"
 #include "rooftile/attention/device/kernel.hpp"
+#include "rooftile/attention/device/reference.hpp"
+#include "rooftile/attention/draw.hpp"
 #include "rooftile/attention/operation.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/machine/live.hpp"
@@ -247,6 +249,54 @@ TEST_F(AttentionTest, ScoresUpToTheEndOfFp32) {
         copy_to_host(o.data(), tensors[3].address(), o.size() * 2);
         copy_to_host(log_sums.data(), tensors[4].address(), log_sums.size() * 4);
         expect_softmax(p, exact, o, log_sums);
+    }
+}
+
+/// Few queries over caches of unlike lengths, some empty, half in pages.
+AttentionProblem drawn_cache(Random& random) {
+    for (;;)
+        if (AttentionProblem p = drawn_attention(random, {.law = "any"}); p.cached && !p.score) return p;
+}
+
+TEST_F(AttentionTest, Caches) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 20));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 10); ++i) expect_right(drawn_cache(random), {.top = 1}, i == 0);
+}
+
+// Which lengths there are is read on the device: what was captured serves others, with tables of their own.
+TEST_F(AttentionTest, ACaptureServesOtherLengths) {
+    const Machine machine = live_machine().machine;
+    const MeasureKernels kernels(compile_measure_kernels(machine.arch));
+    Random random(from_environment("ROOFTILE_TEST_SEED", 21));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 6); ++i) {
+        AttentionProblem p = drawn_cache(random);
+        SCOPED_TRACE(attention_operation().short_name({&attention_operation(), Own::of(p)}));
+        const PlanSet plans = attention_plan_set(derive(std::make_shared<const Machine>(machine), p, {}));
+        std::vector<std::string> refused;
+        const CompiledKernel kernel = compile_first(plans, refused);
+        std::vector<DeviceBuffer> tensors;
+        std::vector<void*> pointers;
+        for (const TensorInfo& t : attention_tensors(p)) {
+            std::int64_t elements = 1;
+            for (std::size_t axis = 0; axis < t.extents.size(); ++axis) elements += (t.extents[axis].most - 1) * t.strides[axis];
+            tensors.emplace_back(std::size_t(elements) * std::size_t(t.element_bits) / 8);
+            pointers.push_back(tensors.back().data());
+        }
+        const DeviceBuffer workspace(std::max<std::size_t>(16, kernel.workspace_bytes()));
+        fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
+        StreamOwner stream;
+        begin_capture(stream);
+        kernel.launch(stream, pointers, workspace.data());
+        const Graph graph = end_capture(stream);
+        for (const std::int64_t most : {p.keys, std::int64_t{1}, p.keys, std::int64_t{0}, p.keys}) {
+            for (std::int64_t& length : p.lengths) length = random.one_in(4) ? most : random.whole(0, most);
+            const AttentionReference reference(kernels, p, machine.arch);
+            reference.fill(stream, VerifyCase::random, 9, pointers);
+            graph.launch(stream);
+            const std::vector<TensorPointers> results{pointers};
+            const CaseOutcome outcome = reference.judge(stream, VerifyCase::random, 9, results).front();
+            EXPECT_TRUE(outcome.right) << "lengths to " << most << ": " << outcome.failure;
+        }
     }
 }
 

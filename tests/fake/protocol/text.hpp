@@ -74,6 +74,9 @@ template <class T>
 T __shfl_xor_sync(unsigned, T x, int) { return x; }
 inline bool __any_sync(unsigned, bool) { return false; }
 inline unsigned __ballot_sync(unsigned, bool) { return 0; }
+inline int __ffs(int x) { return __builtin_ffs(x); }
+template <class T>
+T __ldg(const T* at) { return *at; }
 template <class T>
 T min(T a, T b) { return b < a ? b : a; }
 template <class T>
