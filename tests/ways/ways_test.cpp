@@ -107,6 +107,28 @@ TEST(RangedWork, IsWhatARangeAskedForWheneverItRuns) {
     EXPECT_TRUE(ranged_work({}, "way a").empty());
 }
 
+TEST(RangedWork, ALaunchThatStartsBeforeItsPredecessorEndsCountsOnce) {
+    MadeRun run;
+    run.range("way a", 100, 200);
+    run.kernel("k1", 110, 1000, 1400);
+    run.range("way a", 210, 300);
+    run.kernel("k1", 220, 1350, 1800);  // waits for 50 ns
+    run.range("way a", 310, 400);
+    run.kernel("k1", 320, 1790, 2200);
+    run.kernel("k2", 330, 2150, 2300);  // of the same call
+    run.range("way a", 410, 500);
+    run.kernel("k1", 420, 2400, 2800);  // after a gap
+    run.range("way a", 510, 600);
+    run.kernel("k1", 520, 2500, 2700);  // of another stream, inside the one before
+    const std::vector<RangedWork> calls = ranged_work(run.recordings(), "way a");
+    ASSERT_EQ(calls.size(), 5u);
+    const double windows[] = {400, 400, 500, 400, 0}, kernels[] = {400, 400, 500, 400, 0};
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        EXPECT_EQ(calls[i].window, windows[i]) << i;
+        EXPECT_EQ(calls[i].kernels, kernels[i]) << i;
+    }
+}
+
 /// Six ways of gelu: three times each, one absent, one wrong.
 Json made_document() {
     MadeRun run;
