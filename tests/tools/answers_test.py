@@ -87,14 +87,15 @@ expect(text, "`gelu`: ours is ahead, 1.200 of the speed of operator", "one by on
 
 def step(batch, us, host_us, predicted, bound, host_bound, gelu):
     return {"steps": 1, "layers": 1, "batch": batch, "dim": 8, "step_us": us, "kernel_us": us, "host_us": host_us, "predicted_us": predicted, "predicted_bound": bound,
-            "host_bound": host_bound, "tflops": batch, "kernels": [
+            "host_bound": host_bound, "tflops": batch, "weights_bytes": 9e5, "kernels": [
                 {"role": "gemm", "calls": 1, "mean_us": 10, "predicted_us": 9}, {"role": "elementwise", "calls": 1, "mean_us": 10, "predicted_us": gelu}]}
 
 
-sweep = {"gpu": "H200", "file": "x.json", "context": {"command": "rooftile sweep mlp"}, "curves": [{"parameter": "batch", "fixed": {"dim": 8}, "points": [
+sweep = {"gpu": "H200", "file": "x.json", "l2_bytes": 1e6, "context": {"command": "rooftile sweep mlp"}, "curves": [{"parameter": "batch", "fixed": {"dim": 8}, "points": [
     step(16, 40, 40, 44, "host", True, 12), step(4096, 100, 20, 95, "device", False, 8)],
     "changes": [{"from": 16, "to": 4096, "growth": 2.5, "work_growth": 256, "jump": True, "reasons": [{"kind": "kernel", "text": "another kernel"}]}]}]}
 text = "\n".join(answers.answer_sweeps([sweep]))
 expect(text, "16 → 4096: 2.50 times the time for 256.00 times the work: another kernel.", "binds at 1 of 2 points", "10.0 to 20.0 us for a launch", "names what binds at 2 of 2",
        "device binds, the prediction is off by 5.0 % in the mean, signed -5.0 %; where the host binds by 10.0 %", "Products of 5 us and more: the prediction of the kernel is off by 10.0 %",
+       "come from DRAM: 10.0 %, signed -10.0 %.", "are more than L2 holds: 10.0 %, signed -10.0 %.",
        "on the 2 kernels from 1.6 us on of the other curves they are 20.0 % off, signed +0.0 %")
