@@ -1,17 +1,17 @@
 #!/bin/sh
-# Six operators in six ways and an MLP at many sizes, once, in some two minutes on a GPU with PyTorch and Triton: every way verified first,
+# Six operators in six ways and an MLP at many sizes, once, in some three minutes on a GPU with PyTorch and Triton: every way verified first,
 # side by side; then timed one after the other. Writes a document each, and a table last.
 # usage: bench/ways/run.sh PROGRAM OUT_FOLDER
+# The documents go to bench/results/ways/, the GPU's machine file first in their names; tools/answers then writes docs/ways.md.
 # The package is taken from python/ and the folder of PROGRAM: build/python/rooftile/_rooftile.abi3.so and build/librooftile_c.so.0.1.0.
 [ $# -eq 2 ] || { echo "usage: $0 PROGRAM OUT_FOLDER" >&2; exit 2; }
 program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-mkdir -p "$2" || exit 1
-out=$(cd "$2" && pwd)
-cd "$(dirname "$0")/../.." || exit 1
+root=$(cd "$(dirname "$0")/../.." && pwd)
+mkdir -p "$2" && cd "$2" || exit 1  # so that the documents name no folder
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 build=$(dirname "$program")
-cp -r python/rooftile "$work/rooftile" || exit 1
+cp -r "$root/python/rooftile" "$work/rooftile" || exit 1
 rm -f "$work/rooftile/_rooftile.abi3.so"
 cp -L "$build/python/rooftile/_rooftile.abi3.so" "$work/rooftile/" || exit 1
 cp -L "$build/librooftile_c.so.0.1.0" "$work/librooftile_c.so.0" || exit 1
@@ -41,17 +41,17 @@ done
 echo "verified after $(passed) s"
 
 for operator in $operators; do
-    timeout 60 "$program" measure ways "$operator" --json -o "$out/$operator.json" 2>"$work/log" && continue
+    timeout 60 "$program" measure ways "$operator" --json -o "$operator.json" 2>"$work/log" && continue
     status=$?
     tail -5 "$work/log"
 done
 echo "ways timed after $(passed) s"
-timeout 60 "$program" sweep mlp --json -o "$out/mlp.json" 2>"$work/log" || { status=$?; tail -5 "$work/log"; }
-timeout 60 "$program" sweep mlp --batch 128..4096..128 --json -o "$out/mlp-batch.json" 2>"$work/log" || { status=$?; tail -5 "$work/log"; }
+timeout 60 "$program" sweep mlp --json -o sweep-mlp.json 2>"$work/log" || { status=$?; tail -5 "$work/log"; }
+timeout 60 "$program" sweep mlp --batch 128..4096..128 --json -o sweep-mlp-batch.json 2>"$work/log" || { status=$?; tail -5 "$work/log"; }
 echo "all after $(passed) s"
 echo
-for file in mlp mlp-batch; do
-    [ -f "$out/$file.json" ] && python3 bench/ways/table.py "$out/$file.json"
+for file in sweep-mlp sweep-mlp-batch; do
+    [ -f "$file.json" ] && python3 "$root/bench/ways/table.py" "$file.json"
 done
-python3 bench/ways/table.py $(for operator in $operators; do [ -f "$out/$operator.json" ] && echo "$out/$operator.json"; done)
+python3 "$root/bench/ways/table.py" $(for operator in $operators; do [ -f "$operator.json" ] && echo "$operator.json"; done)
 exit $status

@@ -347,7 +347,8 @@ std::string mlp_section(const Writer& w, const Json& d) {
 std::string units_section(const Writer& w, const Json& d) {
     return rows_table(w, d.at("kernels"), "/kernels", {"name", "meaning", "instructions", "special_functions", "registers", "threads"}) + "<h3>Times</h3>"
            + rows_table(w, d.at("points"), "/points",
-                        {"kernel", "place", "x_bytes", "time_us", "predicted_us", "bound", "gbps", "/model/launch_us", "/model/latency_us", "/model/bytes_us",
+                        {"kernel", "place", "x_bytes", "time_us", "predicted_us", "bound", "gbps", "/model/launch_us", "/model/store_us", "/model/latency_us",
+                         "/model/bytes_us",
                          "/model/issue_us", "/model/special_us", "worst", "right"})
            + "<h3>What warps wait for, as a share of their cycles</h3>"
            + rows_table(w, d.at("points"), "/points",

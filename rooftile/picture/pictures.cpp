@@ -41,7 +41,8 @@ std::vector<Picture> pictures_of(const Json& document) {
                                      {"rooftile/profile/1", profile_pictures},
                                      {"rooftile/ways/1", ways_pictures},
                                      {"rooftile/mlp/1", mlp_pictures},
-                                     {"rooftile/units/1", unit_pictures}};
+                                     {"rooftile/units/1", unit_pictures},
+                                     {"rooftile/probe/1", probe_pictures}};
     std::vector<Picture> out;
     for (const Kind& kind : kinds)
         if (kind.schema == schema) out = kind.pictures(document);

@@ -28,6 +28,7 @@ std::vector<Picture> layered_simulation_pictures(const Json& document);  ///< of
 std::vector<Picture> profile_pictures(const Json& document);
 std::vector<Picture> ways_pictures(const Json& document);  ///< of an operator in several ways
 std::vector<Picture> unit_pictures(const Json& document);  ///< of short kernels: a curve each over bytes
+std::vector<Picture> probe_pictures(const Json& document);  ///< of a probe of device memory: its rates
 std::vector<Picture> mlp_pictures(const Json& document);   ///< of an MLP at many sizes: a curve each
 
 /// The document `rooftile/pictures/1`: each with its data, its Vega-Lite specification and its SVG. `document` is what they are of.

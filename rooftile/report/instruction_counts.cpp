@@ -1,5 +1,6 @@
 #include "rooftile/report/instruction_counts.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -10,8 +11,11 @@ namespace {
 // An instruction has 16 bytes: the opcode in the lowest 12 bits, its predicate in the next 4, 7 without one. A branch's distance is in words
 // of 4 bytes from the next instruction, signed, from bit 34; from sm_90 on these are its upper bits, and its low 8 are from bit 16.
 constexpr std::size_t instruction_bytes = 16;
-constexpr unsigned opcode_exit = 0x94d, opcode_branch = 0x947, opcode_call = 0x944, opcode_special = 0x308;
+constexpr unsigned opcode_exit = 0x94d, opcode_branch = 0x947, opcode_call = 0x944, opcode_load = 0x981;
+constexpr unsigned opcode_special = 0x308, opcode_check_division = 0x302;  // both of the special function unit
 constexpr unsigned always = 7;
+// The control bits of the upper word: cycles to the next instruction, the scoreboard that the result clears (7: none), those to wait for.
+constexpr int control_shift = 41, sets_shift = 5, waits_shift = 11, scoreboards = 6;
 
 template <class T>
 T read_at(std::string_view bytes, std::size_t at) {
@@ -31,6 +35,17 @@ Instruction instruction_at(std::string_view code, std::size_t at, bool wide_bran
     const std::int64_t words = wide_branches ? upper * 256 + static_cast<std::int64_t>(word >> 16 & 0xff) : upper;
     return {static_cast<unsigned>(word & 0xfff), static_cast<unsigned>(word >> 12 & 0xf),
             static_cast<std::int64_t>(at + instruction_bytes) + 4 * words};
+}
+
+InstructionTiming timing_at(std::string_view code, std::size_t at, unsigned opcode) {
+    const std::uint64_t control = read_at<std::uint64_t>(code, at + 8) >> control_shift;
+    InstructionTiming out;
+    out.stall = static_cast<int>(control & 0xf);
+    out.waits = static_cast<unsigned>(control >> waits_shift & 0x3f);
+    const int sets = static_cast<int>(control >> sets_shift & 7);
+    out.sets = sets < scoreboards ? sets : -1;
+    out.loads = opcode == opcode_load;
+    return out;
 }
 
 bool calls(std::string_view code, std::size_t begin, std::size_t end) {
@@ -67,7 +82,8 @@ std::optional<InstructionCounts> straight_counts(std::string_view cubin, std::st
     for (std::size_t at = 0; at + instruction_bytes <= code.size(); at += instruction_bytes) {
         const Instruction one = instruction_at(code, at, wide_branches);
         ++counts.instructions;
-        counts.special += one.opcode == opcode_special;
+        counts.special += one.opcode == opcode_special || one.opcode == opcode_check_division;
+        counts.timings.push_back(timing_at(code, at, one.opcode));
         if (one.opcode == opcode_exit && one.predicate == always) return counts;
         if (one.opcode != opcode_branch) continue;
         if (one.target <= static_cast<std::int64_t>(at) || one.target > static_cast<std::int64_t>(code.size())) return std::nullopt;
@@ -75,6 +91,17 @@ std::optional<InstructionCounts> straight_counts(std::string_view cubin, std::st
         if (one.predicate == always || calls(code, at + instruction_bytes, target)) at = target - instruction_bytes;
     }
     return std::nullopt;
+}
+
+double cycles_alone(const std::vector<InstructionTiming>& timings, double load, double result) {
+    double ready[scoreboards] = {}, now = 0;
+    for (const InstructionTiming& each : timings) {
+        for (int i = 0; i < scoreboards; ++i)
+            if (each.waits >> i & 1) now = std::max(now, ready[i]);
+        if (each.sets >= 0) ready[each.sets] = now + (each.loads ? load : result);
+        now += std::max(1, each.stall);
+    }
+    return now;
 }
 
 }  // namespace rooftile

@@ -3,14 +3,28 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace rooftile {
+
+/// When an instruction may issue, as the machine code says: after the results that it waits for, and some cycles after the one before.
+struct InstructionTiming {
+    int stall = 1;       ///< cycles until the next one of the warp
+    unsigned waits = 0;  ///< a bit for each of six scoreboards
+    int sets = -1;      ///< the scoreboard that its result clears; -1: none
+    bool loads = false; ///< from global memory
+};
 
 /// Of one thread from the first instruction to its end.
 struct InstructionCounts {
     int instructions = 0;
-    int special = 0;  ///< of the special function unit: exponentials, reciprocals, roots, wide conversions not among them
+    /// Of the special function unit: exponentials, reciprocals, roots, checks of a division; wide conversions not among them.
+    int special = 0;
+    std::vector<InstructionTiming> timings{};  ///< one for each
 };
+
+/// Cycles of a warp that has an SM for itself: `load` until a load is there, `result` of any other instruction that a scoreboard guards.
+double cycles_alone(const std::vector<InstructionTiming>& timings, double load, double result);
 
 /// Of a kernel without loops, from a cubin of sm_70 or later. A branch forward over a call is taken: that is how rare cases of a division
 /// are left out. Nothing where the cubin has no such kernel, or it has a loop.

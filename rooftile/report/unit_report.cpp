@@ -42,10 +42,13 @@ std::optional<double> seconds_of(const Machine& machine, const char* key, double
 
 Json model_json(const UnitPrediction& p) {
     return {{"launch_us", json_number(p.launch)},
+            {"store_us", json_number(p.store)},
             {"latency_us", json_number(p.latency)},
             {"bytes_us", json_number(p.bytes)},
             {"issue_us", json_number(p.issue)},
-            {"special_us", json_number(p.special)}};
+            {"special_us", json_number(p.special)},
+            {"ctas", p.ctas},
+            {"in_flight", p.in_flight}};
 }
 
 std::string place_of(bool from_dram) { return from_dram ? "dram" : "l2"; }
@@ -147,10 +150,38 @@ const std::vector<UnitCounter>& unit_counters() {
     return counters;
 }
 
-std::optional<double> UnitPrediction::total() const {
-    if (!launch || !latency || !bytes || !issue || !special) return std::nullopt;
-    return *launch + *latency + std::max({*bytes, *issue, *special});
+TakenTurns take_turns(int customers, double apart, std::span<const double> services) {
+    std::vector<double> waiting(services.size());
+    TakenTurns out;
+    for (int n = 1; n <= customers; ++n) {
+        out.round = apart;
+        for (std::size_t i = 0; i < services.size(); ++i) out.round += services[i] * (1 + waiting[i]);
+        out.rate = n / out.round;
+        for (std::size_t i = 0; i < services.size(); ++i) waiting[i] = out.rate * services[i] * (1 + waiting[i]);
+    }
+    return out;
 }
+
+std::optional<double> UnitPrediction::total() const {
+    if (!launch || !store || !latency || !bytes || !issue || !special) return std::nullopt;
+    const double services[] = {*bytes / ctas, *issue / ctas, *special / ctas};
+    const TakenTurns turns = take_turns(in_flight, *latency, services);
+    // The first of them come together; each one more comes when another leaves.
+    return *launch + *store + turns.round + std::max(0.0, ctas - in_flight) / turns.rate;
+}
+
+namespace {
+
+/// CTAs of an SM at a time, by threads and registers.
+std::optional<int> ctas_at_once(const Machine& machine, int threads, int registers) {
+    const auto warps = machine.count("sm.max_warps"), ctas = machine.count("sm.max_ctas"), all = machine.count("sm.registers"),
+               unit = machine.count("sm.register_allocation_unit");
+    if (!warps || !ctas || !all || !unit) return std::nullopt;
+    const double own_warps = threads / 32.0, own_registers = std::ceil(registers * 32 / *unit) * *unit * own_warps;
+    return std::max(1, int(std::min({*ctas, std::floor(*warps / own_warps), std::floor(*all / std::max(1.0, own_registers))})));
+}
+
+}  // namespace
 
 UnitPrediction predicted_unit(const Machine& machine, const UnitCode& code, Type type, std::int64_t x_bytes, bool from_dram) {
     const UnitWords& words = unit_words()[std::size_t(code.kind)];
@@ -158,13 +189,21 @@ UnitPrediction predicted_unit(const Machine& machine, const UnitCode& code, Type
     if (const auto gap = machine.number<Seconds>("launch.gap_graph")) p.launch = gap->value * 1e6;
     const auto clock = machine.number<Clock>("clock.boost");
     const auto sms = machine.count("sm.count"), partitions = machine.count("sm.partitions");
-    if (!clock || !sms) return p;
+    const int threads = unit_cta_threads(code.kind, type);
+    const auto resident = ctas_at_once(machine, threads, code.registers);
+    if (!clock || !sms || !resident) return p;
     const double hz = clock->value, ctas = std::ceil(double(x_bytes) / double(unit_cta_bytes(code.kind, type)));
     const double working = std::min(*sms, ctas);
-    const auto latency = seconds_of(machine, from_dram ? "dram.latency" : "l2.latency", hz);
-    if (latency) p.latency = *latency * 1e6;
+    p.ctas = ctas / working;
+    p.in_flight = std::min(*resident, int(std::ceil(p.ctas)));
+    const auto l2_latency = seconds_of(machine, "l2.latency", hz);
+    if (l2_latency) p.store = *l2_latency * 1e6;
+    const auto load = from_dram ? seconds_of(machine, "dram.latency", hz) : l2_latency, result = seconds_of(machine, "shared.latency", hz);
+    // What the scoreboards guard beside loads takes about as long as a load from shared memory, which is one of them.
+    if (load && result)
+        p.latency = std::max(0.0, cycles_alone(code.counts.timings, *load * hz, *result * hz) - code.counts.instructions) / hz * 1e6;
     // A thread of a CTA each, whatever it takes.
-    const double warps = ctas * unit_cta_threads(code.kind, type) / 32, lanes = 32;
+    const double warps = ctas * threads / 32, lanes = 32;
     if (partitions) p.issue = warps * code.counts.instructions / (*partitions * working * hz) * 1e6;
     using PerCycle = Quantity<Dimension{.cycle = -1}>;
     if (const auto special = machine.number<PerCycle>("rate.mufu", Per::sm))
@@ -175,9 +214,13 @@ UnitPrediction predicted_unit(const Machine& machine, const UnitCode& code, Type
     // Few SMs have no more than their own way to L2.
     const auto port = bytes_per_cycle_per_sm(machine, "l2.port", *clock);
     if (rate) p.bytes = moved / std::min(*rate, port ? working * port->value * hz : *rate) * 1e6;
-    if (p.bytes && p.issue && p.special) {
+    if (p.bytes && p.issue && p.special && p.latency) {
         const double most = std::max({*p.bytes, *p.issue, *p.special});
-        p.bound = most == *p.bytes ? place_of(from_dram) : most == *p.issue ? "issue" : "special";
+        const double round = *p.latency + (*p.bytes + *p.issue + *p.special) / p.ctas;
+        p.bound = round > p.in_flight * most / p.ctas ? "latency"
+                  : most == *p.bytes                  ? place_of(from_dram)
+                  : most == *p.issue                  ? "issue"
+                                                      : "special";
     }
     return p;
 }

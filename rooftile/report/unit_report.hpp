@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,21 @@ struct UnitCode {
     int registers = 0;
 };
 
-/// What one launch should take, us; empty where a number is unknown. Bytes, issue slots and special functions overlap; the launch and one
-/// trip to memory do not.
+/// Customers that wait apart from each other and then take turns at servers, round after round.
+struct TakenTurns {
+    double round = 0;  ///< what one of them needs for a round
+    double rate = 0;   ///< rounds of all of them a unit of time
+};
+/// Mean-value analysis of a closed queueing network: nobody is served twice at once, and who comes finds what the others leave on average.
+TakenTurns take_turns(int customers, double apart, std::span<const double> services);
+
+/// What one launch should take, us; empty where a number is unknown. `bytes`, `issue` and `special` are what all CTAs of an SM need of
+/// memory, issue slots and the special function unit, which they take in turns; `latency` is what one of them waits in between.
 struct UnitPrediction {
-    std::optional<double> launch, latency, bytes, issue, special;
-    std::string bound;  ///< the longest of the last three
+    std::optional<double> launch, store, latency, bytes, issue, special;  ///< store: the last one's way to L2
+    double ctas = 1;     ///< of the SM with the most
+    int in_flight = 1;   ///< of them at a time
+    std::string bound;   ///< the longest of the three, or latency where too few CTAs are in flight to fill any
     std::optional<double> total() const;
 };
 

@@ -10,6 +10,7 @@
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/machine/query.hpp"
 #include "rooftile/measure/statistics.hpp"
 #include "rooftile/profile/document.hpp"
 #include "rooftile/profile/explained.hpp"
@@ -20,6 +21,10 @@ namespace rooftile {
 namespace {
 
 constexpr double ns_per_us = 1e3, us_per_second = 1e6, element_bytes = 2;
+/// Issue slots of PyTorch's gelu for an element, from erff and the conversions around it: its text compiles to 30 instructions, near
+/// half of them on a pipe of half the rate. Fitted to batch 256 to 4096 of one recorded sweep; docs/ways.md has its error on points that
+/// the fit did not see.
+constexpr double gelu_slots = 46;
 constexpr std::int64_t most_value = std::int64_t{1} << 20;
 constexpr std::size_t most_values = 200;
 /// The device waits for the host for more than this share of a step, and the host takes most of it to ask.
@@ -72,7 +77,7 @@ class PointReader {
   public:
     PointReader(const MlpPoint& point, const std::vector<Recorded>& recordings, const std::string& range,
                 const std::shared_ptr<const Machine>& machine)
-        : point_(point), machine_(machine), runs_(ranged_work(recordings, range)) {
+        : point_(point), runs_(ranged_work(recordings, range)) {
         if (runs_.empty()) return;
         const Profile profile = profile_of(recordings, range);
         const ExplainedProfile known = explained(profile, machine);
@@ -82,7 +87,6 @@ class PointReader {
             StepKernel kernel{.name = short_name(known.names[i]), .role = known.names[i].role};
             kernel.calls = double(group.calls) / steps, kernel.mean = group.mean();
             kernel.predicted = known.kernels[i].predicted;
-            if (kernel.role == "elementwise") kernel.predicted = pointwise_ns();
             kernel.ctas = double(group.grid[0]) * group.grid[1] * group.grid[2];
             kernel.pieces = kernel.ctas;
             if (group.sizes && group.sizes->tiles > 0)
@@ -98,7 +102,8 @@ class PointReader {
         Json out = Json::object();
         for (std::size_t i = 0; i < mlp_parameters.size(); ++i) out[mlp_parameters[i]] = point_[i];
         for (const char* key :
-             {"step_us", "wall_us", "kernel_us", "host_us", "predicted_us", "product_us", "pointwise_us", "gap_us", "tflops"})
+             {"step_us", "wall_us", "kernel_us", "host_us", "predicted_us", "predicted_bound", "product_us", "pointwise_us", "gap_us",
+              "asking_us", "tflops"})
             out[key] = nullptr;
         out["error"] = json_number(number_at(reported, "error"));
         out["right"] = reported.value("right", Json(nullptr));
@@ -120,7 +125,6 @@ class PointReader {
         out["step_us"] = json_number(step), out["kernel_us"] = json_number(busy), out["host_us"] = json_number(host);
         out["tflops"] = json_number(step_flop(point_) / step / 1e6);
         out["host_bound"] = step - busy > idle_share * step && host > asking_share * step;
-        add_prediction(out);
         for (const StepKernel& k : kernels_)
             out["kernels"].push_back({{"name", k.name},
                                       {"role", k.role},
@@ -135,37 +139,68 @@ class PointReader {
     }
 
   private:
-    /// What is read and written, at the rate of copies, in DRAM or, where L2 holds it, in L2.
-    std::optional<double> pointwise_ns() const {
-        const double bytes = 2 * double(point_[2]) * double(point_[3]) * element_bytes;
-        const Fact* l2 = machine_->find("l2.size");
-        const Fact* rate = l2 && bytes <= l2->value ? machine_->find("l2.bandwidth") : nullptr;
-        if (!rate || rate->per != Per::gpu) rate = machine_->find("dram.sustained_copy");
-        if (!rate) rate = machine_->find("dram.bandwidth");
-        return rate && rate->per == Per::gpu ? std::optional(bytes / rate->value * us_per_second * ns_per_us) : std::nullopt;
-    }
-
-    void add_prediction(Json& out) const {
-        double products = 0, pointwise = 0, known = 0, unknown = 0, launches = 0;
-        std::vector<std::string> missing;
-        for (const StepKernel& k : kernels_) {
-            launches += k.calls;
-            (k.predicted ? known : unknown) += k.calls * k.mean;
-            if (k.predicted) (k.role == "elementwise" ? pointwise : products) += k.calls * *k.predicted / ns_per_us;
-            else missing.push_back(k.name);
-        }
-        const Fact* gap = machine_->find("launch.gap_stream");
-        const double gaps = gap ? launches * gap->value * us_per_second : 0;
-        out["product_us"] = json_number(products), out["pointwise_us"] = json_number(pointwise), out["gap_us"] = json_number(gaps);
-        if (unknown > unpredicted_share * (known + unknown)) out["why_not"] = "no prediction of " + joined(missing);
-        else out["predicted_us"] = json_number(products + pointwise + gaps);
-    }
-
     const MlpPoint& point_;
-    std::shared_ptr<const Machine> machine_;
     std::vector<RangedWork> runs_;
     std::vector<StepKernel> kernels_;
 };
+
+/// A launch, a trip to memory, then the longest of bytes at the rate of copies (in L2 where it holds them) and issue slots. Nothing where a
+/// number is unknown.
+std::optional<double> gelu_us(const Machine& machine, double elements) {
+    const double bytes = 2 * elements * element_bytes;
+    const Fact* l2 = machine.find("l2.size");
+    const bool held = l2 && bytes <= l2->value && machine.find("l2.bandwidth");
+    const auto clock = machine.number<Clock>("clock.boost");
+    const auto launch = machine.number<Seconds>("launch.gap_graph");
+    const auto sms = machine.count("sm.count"), partitions = machine.count("sm.partitions");
+    if (!clock || !launch || !sms || !partitions) return std::nullopt;
+    const char* memory = machine.find("dram.sustained_copy") ? "dram.sustained_copy" : "dram.bandwidth";
+    const auto rate = bandwidth(machine, held ? "l2.bandwidth" : memory, *clock);
+    const auto latency = latency_cycles(machine, held ? "l2.latency" : "dram.latency", *clock);
+    if (!rate || !latency) return std::nullopt;
+    constexpr double lanes = 32;
+    const double slots = elements / lanes * gelu_slots / (*sms * *partitions * clock->value);
+    return us_per_second * (launch->value + latency->value / clock->value + std::max(bytes / rate->value, slots));
+}
+
+/// Of a step: what the device takes, from the recorded kernels, and what the host takes to ask for them, whose pace is the median of the
+/// curve's points; the longer one is the prediction.
+void predict_points(Json& points, const Machine& machine) {
+    const auto launches_of = [](const Json& point) {
+        double launches = 0;
+        for (const Json& k : point.at("kernels")) launches += k.at("calls").get<double>();
+        return launches;
+    };
+    std::vector<double> paces;
+    for (const Json& point : points)
+        if (const auto host = number_at(point, "host_us"); host && launches_of(point) > 0) paces.push_back(*host / launches_of(point));
+    const Fact* gap = machine.find("launch.gap_stream");
+    for (Json& point : points) {
+        if (!number_at(point, "step_us")) continue;
+        double products = 0, pointwise = 0, known = 0, unknown = 0;
+        std::vector<std::string> missing;
+        for (Json& k : point.at("kernels")) {
+            const bool is_gelu = text_at(k, "role") == "elementwise";
+            if (is_gelu) k["predicted_us"] = json_number(gelu_us(machine, point.at("batch").get<double>() * point.at("dim").get<double>()));
+            const auto predicted = number_at(k, "predicted_us");
+            const double calls = k.at("calls").get<double>(), time = calls * k.at("mean_us").get<double>();
+            (predicted ? known : unknown) += time;
+            if (predicted) (is_gelu ? pointwise : products) += calls * *predicted;
+            else missing.push_back(text_at(k, "name"));
+        }
+        const double gaps = gap ? launches_of(point) * gap->value * us_per_second : 0, asking = launches_of(point) * median(paces);
+        point["product_us"] = json_number(products), point["pointwise_us"] = json_number(pointwise), point["gap_us"] = json_number(gaps);
+        point["asking_us"] = json_number(asking);
+        point["predicted_us"] = point["predicted_bound"] = point["why_not"] = nullptr;
+        if (unknown > unpredicted_share * (known + unknown)) {
+            point["why_not"] = "no prediction of " + joined(missing);
+            continue;
+        }
+        const double device = products + pointwise + gaps;
+        point["predicted_us"] = json_number(std::max(device, asking));
+        point["predicted_bound"] = asking > device ? "host" : "device";
+    }
+}
 
 /// The kernel that takes most of a step among those of matrix work; null: there is none.
 const Json* main_product(const Json& point) {
@@ -314,11 +349,16 @@ Json mlp_document(const DocumentContext& context, const std::vector<MlpCurve>& c
             points.push_back(PointReader(point, part_of(recordings, range), range, machine).json(own));
             ++index;
         }
+        predict_points(points, *machine);
         Json changes = changes_of(points, parameter, l2);
         out["curves"].push_back(
             {{"parameter", parameter}, {"fixed", std::move(fixed)}, {"points", std::move(points)}, {"changes", std::move(changes)}});
     }
     return out;
+}
+
+void predict_mlp(Json& document, const Machine& machine) {
+    for (Json& curve : document.at("curves")) predict_points(curve.at("points"), machine);
 }
 
 std::string mlp_text(const Json& d, const Terminal& terminal) {
@@ -353,7 +393,7 @@ std::string mlp_text(const Json& d, const Terminal& terminal) {
                        {step ? time_text(*step) : !text_at(point, "absent").empty() ? "absent" : wrong ? "wrong" : "-"},
                        {kernels ? time_text(*kernels) : "-"},
                        {host ? time_text(*host) : "-"},
-                       {predicted ? time_text(*predicted) : "-"},
+                       {predicted ? time_text(*predicted) + (text_at(point, "predicted_bound") == "host" ? "*" : "") : "-"},
                        {predicted && step ? signed_percent(*predicted / *step - 1) : "-"},
                        {rate ? number_text(*rate) : "-"},
                        {host_bound.is_boolean() ? host_bound.get<bool>() ? "host" : "device" : "-"},
@@ -383,7 +423,8 @@ std::string mlp_text(const Json& d, const Terminal& terminal) {
            + wrapped(
                "a step: from a run's first kernel to the end of its last, by the steps, the median of the runs, each of which finds the "
                "device idle. predicted: "
-               "products by their kernels' own plans, gelu by its bytes, gaps by the machine's.",
+               "products by their kernels' own plans, gelu by its bytes and issue slots, gaps by the machine's; or, where that is longer, "
+               "what the host takes to ask (*): the curve's median time of a launch.",
                terminal.prose() - 2, 2)
            + "\n";
     return out;

@@ -34,6 +34,10 @@ std::vector<MlpCurve> mlp_curves(const std::array<std::vector<std::int64_t>, 4>&
 Json mlp_document(const DocumentContext& context, const std::vector<MlpCurve>& curves, const std::string& type, const Json& report,
                   const std::vector<Recorded>& recordings, const std::shared_ptr<const Machine>& machine);
 
+/// Predicts a recorded document's points again, by this program's model and that machine; a product's own prediction stays, for it needs
+/// the launch. Throws nlohmann::json::exception where it is no such document.
+void predict_mlp(Json& document, const Machine& machine);
+
 /// Throws nlohmann::json::exception where it is no such document.
 std::string mlp_text(const Json& document, const Terminal& terminal);
 

@@ -93,26 +93,40 @@ const std::vector<Way>& ways() {
 std::vector<RangedWork> ranged_work(const std::vector<Recorded>& recordings, std::string_view name) {
     std::vector<RangedWork> out;
     for (const Recorded& r : recordings) {
-        std::multimap<std::uint32_t, const DeviceWork*> work_of;
-        for (const DeviceWork& work : r.work) work_of.emplace(work.correlation, &work);
+        // A programmatic launch starts while its predecessor still runs, and waits for it: the time they share is counted once, as its
+        // predecessor's.
+        struct Asked {
+            const DeviceWork* work = nullptr;
+            std::uint64_t alone = 0;  ///< from then on nothing that started before it runs
+        };
+        std::multimap<std::uint32_t, Asked> work_of;
+        std::map<std::uint32_t, std::uint64_t> ended;  // by device
+        for (const DeviceWork& work : r.work) {
+            std::uint64_t& end = ended[work.device];
+            work_of.emplace(work.correlation, Asked{&work, std::max(work.start, end)});
+            end = std::max(end, work.end);
+        }
         std::vector<RangedWork> of_process;
         for (const NamedRange& range : r.ranges) {
             if (range.name != name) continue;
             RangedWork one;
             one.host = double(range.end - range.start);
+            std::vector<Asked> asked;
             const auto first = std::ranges::lower_bound(r.calls, range.start, {}, &DriverCall::start);
             for (auto call = first; call != r.calls.end() && call->start <= range.end; ++call) {
                 const auto [begin, end] = work_of.equal_range(call->correlation);
-                for (auto work = begin; work != end; ++work) one.work.push_back(work->second);
+                for (auto work = begin; work != end; ++work) asked.push_back(work->second);
             }
-            if (one.work.empty()) continue;
-            std::ranges::stable_sort(one.work, {}, [](const DeviceWork* work) { return work->start; });
+            if (asked.empty()) continue;
+            std::ranges::stable_sort(asked, {}, [](const Asked& each) { return each.work->start; });
             std::uint64_t last = 0;
-            for (const DeviceWork* work : one.work) {
-                last = std::max(last, work->end);
-                if (work->kind == DeviceWork::Kind::kernel) one.kernels += double(work->end - work->start);
+            for (const Asked& each : asked) {
+                one.work.push_back(each.work);
+                last = std::max(last, each.work->end);
+                if (each.work->kind == DeviceWork::Kind::kernel && each.work->end > each.alone)
+                    one.kernels += double(each.work->end - each.alone);
             }
-            one.window = double(last - one.work.front()->start);
+            one.window = last > asked.front().alone ? double(last - asked.front().alone) : 0;
             of_process.push_back(std::move(one));
         }
         for (std::size_t i = 0; i + 1 < of_process.size(); ++i)

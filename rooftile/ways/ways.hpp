@@ -24,8 +24,9 @@ const std::vector<Way>& ways();
 
 /// A range of a run, on the device.
 struct RangedWork {
-    double window = 0;   ///< ns, from its first kernel's start to its last one's end, gaps included
-    double kernels = 0;  ///< ns of all of its kernels
+    /// ns, from its first kernel's start to its last one's end, gaps included; what came before and still ran is not its own.
+    double window = 0;
+    double kernels = 0;  ///< ns of all of its kernels, each without what came before
     double host = 0;     ///< ns of the host between the range's ends
     double step = 0;     ///< ns from its first kernel's start to that of the next range of the name; 0: there is none
     std::vector<const DeviceWork*> work;  ///< kernels, copies and memsets, by start

@@ -13,9 +13,9 @@ import time
 
 WAYS = ("manual", "operator", "compiled", "triton", "cuda", "derived")
 ROUNDS = 3
-WARM_SECONDS = 0.04  # before each timed part: the clock settles under this way's own power
+WARM_SECONDS = 0.1  # before each timed part: power is held over some 80 ms, so the clock is this way's own after that
 TIMED_SECONDS = 0.04
-LEAST_CALLS, MOST_CALLS = 3, 200
+LEAST_CALLS, MOST_CALLS, MOST_WARM_CALLS = 3, 200, 5000
 L2_FACTOR = 3  # the sets of operands together take that many times L2
 MOST_SETS = 64
 UNITS = {"bf16": 2.0**-8}  # of rounding
@@ -152,8 +152,8 @@ def time_all(torch, functions, sets, kept):
             function = functions[way]
             results = kept.setdefault(way, [None] * len(sets))
 
-            def run(name, length, function=function, results=results, way=way):
-                for _ in range(max(LEAST_CALLS, min(MOST_CALLS, round_up(length / seconds[way])))):
+            def run(name, length, most, function=function, results=results, way=way):
+                for _ in range(max(LEAST_CALLS, min(most, round_up(length / seconds[way])))):
                     place = at[way] % len(sets)
                     at[way] += 1
                     torch.cuda.nvtx.range_push(name)
@@ -161,8 +161,8 @@ def time_all(torch, functions, sets, kept):
                     torch.cuda.nvtx.range_pop()
                 torch.cuda.synchronize()
 
-            run("warm", WARM_SECONDS)
-            run(f"way {way}", TIMED_SECONDS)
+            run("warm", WARM_SECONDS, MOST_WARM_CALLS)
+            run(f"way {way}", TIMED_SECONDS, MOST_CALLS)
 
 
 def round_up(value):

@@ -261,5 +261,27 @@ TEST(Pictures, NothingToDrawIsNoPicture) {
     EXPECT_TRUE(pictures_of({{"schema", "rooftile/other/1"}}).empty());
 }
 
+TEST(ProbePictures, ABarARateBelowThePeak) {
+    const auto point = [](const char* series, const char* label, double gbps) {
+        return Json{{"series", series}, {"label", label}, {"gbps", gbps}, {"gbps_spread", 10}};
+    };
+    Json d = {{"schema", "rooftile/probe/1"},
+              {"context", {{"gpu", "NVIDIA H200"}, {"command", "x"}}},
+              {"values", {{{"name", "dram.peak"}, {"value", 4800}}}},
+              {"points",
+               {point("dram.mix", "1:0", 4600), point("dram.mix", "1:1", 4000), point("dram.blocks", "32 B every 65536 B", 2000)}}};
+    const std::vector<Picture> pictures = pictures_of(d);
+    ASSERT_EQ(pictures.size(), 2u);
+    EXPECT_EQ(pictures[0].id, "dram_mix");
+    EXPECT_EQ(pictures[0].y.names, (std::vector<std::string>{"1:0", "1:1"}));
+    EXPECT_EQ(pictures[0].marks[1].points[1].first, 4000);
+    EXPECT_EQ(pictures[0].marks.back().points[0].first, 4800);
+    EXPECT_EQ(pictures[1].id, "dram_blocks");
+    EXPECT_NE(svg_text(pictures[1]).find("32 B every 65536 B"), std::string::npos);
+    // A probe of something else has nothing to draw.
+    d["points"] = Json::array(), d["values"] = Json::array();
+    EXPECT_TRUE(pictures_of(d).empty());
+}
+
 }  // namespace
 }  // namespace rooftile

@@ -18,32 +18,87 @@ Machine unit_machine() {
     Machine m = machine_by_id("h200-sxm");
     for (const char* number : {"sm.count=100 SMs", "sm.partitions=4 partitions", "clock.boost=1 GHz", "rate.mufu=16 op/clk/SM",
                                "dram.sustained_read=4 TB/s", "dram.sustained_copy=3 TB/s", "l2.bandwidth=10 TB/s", "l2.port=100 GB/s/SM",
-                               "dram.latency=500 clk", "l2.latency=200 clk", "launch.gap_graph=1 us"})
+                               "dram.latency=500 clk", "l2.latency=200 clk", "shared.latency=20 clk", "launch.gap_graph=1 us",
+                               "sm.max_warps=64 warps", "sm.max_ctas=32 CTAs", "sm.registers=65536 registers",
+                               "sm.register_allocation_unit=256 registers"})
         set_number(m, number);
     return m;
 }
 
 UnitCode unit_code_of(UnitKind kind, int instructions, int special) {
     UnitCode out;
-    out.kind = kind, out.counts = {instructions, special}, out.registers = 20;
+    out.kind = kind, out.counts = {.instructions = instructions, .special = special}, out.registers = 20;
     return out;
+}
+
+// One alone waits for nobody. Two at one server of 1, apart for 1: alone it is there half of the time, so the other one's round is
+// 1 + 1.5 and both make 2 / 2.5 a unit of time. Two at two servers of 1: each finds half of the other, 2 * 1.5.
+TEST(TakeTurns, ByHand) {
+    const double one[] = {1}, two[] = {1, 1}, none[] = {0, 0, 0};
+    EXPECT_DOUBLE_EQ(take_turns(1, 3, two).round, 5);
+    EXPECT_DOUBLE_EQ(take_turns(2, 1, one).round, 2.5);
+    EXPECT_DOUBLE_EQ(take_turns(2, 1, one).rate, 0.8);
+    EXPECT_DOUBLE_EQ(take_turns(2, 0, two).rate, 2 / 3.);
+    EXPECT_DOUBLE_EQ(take_turns(4, 2, none).rate, 2);  // only apart
+    // Many fill the slowest server and no more.
+    const double three[] = {0.2, 1, 0.5};
+    EXPECT_NEAR(take_turns(200, 5, three).rate, 1, 1e-6);
+    EXPECT_LE(take_turns(8, 5, three).rate, 8 / 6.7);
+}
+
+// A load is there after 500 cycles, what waits for it issues then, and its own result comes 20 cycles after.
+TEST(CyclesAlone, FollowsScoreboards) {
+    const std::vector<InstructionTiming> timings = {
+        {.stall = 2, .sets = 0, .loads = true}, {.stall = 1, .waits = 1, .sets = 1}, {.stall = 4, .waits = 2}};
+    EXPECT_DOUBLE_EQ(cycles_alone(timings, 500, 20), 524);
+    EXPECT_DOUBLE_EQ(cycles_alone(timings, 200, 20), 224);
+    // Two loads at once, and two of which the second one's address is the first one's result.
+    const InstructionTiming first{.stall = 1, .sets = 0, .loads = true}, second{.stall = 1, .sets = 1, .loads = true};
+    InstructionTiming next = second;
+    next.waits = 1;
+    EXPECT_DOUBLE_EQ(cycles_alone({first, second, {.stall = 1, .waits = 3}}, 500, 20), 502);
+    EXPECT_DOUBLE_EQ(cycles_alone({first, next, {.stall = 1, .waits = 2}}, 500, 20), 1001);
+    EXPECT_DOUBLE_EQ(cycles_alone({}, 500, 20), 0);
 }
 
 // 256 MiB of x, bf16: 65536 CTAs of 8 warps, 524288 warps. 80 instructions of each take 524288 * 80 / (100 * 4 * 1e9) = 104.8576 us of
 // issue slots, 16 special functions of 32 lanes 524288 * 512 / (100 * 16 * 1e9) = 167.77216 us; 512 MiB at a copy's rate 178.956971 us.
-TEST(UnitModel, TakesTheLongestOfItsUnits) {
+// An SM has 655.36 CTAs; 64 warps are 8 of them at a time.
+TEST(UnitModel, CtasTakeTurnsAtItsUnits) {
     const UnitPrediction p = predicted_unit(unit_machine(), unit_code_of(UnitKind::silu_divide, 80, 16), Type::bf16, 256 << 20, true);
     EXPECT_DOUBLE_EQ(p.launch.value(), 1);
-    EXPECT_DOUBLE_EQ(p.latency.value(), 0.5);
+    EXPECT_DOUBLE_EQ(p.store.value(), 0.2);
+    EXPECT_DOUBLE_EQ(p.latency.value(), 0);
     EXPECT_NEAR(p.issue.value(), 104.8576, 1e-9);
     EXPECT_NEAR(p.special.value(), 167.77216, 1e-9);
     EXPECT_NEAR(p.bytes.value(), (1 << 29) / 3e6, 1e-6);
+    EXPECT_DOUBLE_EQ(p.ctas, 655.36);
+    EXPECT_EQ(p.in_flight, 8);
     EXPECT_EQ(p.bound, "dram");
-    EXPECT_NEAR(p.total().value(), 1.5 + (1 << 29) / 3e6, 1e-6);
+    const double services[] = {p.bytes.value() / 655.36, 0.16, 0.256};
+    const TakenTurns turns = take_turns(8, 0, services);
+    EXPECT_NEAR(p.total().value(), 1.2 + turns.round + (655.36 - 8) / turns.rate, 1e-6);
+    EXPECT_GT(p.total().value(), 1.2 + p.bytes.value());
     // From L2 the special function unit is what binds.
     const UnitPrediction held = predicted_unit(unit_machine(), unit_code_of(UnitKind::silu_divide, 80, 16), Type::bf16, 256 << 20, false);
     EXPECT_EQ(held.bound, "special");
-    EXPECT_NEAR(held.total().value(), 1.2 + 167.77216, 1e-6);
+    EXPECT_GT(held.total().value(), 1.2 + 167.77216);
+    EXPECT_LT(held.total().value(), p.total().value());
+    // Registers of which only one CTA fits: 250 are 256 of each thread, 65536 of 256 threads.
+    UnitCode large = unit_code_of(UnitKind::silu_divide, 80, 16);
+    large.registers = 250;
+    EXPECT_EQ(predicted_unit(unit_machine(), large, Type::bf16, 256 << 20, true).in_flight, 1);
+}
+
+// One CTA an SM, which waits for a load of 0.5 us and nothing else.
+TEST(UnitModel, WhatWaitsForMemoryIsBoundByLatency) {
+    UnitCode code = unit_code_of(UnitKind::product, 2, 0);
+    code.counts.timings = {{.stall = 1, .sets = 0, .loads = true}, {.stall = 1, .waits = 1}};
+    const UnitPrediction p = predicted_unit(unit_machine(), code, Type::bf16, 100 * 4096, true);
+    EXPECT_DOUBLE_EQ(p.ctas, 1);
+    EXPECT_NEAR(p.latency.value(), 0.499, 1e-9);  // 501 cycles less 2 that it issues in
+    EXPECT_EQ(p.bound, "latency");
+    EXPECT_NEAR(p.total().value(), 1.2 + 0.499 + p.bytes.value() + p.issue.value(), 1e-9);
 }
 
 // A product reads two and writes one: 2/3 of the way between reading (4) and copying (3). GEMV writes next to nothing.
@@ -63,8 +118,11 @@ TEST(UnitModel, FewCtasHaveFewSms) {
 
 TEST(UnitModel, WhatIsUnknownIsNoPrediction) {
     Machine m = unit_machine();
-    m.facts.erase("launch.gap_graph");
-    EXPECT_FALSE(predicted_unit(m, unit_code_of(UnitKind::product, 50, 0), Type::bf16, 1 << 20, true).total());
+    for (const char* key : {"launch.gap_graph", "shared.latency", "sm.max_warps", "rate.mufu"}) {
+        m = unit_machine();
+        m.facts.erase(key);
+        EXPECT_FALSE(predicted_unit(m, unit_code_of(UnitKind::product, 50, 0), Type::bf16, 1 << 20, true).total()) << key;
+    }
 }
 
 UnitRun unit_run() {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "rooftile/embedded.hpp"
@@ -107,6 +109,28 @@ TEST(RangedWork, IsWhatARangeAskedForWheneverItRuns) {
     EXPECT_TRUE(ranged_work({}, "way a").empty());
 }
 
+TEST(RangedWork, ALaunchThatStartsBeforeItsPredecessorEndsCountsOnce) {
+    MadeRun run;
+    run.range("way a", 100, 200);
+    run.kernel("k1", 110, 1000, 1400);
+    run.range("way a", 210, 300);
+    run.kernel("k1", 220, 1350, 1800);  // waits for 50 ns
+    run.range("way a", 310, 400);
+    run.kernel("k1", 320, 1790, 2200);
+    run.kernel("k2", 330, 2150, 2300);  // of the same call
+    run.range("way a", 410, 500);
+    run.kernel("k1", 420, 2400, 2800);  // after a gap
+    run.range("way a", 510, 600);
+    run.kernel("k1", 520, 2500, 2700);  // of another stream, inside the one before
+    const std::vector<RangedWork> calls = ranged_work(run.recordings(), "way a");
+    ASSERT_EQ(calls.size(), 5u);
+    const double windows[] = {400, 400, 500, 400, 0}, kernels[] = {400, 400, 500, 400, 0};
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        EXPECT_EQ(calls[i].window, windows[i]) << i;
+        EXPECT_EQ(calls[i].kernels, kernels[i]) << i;
+    }
+}
+
 /// Six ways of gelu: three times each, one absent, one wrong.
 Json made_document() {
     MadeRun run;
@@ -203,6 +227,45 @@ TEST(WaysPicture, ABarAWayAndThePage) {
     EXPECT_THAT(page, HasSubstr("Who decides"));
     EXPECT_THAT(page, HasSubstr("data-at=\"d1/ways/0/time_us\">243.0 us"));
     EXPECT_THAT(page, Not(HasSubstr("<script src")));
+}
+
+// Recorded documents hold the predictions of today's planner; ROOFTILE_REGENERATE=1 rewrites them. What was measured stays.
+TEST(WaysRecords, HoldThePredictionsOfTodaysPlanner) {
+    const std::filesystem::path folder = ROOFTILE_SOURCE_DIR "/bench/results/ways";
+    if (!std::filesystem::exists(folder)) GTEST_SKIP() << "skipped: no records here";
+    const char* regenerate = std::getenv("ROOFTILE_REGENERATE");
+    int records = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        std::ifstream file(entry.path());
+        const Json recorded = Json::parse(file);
+        if (recorded.at("schema") != "rooftile/ways/1") continue;
+        SCOPED_TRACE(entry.path().filename().string());
+        ++records;
+        EXPECT_EQ(JsonSchema("ways-1.json").faults(nlohmann::json::parse(recorded.dump())), "");
+        WaysRequest request;
+        request.what = &way_operator(recorded.at("operator").get<std::string>());
+        request.type = recorded.at("type").get<std::string>();
+        for (const auto& [name, value] : recorded.at("sizes").items()) request.sizes[name] = value.get<std::int64_t>();
+        Json again = recorded;
+        const auto predict = [&](Json& prediction) {
+            const WaysPrediction p =
+                ways_prediction(request, std::make_shared<Machine>(machine_by_id(prediction.at("machine").get<std::string>())));
+            prediction["possible_us"] = json_number(p.possible), prediction["predicted_us"] = json_number(p.predicted);
+            prediction["plan"] = text_or_null(p.plan), prediction["why_not"] = text_or_null(p.why_not);
+        };
+        predict(again["prediction"]);
+        for (Json& each : again["elsewhere"]) predict(each);
+        if (regenerate && *regenerate == '1') std::ofstream(entry.path()) << again.dump(2) << '\n';
+        else {
+            const Json &was = recorded.at("prediction"), &is = again.at("prediction");
+            EXPECT_EQ(was.at("plan"), is.at("plan"));
+            for (const char* key : {"possible_us", "predicted_us"})
+                EXPECT_NEAR(was.at(key).get<double>(), is.at(key).get<double>(), 1e-6 * is.at(key).get<double>()) << key;
+            for (std::size_t i = 0; i < again.at("elsewhere").size(); ++i)
+                EXPECT_EQ(recorded.at("elsewhere")[i].at("plan"), again.at("elsewhere")[i].at("plan")) << i;
+        }
+    }
+    EXPECT_GT(records, 0);
 }
 
 }  // namespace
