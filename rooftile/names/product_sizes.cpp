@@ -92,13 +92,6 @@ std::optional<ProductSizes> of_plain(const ParameterBytes& p, const Grid& grid, 
 
 }  // namespace
 
-std::int64_t ParameterBytes::word(std::size_t offset, std::int64_t otherwise) const {
-    std::int32_t value = 0;
-    if (bytes.size() < sizeof value || offset > bytes.size() - sizeof value) return otherwise;
-    std::memcpy(&value, bytes.data() + offset, sizeof value);
-    return value;
-}
-
 std::optional<ProductSizes> product_sizes(std::string_view kernel, const ParameterBytes& parameters, const Grid& grid) {
     const auto has = [&](std::string_view part) { return kernel.find(part) != kernel.npos; };
     if (kernel.starts_with("nvjet")) return of_nvjet(parameters);

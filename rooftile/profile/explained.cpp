@@ -72,21 +72,28 @@ ExplainedKernel explained_kernel(const KernelName& name, const LaunchedKernel& l
         const auto* known = facet_of<KnownKernels>(*operation);
         if (!known) continue;
         try {
-            const std::optional<Problem> problem = known->problem_of(name, launch);
-            if (!problem) continue;
+            const auto answer = known->answer(*machine, name, launch);
+            if (!answer) continue;
+            if (answer->seconds) out.predicted = *answer->seconds * ns_a_second;
+            out.why_not = answer->why_not;
+            if (!answer->problem) return out;
             out.operation = operation->name();
-            out.problem = operation->short_name(*problem);
+            out.problem = operation->short_name(*answer->problem);
             out.command = fmt::format("{} --machine {} --explain",
-                                      plan_command(operation->name(), {operation->fields()}, operation->given(*problem)), machine->id);
-            const KnownKernels::Answer answer = known->seconds_of(*machine, *problem, name, launch);
-            if (answer.seconds) out.predicted = *answer.seconds * ns_a_second;
-            else out.why_not = answer.why_not;
-            plan_ours(*operation, machine, *problem, out);
+                                      plan_command(operation->name(), {operation->fields()}, operation->given(*answer->problem)), machine->id);
+            plan_ours(*operation, machine, *answer->problem, out);
         } catch (const RequestError& error) { out.why_not = error.what(); }
         return out;
     }
     out.why_not = name.family == "unknown" ? "its name is in no grammar that is known" : "what it computed is not known";
     return out;
+}
+
+/// In a few words.
+std::string why_no_sizes(const KernelName& name) {
+    if (name.role == "collective") return "a collective: it waits for other GPUs too, and its arguments are on the device";
+    if (name.family == "inductor" || name.family == "triton") return "its parameters hold counts and addresses, and no type or shape of a tensor";
+    return "its launch does not say the sizes";
 }
 
 }  // namespace
@@ -105,7 +112,7 @@ ExplainedProfile explained(const Profile& profile, const std::shared_ptr<const M
     for (const KernelGroup& group : profile.kernels) {
         out.names.push_back(decode(group.name));
         ExplainedKernel one;
-        if (!group.sizes) one.why_not = "its launch does not say the sizes";
+        if (!group.sizes) one.why_not = why_no_sizes(out.names.back());
         else if (!machines[group.device]) one.why_not = "no machine file is known for the GPU; --machine names one";
         else {
             LaunchedKernel launch;
@@ -113,6 +120,7 @@ ExplainedProfile explained(const Profile& profile, const std::shared_ptr<const M
             launch.ctas = std::int64_t{group.grid[0]} * group.grid[1] * group.grid[2];
             launch.threads = group.block[0] * group.block[1] * group.block[2];
             launch.ctas_per_sm = group.resident;
+            launch.shared_bytes = std::int64_t{group.static_shared} + group.dynamic_shared;
             one = explained_kernel(out.names.back(), launch, by_share[group.device](group.matrix_share));
         }
         LaunchData data{.grid = group.grid, .block = group.block, .cluster = group.cluster, .registers = int(group.registers)};

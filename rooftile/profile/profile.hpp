@@ -38,7 +38,7 @@ struct KernelGroup {
     std::string name;  ///< as it is mangled
     std::array<std::int32_t, 3> grid{}, block{}, cluster{};
     std::uint32_t registers = 0, static_shared = 0, dynamic_shared = 0, local = 0;
-    std::optional<ProductSizes> sizes;
+    std::optional<KernelSizes> sizes;  ///< as the launch says them, or else a framework's range around it
     std::size_t calls = 0, in_graphs = 0;
     double sum = 0, least = 0, most = 0;  ///< ns
     double matrix_share = 1;  ///< of the time before each call, as long as power is averaged over: how much of it was matrix work
@@ -64,6 +64,7 @@ struct RangeGroup {
     std::string name;
     std::size_t count = 0, launches = 0;  ///< launches: of kernels
     double host = 0, device = 0;          ///< ns: in the range; of the work that was asked for in it
+    double collective = 0;                ///< ns of `device` in collectives, which wait for other GPUs too
 };
 
 /// Device time under a path of ranges, ended by a kernel's or a copy's name.
