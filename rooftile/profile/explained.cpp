@@ -17,7 +17,7 @@
 namespace rooftile {
 namespace {
 
-constexpr double ns_a_second = 1e9, ns_a_microsecond = 1e3;
+constexpr double ns_a_second = 1e9, ns_a_microsecond = 1e3, bits_a_byte = 8;
 
 /// The first plan of a problem, and the least that the machine's datasheet allows for what it asks of DRAM and of the units.
 void plan_ours(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Problem& problem, ExplainedKernel& out) {
@@ -79,8 +79,12 @@ ExplainedKernel explained_kernel(const KernelName& name, const LaunchedKernel& l
             if (!answer->problem) return out;
             out.operation = operation->name();
             out.problem = operation->short_name(*answer->problem);
-            out.command = fmt::format("{} --machine {} --explain",
-                                      plan_command(operation->name(), {operation->fields()}, operation->given(*answer->problem)), machine->id);
+            out.command =
+                fmt::format("{} --machine {} --explain",
+                            plan_command(operation->name(), {operation->fields()}, operation->given(*answer->problem)), machine->id);
+            out.least_bytes = 0;
+            for (const TensorInfo& tensor : operation->tensors(*answer->problem))
+                *out.least_bytes += double(spanned_elements(tensor)) * tensor.element_bits / bits_a_byte;
             plan_ours(*operation, machine, *answer->problem, out);
         } catch (const RequestError& error) { out.why_not = error.what(); }
         return out;
@@ -92,7 +96,8 @@ ExplainedKernel explained_kernel(const KernelName& name, const LaunchedKernel& l
 /// In a few words.
 std::string why_no_sizes(const KernelName& name) {
     if (name.role == "collective") return "a collective: it waits for other GPUs too, and its arguments are on the device";
-    if (name.family == "inductor" || name.family == "triton") return "its parameters hold counts and addresses, and no type or shape of a tensor";
+    if (name.family == "inductor" || name.family == "triton")
+        return "its parameters hold counts and addresses, and no type or shape of a tensor";
     return "its launch does not say the sizes";
 }
 
@@ -122,6 +127,8 @@ ExplainedProfile explained(const Profile& profile, const std::shared_ptr<const M
             launch.ctas_per_sm = group.resident;
             launch.shared_bytes = std::int64_t{group.static_shared} + group.dynamic_shared;
             one = explained_kernel(out.names.back(), launch, by_share[group.device](group.matrix_share));
+            if (const auto* pass = std::get_if<PassSizes>(&launch.sizes))
+                one.least_bytes = double(pass->read_bytes() + pass->written_bytes());
         }
         LaunchData data{.grid = group.grid, .block = group.block, .cluster = group.cluster, .registers = int(group.registers)};
         data.static_shared = group.static_shared, data.dynamic_shared = group.dynamic_shared;

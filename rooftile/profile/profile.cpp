@@ -97,7 +97,8 @@ class ProcessProfile {
     void add() {
         if (!whole_ && chosen_.empty()) return;
         for_each_in_ranges([&](const std::vector<const NamedRange*>& open, const DeviceWork& work) {
-            const auto shaped = std::find_if(open.rbegin(), open.rend(), [](const NamedRange* range) { return range->name.find("sizes = ") != range->name.npos; });
+            const auto shaped = std::find_if(open.rbegin(), open.rend(),
+                                             [](const NamedRange* range) { return range->name.find("sizes = ") != range->name.npos; });
             if (shaped != open.rend()) operator_of_.emplace(&work, (*shaped)->name);
         });
         std::map<std::uint32_t, std::vector<const DeviceWork*>> by_device;
@@ -260,7 +261,8 @@ class ProcessProfile {
         for_each_in_ranges([&](const std::vector<const NamedRange*>& open, const DeviceWork& work) { add_stack(open, work); });
     }
 
-    /// All chosen work with the ranges, outer first, that were open in the thread that asked for it. None are of what nobody was seen to ask for.
+    /// All chosen work with the ranges, outer first, that were open in the thread that asked for it. None where
+    /// nobody was seen to ask.
     template <class Visit>
     void for_each_in_ranges(Visit visit) const {
         std::map<std::uint32_t, std::vector<std::pair<std::uint64_t, const DeviceWork*>>> asked;
@@ -329,8 +331,9 @@ class ProcessProfile {
     std::vector<Span> chosen_;
     std::unordered_map<std::uint32_t, const DriverCall*> call_of_;
     std::map<std::uint32_t, std::vector<Span>> waits_;  // by thread
-    std::map<std::tuple<std::string_view, const ParameterBytes*, std::array<std::int32_t, 3>, std::array<std::int32_t, 3>, std::string_view>,
-             std::optional<KernelSizes>>
+    std::map<
+        std::tuple<std::string_view, const ParameterBytes*, std::array<std::int32_t, 3>, std::array<std::int32_t, 3>, std::string_view>,
+        std::optional<KernelSizes>>
         sizes_;
     std::map<std::string_view, KernelName> names_;
     std::unordered_map<const DeviceWork*, std::string_view> operator_of_;  // the innermost range with shapes in which it was asked for

@@ -203,7 +203,8 @@ std::string explained_text(const Json& document, const PerStep& step, int top, c
     for (const Row& row : without) {
         const double share = at(*row.launch, "time_us") / whole;
         if (share < least_share || ++reasons > most_reasons) break;
-        const std::string line = fmt::format("not predicted, {}: {}: {}", percent_text(share), text_at(*row.kernel, "short"), text_at(*row.launch, "why_not"));
+        const std::string line =
+            fmt::format("not predicted, {}: {}: {}", percent_text(share), text_at(*row.kernel, "short"), text_at(*row.launch, "why_not"));
         unpredicted += "  " + wrapped(displayable(line, terminal.utf8), terminal.prose() - 2, 4) + "\n";
     }
     const std::string meaning = fmt::format(
@@ -212,6 +213,42 @@ std::string explained_text(const Json& document, const PerStep& step, int top, c
         percent_text(known / whole));
     return terminal.paint("What they should take", Tone::strong) + "\n  "
            + terminal.paint_lines(wrapped(meaning, terminal.prose() - 2, 2), Tone::faint) + "\n" + table.text(terminal) + unpredicted;
+}
+
+/// What was counted of a launch beside what it was predicted to take and the bytes that it must move.
+std::string counters_text(const Json& document, int top, const Terminal& terminal) {
+    Table table({{"kernel", Table::Align::left, 2},
+                 {"measured"},
+                 {"predicted", Table::Align::right, 3, true},
+                 {"DRAM"},
+                 {"least", Table::Align::right, 1, true},
+                 {"L2"},
+                 {"tensor"},
+                 {"issue"}});
+    const int columns = name_columns(terminal, 66, 12, 44);
+    int shown = 0;
+    const auto bytes = [](const std::optional<double>& value) { return value ? scaled_text(*value, "B") : ""; };
+    const auto share = [](const std::optional<double>& value) { return value ? percent_text(*value) : ""; };
+    for (const Json& k : document.at("kernels"))
+        for (const Json& launch : k.at("launches")) {
+            const auto counted = launch.find("counters");
+            if (counted == launch.end() || ++shown > top) continue;
+            const auto read = number_at(*counted, "dram_read_bytes"), written = number_at(*counted, "dram_written_bytes");
+            table.row({{displayable(shortened(text_at(k, "short"), columns), terminal.utf8)},
+                       {time_text(at(launch, "mean_us"))},
+                       {time(number_at(launch, "predicted_us"))},
+                       {bytes(read && written ? std::optional(*read + *written) : std::nullopt)},
+                       {bytes(number_at(launch, "least_bytes"))},
+                       {bytes(number_at(*counted, "l2_bytes"))},
+                       {share(number_at(*counted, "tensor_share"))},
+                       {share(number_at(*counted, "issue_share"))}});
+        }
+    if (shown == 0) return "";
+    const std::string meaning =
+        "A launch on empty caches: bytes of DRAM, and of every tensor once; bytes between SMs and L2; and shares of "
+        "busy cycles in which the matrix units work, and of issue slots.";
+    return terminal.paint("Counters", Tone::strong) + "\n  " + terminal.paint_lines(wrapped(meaning, terminal.prose() - 2, 2), Tone::faint)
+           + "\n" + table.text(terminal);
 }
 
 std::string copies_text(const Json& document, const PerStep& step, const Terminal& terminal) {
@@ -259,6 +296,8 @@ std::string profile_text(const Json& document, int top, const Terminal& terminal
     if (!document.at("kernels").empty()) out += kernels_text(document, step, top, terminal) + "\n";
     const std::string explained = explained_text(document, step, top, terminal);
     if (!explained.empty()) out += explained + "\n";
+    const std::string counters = counters_text(document, top, terminal);
+    if (!counters.empty()) out += counters + "\n";
     const std::string ranges = ranges_text(document, step, top, terminal);
     if (!ranges.empty()) out += ranges + "\n";
     if (!document.at("savings").empty()) {

@@ -128,9 +128,13 @@ TEST(Explained, ShapesOfOperatorsRanges) {
     RecordingWriter w;
     w.device();
     w.range("aten::mm, seq = 3, op_id = 9, sizes = [[4096, 512], [512, 2048]]", 90, 120);
-    w.launched(100, 101, {.start = 110, .end = 200110, .name = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT", .grid = {132, 1, 1}, .block = {384, 1, 1}});
+    w.launched(
+        100, 101,
+        {.start = 110, .end = 200110, .name = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT", .grid = {132, 1, 1}, .block = {384, 1, 1}});
     w.range("aten::mm, seq = 4, op_id = 10, sizes = [[4096, 512], [511, 2048]]", 290, 320);
-    w.launched(300, 301, {.start = 310, .end = 300310, .name = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT", .grid = {132, 1, 1}, .block = {384, 1, 1}});
+    w.launched(
+        300, 301,
+        {.start = 310, .end = 300310, .name = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT", .grid = {132, 1, 1}, .block = {384, 1, 1}});
     const Profile profile = profile_of(recorded(w), "");
     const ExplainedProfile e = explained(profile, nullptr);
     const ExplainedKernel* shaped = kernel_named(profile, e, "coopA_TNT");
