@@ -64,6 +64,7 @@ class KnownGemmKernels final : public KnownKernels {
         if (!sizes) return std::nullopt;
         const std::optional<Problem> problem = problem_of(name, *sizes);
         if (!problem) return Answer{{}, {}, "products of these types are not planned"};
+        if (name.family == "rooftile") return of_ours(machine, *problem, name);
         return seconds_of(machine, *problem, name, launch, *sizes);
     }
 
@@ -82,8 +83,9 @@ class KnownGemmKernels final : public KnownKernels {
         if (name.layout.size() >= 2) {
             // A letter says whether the library transposes that operand in its own view.
             const auto transposed = [&](std::size_t operand) { return std::toupper(name.layout[operand]) == 'T'; };
-            if (swapped ? transposed(1) : !transposed(0)) given.add("a_major", "m");
-            if (swapped ? !transposed(0) : transposed(1)) given.add("b_major", "n");
+            const bool ours = name.family == "rooftile";  // whose names are of row-major matrices
+            if (ours ? transposed(0) : swapped ? transposed(1) : !transposed(0)) given.add("a_major", "m");
+            if (ours ? !transposed(1) : swapped ? !transposed(0) : transposed(1)) given.add("b_major", "n");
         }
         if (const std::string text = expression_of(name.epilogue); text != "acc") {
             given.add("epilogue", "d = " + text);
@@ -91,6 +93,27 @@ class KnownGemmKernels final : public KnownKernels {
                 given.add("tensor", fmt::format("bias:{}[N]", name_of(bytes_of(*a) == 1 ? Type::bf16 : *a)));
         }
         return gemm_operation().problem(given);
+    }
+
+    /// Our own kernel: the plan that its name has.
+    static Answer of_ours(const Machine& machine, const Problem& problem, const KernelName& name) {
+        Given fixed(Given::Named::by_key);
+        const auto fix = [&](const char* key, const std::optional<int>& value) {
+            if (value) fixed.add(key, std::to_string(*value));
+        };
+        fix("tile_m", name.tile_m), fix("tile_n", name.tile_n), fix("tile_k", name.tile_k), fix("stages", name.stages);
+        fix("cluster_m", name.cluster_m), fix("cluster_n", name.cluster_n), fix("consumer_warpgroups", name.consumer_warpgroups);
+        if (!name.schedule.empty()) fixed.add("schedule", name.schedule);
+        PlanDefaults defaults;
+        defaults.top = 1;
+        const PlanSet plans =
+            gemm_operation().derive(std::make_shared<const Machine>(machine), problem, gemm_operation().request(fixed, defaults));
+        if (plans.plans.empty())
+            return {problem, {}, plans.refusal ? plans.refusal->message : "the plan in its name is not planned any more"};
+        const auto gap = machine.find("launch.gap_stream");
+        constexpr double us = 1e-6;
+        if (!plans.plans.front().time_us) return {problem, {}, "a number of the machine is unknown"};
+        return {problem, *plans.plans.front().time_us * us - (gap ? gap->value : 0), ""};
     }
 
     static Answer seconds_of(const Machine& machine, const Problem& problem, const KernelName& name, const LaunchedKernel& launch,

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "kernels/matrix/matrix_arguments.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "tests/profile/made_profiles.hpp"
 
@@ -141,6 +142,42 @@ TEST(Explained, ShapesOfOperatorsRanges) {
     EXPECT_TRUE(shaped->predicted) << shaped->why_not;
     EXPECT_EQ(shaped->problem, "4096x2048x512");
     EXPECT_EQ(kernel_named(profile, e, "coopA_NNT")->why_not, "its launch does not say the sizes");
+}
+
+/// One launch of a kernel of ours, as the linker has its name, with these sizes; `swapped`: it computes C transposed.
+Recorded our_product(int m, int n, int k, bool swapped, int cut = 0) {
+    const std::string name = std::string("_ZN8rooftile9sm90_gemmIXtlNS_12MatrixConfigELi256ELi176ELi64ELi3ELi2ELNS_8ScheduleE0EL")
+                             + (swapped ? "b1" : "b0")
+                             + "ELi1ELi1ELi1ELb0ELi1ELi40ELi232ELNS_4TypeE0ELS3_0ELS3_0ELNS_5MajorE0ELS4_0ELb1ELb0ELi176ELb0ELb0ELNS_"
+                               "8AblationE0ELb0ELb0ELi0ELb0ELb0ELb0ELb0ELi1ELi0ELi0ELb0ELi0EEEEEvNS_9TensorMapES6_S6_NS_15MatrixArgumentsE";
+    MatrixArguments arguments{};
+    arguments.m = m, arguments.n = n, arguments.k = k;
+    constexpr std::uint32_t descriptors = 384;
+    std::string bytes(descriptors, '\0');
+    bytes.append(reinterpret_cast<const char*>(&arguments), sizeof arguments - std::size_t(cut));
+    RecordingWriter w;
+    w.device();
+    w.parameters(1, bytes, {{0, 128}, {128, 128}, {256, 128}, {descriptors, std::uint32_t(sizeof arguments - std::size_t(cut))}});
+    w.launched_with(1001, 1);
+    w.launched(100, 101, {.start = 110, .end = 700110, .name = name, .grid = {132, 1, 1}, .block = {384, 1, 1}});
+    return w.read();
+}
+
+// 4096x14336x4096 on an H200 in tiles of 256 x 176: plan 1 of that problem, so that both times are one.
+TEST(Explained, KernelsOfOurs) {
+    const auto of = [](Recorded recording) {
+        std::vector<Recorded> all;
+        all.push_back(std::move(recording));
+        return explained(profile_of(all, ""), nullptr).kernels.at(0);
+    };
+    const ExplainedKernel ours = of(our_product(4096, 14336, 4096, false));
+    EXPECT_EQ(ours.problem, "4096x14336x4096");
+    ASSERT_TRUE(ours.predicted && ours.ours) << ours.why_not;
+    EXPECT_NEAR(*ours.predicted / *ours.ours, 1, 0.01);
+    EXPECT_EQ(ours.least_bytes, 2.0 * (4096.0 * 4096 + 14336.0 * 4096 + 4096.0 * 14336));
+    EXPECT_EQ(of(our_product(4096, 14336, 4096, true)).why_not, "its launch does not say the sizes");
+    EXPECT_EQ(of(our_product(4096, 14336, 0, false)).why_not, "its launch does not say the sizes");
+    EXPECT_EQ(of(our_product(4096, 14336, 4096, false, 8)).why_not, "its launch does not say the sizes");
 }
 
 TEST(Explained, WithoutAMachineForTheGpuOneReason) {
