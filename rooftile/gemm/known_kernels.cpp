@@ -109,7 +109,7 @@ class KnownGemmKernels final : public KnownKernels {
         const PlanSet plans =
             gemm_operation().derive(std::make_shared<const Machine>(machine), problem, gemm_operation().request(fixed, defaults));
         if (plans.plans.empty())
-            return {problem, {}, plans.refusal ? plans.refusal->message : "the plan in its name is not planned any more"};
+            return {problem, {}, plans.refusal ? plans.refusal->message : "the plan in its name is no longer planned"};
         const auto gap = machine.find("launch.gap_stream");
         constexpr double us = 1e-6;
         if (!plans.plans.front().time_us) return {problem, {}, "a number of the machine is unknown"};
@@ -163,8 +163,8 @@ class KnownGemmKernels final : public KnownKernels {
         return answer_of(problem, time, unknown);
     }
 
-    /// Kernels whose warps multiply what they read of shared memory by mma.sync: those of Ampere's days, which libraries take where rows are
-    /// not multiples of 16 bytes.
+    /// Kernels whose warps multiply what they read of shared memory by mma.sync: those of Ampere's days, which libraries take where rows
+    /// are not multiples of 16 bytes.
     static Answer of_warps(const Machine& machine, const Problem& problem, LaidTile t, const KernelName& name,
                            const LaunchedKernel& launch) {
         if (name.instruction != "m16n8k16" && name.family == "cutlass2")

@@ -93,7 +93,8 @@ std::optional<ProductSizes> of_plain(const ParameterBytes& p, const Grid& grid, 
     return checked({1, p.word(m), p.word(n), p.word(k), 0});
 }
 
-/// Ours: descriptors of A, B and C, then a struct that both sides share. A kernel that computes C transposed, or groups of rows, is left out.
+/// Ours: descriptors of A, B and C, then a struct that both sides share. A kernel that computes C transposed, or groups of rows, is
+/// left out.
 std::optional<ProductSizes> of_ours(std::string_view kernel, const ParameterBytes& p) {
     constexpr std::size_t descriptors = 3, swapped = 6;  // swap_ab's place among the members of MatrixConfig
     if (p.places.size() != descriptors + 1 || p.places.back().size != sizeof(MatrixArguments)) return std::nullopt;

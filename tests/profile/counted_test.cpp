@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "rooftile/error.hpp"
+#include "rooftile/picture/page.hpp"
 #include "tests/profile/made_profiles.hpp"
 
 namespace rooftile {
@@ -102,6 +103,9 @@ TEST(Counted, WhoseTheyAre) {
     const Json d = profile_document(context_of("rooftile profile"), profile, explained(profile, nullptr));
     EXPECT_EQ(d.at("kernels")[0].at("launches")[0].at("counters").at("dram_read_bytes"), 58720256);
     EXPECT_TRUE(d.at("kernels")[1].at("launches")[0].at("counters").at("dram_written_bytes").is_null());
+    const std::string page = page_html({{"run.json", d}}, "");
+    EXPECT_THAT(page, HasSubstr("<th class=\"n\">dram_read_bytes</th>"));
+    EXPECT_THAT(page_html({{"run.json", document_of(all)}}, ""), testing::Not(HasSubstr("dram_read_bytes")));
     const std::string text = profile_text(d, 10, {.width = 120});
     EXPECT_THAT(text, HasSubstr("Counters\n"));
     EXPECT_THAT(text, HasSubstr("58.72 MB"));
