@@ -108,8 +108,7 @@ class KnownGemmKernels final : public KnownKernels {
         defaults.top = 1;
         const PlanSet plans =
             gemm_operation().derive(std::make_shared<const Machine>(machine), problem, gemm_operation().request(fixed, defaults));
-        if (plans.plans.empty())
-            return {problem, {}, plans.refusal ? plans.refusal->message : "the plan in its name is no longer planned"};
+        if (plans.plans.empty()) return {problem, {}, plans.refusal ? plans.refusal->message : "the plan in its name is no longer planned"};
         const auto gap = machine.find("launch.gap_stream");
         constexpr double us = 1e-6;
         if (!plans.plans.front().time_us) return {problem, {}, "a number of the machine is unknown"};
@@ -119,7 +118,8 @@ class KnownGemmKernels final : public KnownKernels {
     static Answer seconds_of(const Machine& machine, const Problem& problem, const KernelName& name, const LaunchedKernel& launch,
                              const ProductSizes& sizes) {
         const std::optional<LaidTile> tile = laid_tile(name);
-        if (!tile) return {problem, {}, "its name does not say the tile"};
+        if (!tile)
+            return {problem, {}, name.tile_m ? "its name does not say k and the stages of its ring" : "its name does not say the tile"};
         if (name.family == "nvjet" && machine.has("wgmma")) return of_nvjet(machine, problem, *tile, name, launch, sizes);
         if ((name.family == "cutlass2" || (name.family == "xmma" && name.arch == "sm_80")) && machine.has("mma_sync"))
             return of_warps(machine, problem, *tile, name, launch);

@@ -104,7 +104,7 @@ LaunchesToCount launches_to_count(const std::vector<Recorded>& recordings, const
                 place += work.kind == DeviceWork::Kind::kernel && work.name == group.name;
                 if (is_like(group, work)) last = place;
             }
-            if (last > 0) names.insert(group.name), places.insert(last);
+            if (last > 0) names.insert(group.name), places.insert({last - 1, last});
         }
     }
     out.kernels.assign(names.begin(), names.end());

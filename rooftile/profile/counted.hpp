@@ -15,10 +15,11 @@ namespace rooftile {
 /// Names of what is counted, as Nsight Compute has them.
 std::vector<std::string> counted_metrics();
 
-/// Which launches to count: of each of these kernels, as they are mangled, those that come as so-manieth of their name.
+/// Which launches to count: of each of these kernels, as they are mangled, those of these numbers.
 struct LaunchesToCount {
     std::vector<std::string> kernels;
-    std::vector<std::size_t> places;   ///< from 1
+    /// Numbers of launches among those of their name, from 0 and from 1: whichever is counted, it is found. The other is one launch more.
+    std::vector<std::size_t> places;
     std::vector<std::string> skipped;  ///< names that no pattern can hold
 };
 /// Of the `top` groups of a profile the last launch each.

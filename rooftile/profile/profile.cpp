@@ -66,12 +66,12 @@ std::vector<Span> merged(std::vector<Span> spans) {
     return out;
 }
 
-using KernelKey =
-    std::tuple<std::string_view, std::array<std::int32_t, 3>, std::array<std::int32_t, 3>, std::uint32_t, std::optional<KernelSizes>>;
+using KernelKey = std::tuple<std::string_view, std::array<std::int32_t, 3>, std::array<std::int32_t, 3>, std::uint32_t, const KernelSizes*>;
 
 /// Where in a profile's lists the group of a key is, over all processes.
 struct Places {
     std::map<KernelKey, std::size_t> kernels;
+    std::set<KernelSizes> sizes;  // each once, which keys point to
     std::map<std::string, std::size_t> copies, calls, ranges;
     std::map<std::vector<std::string>, std::size_t> stacks;
 };
@@ -219,16 +219,23 @@ class ProcessProfile {
         const int resident = resident_ctas(d.device, w);
         const auto operator_range = operator_of_.find(&w);
         const std::string_view range = operator_range == operator_of_.end() ? std::string_view() : operator_range->second;
-        const auto [known, is_new] = sizes_.try_emplace(std::tuple(w.name, w.parameters, w.grid, w.block, range));
-        if (is_new && w.parameters) known->second = sizes_of_launch(w.name, named(w.name), *w.parameters, {w.grid, w.block});
-        if (is_new && !known->second && !range.empty()) known->second = sizes_of_range(range, named(w.name));
-        const std::optional<KernelSizes>& sizes = known->second;
+        const auto kept = [&](std::optional<KernelSizes> found) {
+            return found ? &*places_.sizes.insert(std::move(*found)).first : nullptr;
+        };
+        const KernelSizes* sizes = nullptr;
+        if (w.parameters) {
+            const auto [known, is_new] = sizes_.try_emplace(std::tuple(w.name, w.parameters, w.grid, w.block));
+            if (is_new) known->second = kept(sizes_of_launch(w.name, named(w.name), *w.parameters, {w.grid, w.block}));
+            sizes = known->second;
+        }
+        if (!sizes && !range.empty()) sizes = kept(sizes_of_range(range, named(w.name)));
         KernelGroup& group = entry(places_.kernels, out_.kernels, std::tuple(w.name, w.grid, w.block, w.dynamic_shared, sizes));
         if (group.calls == 0) {
             group.name = w.name, group.grid = w.grid, group.block = w.block, group.cluster = w.cluster;
             group.registers = w.registers, group.static_shared = w.static_shared, group.dynamic_shared = w.dynamic_shared,
             group.local = w.local;
-            group.sizes = sizes, group.least = ns, group.device = device, group.resident = resident, group.matrix_share = 0;
+            if (sizes) group.sizes = *sizes;
+            group.least = ns, group.device = device, group.resident = resident, group.matrix_share = 0;
         }
         group.matrix_share = (group.matrix_share * double(group.calls) + matrix_work.share(w.end)) / double(group.calls + 1);
         ++group.calls, group.in_graphs += w.graph != 0;
@@ -331,9 +338,8 @@ class ProcessProfile {
     std::vector<Span> chosen_;
     std::unordered_map<std::uint32_t, const DriverCall*> call_of_;
     std::map<std::uint32_t, std::vector<Span>> waits_;  // by thread
-    std::map<
-        std::tuple<std::string_view, const ParameterBytes*, std::array<std::int32_t, 3>, std::array<std::int32_t, 3>, std::string_view>,
-        std::optional<KernelSizes>>
+    std::map<std::tuple<std::string_view, const ParameterBytes*, std::array<std::int32_t, 3>, std::array<std::int32_t, 3>>,
+             const KernelSizes*>
         sizes_;
     std::map<std::string_view, KernelName> names_;
     std::unordered_map<const DeviceWork*, std::string_view> operator_of_;  // the innermost range with shapes in which it was asked for
