@@ -1,4 +1,5 @@
 // `profile -- PROGRAM`: what a program does on the GPU, and what it should take; `report profile`: the same of recorded runs.
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -14,7 +15,9 @@
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/picture/pictures.hpp"
+#include "rooftile/profile/counted.hpp"
 #include "rooftile/profile/document.hpp"
+#include "rooftile/runtime/counted_program.hpp"
 #include "rooftile/runtime/profiled_program.hpp"
 
 namespace rooftile::cli {
@@ -55,9 +58,8 @@ std::shared_ptr<const Machine> machine_of(const Given& given) {
     return given.has("machine") ? std::make_shared<const Machine>(machine_by_id(given.text("machine"))) : nullptr;
 }
 
-Json document_of(const Given& given, const std::shared_ptr<const Machine>& machine, const std::vector<Recorded>& recordings,
-                 const std::string& profiled, double wall_ns, const std::string& command) {
-    Profile profile = profile_of(recordings, given.text("range"));
+Json document_of(const std::shared_ptr<const Machine>& machine, Profile profile, const std::string& profiled, double wall_ns,
+                 const std::string& command) {
     profile.command = profiled, profile.wall = wall_ns;
     DocumentContext context = machine ? context_of(*machine, command) : context_of(command);
     if (!profile.devices.empty() && wall_ns > 0) {
@@ -89,6 +91,22 @@ std::string why_nothing(const std::vector<Recorded>& recordings) {
     return cut_off ? "ended at once (a kill, _exit), before its work was recorded" : "launched nothing on a GPU";
 }
 
+/// Runs the program once more, for counters of its top kernels.
+void count(Profile& profile, const std::vector<Recorded>& recordings, const std::string& ncu, const std::vector<std::string>& command,
+           std::size_t top) {
+    const LaunchesToCount launches = launches_to_count(recordings, profile, top);
+    for (const std::string& name : launches.skipped)
+        profile.notices.push_back(fmt::format("{} is not counted: its name has signs that ncu's filter of launches cannot take", name));
+    if (launches.kernels.empty()) return;
+    say(fmt::format("runs {} again under ncu, for counters of {} {}", command.front(), launches.kernels.size(),
+                    launches.kernels.size() == 1 ? "kernel" : "kernels"));
+    add_counters(profile, read_counted(run_counted(ncu, command, counted_metrics(), kernel_filter(launches))));
+    if (std::ranges::none_of(profile.kernels, [](const KernelGroup& group) { return group.counters.has_value(); }))
+        throw Error(ExitCode::gpu_failed,
+                    "nothing was counted: no launch of the second run is like one of the first; a program that launches alike each time "
+                    "has counters");
+}
+
 int profile(const Given& given, const OutputFlags& output, const Invocation& invocation) {
     const std::vector<std::string>& command = invocation.program;
     if (command.empty())
@@ -97,6 +115,7 @@ int profile(const Given& given, const OutputFlags& output, const Invocation& inv
     top_of(given);
     check_files(given, output);
     const std::shared_ptr<const Machine> machine = machine_of(given);
+    const std::string ncu = given.has("counters") ? found_ncu() : "";
     const ProfiledProgram program =
         run_profiled({.command = command, .keep = given.text("recordings"), .operators = given.has("operators")});
     const std::string end = program.signal ? fmt::format("was ended by signal {} ({})", program.signal, strsignal(program.signal))
@@ -107,9 +126,19 @@ int profile(const Given& given, const OutputFlags& output, const Invocation& inv
         return program.code ? program.code : int(ExitCode::gpu_failed);
     }
     if (!end.empty()) say(fmt::format("{} {}; what it did until then is reported", command.front(), end));
-    write_files(given, document_of(given, machine, program.recordings, quoted(command), program.wall_ns, invocation.command),
-                program.recordings, output, invocation.command);
-    return program.code;
+    Profile seen = profile_of(program.recordings, given.text("range"));
+    int code = program.code;
+    if (!ncu.empty()) {
+        try {
+            count(seen, program.recordings, ncu, command, std::size_t(top_of(given)));
+        } catch (const Error& error) {  // the profile stands without counters
+            say(error.what());
+            if (code == int(ExitCode::done)) code = int(error.code());
+        }
+    }
+    write_files(given, document_of(machine, std::move(seen), quoted(command), program.wall_ns, invocation.command), program.recordings,
+                output, invocation.command);
+    return code;
 }
 
 std::string lacks(const std::string& file, const nlohmann::json::exception& error) {
@@ -121,7 +150,7 @@ Json read_profile(const Given& given, const std::string& file, const std::string
     const std::string text = read_whole_file(file);
     if (is_recording(text)) {
         recorded.push_back(read_recording(text, file));
-        return document_of(given, machine_of(given), recorded, file, 0, command);
+        return document_of(machine_of(given), profile_of(recorded, given.text("range")), file, 0, command);
     }
     const Json document = Json::parse(text, nullptr, false);
     if (!document.is_object() || text_at(document, "schema") != "rooftile/profile/1")
@@ -166,6 +195,8 @@ void add_profile(std::vector<Verb>& verbs) {
     const std::vector<Field> own = {
         {"program", "PROGRAM...", "The program and its arguments, after --", "Program", FieldKind::positional},
         {"operators", "", "Make PyTorch's operators ranges, with the shapes of their tensors; Python programs alone; takes the host time",
+         "Options", FieldKind::on},
+        {"counters", "", "Run the program once more under ncu, for DRAM and L2 bytes, matrix units and issue slots of the listed kernels",
          "Options", FieldKind::on},
         {"recordings", "DIR", "Keep what was recorded there, one file a process, for report profile", "Options"}};
     const std::vector<Field> files = {{"file", "FILE", "What `profile --json` wrote, or a recording", "Files", FieldKind::positional},

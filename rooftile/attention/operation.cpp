@@ -7,6 +7,7 @@
 #include "rooftile/attention/draw.hpp"
 #include "rooftile/attention/fields.hpp"
 #include "rooftile/attention/formulas.hpp"
+#include "rooftile/attention/known_kernels.hpp"
 #include "rooftile/attention/pictured.hpp"
 #include "rooftile/attention/plan_text.hpp"
 #include "rooftile/attention/records.hpp"
@@ -52,6 +53,7 @@ class AttentionOperation final : public Operation {
     Record prediction_record(const Plan& plan) const override { return rooftile::prediction_record(typed(plan).prediction); }
     Demand demand(const Machine& machine, const Plan& plan) const override { return attention_demand(machine, typed(plan)); }
     bool models_energy() const override { return true; }
+    const Facet* facet(const std::type_info& type) const override { return type == typeid(KnownKernels) ? &known_attention_kernels() : nullptr; }
     Predictor predictor(const Machine&, std::span<const Plan> plans) const override { return attention_predictor(plans); }
     std::optional<PipelineCycles> pipeline(const Machine& machine, const Plan& plan) const override {
         return attention_pipeline(machine, typed(plan));

@@ -10,6 +10,7 @@
 #include "rooftile/fuse/draw.hpp"
 #include "rooftile/fuse/fields.hpp"
 #include "rooftile/fuse/forms.hpp"
+#include "rooftile/fuse/known_kernels.hpp"
 #include "rooftile/fuse/plan_text.hpp"
 #include "rooftile/fuse/predictor.hpp"
 #include "rooftile/fuse/records.hpp"
@@ -98,6 +99,7 @@ class FuseOperation final : public Operation {
     }
     Demand demand(const Machine&, const Plan& plan) const override { return fuse_demand(plan.own.as<FusePlan>()); }
     bool models_energy() const override { return true; }
+    const Facet* facet(const std::type_info& type) const override { return type == typeid(KnownKernels) ? &known_passes() : nullptr; }
     std::string label(const Plan& plan) const override { return label_of(plan.own.as<FusePlan>().config); }
 
     Predictor predictor(const Machine&, std::span<const Plan> plans) const override { return fuse_predictor(plans); }

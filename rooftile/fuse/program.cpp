@@ -12,7 +12,7 @@
 namespace rooftile {
 namespace {
 
-struct Refusal {
+struct Unwritable {
     std::string why;
 };
 
@@ -59,7 +59,7 @@ class Lowering : private RowSteps {
             if (n.op != Op::number) space_ = broadcast(space_, n.shape);
         }
         if (too_large(space_))
-            throw Refusal{
+            throw Unwritable{
                 fmt::format("the tensors together span {}, which is 2^48 elements or more", text_of(space_))};
         program_.columns = space_.empty() ? 1 : space_.back();
         outer_ = space_;
@@ -111,7 +111,7 @@ class Lowering : private RowSteps {
         else made = pointwise(n);
         ProgramValue& v = program_.values[size_t(made)];
         if (any_column_ && v.pass > 0 && !of_columns(n.shape))
-            throw Refusal{fmt::format("{} is {}, made from columns' reductions: the grid cannot wait for them in one kernel; "
+            throw Unwritable{fmt::format("{} is {}, made from columns' reductions: the grid cannot wait for them in one kernel; "
                                       "compute it in an expression of its own",
                                       expression_of(graph_, index, 48), text_of(n.shape))};
         if (v.node < 0) v.node = index;
@@ -163,14 +163,14 @@ class Lowering : private RowSteps {
         if (value(call.x).level != Level::element) {
             // A row of one value, or of one value repeated: the kernel's rows must still be seen one by one.
             if (reduced_elements_ != 1)
-                throw Refusal{fmt::format("{} of rows that are one repeated value", name_of(n.op))};
+                throw Unwritable{fmt::format("{} of rows that are one repeated value", name_of(n.op))};
             return steps.of_one(*this, call);
         }
         return steps.steps ? steps.steps(*this, call) : part(steps.part, reduce(steps.reduction, call.x));
     }
 
     /// Reductions of columns stand alone, or beside others of columns.
-    static Refusal beside_columns() {
+    static Unwritable beside_columns() {
         return {"reductions of columns beside others: compute the others in an expression of their own, and pass their results as "
                 "tensors"};
     }
@@ -180,7 +180,7 @@ class Lowering : private RowSteps {
         const GraphNode& operand = graph_.nodes[size_t(n.operands[0])];
         const int x = of_[size_t(n.operands[0])];
         if (elements_of(operand.shape) != program_.rows * program_.columns || value(x).pass > 0)
-            throw Refusal{
+            throw Unwritable{
                 fmt::format("{} of {} within {}: a whole reduction must see every element of the kernel "
                             "before any row reduction; give it an expression of its own",
                             name_of(n.op), text_of(operand.shape), text_of(space_))};
@@ -198,7 +198,7 @@ class Lowering : private RowSteps {
         const GraphNode& operand = graph_.nodes[size_t(n.operands[0])];
         const int x = of_[size_t(n.operands[0])];
         if (elements_of(operand.shape) != program_.rows * program_.columns || value(x).pass > 0)
-            throw Refusal{fmt::format("{} of {} within {}: columns must be those of the kernel, before any other reduction; give "
+            throw Unwritable{fmt::format("{} of {} within {}: columns must be those of the kernel, before any other reduction; give "
                                       "it an expression of its own",
                                       name_of(n.op), text_of(operand.shape), text_of(space_))};
         const OperatorSteps& steps = operator_of(n.op).steps;
@@ -223,7 +223,7 @@ class Lowering : private RowSteps {
         program_.stores.push_back(s);
     }
 
-    Refusal unlike(const GraphOutput& out, std::string_view otherwise) const {
+    Unwritable unlike(const GraphOutput& out, std::string_view otherwise) const {
         return {fmt::format(
             "{} is {} where the kernel's space is {}: outputs must have its shape{}; give {} an "
             "expression of its own",
@@ -234,7 +234,7 @@ class Lowering : private RowSteps {
     bool of_columns(const Shape& shape) const {
         return elements_of(shape) == program_.columns && (shape.empty() || shape.back() == program_.columns);
     }
-    Refusal unlike_columns(const GraphOutput& out) const {
+    Unwritable unlike_columns(const GraphOutput& out) const {
         return {fmt::format("{} is {} beside reductions of columns: outputs must have the {} columns alone; give {} an expression "
                             "of its own",
                             out.name, text_of(graph_.nodes[size_t(out.node)].shape), program_.columns, out.name)};
@@ -246,7 +246,7 @@ class Lowering : private RowSteps {
             if (v.kind == ValueKind::reduce && v.level != Level::element)
                 throw beside_columns();
             if (v.op == Op::dropout && v.pass == 0 && v.level != Level::uniform && !v.access.full())
-                throw Refusal{"dropout of what rows or columns share, in a reduction of columns: pass its result as a tensor"};
+                throw Unwritable{"dropout of what rows or columns share, in a reduction of columns: pass its result as a tensor"};
         }
     }
 
@@ -256,7 +256,7 @@ class Lowering : private RowSteps {
             program_.values.begin(), program_.values.end(),
             [](const ProgramValue& v) { return v.kind == ValueKind::reduce && v.level == Level::row; });
         if (rows && any_whole_)
-            throw Refusal{"a whole reduction beside row operations: give each an expression"};
+            throw Unwritable{"a whole reduction beside row operations: give each an expression"};
         if (any_column_) {
             check_columns();
             program_.form = FuseForm::columns;
@@ -266,7 +266,7 @@ class Lowering : private RowSteps {
         if (any_whole_)
             for (const ProgramStore& s : program_.stores)
                 if (s.level != Level::uniform || program_.values[size_t(s.value)].level != Level::uniform)
-                    throw Refusal{
+                    throw Unwritable{
                         "a tensor that needs a whole reduction: the grid cannot wait for it in one kernel; "
                         "compute the reduction in an expression of its own"};
         if (program_.form == FuseForm::pointwise)  // whose threads know of no row's end
@@ -365,7 +365,7 @@ std::string_view name_of(FuseForm form) {
 std::variant<Program, NoProgram> fuse_program(const ExpressionGraph& graph) {
     try {
         return Lowering(graph).program();
-    } catch (const Refusal& refusal) { return NoProgram{refusal.why}; }
+    } catch (const Unwritable& refusal) { return NoProgram{refusal.why}; }
 }
 
 }  // namespace rooftile

@@ -173,6 +173,10 @@ bool read_pytorch(const Text& text, KernelName& out) {
     if (!own && !nameless && !softmax) return false;
     out.family = "pytorch", out.library = "PyTorch";
     set_role(path, out);
+    // One kernel serves both norms; its last argument says which.
+    const std::vector<std::string_view>& of = text.signature.arguments;
+    if (text.signature.function == "vectorized_layer_norm_kernel" && of.size() > 2 && number(of[2]) == 1)
+        out.operation = "RMS norm";
     std::string over;
     for (const std::string_view argument : text.signature.arguments) over += std::string(argument) + " ";
     if (out.operation.empty()) read_functors(over, out);

@@ -1,8 +1,11 @@
 #include "rooftile/names/product_sizes.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
 #include <utility>
+
+#include "kernels/matrix/matrix_arguments.hpp"
+#include "rooftile/names/reading.hpp"
 
 namespace rooftile {
 namespace {
@@ -90,14 +93,25 @@ std::optional<ProductSizes> of_plain(const ParameterBytes& p, const Grid& grid, 
     return checked({1, p.word(m), p.word(n), p.word(k), 0});
 }
 
-}  // namespace
-
-std::int64_t ParameterBytes::word(std::size_t offset, std::int64_t otherwise) const {
-    std::int32_t value = 0;
-    if (bytes.size() < sizeof value || offset > bytes.size() - sizeof value) return otherwise;
-    std::memcpy(&value, bytes.data() + offset, sizeof value);
-    return value;
+/// Ours: descriptors of A, B and C, then a struct that both sides share. A kernel that computes C transposed, or groups of rows, is
+/// left out.
+std::optional<ProductSizes> of_ours(std::string_view kernel, const ParameterBytes& p) {
+    constexpr std::size_t descriptors = 3, swapped = 6;  // swap_ab's place among the members of MatrixConfig
+    if (p.places.size() != descriptors + 1 || p.places.back().size != sizeof(MatrixArguments)) return std::nullopt;
+    const std::string plain = names::demangled(kernel);
+    const auto arguments = names::signature_of(plain).arguments;
+    const std::size_t open = arguments.empty() ? std::string_view::npos : arguments[0].find('{');
+    if (open == std::string_view::npos) return std::nullopt;
+    const auto members = names::split(arguments[0].substr(open + 1), ',');
+    if (members.size() <= swapped || names::number(members[swapped]) != 0) return std::nullopt;
+    const std::size_t at = p.places.back().offset;
+    if (p.word(at + offsetof(MatrixArguments, groups)) > 0) return std::nullopt;
+    const std::int64_t batch = std::max<std::int64_t>(1, p.word(at + offsetof(MatrixArguments, batch)));
+    return checked({batch, p.word(at + offsetof(MatrixArguments, m)), p.word(at + offsetof(MatrixArguments, n)),
+                    p.word(at + offsetof(MatrixArguments, k)), 0});
 }
+
+}  // namespace
 
 std::optional<ProductSizes> product_sizes(std::string_view kernel, const ParameterBytes& parameters, const Grid& grid) {
     const auto has = [&](std::string_view part) { return kernel.find(part) != kernel.npos; };
@@ -105,6 +119,7 @@ std::optional<ProductSizes> product_sizes(std::string_view kernel, const Paramet
     if (has("cutlass7Kernel2I")) return of_cutlass_2(parameters, grid);
     if (kernel.starts_with("sm90_xmma_gemm")) return of_sm90_xmma(parameters);
     if (kernel.starts_with("sm80_xmma_gemm")) return of_sm80_xmma(parameters, grid);
+    if (has("rooftile9sm90_gemmI") || has("rooftile::sm90_gemm<")) return of_ours(kernel, parameters);
     if (has("magma_sgemmEx_kernel")) return of_plain(parameters, grid, 4, 0, 8);
     if (has("gemmSN_TN_kernel") || has("gemmSN_NN_kernel")) return of_plain(parameters, grid, 96, 92, 100);
     return std::nullopt;

@@ -9,23 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "rooftile/names/known_kernels.hpp"
+#include "rooftile/names/kernel_sizes.hpp"
 
 namespace rooftile {
 
-/// The parameters of a launch, as the kernel sees them.
-struct ParameterBytes {
-    struct Place {
-        std::uint32_t offset, size;
-    };
-    std::vector<Place> places;  ///< of each parameter; empty: they came as one block
-    std::string bytes;
-
-    /// The 32-bit number at that offset; `otherwise` where there is none.
-    std::int64_t word(std::size_t offset, std::int64_t otherwise = -1) const;
-};
-
 /// `grid`: CTAs of the launch. Empty: no kernel that is known here, or parameters that do not agree.
-std::optional<ProductSizes> product_sizes(std::string_view kernel, const ParameterBytes& parameters, const std::array<std::int32_t, 3>& grid);
+std::optional<ProductSizes> product_sizes(std::string_view kernel, const ParameterBytes& parameters,
+                                          const std::array<std::int32_t, 3>& grid);
 
 }  // namespace rooftile

@@ -285,13 +285,19 @@ std::string profile_section(const Writer& w, const Json& d) {
         out += "</ol>";
     }
     out += "<h3>Kernels</h3>" + rows_table(w, d.at("kernels"), "/kernels", {"short", "calls", "time_us", "share", "mean_us", "/launches/0/registers", "/launches/0/dynamic_shared_bytes"});
+    std::vector<std::string> launch_keys = {"problem", "calls", "mean_us", "predicted_us", "ours_us", "possible_us", "least_bytes", "plan", "command", "why_not"};
+    const auto has_counters = [](const Json& kernel) {
+        return std::ranges::any_of(kernel.at("launches"), [](const Json& launch) { return launch.contains("counters"); });
+    };
+    if (std::ranges::any_of(d.at("kernels"), has_counters))
+        for (const char* counter : {"dram_read_bytes", "dram_written_bytes", "l2_bytes", "tensor_share", "issue_share"})
+            launch_keys.push_back(std::string("/counters/") + counter);
     std::string known;
     for (std::size_t i = 0; i < d.at("kernels").size(); ++i) {
         const Json& kernel = d.at("kernels")[i];
         known += fmt::format("<details><summary>{}</summary><p><code>{}</code></p>{}{}</details>\n", escaped_markup(text_at(kernel, "short")),
                              escaped_markup(text_at(kernel, "name")), w.table(kernel.at("decoded"), fmt::format("/kernels/{}/decoded", i)),
-                             rows_table(w, kernel.at("launches"), fmt::format("/kernels/{}/launches", i),
-                                        {"problem", "calls", "mean_us", "predicted_us", "ours_us", "possible_us", "plan", "command", "why_not"}));
+                             rows_table(w, kernel.at("launches"), fmt::format("/kernels/{}/launches", i), launch_keys));
     }
     out += "<details><summary>Each kernel's name, launches, and what they should take</summary>" + known + "</details>";
     return out + "<h3>Copies</h3>" + rows_table(w, d.at("copies"), "/copies", {"kind", "count", "bytes", "time_us"}) + "<h3>Ranges</h3>"

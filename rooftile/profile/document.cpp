@@ -38,6 +38,17 @@ Json device_json(const ProfiledDevice& d, const std::string& machine) {
             {"empty_sms_us", us(d.empty_sms)}};
 }
 
+Json sizes_json(const ProductSizes& s) { return {{"batch", s.batch}, {"m", s.m}, {"n", s.n}, {"k", s.k}}; }
+Json sizes_json(const HeadSizes& s) {
+    Json out = {{"batch", s.batch}, {"heads", s.heads}, {"kv_heads", s.kv_heads}, {"queries", s.queries},
+                {"keys", s.keys},   {"dim", s.dim},     {"dim_v", s.dim_v}};
+    out["causal"] = s.causal ? Json(*s.causal) : Json(nullptr);
+    return out;
+}
+Json sizes_json(const PassSizes& s) {
+    return {{"extents", s.extents}, {"read_bytes", s.read_bytes()}, {"written_bytes", s.written_bytes()}};
+}
+
 Json group_json(const KernelGroup& k, const ExplainedKernel& e, const std::string& machine) {
     Json out = {{"grid", k.grid},
                 {"block", k.block},
@@ -64,7 +75,19 @@ Json group_json(const KernelGroup& k, const ExplainedKernel& e, const std::strin
                 {"command", text_or_null(e.command)},
                 {"why_not", text_or_null(e.why_not)},
                 {"disagreements", e.disagreements}};
-    if (k.sizes) out["sizes"] = {{"batch", k.sizes->batch}, {"m", k.sizes->m}, {"n", k.sizes->n}, {"k", k.sizes->k}};
+    if (e.least_bytes) out["least_bytes"] = json_number(*e.least_bytes, "B");
+    if (k.counters) {
+        const KernelCounters& c = *k.counters;
+        const auto number = [](const std::optional<double>& value) { return value ? json_number(*value) : Json(nullptr); };
+        out["counters"] = {{"launches", c.launches},
+                           {"time_us", us(c.time)},
+                           {"dram_read_bytes", number(c.dram_read)},
+                           {"dram_written_bytes", number(c.dram_written)},
+                           {"l2_bytes", number(c.l2)},
+                           {"tensor_share", number(c.tensor_share)},
+                           {"issue_share", number(c.issue_share)}};
+    }
+    if (k.sizes) out["sizes"] = std::visit([](const auto& sizes) { return sizes_json(sizes); }, *k.sizes);
     return out;
 }
 
@@ -142,8 +165,12 @@ Json profile_document(const DocumentContext& context, const Profile& profile, co
         out["calls"].push_back(
             {{"name", c.name}, {"count", c.count}, {"failed", c.failed}, {"time_us", us(c.sum)}, {"most_us", us(c.most)}});
     for (const RangeGroup& r : profile.ranges)
-        out["ranges"].push_back(
-            {{"name", r.name}, {"count", r.count}, {"kernels", r.launches}, {"host_us", us(r.host)}, {"device_us", us(r.device)}});
+        out["ranges"].push_back({{"name", r.name},
+                                 {"count", r.count},
+                                 {"kernels", r.launches},
+                                 {"host_us", us(r.host)},
+                                 {"device_us", us(r.device)},
+                                 {"collective_us", us(r.collective)}});
     std::map<std::string, std::string> short_names;
     for (std::size_t i = 0; i < profile.kernels.size(); ++i)
         short_names.try_emplace(profile.kernels[i].name, short_name(explained.names[i]));

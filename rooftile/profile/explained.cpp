@@ -17,7 +17,7 @@
 namespace rooftile {
 namespace {
 
-constexpr double ns_a_second = 1e9, ns_a_microsecond = 1e3;
+constexpr double ns_a_second = 1e9, ns_a_microsecond = 1e3, bits_a_byte = 8;
 
 /// The first plan of a problem, and the least that the machine's datasheet allows for what it asks of DRAM and of the units.
 void plan_ours(const Operation& operation, const std::shared_ptr<const Machine>& machine, const Problem& problem, ExplainedKernel& out) {
@@ -72,21 +72,33 @@ ExplainedKernel explained_kernel(const KernelName& name, const LaunchedKernel& l
         const auto* known = facet_of<KnownKernels>(*operation);
         if (!known) continue;
         try {
-            const std::optional<Problem> problem = known->problem_of(name, launch);
-            if (!problem) continue;
+            const auto answer = known->answer(*machine, name, launch);
+            if (!answer) continue;
+            if (answer->seconds) out.predicted = *answer->seconds * ns_a_second;
+            out.why_not = answer->why_not;
+            if (!answer->problem) return out;
             out.operation = operation->name();
-            out.problem = operation->short_name(*problem);
-            out.command = fmt::format("{} --machine {} --explain",
-                                      plan_command(operation->name(), {operation->fields()}, operation->given(*problem)), machine->id);
-            const KnownKernels::Answer answer = known->seconds_of(*machine, *problem, name, launch);
-            if (answer.seconds) out.predicted = *answer.seconds * ns_a_second;
-            else out.why_not = answer.why_not;
-            plan_ours(*operation, machine, *problem, out);
+            out.problem = operation->short_name(*answer->problem);
+            out.command =
+                fmt::format("{} --machine {} --explain",
+                            plan_command(operation->name(), {operation->fields()}, operation->given(*answer->problem)), machine->id);
+            out.least_bytes = 0;
+            for (const TensorInfo& tensor : operation->tensors(*answer->problem))
+                *out.least_bytes += double(spanned_elements(tensor)) * tensor.element_bits / bits_a_byte;
+            plan_ours(*operation, machine, *answer->problem, out);
         } catch (const RequestError& error) { out.why_not = error.what(); }
         return out;
     }
     out.why_not = name.family == "unknown" ? "its name is in no grammar that is known" : "what it computed is not known";
     return out;
+}
+
+/// In a few words.
+std::string why_no_sizes(const KernelName& name) {
+    if (name.role == "collective") return "a collective: it waits for other GPUs too, and its arguments are on the device";
+    if (name.family == "inductor" || name.family == "triton")
+        return "its parameters hold counts and addresses, and no type or shape of a tensor";
+    return "its launch does not say the sizes";
 }
 
 }  // namespace
@@ -105,7 +117,7 @@ ExplainedProfile explained(const Profile& profile, const std::shared_ptr<const M
     for (const KernelGroup& group : profile.kernels) {
         out.names.push_back(decode(group.name));
         ExplainedKernel one;
-        if (!group.sizes) one.why_not = "its launch does not say the sizes";
+        if (!group.sizes) one.why_not = why_no_sizes(out.names.back());
         else if (!machines[group.device]) one.why_not = "no machine file is known for the GPU; --machine names one";
         else {
             LaunchedKernel launch;
@@ -113,7 +125,10 @@ ExplainedProfile explained(const Profile& profile, const std::shared_ptr<const M
             launch.ctas = std::int64_t{group.grid[0]} * group.grid[1] * group.grid[2];
             launch.threads = group.block[0] * group.block[1] * group.block[2];
             launch.ctas_per_sm = group.resident;
+            launch.shared_bytes = std::int64_t{group.static_shared} + group.dynamic_shared;
             one = explained_kernel(out.names.back(), launch, by_share[group.device](group.matrix_share));
+            if (const auto* pass = std::get_if<PassSizes>(&launch.sizes))
+                one.least_bytes = double(pass->read_bytes() + pass->written_bytes());
         }
         LaunchData data{.grid = group.grid, .block = group.block, .cluster = group.cluster, .registers = int(group.registers)};
         data.static_shared = group.static_shared, data.dynamic_shared = group.dynamic_shared;

@@ -15,6 +15,7 @@ namespace rooftile {
 /// Of a group of kernels, for one call. Empty: unknown.
 struct ExplainedKernel {
     std::optional<double> predicted, ours, least;  ///< ns
+    std::optional<double> least_bytes;           ///< every tensor that is read or written once
     std::string problem;   ///< "4096x14336x4096", empty where none is known
     std::string operation; ///< that plans it
     std::string plan;      ///< ours in a few words

@@ -66,12 +66,12 @@ std::vector<Span> merged(std::vector<Span> spans) {
     return out;
 }
 
-using KernelKey =
-    std::tuple<std::string_view, std::array<std::int32_t, 3>, std::array<std::int32_t, 3>, std::uint32_t, std::optional<ProductSizes>>;
+using KernelKey = std::tuple<std::string_view, std::array<std::int32_t, 3>, std::array<std::int32_t, 3>, std::uint32_t, const KernelSizes*>;
 
 /// Where in a profile's lists the group of a key is, over all processes.
 struct Places {
     std::map<KernelKey, std::size_t> kernels;
+    std::set<KernelSizes> sizes;  // each once, which keys point to
     std::map<std::string, std::size_t> copies, calls, ranges;
     std::map<std::vector<std::string>, std::size_t> stacks;
 };
@@ -96,6 +96,11 @@ class ProcessProfile {
 
     void add() {
         if (!whole_ && chosen_.empty()) return;
+        for_each_in_ranges([&](const std::vector<const NamedRange*>& open, const DeviceWork& work) {
+            const auto shaped = std::find_if(open.rbegin(), open.rend(),
+                                             [](const NamedRange* range) { return range->name.find("sizes = ") != range->name.npos; });
+            if (shaped != open.rend()) operator_of_.emplace(&work, (*shaped)->name);
+        });
         std::map<std::uint32_t, std::vector<const DeviceWork*>> by_device;
         for (const DeviceWork& work : r_.work)
             if (is_chosen(work)) by_device[work.device].push_back(&work);
@@ -212,18 +217,25 @@ class ProcessProfile {
             return;
         }
         const int resident = resident_ctas(d.device, w);
-        std::optional<ProductSizes> sizes;
+        const auto operator_range = operator_of_.find(&w);
+        const std::string_view range = operator_range == operator_of_.end() ? std::string_view() : operator_range->second;
+        const auto kept = [&](std::optional<KernelSizes> found) {
+            return found ? &*places_.sizes.insert(std::move(*found)).first : nullptr;
+        };
+        const KernelSizes* sizes = nullptr;
         if (w.parameters) {
-            const auto [known, is_new] = sizes_.try_emplace(std::tuple(w.name, w.parameters, w.grid));
-            if (is_new) known->second = product_sizes(w.name, *w.parameters, w.grid);
+            const auto [known, is_new] = sizes_.try_emplace(std::tuple(w.name, w.parameters, w.grid, w.block));
+            if (is_new) known->second = kept(sizes_of_launch(w.name, named(w.name), *w.parameters, {w.grid, w.block}));
             sizes = known->second;
         }
+        if (!sizes && !range.empty()) sizes = kept(sizes_of_range(range, named(w.name)));
         KernelGroup& group = entry(places_.kernels, out_.kernels, std::tuple(w.name, w.grid, w.block, w.dynamic_shared, sizes));
         if (group.calls == 0) {
             group.name = w.name, group.grid = w.grid, group.block = w.block, group.cluster = w.cluster;
             group.registers = w.registers, group.static_shared = w.static_shared, group.dynamic_shared = w.dynamic_shared,
             group.local = w.local;
-            group.sizes = sizes, group.least = ns, group.device = device, group.resident = resident, group.matrix_share = 0;
+            if (sizes) group.sizes = *sizes;
+            group.least = ns, group.device = device, group.resident = resident, group.matrix_share = 0;
         }
         group.matrix_share = (group.matrix_share * double(group.calls) + matrix_work.share(w.end)) / double(group.calls + 1);
         ++group.calls, group.in_graphs += w.graph != 0;
@@ -253,6 +265,13 @@ class ProcessProfile {
             RangeGroup& group = entry(places_.ranges, out_.ranges, std::string(range.name));
             group.name = range.name, ++group.count, group.host += double(range.end - range.start);
         }
+        for_each_in_ranges([&](const std::vector<const NamedRange*>& open, const DeviceWork& work) { add_stack(open, work); });
+    }
+
+    /// All chosen work with the ranges, outer first, that were open in the thread that asked for it. None where
+    /// nobody was seen to ask.
+    template <class Visit>
+    void for_each_in_ranges(Visit visit) const {
         std::map<std::uint32_t, std::vector<std::pair<std::uint64_t, const DeviceWork*>>> asked;
         std::vector<const DeviceWork*> alone;
         for (const DeviceWork& work : r_.work) {
@@ -260,17 +279,19 @@ class ProcessProfile {
             if (const DriverCall* call = call_of(work)) asked[call->thread].emplace_back(call->start, &work);
             else alone.push_back(&work);
         }
-        for (const DeviceWork* work : alone) add_stack({}, *work);
+        std::vector<const NamedRange*> open;
+        for (const DeviceWork* work : alone) visit(open, *work);
         for (auto& [thread, all] : asked) {
             std::ranges::stable_sort(all, {}, [](const auto& each) { return each.first; });
-            std::vector<const NamedRange*> of_thread, open;
+            std::vector<const NamedRange*> of_thread;
             for (const NamedRange& range : r_.ranges)
                 if (range.thread == thread) of_thread.push_back(&range);
+            open.clear();
             auto next = of_thread.begin();
             for (const auto& [time, work] : all) {
                 for (; next != of_thread.end() && (*next)->start <= time; ++next) open.push_back(*next);
                 std::erase_if(open, [&](const NamedRange* range) { return range->end < time; });
-                add_stack(open, *work);
+                visit(open, *work);
             }
         }
     }
@@ -279,11 +300,13 @@ class ProcessProfile {
         const double ns = double(work.end - work.start);
         std::vector<std::string> frames;
         std::set<std::string_view> seen;
+        const bool collective = work.kind == DeviceWork::Kind::kernel && named(work.name).role == "collective";
         const auto add_frame = [&](std::string_view name) {
             frames.emplace_back(name);
             if (!seen.insert(name).second) return;  // a range in one of its own name counts once
             RangeGroup& group = entry(places_.ranges, out_.ranges, std::string(name));
             group.name = name, group.launches += work.kind == DeviceWork::Kind::kernel, group.device += ns;
+            if (collective) group.collective += ns;
         };
         // What other threads ask for meanwhile, as a backward pass does, is the chosen range's too.
         if (!whole_ && std::ranges::none_of(open, [&](const NamedRange* range) { return range->name == range_; })) add_frame(range_);
@@ -292,6 +315,12 @@ class ProcessProfile {
         ProfileStack& stack = entry(places_.stacks, out_.stacks, frames);
         if (stack.frames.empty()) stack.frames = frames;
         stack.sum += ns;
+    }
+
+    const KernelName& named(std::string_view name) {
+        const auto [known, is_new] = names_.try_emplace(name);
+        if (is_new) known->second = decode(name);
+        return known->second;
     }
 
     template <class Key, class Group>
@@ -309,7 +338,11 @@ class ProcessProfile {
     std::vector<Span> chosen_;
     std::unordered_map<std::uint32_t, const DriverCall*> call_of_;
     std::map<std::uint32_t, std::vector<Span>> waits_;  // by thread
-    std::map<std::tuple<std::string_view, const ParameterBytes*, std::array<std::int32_t, 3>>, std::optional<ProductSizes>> sizes_;
+    std::map<std::tuple<std::string_view, const ParameterBytes*, std::array<std::int32_t, 3>, std::array<std::int32_t, 3>>,
+             const KernelSizes*>
+        sizes_;
+    std::map<std::string_view, KernelName> names_;
+    std::unordered_map<const DeviceWork*, std::string_view> operator_of_;  // the innermost range with shapes in which it was asked for
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rooftile/names/product_sizes.hpp"
+#include "rooftile/names/kernel_sizes.hpp"
 
 namespace rooftile {
 

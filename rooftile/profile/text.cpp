@@ -149,22 +149,26 @@ std::string kernels_text(const Json& document, const PerStep& step, int top, con
     return out;
 }
 
+constexpr int most_problem_columns = 48;
+
 std::string explained_text(const Json& document, const PerStep& step, int top, const Terminal& terminal) {
     struct Row {
         const Json* kernel;
         const Json* launch;
     };
-    std::vector<Row> rows;
+    std::vector<Row> rows, without;
     double known = 0, whole = 0;
     for (const Json& k : document.at("kernels"))
         for (const Json& launch : k.at("launches")) {
             whole += at(launch, "time_us");
+            if (!number_at(launch, "predicted_us")) without.push_back({&k, &launch});
             if (!number_at(launch, "ours_us") && !number_at(launch, "predicted_us")) continue;
             known += at(launch, "time_us");
             rows.push_back({&k, &launch});
         }
     if (rows.empty()) return "";
-    std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return at(*a.launch, "time_us") > at(*b.launch, "time_us"); });
+    for (std::vector<Row>* each : {&rows, &without})
+        std::ranges::stable_sort(*each, [](const Row& a, const Row& b) { return at(*a.launch, "time_us") > at(*b.launch, "time_us"); });
     Table table({{"kernel", Table::Align::left, 2},
                  {"problem", Table::Align::left},
                  {"calls", Table::Align::right, 1, true},
@@ -173,8 +177,11 @@ std::string explained_text(const Json& document, const PerStep& step, int top, c
                  {"ours", Table::Align::right, 0, true},
                  {"possible", Table::Align::right, 0, true},
                  {"of it", Table::Align::right, 3, true}});
-    const auto problem = [](const Row& row) { return text_at(*row.launch, "operation") + " " + text_at(*row.launch, "problem"); };
-    int longest = 0;
+    const auto problem = [](const Row& row) {
+        const std::string operation = text_at(*row.launch, "operation");
+        return operation.empty() ? operation : shortened(operation + " " + text_at(*row.launch, "problem"), most_problem_columns);
+    };
+    int longest = 7;  // as its title
     for (std::size_t i = 0; i < rows.size() && int(i) < top; ++i) longest = std::max(longest, columns_of(problem(rows[i])));
     const int columns = name_columns(terminal, longest + 48, 7, 44);
     for (std::size_t i = 0; i < rows.size() && int(i) < top; ++i) {
@@ -189,12 +196,59 @@ std::string explained_text(const Json& document, const PerStep& step, int top, c
                    {time(possible)},
                    {possible ? percent_text(*possible / at(launch, "mean_us")) : ""}});
     }
+    std::string unpredicted;
+    constexpr std::size_t most_reasons = 5;
+    constexpr double least_share = 0.01;
+    std::size_t reasons = 0;
+    for (const Row& row : without) {
+        const double share = at(*row.launch, "time_us") / whole;
+        if (share < least_share || ++reasons > most_reasons) break;
+        const std::string line =
+            fmt::format("not predicted, {}: {}: {}", percent_text(share), text_at(*row.kernel, "short"), text_at(*row.launch, "why_not"));
+        unpredicted += "  " + wrapped(displayable(line, terminal.utf8), terminal.prose() - 2, 4) + "\n";
+    }
     const std::string meaning = fmt::format(
-        "Problems are known for {} of kernel time. Predicted: for that very kernel; ours: Rooftile's plan 1; possible: the datasheet's "
+        "Known for {} of kernel time. Predicted: for that very kernel; ours: Rooftile's plan 1; possible: the datasheet's "
         "roof.",
         percent_text(known / whole));
     return terminal.paint("What they should take", Tone::strong) + "\n  "
-           + terminal.paint_lines(wrapped(meaning, terminal.prose() - 2, 2), Tone::faint) + "\n" + table.text(terminal);
+           + terminal.paint_lines(wrapped(meaning, terminal.prose() - 2, 2), Tone::faint) + "\n" + table.text(terminal) + unpredicted;
+}
+
+/// What was counted of a launch beside what it was predicted to take and the bytes that it must move.
+std::string counters_text(const Json& document, int top, const Terminal& terminal) {
+    Table table({{"kernel", Table::Align::left, 2},
+                 {"measured"},
+                 {"predicted", Table::Align::right, 3, true},
+                 {"DRAM"},
+                 {"least", Table::Align::right, 1, true},
+                 {"L2"},
+                 {"tensor"},
+                 {"issue"}});
+    const int columns = name_columns(terminal, 66, 12, 44);
+    int shown = 0;
+    const auto bytes = [](const std::optional<double>& value) { return value ? scaled_text(*value, "B") : ""; };
+    const auto share = [](const std::optional<double>& value) { return value ? percent_text(*value) : ""; };
+    for (const Json& k : document.at("kernels"))
+        for (const Json& launch : k.at("launches")) {
+            const auto counted = launch.find("counters");
+            if (counted == launch.end() || ++shown > top) continue;
+            const auto read = number_at(*counted, "dram_read_bytes"), written = number_at(*counted, "dram_written_bytes");
+            table.row({{displayable(shortened(text_at(k, "short"), columns), terminal.utf8)},
+                       {time_text(at(launch, "mean_us"))},
+                       {time(number_at(launch, "predicted_us"))},
+                       {bytes(read && written ? std::optional(*read + *written) : std::nullopt)},
+                       {bytes(number_at(launch, "least_bytes"))},
+                       {bytes(number_at(*counted, "l2_bytes"))},
+                       {share(number_at(*counted, "tensor_share"))},
+                       {share(number_at(*counted, "issue_share"))}});
+        }
+    if (shown == 0) return "";
+    const std::string meaning =
+        "A launch on empty caches: bytes of DRAM, and of every tensor once; bytes between SMs and L2; and shares of "
+        "busy cycles in which the matrix units work, and of issue slots.";
+    return terminal.paint("Counters", Tone::strong) + "\n  " + terminal.paint_lines(wrapped(meaning, terminal.prose() - 2, 2), Tone::faint)
+           + "\n" + table.text(terminal);
 }
 
 std::string copies_text(const Json& document, const PerStep& step, const Terminal& terminal) {
@@ -210,6 +264,7 @@ std::string ranges_text(const Json& document, const PerStep& step, int top, cons
     Table table({{"range", Table::Align::left}, {"count"}, {"kernels"}, {"host"}, {"device"}});
     const int columns = name_columns(terminal, 42, 20, 60);
     int shown = 0;
+    std::vector<std::string> collectives;
     for (const Json& r : document.at("ranges")) {
         if (++shown > top) break;
         table.row({{displayable(shortened(text_at(r, "name"), columns), terminal.utf8)},
@@ -217,7 +272,11 @@ std::string ranges_text(const Json& document, const PerStep& step, int top, cons
                    {step.count(at(r, "kernels"))},
                    {time_text(step(at(r, "host_us")))},
                    {time_text(step(at(r, "device_us")))}});
+        const double collective = number_at(r, "collective_us").value_or(0);
+        collectives.push_back(collective > 0 ? time_text(step(collective)) : "");
     }
+    // A collective's time is that of the slowest GPU too: ranges with such kernels say how much of theirs it is.
+    if (std::ranges::any_of(collectives, [](const std::string& each) { return !each.empty(); })) table.column({"collectives"}, collectives);
     return terminal.paint("Ranges", Tone::strong) + "\n" + table.text(terminal);
 }
 
@@ -237,6 +296,8 @@ std::string profile_text(const Json& document, int top, const Terminal& terminal
     if (!document.at("kernels").empty()) out += kernels_text(document, step, top, terminal) + "\n";
     const std::string explained = explained_text(document, step, top, terminal);
     if (!explained.empty()) out += explained + "\n";
+    const std::string counters = counters_text(document, top, terminal);
+    if (!counters.empty()) out += counters + "\n";
     const std::string ranges = ranges_text(document, step, top, terminal);
     if (!ranges.empty()) out += ranges + "\n";
     if (!document.at("savings").empty()) {

@@ -89,9 +89,10 @@ class PointReader {
             kernel.predicted = known.kernels[i].predicted;
             kernel.ctas = double(group.grid[0]) * group.grid[1] * group.grid[2];
             kernel.pieces = kernel.ctas;
-            if (group.sizes && group.sizes->tiles > 0)
+            const auto* product = group.sizes ? std::get_if<ProductSizes>(&*group.sizes) : nullptr;
+            if (product && product->tiles > 0)
                 kernel.pieces =
-                    std::max(kernel.ctas, double(group.sizes->tiles) * std::max(1, group.cluster[0] * group.cluster[1] * group.cluster[2]));
+                    std::max(kernel.ctas, double(product->tiles) * std::max(1, group.cluster[0] * group.cluster[1] * group.cluster[2]));
             const double room = double(profile.devices[group.device].device.sms) * group.resident;
             if (room > 0) kernel.waves = whole_up(kernel.pieces / room), kernel.fill = kernel.pieces / room / kernel.waves;
             kernels_.push_back(kernel);

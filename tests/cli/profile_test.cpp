@@ -230,6 +230,78 @@ TEST_F(ProfileVerb, WhatKeepsItFromRecordingIsOneLine) {
     }
 }
 
+/// An `ncu` of a folder: writes that text where it is told to, and runs the program.
+void write_ncu(const fs::path& folder, const std::string& table) {
+    fs::create_directories(folder);
+    std::ofstream(folder / "table.csv") << table;
+    std::ofstream(folder / "ncu") << "#!/bin/sh\n"
+                                     "printf '%s\\n' \"$@\" > "
+                                  << (folder / "arguments") << "\n"
+                                  << "while [ \"$1\" != --log-file ]; do shift; done\n"
+                                     "cp "
+                                  << (folder / "table.csv") << " \"$2\"\nshift 2\nexec \"$@\"\n";
+    fs::permissions(folder / "ncu", fs::perms::owner_all);
+}
+
+TEST_F(ProfileVerb, CountersComeFromASecondRun) {
+    const json before = document({}, {"init", "launch=3"});
+    const json& launch = before.at("kernels")[0].at("launches")[0];
+    const auto extents = [](const json& three) {
+        return "\"(" + three.at(0).dump() + ", " + three.at(1).dump() + ", " + three.at(2).dump() + ")\"";
+    };
+    const std::string table =
+        "==PROF== Connected to process 31\n"
+        "\"ID\",\"Process ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"dram__bytes_read.sum\",\"dram__bytes_write.sum\"\n"
+        "\"\",\"\",\"\",\"\",\"\",\"byte\",\"byte\"\n\"0\",\"31\",\"write_down\","
+        + extents(launch.at("block")) + "," + extents(launch.at("grid")) + ",\"1,000\",\"24\"\n";
+    const fs::path folder = path("bin");
+    write_ncu(folder, table);
+    const Environment with_ncu = {{"PATH", folder.string() + ":" + environment_.at("PATH")}};
+    const Outcome got = profile({"--counters", "--json"}, {"init", "launch=3"}, with_ncu);
+    EXPECT_EQ(got.code, 0) << got.err;
+    EXPECT_EQ(got.err, std::string("rooftile: runs ") + fake_program + " again under ncu, for counters of 1 kernel\n");
+    const json d = json::parse(got.out, nullptr, false);
+    EXPECT_EQ(JsonSchema("profile-1.json").faults(d), "");
+    const json& counters = d.at("kernels")[0].at("launches")[0].at("counters");
+    EXPECT_EQ(counters.at("dram_read_bytes"), 1000);
+    EXPECT_EQ(counters.at("dram_written_bytes"), 24);
+    EXPECT_TRUE(counters.at("l2_bytes").is_null());
+    // The last of three launches, by the name that the linker has.
+    EXPECT_THAT(read_file(folder / "arguments"), HasSubstr("--kernel-id\n::regex:^(write_down)$:2|3\n"));
+    EXPECT_THAT(read_file(folder / "arguments"), HasSubstr("dram__bytes_read.sum,"));
+    EXPECT_THAT(profile({"--counters"}, {"init", "launch=3"}, with_ncu).out, HasSubstr("1024 B"));
+}
+
+TEST_F(ProfileVerb, WithoutCountersTheProfileStands) {
+    struct Case {
+        std::string table;
+        int code;
+        std::string error;
+    };
+    const Case cases[] = {{"==ERROR== ERR_NVGPUCTRPERM - no permission\n", 7,
+                           "hardware counters are not permitted here: ncu says ERR_NVGPUCTRPERM - no permission"},
+                          {"==ERROR== Unknown option\n", 6, "nothing was counted: ncu says Unknown option"},
+                          {"==PROF== no kernels\n", 6, "nothing was counted: no launch of the second run is like one of the first"},
+                          {"", 6, "nothing was counted: ncu ended with exit code 0 and wrote nothing"}};
+    for (const Case& each : cases) {
+        write_ncu(path("bin"), each.table);
+        const Outcome got =
+            profile({"--counters", "--json"}, {"init", "launch=2"}, {{"PATH", path("bin") + ":" + environment_.at("PATH")}});
+        EXPECT_EQ(got.code, each.code) << got.err;
+        EXPECT_THAT(got.err, HasSubstr(each.error));
+        EXPECT_EQ(got.error_lines(), 2) << got.err;
+        EXPECT_EQ(json::parse(got.out, nullptr, false).at("kernels").size(), 1u);
+    }
+    // Asked for and not there: nothing is run.
+    fs::create_directories(path("empty"));
+    const Outcome none = profile({"--counters"}, {"print=started"}, {{"PATH", path("empty")}});
+    EXPECT_EQ(none.code, 7);
+    EXPECT_EQ(none.out, "");
+    EXPECT_EQ(none.err,
+              "rooftile: --counters runs the program once more under ncu, which is not in PATH; install Nsight Compute, or leave "
+              "--counters out\n");
+}
+
 TEST_F(ProfileVerb, LostRecordsAreSaid) {
     const json d = document({}, {"init", "launch=2"}, {{"FAKE_RECORDS_DROPPED", "12"}});
     ASSERT_EQ(d.at("notices").size(), 1u);

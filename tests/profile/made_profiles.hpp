@@ -89,4 +89,12 @@ inline Recorded recorded_products() {
     return read_recording(bytes.str(), "products.rec");
 }
 
+/// PyTorch's kernels that mostly move tensors, and those of attention, on an H200 (bench/profile/sample_passes.py).
+inline Recorded recorded_passes() {
+    std::ifstream file(ROOFTILE_TEST_DATA "/profile/passes.rec", std::ios::binary);
+    std::ostringstream bytes;
+    bytes << file.rdbuf();
+    return read_recording(bytes.str(), "passes.rec");
+}
+
 }  // namespace rooftile
