@@ -34,6 +34,9 @@ inline constexpr std::string_view matrix_tiles = "kernels/matrix/tile_scheduler.
                                   sm80_load = "kernels/gemm/sm80_gemm_load.cuh",
                                   sm80_products = "kernels/gemm/sm80_gemm_products.cuh",
                                   sm80_store = "kernels/gemm/sm80_gemm_store.cuh",
+                                  few_kernel = "kernels/gemm/sm80_few_gemm.cuh",
+                                  few_load = "kernels/gemm/sm80_few_gemm_load.cuh",
+                                  few_arguments = "kernels/gemm/sm80_few_gemm_arguments.hpp",
                                   pack = "kernels/gemm/pack.cuh",
                                   convert = "kernels/ptx/matrix_store.cuh";
 
@@ -105,6 +108,9 @@ inline std::string ampere_ragged() {
 inline std::string ampere_short_block() {
     return with_k("--kernel sm80_gemm --m 128 --n 128 --tile 128x128x32", 200);
 }
+
+/// Rows of both operands begin at any element.
+inline std::string few(int pieces = 1) { return with_k("--kernel sm80_few_gemm --m 9 --n 250 --tile 16x128x64", 1021, pieces); }
 
 /// Two bf16 a word, each rounded to the four significant bits of fp8 e4m3. Its range is left out: a scale would keep it.
 inline constexpr const char* to_fp8 = R"(
@@ -633,6 +639,38 @@ inline Mutant ampere_stale_sums() {
               "    Sm80Sums<C> sums = {};\n    do {\n"}}};
 }
 
+inline Mutant few_shifted_by_one() {
+    return {"elements of A meet those of B one further on, where B's rows do not begin at 16 B",
+            few(),
+            {{few_arguments, "Sm80FewConfig::chunk_elements + a_shift - b_shift",
+              "Sm80FewConfig::chunk_elements + a_shift - b_shift + (b_shift > 0)"}}};
+}
+
+inline Mutant few_tail_of_k_taken() {
+    return {"a row's last copy takes the next row's first elements",
+            few(),
+            {{few_arguments, "left < Sm80FewConfig::chunk_bytes ? static_cast<int>(left) : Sm80FewConfig::chunk_bytes",
+              "Sm80FewConfig::chunk_bytes"}}};
+}
+
+inline Mutant few_head_of_k_taken() {
+    return {"a row's first chunk begins with the last elements of the row before",
+            few(),
+            {{few_load, "e >= shift && e - shift < k", "e - shift < k"}}};
+}
+
+inline Mutant few_piece_twice() {
+    return {"the sums of the first piece of K are added twice, those of the last not at all",
+            few(3),
+            {{few_kernel, "left(piece + p, first + i));", "left(piece + p > 0 ? piece + p - 1 : 0, first + i));"}}};
+}
+
+inline Mutant few_stage_read_early() {
+    return {"a block is multiplied one block before it has arrived",
+            few() + " --stages 2",
+            {{few_kernel, "ptx::copy_async_wait<C.stages - 2>();", "ptx::copy_async_wait<C.stages - 1>();"}}};
+}
+
 inline Mutant stage_not_given_back_to_peers() {
     return {.name = "a stage is given back to the CTA's own producer alone",
             .problem = multicast(4096),
@@ -702,7 +740,12 @@ inline std::vector<Mutant> all() {
                                ampere_changes_a(),
                                ampere_row_past_c(),
                                nan_to_zero(ampere()),
-                               ampere_stale_sums()};
+                               ampere_stale_sums(),
+                               few_shifted_by_one(),
+                               few_tail_of_k_taken(),
+                               few_head_of_k_taken(),
+                               few_piece_twice(),
+                               few_stage_read_early()};
     // One code serves every K.
     for (Mutant (*of_depth)(std::int64_t) :
          {block_dropped, block_of_bytes_dropped, step_dropped, operands_in_fp8, sums_in_bf16, truncated, ampere_block_dropped,
