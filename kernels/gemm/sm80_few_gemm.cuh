@@ -90,8 +90,8 @@ struct FewReader {
         const unsigned at = stage + a_word[j] + k_step * (C.mma_k * C.element_bytes);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            to[i] = ptx::load_shared_word(at + i * C.chunk_bytes);
-            if constexpr (C.odd_rows) to[i] = __byte_perm(to[i], ptx::load_shared_word(at + i * C.chunk_bytes + 4), a_select[j]);
+            to[i] = ptx::load_shared(at + i * C.chunk_bytes);
+            if constexpr (C.odd_rows) to[i] = __byte_perm(to[i], ptx::load_shared(at + i * C.chunk_bytes + 4), a_select[j]);
         }
     }
     __device__ void multiply(FewSums<C>& sums, unsigned stage) const {
@@ -148,7 +148,7 @@ struct FewStore {
         for (int i = 0; i < together; ++i) {
             const int row = index(first + i) / pairs_a_row, column = index(first + i) % pairs_a_row * 2;
 #pragma unroll
-            for (int e = 0; e < 2; ++e) x[i][e] = ptx::load_shared_float(shared + (row * C.sums_pitch() + column + e) * 4);
+            for (int e = 0; e < 2; ++e) x[i][e] = __uint_as_float(ptx::load_shared(shared + (row * C.sums_pitch() + column + e) * 4));
         }
     }
     /// Leaves this piece's sums in device memory.

@@ -151,7 +151,7 @@ T& shared_at(unsigned address) {
     return *reinterpret_cast<T*>(memory + address);
 }
 inline unsigned load_shared_word(unsigned shared) { return shared_at<unsigned>(shared); }
-inline float load_shared_float(unsigned shared) { return shared_at<float>(shared); }
+inline unsigned load_shared(unsigned shared) { return shared_at<unsigned>(shared); }
 inline unsigned short load_shared_half(unsigned shared) { return shared_at<unsigned short>(shared); }
 inline void store_shared_1(unsigned shared, float x) { shared_at<float>(shared) = x; }
 inline void store_element(unsigned shared, unsigned short value) { shared_at<unsigned short>(shared) = value; }
