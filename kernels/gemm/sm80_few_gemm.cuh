@@ -24,8 +24,9 @@ namespace rooftile {
 template <Sm80FewConfig C>
 constexpr bool obeys_the_hardware() {
     static_assert(C.tile_m % C.mma_n == 0 && C.tile_m >= C.mma_n && C.tile_m <= C.most_rows, "whole mma.m16n8k16");
-    static_assert(C.tile_n % (C.mma_m * C.shifts) == 0, "a warp owns whole mma.m16n8k16 of one shift");
-    static_assert(C.row_chunks() % C.bank_chunks == 0, "a chunk of eight rows lies in eight groups of banks");
+    static_assert(!C.along_k() || C.tile_n % (C.mma_m * C.shifts) == 0, "a warp owns whole mma.m16n8k16 of one shift");
+    static_assert(C.along_k() || (C.copied_n() % C.mma_m == 0 && C.tile_k % (C.mma_k * C.shifts) == 0), "the same of K");
+    static_assert(C.line_chunks() % C.bank_chunks == 0, "a chunk of eight rows lies in eight groups of banks");
     static_assert(C.a_pitch_chunks() % 2 == 1, "so do chunks of A");
     static_assert(C.stages >= 2, "a ring needs two stages");
     static_assert(C.stage_bytes() % C.tile_alignment == 0 && C.sums_bytes() <= C.shared_bytes(), "the ring holds the sums in the end");
@@ -60,38 +61,47 @@ struct FewTile {
 template <Sm80FewConfig C>
 using FewSums = float[C.warp_tiles()][C.row_tiles()][4];
 
-/// Where a lane finds what it multiplies.
+/// Where a lane finds what it multiplies. Along K lines of B are columns of C, and its chunks are of K; along N lines are K's, and ldmatrix
+/// transposes: element i of a k-step is then the warp's i-th line, eight further on in K than the one before.
 template <Sm80FewConfig C>
 struct FewReader {
-    unsigned b_row, b_twist;                            // from the stage's begin; its chunks' places are xored
-    unsigned a_word[C.row_tiles()];                     // the same, of the word that the lane's first element of a block is in
-    unsigned a_select[C.odd_rows ? C.row_tiles() : 1];  // the two halves of two words that it takes
+    static constexpr bool along_k = C.along_k();
+    static constexpr int element_step = along_k ? 1 : C.shifts;                  // of A, from one of a k-step to the next
+    static constexpr int step_bytes = C.mma_k * element_step * C.element_bytes;  // of A, from one k-step to the next
+    static constexpr int line_bytes = C.line_chunks() * C.chunk_bytes, lines_bytes = C.mma_m * C.shifts * line_bytes;
+    unsigned b_line, b_twist;                                       // from the stage's begin; its chunks' places are xored
+    unsigned a_word[C.row_tiles()];                                 // the same, of the word that the lane's first element of a block is in
+    unsigned a_select[!along_k || C.odd_rows ? C.row_tiles() : 1];  // the two halves of two words that it takes
 
     __device__ explicit FewReader(const FewLoader<C>& from) {
         const int lane = threadIdx.x % 32, warp = ptx::warp_uniform(threadIdx.x / 32);
-        const int i = lane % C.mma_m, half = lane / C.mma_m;
-        b_row = C.a_bytes() + few_b_row(warp, 0, i) * C.tile_k * C.element_bytes;
-        b_twist = (half ^ i % C.bank_chunks) * C.chunk_bytes;
-        const int shift = few_shift_of(from.b_row(warp));
+        // Matrices of ldmatrix are 8 columns, then the other 8, of 8 of K, then of the other 8.
+        const int i = along_k ? lane % 16 : lane % 8 + lane / 16 * 8, chunk = along_k ? lane / 16 : lane / 8 % 2;
+        b_line = C.a_bytes() + few_b_line(warp, 0, i) * line_bytes;
+        b_twist = (chunk ^ i % C.bank_chunks) * C.chunk_bytes;
+        const int begin = along_k ? -few_shift_of(from.b_line(warp)) : warp;  // of the warp's elements in the block
 #pragma unroll
         for (int j = 0; j < C.row_tiles(); ++j) {
             const int row = j * C.mma_n + lane / 4;
-            const int element = few_a_element(few_shift_of(from.a_row(row)), shift);
-            a_word[j] = row * C.a_pitch_chunks() * C.chunk_bytes + (element / 2 + lane % 4) * 4;
-            if constexpr (C.odd_rows) a_select[j] = element % 2 == 0 ? 0x3210 : 0x5432;
+            const int element = few_a_element(few_shift_of(from.a_row(row)), begin);
+            a_word[j] = row * C.a_pitch_chunks() * C.chunk_bytes + (element / 2 + lane % 4 * element_step) * 4;
+            if constexpr (!along_k) a_select[j] = element % 2 == 0 ? 0x5410 : 0x7632;
+            else if constexpr (C.odd_rows) a_select[j] = element % 2 == 0 ? 0x3210 : 0x5432;
         }
     }
     __device__ void load_b(unsigned (&to)[4], unsigned stage, int tile, int k_step) const {
-        ptx::load_matrix_x4(
-            to, stage + b_row + tile * C.mma_m * C.shifts * C.tile_k * C.element_bytes + (b_twist ^ k_step * (C.mma_k * C.element_bytes)));
+        if constexpr (along_k)
+            ptx::load_matrix_x4(to, stage + b_line + tile * lines_bytes + (b_twist ^ k_step * (C.mma_k * C.element_bytes)));
+        else ptx::load_matrix_x4_transposed(to, stage + b_line + k_step * lines_bytes + (b_twist ^ tile * (C.mma_m * C.element_bytes)));
     }
     /// Elements 2 (lane % 4) and the next of row lane / 4; those 8 further on.
     __device__ void load_a(unsigned (&to)[2], unsigned stage, int j, int k_step) const {
-        const unsigned at = stage + a_word[j] + k_step * (C.mma_k * C.element_bytes);
+        constexpr int half = step_bytes / 2, next = along_k ? 4 : C.shifts * C.element_bytes;  // to the second word
+        const unsigned at = stage + a_word[j] + k_step * step_bytes;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            to[i] = ptx::load_shared(at + i * C.chunk_bytes);
-            if constexpr (C.odd_rows) to[i] = __byte_perm(to[i], ptx::load_shared(at + i * C.chunk_bytes + 4), a_select[j]);
+            to[i] = ptx::load_shared(at + i * half);
+            if constexpr (!along_k || C.odd_rows) to[i] = __byte_perm(to[i], ptx::load_shared(at + i * half + next), a_select[j]);
         }
     }
     __device__ void multiply(FewSums<C>& sums, unsigned stage) const {
@@ -111,27 +121,32 @@ struct FewReader {
     }
 };
 
-/// A warp's sums to where each is in a tile of C, in shared memory at `shared`.
+/// A warp's sums to where each is in a tile of C, in shared memory at `shared`; along N in a part of its own.
 template <Sm80FewConfig C>
-__device__ void leave(const FewSums<C>& sums, unsigned shared) {
+__device__ void leave(const FewSums<C>& sums, unsigned shared, const FewLoader<C>& from) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int shift = C.along_k() ? 0 : few_shift_of(from.b_line(warp));
+    if constexpr (!C.along_k()) shared += warp * C.part_bytes();
 #pragma unroll
     for (int i = 0; i < C.warp_tiles(); ++i)
 #pragma unroll
         for (int j = 0; j < C.row_tiles(); ++j)
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
-                const int row = C.mma_n * j + lane % 4 * 2 + e % 2, column = few_b_row(warp, i, lane / 4 + e / 2 * 8);
-                ptx::store_shared_1(shared + (row * C.sums_pitch() + column) * 4, sums[i][j][e]);
+                const int of_tile = lane / 4 + e / 2 * 8, row = C.mma_n * j + lane % 4 * 2 + e % 2;
+                const int column = C.along_k() ? few_b_line(warp, i, of_tile) : i * C.mma_m + of_tile - shift;
+                if (C.along_k() || (column >= 0 && column < C.tile_n))
+                    ptx::store_shared_1(shared + (row * C.sums_pitch() + column) * 4, sums[i][j][e]);
             }
 }
 
 /// A tile of C on its way out: neighbours along a row in pairs, one thread's `threads` pairs apart.
 template <Sm80FewConfig C>
 struct FewStore {
-    static constexpr int pairs_a_row = C.tile_n / 2, pairs = C.tile_m * pairs_a_row / C.threads();  // of a thread
-    static constexpr int together = pairs % C.pairs_in_flight == 0 ? C.pairs_in_flight : C.pairs_in_flight / 2;
-    static_assert(C.tile_m * pairs_a_row % C.threads() == 0 && pairs % together == 0, "every thread stores as many");
+    static constexpr int pairs_a_row = C.tile_n / 2, of_tile = C.tile_m * pairs_a_row;
+    static constexpr int pairs = (of_tile + C.threads() - 1) / C.threads();  // of a thread
+    static constexpr int together = pairs % C.pairs_in_flight == 0 ? C.pairs_in_flight : pairs % 2 == 0 ? 2 : 1;
+    static constexpr bool ragged = of_tile % C.threads() != 0;  // the last ones of some threads are beyond the tile
     using Pairs = float[together][2];
 
     const Sm80FewArguments& args;
@@ -141,14 +156,22 @@ struct FewStore {
     static __device__ int index(int pair) { return pair * C.threads() + threadIdx.x; }
     __device__ float* left(int piece, int pair) const {
         const long long tile = static_cast<long long>(at.tile) * args.pieces + piece;
-        return args.sums + (tile * (C.tile_m * pairs_a_row) + index(pair)) * 2;
+        return args.sums + (tile * of_tile + index(pair)) * 2;
     }
+    static __device__ bool is_inside(int pair) { return !ragged || index(pair) < of_tile; }
     __device__ void from_shared(Pairs& x, int first) const {
 #pragma unroll
         for (int i = 0; i < together; ++i) {
             const int row = index(first + i) / pairs_a_row, column = index(first + i) % pairs_a_row * 2;
 #pragma unroll
-            for (int e = 0; e < 2; ++e) x[i][e] = __uint_as_float(ptx::load_shared(shared + (row * C.sums_pitch() + column + e) * 4));
+            for (int e = 0; e < 2; ++e) {
+                x[i][e] = 0;
+#pragma unroll
+                for (int part = 0; part < C.parts(); ++part)
+                    if (is_inside(first + i))
+                        x[i][e] +=
+                            __uint_as_float(ptx::load_shared(shared + part * C.part_bytes() + (row * C.sums_pitch() + column + e) * 4));
+            }
         }
     }
     /// Leaves this piece's sums in device memory.
@@ -159,7 +182,8 @@ struct FewStore {
             from_shared(x, first);
 #pragma unroll
             for (int i = 0; i < together; ++i)
-                ptx::store_words(left(at.piece, first + i), ptx::Words<8>{{__float_as_uint(x[i][0]), __float_as_uint(x[i][1])}});
+                if (is_inside(first + i))
+                    ptx::store_words(left(at.piece, first + i), ptx::Words<8>{{__float_as_uint(x[i][0]), __float_as_uint(x[i][1])}});
         }
     }
     /// Sums of all pieces, in their order.
@@ -173,7 +197,7 @@ struct FewStore {
             for (int p = 0; p < C.pieces_in_flight; ++p)
 #pragma unroll
                 for (int i = 0; i < together; ++i)
-                    if (piece + p < args.pieces) ptx::load_in_order(words[p][i], left(piece + p, first + i));
+                    if (piece + p < args.pieces && is_inside(first + i)) ptx::load_in_order(words[p][i], left(piece + p, first + i));
 #pragma unroll
             for (int p = 0; p < C.pieces_in_flight; ++p)
 #pragma unroll
@@ -237,9 +261,11 @@ struct FewBlocks {
 template <Sm80FewConfig C>
 __device__ FewBlocks blocks_of(const Sm80FewArguments& args, const FewTile<C>& at, const FewLoader<C>& from) {
     int shift = 0;
+    if constexpr (C.along_k()) {
 #pragma unroll
-    for (int i = 0; i < C.shifts; ++i)
-        if (const int other = few_shift_of(from.b_row(i)); other > shift) shift = other;
+        for (int i = 0; i < C.shifts; ++i)
+            if (const int other = few_shift_of(from.b_line(i)); other > shift) shift = other;
+    }
     const int all = static_cast<int>(few_blocks(C, args.k, shift));
     if constexpr (C.in_pieces) {
         const int most = (all - 1) / args.pieces + 1;
@@ -257,13 +283,15 @@ __device__ __forceinline__ void run_cta(const Sm80FewArguments& args, const Epil
     extern __shared__ __align__(C.tile_alignment) unsigned char memory[];
     const unsigned ring = ptx::shared_address(memory);
     const FewTile<C> at(args);
-    const FewLoader<C> loader{at.matrix(static_cast<const unsigned short*>(args.a), args.a_stride),
-                              at.matrix(static_cast<const unsigned short*>(args.b), args.b_stride) + at.column * args.ldb,
-                              args.lda,
-                              args.ldb,
-                              args.m,
-                              args.n - at.column,
-                              args.k};
+    const FewLoader<C> loader{
+        at.matrix(static_cast<const unsigned short*>(args.a), args.a_stride),
+        at.matrix(static_cast<const unsigned short*>(args.b), args.b_stride) + (C.along_k() ? at.column * args.ldb : 0),
+        args.lda,
+        args.ldb,
+        args.m,
+        at.column,
+        args.n - at.column,
+        args.k};
     const FewBlocks blocks = blocks_of<C>(args, at, loader);
     const auto stage = [&](int block) { return ring + (block - blocks.begin) % C.stages * C.stage_bytes(); };
     const auto fill = [&](int block) {  // as one group of copies: an empty one where nothing is left
@@ -285,7 +313,7 @@ __device__ __forceinline__ void run_cta(const Sm80FewArguments& args, const Epil
     }
     ptx::copy_async_wait<0>();  // none but empty groups
     __syncthreads();
-    leave<C>(sums, ring);
+    leave<C>(sums, ring, loader);
     __syncthreads();
     const FewStore<C> store{args, at, ring};
     if constexpr (C.in_pieces) {

@@ -5,7 +5,7 @@
 
 namespace rooftile {
 
-/// Sizes and leading dimensions in elements; A and B are k-major, C is row-major.
+/// Sizes and leading dimensions in elements; A is k-major, C is row-major.
 struct Sm80FewArguments {
     int m, n, k;
     int pieces;  ///< of K
@@ -32,18 +32,19 @@ constexpr int few_copy_bytes(long long k, int shift, long long chunk) {
     return chunk < 0 || left <= 0 ? 0 : left < Sm80FewConfig::chunk_bytes ? static_cast<int>(left) : Sm80FewConfig::chunk_bytes;
 }
 
-/// Where chunk `chunk` of row `row` of B lies in a stage. ldmatrix reads one chunk of eight rows of one shift, `shifts` apart, which
-/// must lie in eight different groups of banks.
-constexpr unsigned few_b_place(const Sm80FewConfig& c, int row, int chunk) {
-    return unsigned(row * c.tile_k * c.element_bytes + (chunk ^ row / c.shifts % c.bank_chunks) * c.chunk_bytes);
+/// Where chunk `chunk` of line `line` of B is in a stage. ldmatrix reads one chunk of eight lines of one shift, `shifts` apart, which
+/// must be in eight different groups of banks.
+constexpr unsigned few_b_place(const Sm80FewConfig& c, int line, int chunk) {
+    return unsigned((line * c.line_chunks() + (chunk ^ line / c.shifts % c.bank_chunks)) * c.chunk_bytes);
 }
 
-/// Of B's rows in a tile: row `i` of those 16 that a warp multiplies at once, all of shift number `warp`.
-constexpr int few_b_row(int warp, int tile, int i) { return warp + Sm80FewConfig::shifts * (Sm80FewConfig::mma_m * tile + i); }
+/// Line `i` of those 16 of B that a warp multiplies at once, all of shift number `warp`.
+constexpr int few_b_line(int warp, int tile, int i) { return warp + Sm80FewConfig::shifts * (Sm80FewConfig::mma_m * tile + i); }
 
-/// Where the first element of a block, as rows of B of shift `b_shift` count it, is in a row of A of shift `a_shift`: in elements from the
-/// row's begin in the stage, whose first chunk is the one before the block's.
-constexpr int few_a_element(int a_shift, int b_shift) { return Sm80FewConfig::chunk_elements + a_shift - b_shift; }
+/// Where element `begin` of a block, from the multiple of 16 B where the block would begin, is in a row of A of shift `a_shift`: in
+/// elements from the row's begin in the stage, whose first chunk is the one before the block's. Lines of B along K of shift s begin s
+/// elements earlier.
+constexpr int few_a_element(int a_shift, int begin) { return Sm80FewConfig::chunk_elements + a_shift + begin; }
 
 /// Blocks of K of rows of which the furthest begins `shift` elements past a multiple of 16 B.
 constexpr long long few_blocks(const Sm80FewConfig& c, long long k, int shift) { return (k + shift + c.tile_k - 1) / c.tile_k; }

@@ -1,9 +1,9 @@
 // The copies of sm80_few_gemm: blocks of A and B into the ring, by all threads, some stages ahead of the products.
 //
-// A row is copied from the multiple of 16 B at or before its first element on, so that every copy is one of 16 B, whatever
-// the leading dimension and the base are. Its last copy takes the row's own bytes alone. Its first would take what lies before the row,
-// where it does not begin at such a multiple: that chunk's own elements pass through registers. So nothing outside of an
-// operand's rows is read, and beside them there are zeros.
+// A line is copied from the multiple of 16 B at or before its first element on, so that every copy is one of 16 B, whatever
+// the leading dimension and the base are. Its last copy takes the line's own bytes alone. Its first would take what is before the line,
+// where it does not begin at such a multiple: along K that chunk's own elements pass through registers, so that beside a line's elements
+// there are zeros. Along N what is before a line makes sums of columns that nobody stores; only before the matrix nothing is read.
 #pragma once
 
 #include "kernels/gemm/sm80_few_gemm_arguments.hpp"
@@ -11,15 +11,15 @@
 
 namespace rooftile {
 
-/// `row` is the address of its first element.
-__device__ inline int few_shift_of(const unsigned short* row) { return few_shift(reinterpret_cast<unsigned long long>(row)); }
+/// `line` is the address of its first element.
+__device__ inline int few_shift_of(const unsigned short* line) { return few_shift(reinterpret_cast<unsigned long long>(line)); }
 
-/// The first chunk of a row that begins amid it: zeros, then elements.
-__device__ inline void copy_head(unsigned to, const unsigned short* row, int shift, int k) {
+/// The first chunk of a line of `count` elements that begins amid it: zeros, then elements.
+__device__ inline void copy_head(unsigned to, const unsigned short* line, int shift, int count) {
     constexpr int elements = Sm80FewConfig::chunk_elements;
     unsigned short value[elements];
 #pragma unroll
-    for (int e = 0; e < elements; ++e) value[e] = e >= shift && e - shift < k ? row[e - shift] : 0;
+    for (int e = 0; e < elements; ++e) value[e] = e >= shift && e - shift < count ? line[e - shift] : 0;
 #pragma unroll
     for (int e = 0; e < elements; ++e) ptx::store_element(to + e * Sm80FewConfig::element_bytes, value[e]);
 }
@@ -27,15 +27,16 @@ __device__ inline void copy_head(unsigned to, const unsigned short* row, int shi
 /// All threads' copies of one tile's blocks.
 template <Sm80FewConfig C>
 struct FewLoader {
-    const unsigned short *a, *b;  // first row of A, and of B in the tile
+    const unsigned short *a, *b;  // first row of A; of B the tile's first line along K, or the matrix
     long long lda, ldb;
-    int rows, columns, k;  // of A; of B in the tile, may be more than its rows; of K
+    int rows, column, columns, k;  // of A; the tile's first of C, and those from there on; of K
 
-    static constexpr int across = C.row_chunks(), down = C.threads() / across;  // threads on a row of B, rows at a time
-    static_assert(C.threads() % across == 0 && down % C.shifts == 0, "all rows of B that a thread copies begin alike");
+    static constexpr int across = C.line_chunks(), down = C.threads() / across;  // threads on a line of B, lines at a time
+    static_assert(C.threads() % across == 0 && down % C.shifts == 0 && C.lines() % down == 0,
+                  "all lines of B that a thread copies begin alike");
 
     __device__ const unsigned short* a_row(int row) const { return a + row * lda; }
-    __device__ const unsigned short* b_row(int row) const { return b + row * ldb; }
+    __device__ const unsigned short* b_line(long long line) const { return b + line * ldb; }
 
     /// Begins to copy block `block` of K to the stage at `shared`, but for heads.
     __device__ void copy(unsigned shared, int block) const {
@@ -43,17 +44,23 @@ struct FewLoader {
         copy_a(shared, block);
     }
     __device__ void copy_b(unsigned shared, int block) const {
+        constexpr bool along_k = C.along_k();
         const int first = threadIdx.x / across, chunk = threadIdx.x % across;
-        const unsigned short* row = b_row(first);
-        const int shift = few_shift_of(row);
-        const long long at = static_cast<long long>(block) * across + chunk;  // in the row
-        const int bytes = few_copy_bytes(k, shift, at);
-        if (at == 0 && shift > 0) return;
-        const unsigned short* from = row - shift + at * C.chunk_elements;
+        const long long begin = along_k ? 0 : static_cast<long long>(block) * C.tile_k;  // the block's first line
+        const unsigned short* line = b_line(begin + first);
+        const int shift = few_shift_of(line);
+        const long long at = (along_k ? static_cast<long long>(block) * across : column / C.chunk_elements) + chunk;  // in the line
+        const int bytes = few_copy_bytes(along_k ? k : static_cast<long long>(column) + columns, shift, at);
+        const bool head = at == 0 && shift > 0;
+        if (along_k && head) return;
+        const unsigned short* from = line - shift + at * C.chunk_elements;
+        const long long left = (along_k ? columns : k) - begin - first;  // lines
 #pragma unroll
-        for (int i = 0; i < C.tile_n / down; ++i)
+        for (int i = 0; i < C.lines() / down; ++i) {
+            if (!along_k && i == 0 && head && begin + first == 0) continue;
             ptx::copy_async_filled<C.chunk_bytes>(shared + few_b_place(C, first + i * down, chunk), from + i * (down * ldb),
-                                                  first + i * down < columns ? bytes : 0);
+                                                  i * down < left ? bytes : 0);
+        }
     }
     __device__ void copy_a(unsigned shared, int block) const {
         constexpr int chunks = C.row_chunks() + C.halo_chunks, all = C.tile_m * chunks;
@@ -69,11 +76,15 @@ struct FewLoader {
                                                   from - shift + at * C.chunk_elements, bytes);
         }
     }
-    /// Of the first block of K, whose stage is at `shared`: the heads of rows. Waits for its loads.
+    /// Of the first block of K, whose stage is at `shared`: the heads of lines. Waits for its loads.
     __device__ void copy_heads(unsigned shared) const {
-        for (int row = threadIdx.x; row < C.tile_n; row += C.threads())
-            if (const int shift = few_shift_of(b_row(row)); shift > 0)
-                copy_head(shared + C.a_bytes() + few_b_place(C, row, 0), b_row(row), shift, row < columns ? k : 0);
+        if constexpr (C.along_k()) {
+            for (int line = threadIdx.x; line < C.lines(); line += C.threads())
+                if (const int shift = few_shift_of(b_line(line)); shift > 0)
+                    copy_head(shared + C.a_bytes() + few_b_place(C, line, 0), b_line(line), shift, line < columns ? k : 0);
+        } else if (const int shift = few_shift_of(b); shift > 0 && column == 0 && threadIdx.x == 0) {
+            copy_head(shared + C.a_bytes() + few_b_place(C, 0, 0), b, shift, columns);
+        }
         for (int row = threadIdx.x; row < C.tile_m; row += C.threads())
             if (const int shift = few_shift_of(a_row(row)); shift > 0)
                 copy_head(shared + (row * C.a_pitch_chunks() + 1) * C.chunk_bytes, a_row(row), shift, row < rows ? k : 0);

@@ -21,7 +21,7 @@ const std::vector<Config>& configs() {
           "in_pieces", "ctas_per_sm", "producer_registers", "consumer_registers", "type", "b_type", "c_type", "a_major", "b_major"}},
         {"Sm80GemmConfig", {"tile_m", "tile_n", "tile_k", "stages", "warps_m", "warps_n", "ctas_per_sm", "type", "a_major", "b_major"}},
         {"Sm80FewConfig",
-         {"tile_m", "tile_n", "tile_k", "stages", "ctas_per_sm", "type", "odd_rows", "batched", "in_pieces"}},
+         {"tile_m", "tile_n", "tile_k", "stages", "ctas_per_sm", "type", "b_major", "odd_rows", "batched", "in_pieces"}},
         {"Sm90AttentionConfig",
          {"tile_m", "tile_n", "tile_k", "dim_v", "stages", "turns", "producer_registers", "consumer_registers", "type", "mask"}},
         {"Sm90ChainConfig",

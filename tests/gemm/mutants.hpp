@@ -642,8 +642,8 @@ inline Mutant ampere_stale_sums() {
 inline Mutant few_shifted_by_one() {
     return {"elements of A meet those of B one further on, where B's rows do not begin at 16 B",
             few(),
-            {{few_arguments, "Sm80FewConfig::chunk_elements + a_shift - b_shift",
-              "Sm80FewConfig::chunk_elements + a_shift - b_shift + (b_shift > 0)"}}};
+            {{few_arguments, "Sm80FewConfig::chunk_elements + a_shift + begin",
+              "Sm80FewConfig::chunk_elements + a_shift + begin + (begin < 0)"}}};
 }
 
 inline Mutant few_tail_of_k_taken() {
@@ -656,7 +656,22 @@ inline Mutant few_tail_of_k_taken() {
 inline Mutant few_head_of_k_taken() {
     return {"a row's first chunk begins with the last elements of the row before",
             few(),
-            {{few_load, "e >= shift && e - shift < k", "e - shift < k"}}};
+            {{few_load, "e >= shift && e - shift < count", "e - shift < count"}}};
+}
+
+/// Columns of a tile of C are a chunk's from the neighbours on, lines begin at any element.
+inline std::string few_along_n() { return with_k("--kernel sm80_few_gemm --m 9 --n 251 --b-major n --tile 16x120x128", 1021); }
+
+inline Mutant few_columns_unshifted() {
+    return {"columns of lines that do not begin at 16 B are taken for those from the chunk's begin on",
+            few_along_n(),
+            {{few_kernel, "i * C.mma_m + of_tile - shift", "i * C.mma_m + of_tile"}}};
+}
+
+inline Mutant few_warp_left_out() {
+    return {"the sums of the last eighth of K's lines are left out",
+            few_along_n(),
+            {{few_kernel, "part < C.parts(); ++part", "part < C.parts() - 1; ++part"}}};
 }
 
 inline Mutant few_piece_twice() {
@@ -744,6 +759,8 @@ inline std::vector<Mutant> all() {
                                few_shifted_by_one(),
                                few_tail_of_k_taken(),
                                few_head_of_k_taken(),
+                               few_columns_unshifted(),
+                               few_warp_left_out(),
                                few_piece_twice(),
                                few_stage_read_early()};
     // One code serves every K.

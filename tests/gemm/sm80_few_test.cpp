@@ -125,10 +125,34 @@ TEST(Sm80Few, IsFixedByItsConfiguration) {
     }
 }
 
+// Along N a tile copies 8 columns more than it has: 128 lines of 128 columns are 32768 B a stage, 8 rows of A 8 * (16 + 3) * 16 = 2432 B;
+// 232448 / 35200 = 6.6 stages. Eight warps' sums of 64 rows, 8 * 64 * 57 * 4 = 116736 B, take 4 stages of 16384 + 64 * 19 * 16 = 35840 B.
+TEST(Sm80Few, TakesLinesAlongN) {
+    const GemmProblem along_n = gemm_problem(1, 4096, 4097, Type::bf16, Major::k, Major::mn);
+    EXPECT_TRUE(rows_on_chunks(gemm_problem(1, 4096, 4096, Type::bf16, Major::k, Major::mn)));
+    GemmRequest request = by_few();
+    request.tile_n = 120, request.tile_k = 128, request.ctas_per_sm = 1;
+    GemmPlan plan = plans_for("h200-sxm", along_n, request).plans.front();
+    EXPECT_EQ(plan.resources.stage_bytes, (8 + 120) * 128 * 2);
+    EXPECT_EQ(plan.resources.shared_bytes, 6 * 35200);
+    EXPECT_EQ(plan.resources.accumulator_registers, 8 * 4);  // all of 128 columns a warp
+    EXPECT_EQ(sm80_few_config(plan.problem, plan.config).shared_bytes(), plan.resources.shared_bytes);
+    request = by_few();
+    request.tile_n = 56, request.tile_k = 128, request.stages = 3;
+    EXPECT_THAT(refusal_of(gemm_problem(64, 4096, 4097, Type::bf16, Major::k, Major::mn), request), HasSubstr("4 stages hold the sums"));
+    GemmProblem off = gemm_problem(9, 12677, 4230, Type::bf16, Major::k, Major::mn);
+    plan = plans_for("h200-sxm", off).plans.front();
+    EXPECT_EQ(plan.config.kernel->name(), "sm80_few_gemm");
+    EXPECT_EQ(plan.prediction.dram_bytes, plan.prediction.moved_bytes);
+    request = by_few();
+    request.tile_n = 128;
+    EXPECT_THAT(refusal_of(off, request),
+                HasSubstr("tile_n = 128: of 64 or 128 columns that are copied 8 are neighbours'; take 56 or 120"));
+}
+
 TEST(Sm80Few, RefusesInOneLine) {
     const GemmProblem few = gemm_problem(8, 1000, 1001);
     EXPECT_THAT(refusal_of(gemm_problem(65, 1000, 1001), by_few()), HasSubstr("m = 65: sm80_few_gemm takes up to 64 rows"));
-    EXPECT_THAT(refusal_of(gemm_problem(8, 1000, 1001, Type::bf16, Major::k, Major::mn), by_few()), HasSubstr("B is n-major"));
     EXPECT_THAT(refusal_of(gemm_problem(8, 1000, 1001, Type::bf16, Major::mn), by_few()), HasSubstr("A is m-major"));
     EXPECT_THAT(refusal_of(gemm_problem(8, 1008, 1024, Type::fp8_e4m3), by_few()), HasSubstr("sm90_gemm's so far"));
     GemmRequest request = by_few();

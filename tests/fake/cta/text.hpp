@@ -186,6 +186,19 @@ inline void load_matrix_x4(unsigned (&to)[4], unsigned shared) {
     Fibers::now().meet(Fibers::now().warp(), 32);
 }
 
+inline void load_matrix_x4_transposed(unsigned (&to)[4], unsigned shared) {
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    warp_addresses[warp][lane] = shared;
+    Fibers::now().meet(Fibers::now().warp(), 32);
+    for (unsigned i = 0; i < 4; ++i) {
+        const auto element = [&](unsigned row) {
+            return unsigned(shared_at<unsigned short>(warp_addresses[warp][8 * i + row] + lane / 4 * 2));
+        };
+        to[i] = element(lane % 4 * 2) | element(lane % 4 * 2 + 1) << 16;
+    }
+    Fibers::now().meet(Fibers::now().warp(), 32);
+}
+
 inline float number_of(Type type, unsigned short bits) {
     if (type == Type::bf16) return std::bit_cast<float>(unsigned(bits) << 16);
     _Float16 half;

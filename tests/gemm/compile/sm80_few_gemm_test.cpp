@@ -30,7 +30,7 @@ int few_launch_registers(const Sm80FewConfig& c, int ctas) { return std::min(255
 std::vector<FewCase> all_few_cases() {
     std::vector<FewCase> cases;
     for (int tile_m = 8; tile_m <= Sm80FewConfig::most_rows; tile_m += 8)
-        for (const int tile_n : {128, 256})
+        for (const int tile_n : {128, 256, 56, 120})  // the latter along N
             for (const int tile_k : {64, 128, 256})
                 for (int bits = 0; bits < 16; ++bits)
                     for (const int stages : {2, 5})
@@ -41,11 +41,13 @@ std::vector<FewCase> all_few_cases() {
                                             .stages = stages,
                                             .ctas_per_sm = 1,
                                             .type = bits & 1 ? Type::fp16 : Type::bf16,
+                                            .b_major = tile_n < 128 ? Major::mn : Major::k,
                                             .odd_rows = (bits & 2) != 0,
                                             .batched = (bits & 4) != 0,
                                             .in_pieces = (bits & 8) != 0};
+                            if (c.sums_bytes() > c.shared_bytes() || c.k_steps() == 0) continue;
                             while (c.ctas_per_sm < 4 && c.registers() <= few_launch_registers(c, c.ctas_per_sm + 1)) ++c.ctas_per_sm;
-                            cases.push_back({c, arch});
+                            if (c.registers() <= few_launch_registers(c, c.ctas_per_sm)) cases.push_back({c, arch});
                         }
     return cases;
 }
@@ -76,7 +78,8 @@ int few_mentions(const std::string& text, const std::string& what) {
 }
 
 // Of a 16x128x64 tile: four k-steps, each of one ldmatrix of B and of two mma, 16 columns by 8 rows. 128 rows of 8 chunks of B are 4 a
-// thread, and A's are a loop of one copy; before the main loop and in it. Words of A: 2 for each mma, twice as many where rows are odd.
+// thread, and A's are a loop of one copy; before the main loop and in it. Words of A: 2 for each mma, twice as many where rows are odd;
+// beside them four pairs of sums on their way out.
 TEST(Sm80FewGemm, MultipliesAndCopiesAsItSays) {
     for (const bool odd : {false, true}) {
         const Sm80FewConfig config{
@@ -85,7 +88,7 @@ TEST(Sm80FewGemm, MultipliesAndCopiesAsItSays) {
         EXPECT_EQ(few_mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), 4 * 2);
         EXPECT_EQ(few_mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), 4);
         EXPECT_EQ(few_mentions(ptx, "cp.async.cg.shared.global.L2::128B"), 2 * (4 + 1));
-        EXPECT_EQ(few_mentions(ptx, "ld.shared::cta.u32"), 4 * 2 * 2 * (odd ? 2 : 1));
+        EXPECT_EQ(few_mentions(ptx, "ld.shared::cta.u32"), 4 * 2 * 2 * (odd ? 2 : 1) + 4 * 2);
     }
 }
 
@@ -97,7 +100,7 @@ TEST(Sm80FewGemm, RowsLieInDifferentBanks) {
             for (int chunk = 0; chunk < c.row_chunks(); ++chunk)
                 for (const int half : {0, 8}) {
                     unsigned groups = 0;
-                    for (int i = 0; i < 8; ++i) groups |= 1u << few_b_place(c, few_b_row(warp, 0, half + i), chunk) / 16 % 8;
+                    for (int i = 0; i < 8; ++i) groups |= 1u << few_b_place(c, few_b_line(warp, 0, half + i), chunk) / 16 % 8;
                     EXPECT_EQ(groups, 0xffu);
                 }
         unsigned banks = 0;  // of rows that begin alike

@@ -23,14 +23,16 @@ class Sm80FewTest : public DeviceTest {};
 struct FewWay {
     int tile_n, tile_k, ctas_per_sm, pieces, stages;  ///< 0: the planner's choice
 };
-constexpr FewWay few_ways[] = {{0, 0, 0, 0, 0},     {128, 64, 1, 1, 2},  {128, 128, 1, 3, 0}, {256, 64, 1, 1, 0},
-                               {256, 128, 2, 2, 0}, {128, 256, 1, 5, 2}, {128, 64, 4, 1, 3}};
+// Lines of B along K or, in tiles of 56 and 120, along N.
+constexpr FewWay few_ways[] = {{0, 0, 0, 0, 0},     {56, 128, 2, 1, 0}, {120, 128, 1, 3, 0}, {120, 256, 1, 1, 0}, {128, 64, 1, 1, 2},
+                               {128, 128, 1, 3, 0}, {256, 64, 1, 1, 0}, {256, 128, 2, 2, 0}, {128, 256, 1, 5, 2}, {128, 64, 4, 1, 3}};
 
-GemmProblem drawn_few(Random& random, int index) {
+GemmProblem drawn_few(Random& random, int index, Major b_major) {
     for (;;) {
         const auto size = [&random](std::int64_t most) { return random.whole(1, random.one_in(4) ? 150 : most); };
-        GemmProblem p = gemm_problem(random.whole(1, 64), size(3000), size(4000), index % 2 == 0 ? Type::bf16 : Type::fp16);
-        if (random.one_in(4)) p = gemm_problem(p.m, p.n, (p.k + 7) / 8 * 8, p.a_type);
+        GemmProblem p =
+            gemm_problem(random.whole(1, 64), size(3000), size(4000), index % 2 == 0 ? Type::bf16 : Type::fp16, Major::k, b_major);
+        if (random.one_in(4)) p = gemm_problem(p.m, p.n, (p.k + 7) / 8 * 8, p.a_type, Major::k, p.b_major);
         for (std::int64_t* pitch : {&p.lda, &p.ldb, &p.ldc})
             if (random.coin()) *pitch += random.whole(1, 64);
         for (std::int64_t* offset : {&p.a_offset, &p.b_offset, &p.c_offset})
@@ -55,6 +57,7 @@ TEST_F(Sm80FewTest, EveryElementIsRight) {
     for (int i = 0; i < count; ++i)
         for (int attempt = 0; std::size_t(i) == plans.size() && attempt < 1000; ++attempt) {
             const FewWay& way = few_ways[std::size_t(i) % std::size(few_ways)];
+            const bool along_n = way.tile_n == 0 ? random.coin() : way.tile_n < 128;
             GemmRequest r;
             r.kernel = find_gemm_kernel("sm80_few_gemm");
             const auto fix = [](std::optional<int>& knob, int value) {
@@ -63,7 +66,7 @@ TEST_F(Sm80FewTest, EveryElementIsRight) {
             fix(r.tile_n, way.tile_n), fix(r.tile_k, way.tile_k), fix(r.ctas_per_sm, way.ctas_per_sm), fix(r.grid_split_k, way.pieces),
                 fix(r.stages, way.stages);
             r.top = 1, r.buildable_only = true;
-            const auto derived = derive(machine, drawn_few(random, i), r);
+            const auto derived = derive(machine, drawn_few(random, i, along_n ? Major::mn : Major::k), r);
             if (const auto* found = std::get_if<Plans>(&derived)) plans.push_back(found->plans.front());
         }
     ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";

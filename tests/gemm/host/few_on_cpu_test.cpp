@@ -2,6 +2,7 @@
 // every element against the plain sums, and nothing read beside an operand's rows. Numbers are whole, so that sums are exact in any order.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -23,8 +24,8 @@ struct Matrix {
     const unsigned short* first = nullptr;
     long long ld = 0, stride = 0;
 
-    /// That begins `offset` elements past a multiple of 16 B.
-    Matrix(Type type, int matrices, int rows, int k, long long leading, int offset, std::mt19937& random)
+    /// That begins `offset` elements past a multiple of 16 B. `alone`: nothing between its lines may be read.
+    Matrix(Type type, int matrices, int rows, int k, long long leading, int offset, std::mt19937& random, bool alone)
         : ld(leading), stride(rows * leading + 5) {
         constexpr int guard = 64;
         constexpr unsigned short nan = 0x7fff;
@@ -41,6 +42,9 @@ struct Matrix {
                     memory[at] = ptx::bits_of(type, float(int(random() % 9) - 4));
                     inside[at] = true;
                 }
+        if (alone) return;
+        const auto last = std::find(inside.rbegin(), inside.rend(), true);
+        std::fill(inside.begin() + std::ptrdiff_t(begin), last.base(), true);
     }
     float at(Type type, int product, int row, int i) const { return ptx::number_of(type, first[product * stride + row * ld + i]); }
     bool may_read(const void* from, std::size_t bytes) const {
@@ -61,8 +65,10 @@ void expect_right(const Shape& s) {
     SCOPED_TRACE(testing::Message() << s.m << "x" << s.n << "x" << s.k << ", lda +" << s.a_pad << " from " << s.a_offset << ", ldb +"
                                     << s.b_pad << " from " << s.b_offset << ", " << s.pieces << " pieces, " << s.batch << " products");
     std::mt19937 random(unsigned(s.k * 31 + s.n));
-    const Matrix a(C.type, s.batch, s.m, s.k, s.k + s.a_pad, s.a_offset, random),
-        b(C.type, s.batch, s.n, s.k, s.k + s.b_pad, s.b_offset, random);
+    const bool along_k = C.along_k();
+    const int lines = along_k ? s.n : s.k, width = along_k ? s.k : s.n;
+    const Matrix a(C.type, s.batch, s.m, s.k, s.k + s.a_pad, s.a_offset, random, true);
+    const Matrix b(C.type, s.batch, lines, width, width + s.b_pad, s.b_offset, random, along_k);
     const long long ldc = s.n + s.b_pad % 3, c_stride = s.m * ldc + 1;
     constexpr unsigned short untouched = 0x1234;
     std::vector<unsigned short> c(std::size_t(c_stride * s.batch + 8), untouched);
@@ -84,7 +90,8 @@ void expect_right(const Shape& s) {
         for (int row = 0; row < s.m; ++row)
             for (int column = 0; column < s.n; ++column) {
                 float sum = 0;
-                for (int i = 0; i < s.k; ++i) sum += a.at(C.type, p, row, i) * b.at(C.type, p, column, i);
+                for (int i = 0; i < s.k; ++i)
+                    sum += a.at(C.type, p, row, i) * (along_k ? b.at(C.type, p, column, i) : b.at(C.type, p, i, column));
                 unsigned short& stored = c[std::size_t(p * c_stride + row * ldc + column)];
                 if (stored != ptx::bits_of(C.type, sum) && wrong++ == 0)
                     ADD_FAILURE() << "product " << p << ", row " << row << ", column " << column << ": " << ptx::number_of(C.type, stored)
@@ -100,6 +107,10 @@ constexpr Sm80FewConfig plain(int tile_m, int tile_n, int tile_k, int stages, Ty
 }
 constexpr Sm80FewConfig even(Sm80FewConfig c) {
     c.odd_rows = false;
+    return c;
+}
+constexpr Sm80FewConfig along_n(Sm80FewConfig c) {
+    c.b_major = Major::mn;
     return c;
 }
 constexpr Sm80FewConfig many(Sm80FewConfig c, bool batched, bool in_pieces) {
@@ -139,6 +150,22 @@ TEST(FewOnCpu, PiecesOfK) {
 TEST(FewOnCpu, Batches) {
     expect_right<many(plain(8, 128, 64, 3), true, false)>({3, 130, 77, 0, 0, 1, 2, 1, 3});
     expect_right<many(plain(8, 128, 64, 3), true, true)>({8, 20, 200, 0, 1, 1, 2, 2, 2});
+}
+
+// Lines of K, of which a warp has every eighth. Columns at both ends of a tile are of neighbours' chunks.
+TEST(FewOnCpu, LinesAlongNBeginAnywhere) {
+    for (int offset = 0; offset < 8; ++offset) expect_right<along_n(plain(8, 120, 128, 3))>({3, 131, 300, 0, 0, 7 - offset, offset});
+    for (int pad = 0; pad < 8; ++pad) expect_right<along_n(plain(8, 56, 128, 2))>({5, 120, 129, pad, pad, pad, 3});
+    for (const int k : {1, 7, 8, 127, 128, 257}) expect_right<along_n(plain(8, 120, 128, 2))>({2, 9, k, 1, 1, 5, 2});
+}
+
+TEST(FewOnCpu, TilesAlongNOfEveryForm) {
+    expect_right<along_n(plain(24, 120, 128, 3))>({20, 250, 301, 0, 0, 1, 6});
+    expect_right<along_n(plain(64, 56, 128, 4, Type::fp16))>({64, 70, 149, 3, 0, 0, 1});
+    expect_right<along_n(plain(40, 56, 256, 3))>({33, 113, 395, 0, 2, 3, 0});
+    expect_right<even(along_n(plain(8, 120, 128, 3)))>({8, 128, 256, 0, 0, 0, 0});
+    expect_right<many(along_n(plain(8, 120, 128, 3)), false, true)>({7, 131, 530, 0, 0, 4, 5, 3});
+    expect_right<many(along_n(plain(16, 56, 128, 3)), true, true)>({9, 20, 300, 0, 1, 1, 2, 2, 2});
 }
 
 }  // namespace
