@@ -29,6 +29,7 @@ inline constexpr std::string_view matrix_tiles = "kernels/matrix/tile_scheduler.
                                   matrix_epilogue = "kernels/matrix/epilogue.cuh",
                                   row_groups = "kernels/matrix/row_groups.cuh",
                                   tile_scheduler = "kernels/pipeline/scheduler.cuh",
+                                  came_last = "kernels/pipeline/came_last.cuh",
                                   epilogue_pair = "kernels/matrix/epilogue_pair.cuh",
                                   sm80_kernel = "kernels/gemm/sm80_gemm.cuh",
                                   sm80_load = "kernels/gemm/sm80_gemm_load.cuh",
@@ -408,7 +409,7 @@ inline Mutant piece_of_k_twice() {
 inline Mutant arrivals_not_reset() {
     return {"the counter of arrivals goes on from launch to launch",
             pieces(),
-            {{split_k_workspace, "ptx::count_arrival(arrived_, pieces_ - 1)", "ptx::count_arrival(arrived_, 0xffffffffu)"}}};
+            {{came_last, "ptx::count_arrival(counter, parts - 1)", "ptx::count_arrival(counter, 0xffffffffu)"}}};
 }
 
 inline Mutant second_warpgroup_shifted() {
