@@ -17,6 +17,8 @@ sm90-pieces measure gemm --shape 128x256x1024 --tile 64x128x64 --split-k 2 --gri
 sm90-multicast measure gemm --shape 512x384x512 --tile 128x128x64 --schedule cooperative --split-k 1 --cluster 2x1
 sm80 measure gemm --kernel sm80_gemm --shape 256x256x512 --tile 128x128x32
 sm80-persistent measure gemm --kernel sm80_gemm --shape 1792x1792x64 --tile 128x128x32 --ctas-per-sm 1
+sm80-few measure gemm --kernel sm80_few_gemm --shape 9x250x1021 --tile 16x128x64 --grid-split-k 1
+sm80-few-pieces measure gemm --kernel sm80_few_gemm --shape 9x250x1021 --tile 16x128x64 --grid-split-k 3
 point-wise measure fuse "y = gelu(x + b)" --tensor x:bf16[64,512] --tensor b:bf16[512]
 dropout measure fuse "y = dropout(x, 0.25, 7)" --tensor x:bf16[64,512]
 columns measure fuse "s = column_sum(x)" --tensor x:bf16[300,520]

@@ -110,7 +110,7 @@ def gemm(
         groups: Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and
             scaled to m; a flag may name a file of them
     Fixed parameters (the rest is searched):
-        kernel: sm90_gemm or sm80_gemm; default: the first of them that the machine runs
+        kernel: sm90_gemm or sm80_gemm or sm80_few_gemm; default: the first of them that the machine runs
         tile: Tile of one CTA: tile_m, tile_n, tile_k
         stages: Tiles in flight; one fills while another is used
         consumer_warpgroups: Warpgroups that multiply

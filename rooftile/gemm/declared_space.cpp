@@ -37,7 +37,8 @@ class DeclaredTile {
         : machine_(machine), problem_(problem), hw_(hw), plans_(plans) {}
 
     void add(int tile_m, int tile_n, bool swap_ab) {
-        request_ = {.tile_m = tile_m, .tile_n = tile_n, .swap_ab = swap_ab, .top = 1, .buildable_only = true};
+        request_ = {.kernel = &best_gemm_kernel(*machine_),
+                    .tile_m = tile_m, .tile_n = tile_n, .swap_ab = swap_ab, .top = 1, .buildable_only = true};
         const std::int64_t rows = ceil_div(problem_.m, tile_m), columns = ceil_div(problem_.n, tile_n);
         // CTAs side by side share columns of B, CTAs of one row of tiles share rows of A.
         const Pair pair = tile_n >= tile_m ? Pair{2, 1} : Pair{1, 2};

@@ -105,7 +105,7 @@ void capacity_constraint(DerivationWriter& w) {
         {w.step("shared_limit", f.shared_limit, "B"),
          Derivation::given("reserved", f.reserved_bytes, "B", words.reserved_source),
          w.step("stage_bytes", f.stage_bytes, "B"),
-         Derivation::given("barriers", f.stage_overhead, "B", "full and empty mbarrier")},
+         Derivation::given("barriers", f.stage_overhead, "B", words.overhead_source)},
         most, std::move(limit));
     if (f.has_stages_limit())
         w.steps.add(gemm_formula::stages_limit, {w.step("stages_max", most, "stages")}, f.stages_limit, "of this kernel");

@@ -236,6 +236,20 @@ void add_plans(std::variant<Plans, Infeasible>& out, std::variant<Plans, Infeasi
     plans.plans = std::move(all);
 }
 
+/// Adds the plans of `kernel`, where it computes what is asked for; `alone`: in the place of the others.
+void join(std::variant<Plans, Infeasible>& out, const std::shared_ptr<const Machine>& machine, const GemmProblem& problem,
+          GemmRequest request, const GemmKernel& kernel, bool alone) {
+    request.kernel = &kernel;
+    const std::string instruction = kernel.instruction(*machine, problem.a_type);
+    std::vector<std::string> unknown;
+    const GemmHardware hw = with_operands(gemm_hardware(*machine, instruction, problem.a_type, unknown), problem, {});
+    const Request r{*machine, problem, request, hw, kernel};
+    if (refusal(r)) return;
+    auto found = run(r, {machine, problem, hw, instruction, &kernel, request, {}, {}}, unknown);
+    if (std::holds_alternative<Plans>(out) && !alone) add_plans(out, std::move(found), request.top);
+    else if (std::holds_alternative<Plans>(found)) out = std::move(found);
+}
+
 }  // namespace
 
 std::variant<Plans, Infeasible> derive(const Machine& machine, const GemmProblem& problem,
@@ -278,6 +292,9 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
                       request.top);
         }
     }
+    if (!request.kernel)
+        for (const GemmKernel* other : gemm_kernels())
+            if (other->joins(problem)) join(out, shared, problem, request, *other, kernel.is_flattered(problem));
     std::visit(
         [&](auto& result) {
             result.unknown = unknown;

@@ -177,6 +177,15 @@ GemmProblem drawn_experts(Random& random) {
     return p;
 }
 
+/// What a model multiplies while it writes: few rows, a third of them of any alignment.
+GemmProblem drawn_few_rows(Random& random) {
+    const bool any = random.one_in(3);
+    const Sizes s = random.coin() ? log_sizes(random, any) : layer_sizes(random, any);
+    GemmProblem p = gemm_problem(std::llround(random.log_uniform(1, 64)), s.n, s.k);
+    if (any) draw_layout(random, p);
+    return p;
+}
+
 /// Sizes are drawn alike by all laws that do not draw whole problems, and then what is the law's own.
 struct Law {
     std::string_view name, meaning;
@@ -211,6 +220,10 @@ constexpr Law laws[] = {
     {"experts",
      "as group, with a bias an expert and none, gelu, silu or relu; half of them e4m3 by scales of rows of A and columns of B",
      nullptr, drawn_experts},
+    {"few",
+     "m 1 to 64, log-uniform; n and k as by draw, in a third as by any, with its leading dimensions, majors and addresses; 5e7 to 2e13 FLOP, "
+     "at most 4e10 B",
+     nullptr, drawn_few_rows},
 };
 
 const Law& law_of(const DrawRequest& request) {

@@ -24,7 +24,7 @@ class GenericGemm final : public GemmKernel {
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
         if (auto why = refuse_more_than_a_product(problem)) return why;
-        return refuse_hopper_alone(machine, request);
+        return refuse_knobs(*this, machine, request);
     }
 
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,

@@ -28,6 +28,7 @@ struct GemmWords {
     int sharers;               ///< 0: the formula names none
     const char* registers_source; ///< of those beside the accumulators
     const char* reserved_source;  ///< of the shared memory beside the stages
+    const char* overhead_source = "full and empty mbarrier";  ///< of that beside what a stage is filled with
 };
 
 class GemmKernel {
@@ -52,6 +53,11 @@ class GemmKernel {
                                                  const GemmHardware&) const {
         return {packs(problem, request)};
     }
+
+    /// Whether it is planned beside the machine's best kernel, by which such a problem takes more than its bytes, where the request names none.
+    virtual bool joins(const GemmProblem&) const { return false; }
+    /// Whether its predicted times leave out what such a problem costs it: plans of a kernel that joins go first then.
+    virtual bool is_flattered(const GemmProblem&) const { return false; }
 
     /// Takes every candidate past its constraints. Values that the request fixes are taken even where the search
     /// would skip them. The enumeration itself is typed and allocates nothing a candidate.
@@ -93,8 +99,8 @@ std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& pr
 std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem);
 /// What of that no kernel but sm90_gemm has.
 std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem);
-/// What the request fixes that takes clusters or TMA.
-std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmRequest& request);
+/// What the request fixes that `kernel` lacks: parts of K in a cluster, and knobs of others.
+std::optional<Refusal> refuse_knobs(const GemmKernel& kernel, const Machine& machine, const GemmRequest& request);
 /// Operands that 16-byte copies cannot address.
 std::optional<Refusal> refuse_copies(const GemmProblem& problem);
 /// Why the configuration's order of tiles cannot be followed; empty where it can.

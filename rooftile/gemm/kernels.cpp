@@ -88,7 +88,7 @@ std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem) {
     return Refusal{Reason::instruction, "alpha, beta and epilogues are sm90_gemm's and sm80_gemm's so far; leave them out here", 1, 0};
 }
 
-std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmRequest& request) {
+std::optional<Refusal> refuse_knobs(const GemmKernel& kernel, const Machine& machine, const GemmRequest& request) {
     if (const int parts = request.split_k.value_or(1); parts != 1)
         return Refusal{
             Reason::instruction,
@@ -97,7 +97,7 @@ std::optional<Refusal> refuse_hopper_alone(const Machine& machine, const GemmReq
     std::string what;
     GemmKnobs::each([&]<class T>(const GemmKnob<T>& knob) {
         const auto& asked = request.*knob.fixed;
-        if (knob.owner == KnobOwner::hoppers && asked && *asked != knob.preset() && what.empty())
+        if (!has_knobs_of(&kernel, knob.owner) && asked && *asked != knob.preset() && what.empty())
             what = fmt::format("{} = {}", knob.name, KnobType<T>::text(*asked));
     });
     if (what.empty()) return std::nullopt;

@@ -17,8 +17,9 @@ struct KnobType<EvictFirst> {
     static bool can_be_fixed(EvictFirst, const KnobRange&) { return true; }
 };
 
-/// Kernels that have it.
-enum class KnobOwner : bool { every_kernels, hoppers };
+/// Kernels that have it: all, sm90_gemm alone, or those that cut K into pieces.
+enum class KnobOwner : std::uint8_t { every_kernels, hoppers, cutters };
+bool has_knobs_of(const GemmKernel* kernel, KnobOwner owner);
 
 template <class T>
 struct GemmKnob : Knob<GemmConfig, GemmRequest, T> {

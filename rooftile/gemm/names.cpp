@@ -47,12 +47,16 @@ EvictFirst KnobType<EvictFirst>::read(std::string_view name, std::string_view te
     throw RequestError(fmt::format("{} {}: accepted is none, or letters of a, b and c, each once, as in bc", name, printable(text)));
 }
 
+bool has_knobs_of(const GemmKernel* kernel, KnobOwner owner) {
+    const std::string_view name = name_of(kernel);
+    return owner == KnobOwner::every_kernels || name == "sm90_gemm" || (owner == KnobOwner::cutters && name == "sm80_few_gemm");
+}
+
 GemmRequest fixed_to(const GemmConfig& c) {
     GemmRequest r;
     r.kernel = c.kernel;
-    const bool hopper = name_of(c.kernel) == "sm90_gemm";
     GemmKnobs::each([&]<class T>(const GemmKnob<T>& knob) {
-        if ((hopper || knob.owner == KnobOwner::every_kernels) && KnobType<T>::can_be_fixed(c.*knob.value, knob.range)) r.*knob.fixed = c.*knob.value;
+        if (has_knobs_of(c.kernel, knob.owner) && KnobType<T>::can_be_fixed(c.*knob.value, knob.range)) r.*knob.fixed = c.*knob.value;
     });
     if (c.order != Order::grouped && c.order != Order::serpentine) r.group.reset();
     if (!c.reverse) r.reverse.reset();  // it is off where nobody asks

@@ -17,6 +17,11 @@ inline constexpr Rule tight_swapped_tiles{
     "64, that cuts M into so many rows of "
     "tiles: more would only be outside C"};
 
-inline constexpr const Rule* all[] = {&parts_of_few_waves, &tight_swapped_tiles};
+inline constexpr Rule pieces_of_idle_sms{
+    "pieces_of_idle_sms",
+    "sm80_few_gemm: K is cut into no more pieces than fill one wave, of one CTA an SM where tiles leave SMs idle, and more CTAs share an SM only "
+    "where there are as many: the time follows from bytes in flight, and shared memory of CTAs that are not there holds none"};
+
+inline constexpr const Rule* all[] = {&parts_of_few_waves, &tight_swapped_tiles, &pieces_of_idle_sms};
 
 }  // namespace rooftile::gemm_rules

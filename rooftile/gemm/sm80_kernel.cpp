@@ -24,9 +24,11 @@ class Sm80Gemm final : public GemmKernel {
         if (auto why = refuse_type(machine, problem)) return why;
         // Of a machine without cp.async the kernel is planned, no more.
         if (auto why = machine.lacks("cp_async") ? refuse_more_than_a_product(problem) : refuse_sm90_alone(problem)) return why;
-        if (auto why = refuse_hopper_alone(machine, request)) return why;
+        if (auto why = refuse_knobs(*this, machine, request)) return why;
         return machine.lacks("cp_async") ? refuse_copies(problem) : std::nullopt;
     }
+
+    bool is_flattered(const GemmProblem& problem) const override { return sm80_config(problem, {}).narrow_copies(); }
 
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
                    GemmVisitor& visitor) const override {

@@ -20,6 +20,8 @@ const std::vector<Config>& configs() {
          {"tile_m", "tile_n", "tile_k", "stages", "consumer_warpgroups", "schedule", "swap_ab", "cluster_m", "cluster_n", "split_k",
           "in_pieces", "ctas_per_sm", "producer_registers", "consumer_registers", "type", "b_type", "c_type", "a_major", "b_major"}},
         {"Sm80GemmConfig", {"tile_m", "tile_n", "tile_k", "stages", "warps_m", "warps_n", "ctas_per_sm", "type", "a_major", "b_major"}},
+        {"Sm80FewConfig",
+         {"tile_m", "tile_n", "tile_k", "stages", "ctas_per_sm", "type", "b_major", "odd_rows", "batched", "in_pieces"}},
         {"Sm90AttentionConfig",
          {"tile_m", "tile_n", "tile_k", "dim_v", "stages", "turns", "producer_registers", "consumer_registers", "type", "mask"}},
         {"Sm90ChainConfig",
@@ -50,7 +52,8 @@ void read_config(const Config& config, const std::vector<std::string_view>& valu
     if (out.consumer_warpgroups) out.threads = threads_of(128, std::array{1 + *out.consumer_warpgroups});
     else if (const auto m = extent("warps_m"), n = extent("warps_n"); m && n) out.threads = threads_of(32, std::array{*m, *n});
     if (const auto schedule = value("schedule")) out.schedule = *schedule == 0 ? "cooperative" : "pingpong";
-    if (const auto split = value("split_k")) out.split_k = *split > 1 || value("in_pieces") == 1;
+    if (const auto split = value("split_k"), pieces = value("in_pieces"); split || pieces)
+        out.split_k = split.value_or(1) > 1 || pieces == 1;
     if (const auto type = value("type")) {
         const std::string a = type_of_value(*type);
         out.types = {.a = a,

@@ -32,6 +32,7 @@
 #ifdef FAKE_HAS_GEMM
 #include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/ladder/ladder_config.hpp"
+#include "kernels/gemm/sm80_few_gemm_arguments.hpp"
 #include "kernels/gemm/sm80_gemm_arguments.hpp"
 #endif
 #include "kernels/measure/arguments.hpp"
@@ -177,6 +178,8 @@ unsigned short* written_by(const std::string& name, void** arguments) {
         return static_cast<unsigned short*>(static_cast<const rooftile::GemmArguments*>(arguments[3])->c);
     if (has("sm80_gemm"))
         return static_cast<unsigned short*>(static_cast<const rooftile::Sm80GemmArguments*>(arguments[0])->c);
+    if (has("sm80_few_gemm"))
+        return static_cast<unsigned short*>(static_cast<const rooftile::Sm80FewArguments*>(arguments[0])->c);
     if (!has("8rooftile6ladder")) return nullptr;
     const int maps = has("9wgmma_tma") ? 2 : has("9pipelined") || has("4full") ? 3 : 0;
     return static_cast<const rooftile::LadderArguments*>(arguments[maps])->c;

@@ -145,8 +145,10 @@ TEST(Derive, EightPlansAndEveryRejectionCounted) {
 // What TMA cannot take as it lies is packed: where its lines begin decides.
 TEST(Derive, OperandsWhoseLinesLieOffSixteenBytesArePacked) {
     const Machine h100 = machine_by_id("h100-sxm");
+    GemmRequest by_sm90;  // so few rows sm80_few_gemm reads in place
+    by_sm90.kernel = find_gemm_kernel("sm90_gemm");
     const auto packed = [&](const GemmProblem& problem) {
-        const GemmConfig c = plans(h100, problem).plans.front().config;
+        const GemmConfig c = plans(h100, problem, by_sm90).plans.front().config;
         return std::pair(c.pack_a, c.pack_b);
     };
     EXPECT_EQ(packed(gemm_problem(64, 64, 7)), std::pair(true, true));
@@ -208,6 +210,7 @@ TEST(Derive, PackingCanBeAskedForAndRefused) {
     EXPECT_TRUE(asked.pack_b);
     EXPECT_EQ(fixed_to(asked).pack_b, true);
     request.pack_b = false;
+    request.kernel = find_gemm_kernel("sm90_gemm");
     const auto outcome = derive(h100, gemm_problem(64, 64, 7), request);
     const auto* why = std::get_if<Infeasible>(&outcome);
     ASSERT_TRUE(why);

@@ -161,12 +161,27 @@ TEST(GemmDraw, ExpertsHaveABiasEachAndHalfOfThemScales) {
     EXPECT_NEAR(bytes, 30, 12);
 }
 
+// m of 1 .. 64 on a logarithmic scale: a half lies below 8; fewer of those have 5e7 FLOP. A third is of any alignment.
+TEST(GemmDraw, FewRowsAreFew) {
+    Random random(1);
+    int below_8 = 0, any = 0;
+    for (int i = 0; i < draws; ++i) {
+        const GemmProblem p = drawn_gemm(random, {.law = "few"});
+        EXPECT_TRUE(p.m >= 1 && p.m <= 64) << text_of(p);
+        EXPECT_GE(p.flops().value, 5e7);
+        below_8 += p.m < 8;
+        any += p != gemm_problem(p.m, p.n, p.k);
+    }
+    EXPECT_NEAR(below_8, 0.45 * draws, 0.1 * draws);
+    EXPECT_NEAR(any, draws / 3.0, 0.05 * draws);
+}
+
 TEST(GemmDraw, AnotherLawIsRefusedWithAllNames) {
     try {
         gemm_law({.law = "fp7"});
         FAIL() << "accepted";
     } catch (const RequestError& error) {
-        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, fp8_blocks, epilogue, batch, group, experts");
+        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, fp8_blocks, epilogue, batch, group, experts, few");
     }
 }
 

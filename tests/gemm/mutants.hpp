@@ -29,11 +29,15 @@ inline constexpr std::string_view matrix_tiles = "kernels/matrix/tile_scheduler.
                                   matrix_epilogue = "kernels/matrix/epilogue.cuh",
                                   row_groups = "kernels/matrix/row_groups.cuh",
                                   tile_scheduler = "kernels/pipeline/scheduler.cuh",
+                                  came_last = "kernels/pipeline/came_last.cuh",
                                   epilogue_pair = "kernels/matrix/epilogue_pair.cuh",
                                   sm80_kernel = "kernels/gemm/sm80_gemm.cuh",
                                   sm80_load = "kernels/gemm/sm80_gemm_load.cuh",
                                   sm80_products = "kernels/gemm/sm80_gemm_products.cuh",
                                   sm80_store = "kernels/gemm/sm80_gemm_store.cuh",
+                                  few_kernel = "kernels/gemm/sm80_few_gemm.cuh",
+                                  few_load = "kernels/gemm/sm80_few_gemm_load.cuh",
+                                  few_arguments = "kernels/gemm/sm80_few_gemm_arguments.hpp",
                                   pack = "kernels/gemm/pack.cuh",
                                   convert = "kernels/ptx/matrix_store.cuh";
 
@@ -105,6 +109,9 @@ inline std::string ampere_ragged() {
 inline std::string ampere_short_block() {
     return with_k("--kernel sm80_gemm --m 128 --n 128 --tile 128x128x32", 200);
 }
+
+/// Rows of both operands begin at any element.
+inline std::string few(int pieces = 1) { return with_k("--kernel sm80_few_gemm --m 9 --n 250 --tile 16x128x64", 1021, pieces); }
 
 /// Two bf16 a word, each rounded to the four significant bits of fp8 e4m3. Its range is left out: a scale would keep it.
 inline constexpr const char* to_fp8 = R"(
@@ -402,7 +409,7 @@ inline Mutant piece_of_k_twice() {
 inline Mutant arrivals_not_reset() {
     return {"the counter of arrivals goes on from launch to launch",
             pieces(),
-            {{split_k_workspace, "ptx::count_arrival(arrived_, pieces_ - 1)", "ptx::count_arrival(arrived_, 0xffffffffu)"}}};
+            {{came_last, "ptx::count_arrival(counter, parts - 1)", "ptx::count_arrival(counter, 0xffffffffu)"}}};
 }
 
 inline Mutant second_warpgroup_shifted() {
@@ -633,6 +640,53 @@ inline Mutant ampere_stale_sums() {
               "    Sm80Sums<C> sums = {};\n    do {\n"}}};
 }
 
+inline Mutant few_shifted_by_one() {
+    return {"elements of A meet those of B one further on, where B's rows do not begin at 16 B",
+            few(),
+            {{few_arguments, "Sm80FewConfig::chunk_elements + a_shift + begin",
+              "Sm80FewConfig::chunk_elements + a_shift + begin + (begin < 0)"}}};
+}
+
+inline Mutant few_tail_of_k_taken() {
+    return {"a row's last copy takes the next row's first elements",
+            few(),
+            {{few_arguments, "left < Sm80FewConfig::chunk_bytes ? static_cast<int>(left) : Sm80FewConfig::chunk_bytes",
+              "Sm80FewConfig::chunk_bytes"}}};
+}
+
+inline Mutant few_head_of_k_taken() {
+    return {"a row's first chunk begins with the last elements of the row before",
+            few(),
+            {{few_load, "e >= shift && e - shift < count", "e - shift < count"}}};
+}
+
+/// Columns of a tile of C are a chunk's from the neighbours on, lines begin at any element.
+inline std::string few_along_n() { return with_k("--kernel sm80_few_gemm --m 9 --n 251 --b-major n --tile 16x120x128", 1021); }
+
+inline Mutant few_columns_unshifted() {
+    return {"columns of lines that do not begin at 16 B are taken for those from the chunk's begin on",
+            few_along_n(),
+            {{few_kernel, "i * C.mma_m + of_tile - shift", "i * C.mma_m + of_tile"}}};
+}
+
+inline Mutant few_warp_left_out() {
+    return {"the sums of the last eighth of K's lines are left out",
+            few_along_n(),
+            {{few_kernel, "part < C.parts(); ++part", "part < C.parts() - 1; ++part"}}};
+}
+
+inline Mutant few_piece_twice() {
+    return {"the sums of the first piece of K are added twice, those of the last not at all",
+            few(3),
+            {{few_kernel, "left(piece + p, first + i));", "left(piece + p > 0 ? piece + p - 1 : 0, first + i));"}}};
+}
+
+inline Mutant few_stage_read_early() {
+    return {"a block is multiplied one block before it has arrived",
+            few() + " --stages 2",
+            {{few_kernel, "ptx::copy_async_wait<C.stages - 2>();", "ptx::copy_async_wait<C.stages - 1>();"}}};
+}
+
 inline Mutant stage_not_given_back_to_peers() {
     return {.name = "a stage is given back to the CTA's own producer alone",
             .problem = multicast(4096),
@@ -702,7 +756,14 @@ inline std::vector<Mutant> all() {
                                ampere_changes_a(),
                                ampere_row_past_c(),
                                nan_to_zero(ampere()),
-                               ampere_stale_sums()};
+                               ampere_stale_sums(),
+                               few_shifted_by_one(),
+                               few_tail_of_k_taken(),
+                               few_head_of_k_taken(),
+                               few_columns_unshifted(),
+                               few_warp_left_out(),
+                               few_piece_twice(),
+                               few_stage_read_early()};
     // One code serves every K.
     for (Mutant (*of_depth)(std::int64_t) :
          {block_dropped, block_of_bytes_dropped, step_dropped, operands_in_fp8, sums_in_bf16, truncated, ampere_block_dropped,

@@ -16,13 +16,13 @@ namespace {
 /// Writes the class. Nothing that a person wrote becomes text but names, each with a suffix that no keyword or library name has.
 class EpilogueText {
   public:
-    EpilogueText(const GemmEpilogue& epilogue, bool staged, std::string_view space, bool sm80 = false)
-        : sm80_(sm80), space_(space), e_(epilogue), graph_(epilogue.graph), staged_(staged ? epilogue.staged_operand() : std::nullopt), emitter_(values()) {}
+    EpilogueText(const GemmEpilogue& epilogue, bool staged, std::string_view space, std::string_view kernel)
+        : kernel_(kernel), space_(space), e_(epilogue), graph_(epilogue.graph), staged_(staged ? epilogue.staged_operand() : std::nullopt), emitter_(values()) {}
 
     std::string text() {
         out_ = dropouts_.empty() ? "" : "#include \"kernels/expression/dropout.cuh\"\n";
         out_ += "#include \"kernels/expression/element.cuh\"\n#include \"kernels/expression/math.cuh\"\n";
-        out_ += fmt::format("#include \"kernels/gemm/{}_gemm.cuh\"\n", sm80_ ? "sm80" : "sm90");
+        out_ += fmt::format("#include \"kernels/gemm/{}.cuh\"\n", kernel_);
         out_ += fmt::format("\nnamespace rooftile::{} {{\n\nusing namespace expression;\n\n", space_);
         line(0, "/// {}", graph_.text);
         line(0, "struct Epilogue {{");
@@ -36,7 +36,7 @@ class EpilogueText {
         line(1, "");
         once();
         operands();
-        if (!sm80_) prefetch();
+        if (kernel_ == "sm90_gemm") prefetch();
         element();
         apply();
         out_ += fmt::format("}};\n\n}}  // namespace rooftile::{}\n", space_);
@@ -183,7 +183,7 @@ class EpilogueText {
         line(1, "}}");
     }
 
-    bool sm80_;
+    std::string_view kernel_;
     std::string_view space_;
     const GemmEpilogue& e_;
     const ExpressionGraph& graph_;
@@ -195,8 +195,8 @@ class EpilogueText {
 
 }  // namespace
 
-std::string epilogue_text(const GemmEpilogue& epilogue, bool staged, std::string_view space) { return EpilogueText(epilogue, staged, space).text(); }
-std::string sm80_epilogue_text(const GemmEpilogue& epilogue) { return EpilogueText(epilogue, false, "epilogue", true).text(); }
+std::string epilogue_text(const GemmEpilogue& epilogue, bool staged, std::string_view space) { return EpilogueText(epilogue, staged, space, "sm90_gemm").text(); }
+std::string epilogue_text_of(std::string_view kernel, const GemmEpilogue& epilogue) { return EpilogueText(epilogue, false, "epilogue", kernel).text(); }
 
 std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::span<const void* const> operands) {
     std::vector<std::uint64_t> words;

@@ -6,6 +6,7 @@
 #include "rooftile/emit/plain_graph.hpp"
 #include "rooftile/gemm/device/plain_loop.hpp"
 #include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/sm80_few_space.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/gemm/variants.hpp"
 #include "rooftile/tiled/device/back_to_back_story.hpp"
@@ -94,6 +95,17 @@ std::vector<std::string> gemm_story(const GemmPlan& plan) {
                               c.threads() / 32, c.consumer_warpgroups, c.warpgroup_m(), rows, c.warpgroup_m()));
         out.push_back(wgmma_fragment(fmt::format("the {} sums a thread, {} of each {} x {} wgmma", c.accumulator_registers(),
                                                  c.row_accumulators(), MatrixConfig::wgmma_m, c.mma_n())));
+        return out;
+    }
+    if (name_of(plan.config.kernel) == "sm80_few_gemm") {
+        const Sm80FewConfig c = sm80_few_config(plan.problem, plan.config);
+        out.push_back(fmt::format("Shared memory, {} B: a ring of {} stages, {} B each, filled by cp.async: A at 0, {} rows of {} chunks of 16 B, of which the first is that "
+                                  "before the block; B at {}, {} lines of {} B, chunk c of line l at c xor l / 8 % 8",
+                                  c.shared_bytes(), c.stages, c.stage_bytes(), c.tile_m, c.a_pitch_chunks(), c.a_bytes(), c.lines(),
+                                  c.line_chunks() * Sm80FewConfig::chunk_bytes));
+        out.push_back(fmt::format("Warp w has lines w + 8 i of the {} of B, {}: those that begin equally far past a multiple of 16 B", c.lines(),
+                                  c.along_k() ? "columns of C" : "of K"));
+        out.push_back("Fragments: of a 16 x 8 mma.sync, C transposed, lane l of a warp has columns l / 4 and that + 8 of those, rows 2 (l % 4) and the next");
         return out;
     }
     const auto& t = plan.config;

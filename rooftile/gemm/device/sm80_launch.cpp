@@ -58,7 +58,7 @@ class Sm80Code final : public GemmCode {
     Source source() const override {
         Source source = sm80_source(config_, arch_);
         if (!epilogue_) return source;
-        source.text = sm80_epilogue_text(*epilogue_);
+        source.text = epilogue_text_of("sm80_gemm", *epilogue_);
         std::string& kernel = source.name_expressions.front();
         kernel.replace(0, kernel.find('<'), "rooftile::sm80_gemm_epilogue");
         kernel.insert(kernel.size() - 1, fmt::format(", {}", epilogue_class));

@@ -42,7 +42,7 @@ TEST(Program, TheFallbackIsANoteOfTheDocument) {
     EXPECT_EQ(json.err, "");
     EXPECT_NE(nlohmann::json::parse(json.out).at("notes").dump().find("h100-sxm"), std::string::npos);
     for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--json"}}) {
-        const Outcome nothing = run(with({"plan", "gemm", "--shape", "64x64x7", "--pack-a", "off"}, more));
+        const Outcome nothing = run(with({"plan", "gemm", "--shape", "65x64x7", "--pack-a", "off"}, more));
         EXPECT_EQ(nothing.code, 10);
         EXPECT_EQ(nothing.error_lines(), 1) << nothing.err;
         if (!more.empty()) {

@@ -67,6 +67,13 @@ TEST_F(WrongOnPurpose, GemmStoredTwice) { caught(gemm_mutants::stored_twice(), B
 TEST_F(WrongOnPurpose, GemmStaleRow) { caught(gemm_mutants::stale_row(), By::random); }
 TEST_F(WrongOnPurpose, GemmPartOfKLost) { caught(gemm_mutants::part_of_k_lost(), By::random); }
 TEST_F(WrongOnPurpose, GemmPieceOfKTwice) { caught(gemm_mutants::piece_of_k_twice(), By::random); }
+TEST_F(WrongOnPurpose, GemmFewShiftedByOne) { caught(gemm_mutants::few_shifted_by_one(), By::random); }
+TEST_F(WrongOnPurpose, GemmFewTailOfKTaken) { caught(gemm_mutants::few_tail_of_k_taken(), By::random); }
+TEST_F(WrongOnPurpose, GemmFewHeadOfKTaken) { caught(gemm_mutants::few_head_of_k_taken(), By::random); }
+TEST_F(WrongOnPurpose, GemmFewColumnsUnshifted) { caught(gemm_mutants::few_columns_unshifted(), By::random); }
+TEST_F(WrongOnPurpose, GemmFewWarpLeftOut) { caught(gemm_mutants::few_warp_left_out(), By::random); }
+TEST_F(WrongOnPurpose, GemmFewPieceTwice) { caught(gemm_mutants::few_piece_twice(), By::random); }
+TEST_F(WrongOnPurpose, GemmFewStageReadEarly) { caught(gemm_mutants::few_stage_read_early(), By::random); }
 TEST_F(WrongOnPurpose, GemmArrivalsNotReset) { caught(gemm_mutants::arrivals_not_reset(), By::timed); }
 TEST_F(WrongOnPurpose, GemmSecondWarpgroupShifted) {
     caught(gemm_mutants::second_warpgroup_shifted(), By::random);

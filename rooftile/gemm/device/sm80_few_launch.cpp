@@ -1,0 +1,128 @@
+#include "rooftile/gemm/device/sm80_few_launch.hpp"
+
+#include <fmt/core.h>
+
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/device/epilogue_source.hpp"
+#include "rooftile/gemm/packing.hpp"
+#include "rooftile/gemm/pieces.hpp"
+#include "rooftile/gemm/sm80_few_space.hpp"
+
+namespace rooftile {
+namespace {
+
+/// A's rows and B's lines begin at elements, or where the kernel takes whole words at every second one.
+void check_rows(const char* name, const char* ld_name, const void* pointer, std::int64_t leading, std::int64_t stride,
+                const Sm80FewConfig& config, std::int64_t extent) {
+    const int elements = config.odd_rows ? 1 : 2;
+    check_leading(ld_name, leading, extent, elements);
+    check_pointer(name, pointer, elements * Sm80FewConfig::element_bytes);
+    if (stride % elements != 0)
+        throw RequestError(
+            fmt::format("{}'s matrices are {} elements apart; this kernel takes rows that begin at words of two elements; plan for this "
+                        "distance to get one that does not",
+                        name, stride));
+}
+
+class Sm80FewCode final : public GemmCode {
+  public:
+    explicit Sm80FewCode(const GemmPlan& plan)
+        : plan_(plan.config), config_(sm80_few_config(plan.problem, plan.config)), arch_(plan.arch), epilogue_(plan.problem.epilogue) {}
+
+    Source source() const override {
+        Source source = sm80_few_source(config_, arch_);
+        if (!epilogue_) return source;
+        source.text = epilogue_text_of("sm80_few_gemm", *epilogue_);
+        std::string& kernel = source.name_expressions.front();
+        kernel.replace(0, kernel.find('<'), "rooftile::sm80_few_gemm_epilogue");
+        kernel.insert(kernel.size() - 1, fmt::format(", {}", epilogue_class));
+        return source;
+    }
+    std::string arch() const override { return arch_; }
+    CtaUse cta() const override { return {config_.threads(), config_.shared_bytes(), config_.ctas_per_sm, 1}; }
+    std::size_t workspace_bytes(const GemmShape& s) const override { return std::size_t(pieces(s).bytes()); }
+    void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
+        check_operands(config_, shape, a, b, c);
+    }
+    ClusterTiles tiles(const GemmShape& shape) const override { return {1, ceil_div(shape.n, config_.tile_n), shape.batch}; }
+    int grid(const GemmShape& shape, int) const override {
+        ClusterTiles all = tiles(shape);
+        all.columns *= plan_.grid_split_k;
+        check_tiles(shape, all, 1, config_.tile_m, config_.tile_n);
+        return int(all.columns * all.products);
+    }
+    void launch(const Function& function, const Launch& launch, const GemmShape& s, const GemmPointers& p) const override {
+        Sm80FewArguments arguments{.m = int(s.m),
+                                   .n = int(s.n),
+                                   .k = int(s.k),
+                                   .pieces = plan_.grid_split_k,
+                                   .lda = s.lda,
+                                   .ldb = s.ldb,
+                                   .ldc = s.ldc,
+                                   .a = p.a,
+                                   .b = p.b,
+                                   .c = p.c,
+                                   .sums = nullptr,
+                                   .arrived = nullptr,
+                                   .batch = int(s.batch),
+                                   .a_stride = s.a_stride,
+                                   .b_stride = s.b_stride,
+                                   .c_stride = s.c_stride};
+        if (config_.in_pieces) {
+            check_pointer("the workspace", p.workspace, PackedCopy::alignment);
+            arguments.arrived = static_cast<unsigned*>(p.workspace);
+            arguments.sums = reinterpret_cast<float*>(static_cast<char*>(p.workspace) + pieces(s).counters);
+        }
+        if (!epilogue_) return rooftile::launch(function, launch, arguments);
+        std::vector<std::uint64_t> epilogue = epilogue_words(*epilogue_, p.operands);
+        void* all[] = {&arguments, epilogue.data()};
+        launch_raw(function, launch, all);
+    }
+
+  private:
+    PiecesWorkspace pieces(const GemmShape& s) const { return pieces_workspace(plan_, s.m, s.n, s.batch); }
+
+    GemmConfig plan_;
+    Sm80FewConfig config_;
+    std::string arch_;
+    SharedEpilogue epilogue_;
+};
+
+}  // namespace
+
+std::string sm80_few_name_expression(const Sm80FewConfig& c) {
+    return fmt::format(
+        "rooftile::sm80_few_gemm<rooftile::Sm80FewConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, .ctas_per_sm={}, "
+        ".type=rooftile::Type::{}, .b_major=rooftile::Major::{}, .odd_rows={}, .batched={}, .in_pieces={}}}>",
+        c.tile_m, c.tile_n, c.tile_k, c.stages, c.ctas_per_sm, name_of(c.type), c.along_k() ? "k" : "mn", c.odd_rows, c.batched,
+        c.in_pieces);
+}
+
+Source sm80_few_source(const Sm80FewConfig& config, const std::string& arch) {
+    Source source;
+    source.name = "sm80_few_gemm";
+    source.text = "#include \"kernels/gemm/sm80_few_gemm.cuh\"\n";
+    source.name_expressions = {sm80_few_name_expression(config)};
+    source.arch = nvrtc_arch(arch);
+    return source;
+}
+
+void check_operands(const Sm80FewConfig& config, const GemmShape& s, const void* a, const void* b, const void* c) {
+    check_gemm_size("M", s.m);
+    check_gemm_size("N", s.n);
+    check_gemm_size("K", s.k);
+    if (s.m > config.tile_m)
+        throw RequestError(fmt::format("M is {}; this kernel holds {} rows; plan for this M to get one that does", s.m, config.tile_m));
+    check_rows("A", "lda", a, s.lda, s.a_matrices() > 1 ? s.a_stride : 0, config, s.k);
+    check_rows("B", "ldb", b, s.ldb, s.b_matrices() > 1 ? s.b_stride : 0, config, config.along_k() ? s.k : s.n);
+    check_leading("ldc", s.ldc, s.n, 1);
+    check_pointer("C", c, Sm80FewConfig::element_bytes);
+}
+
+std::unique_ptr<const GemmCode> sm80_few_gemm_code(const GemmPlan& plan, Ablation ablated) {
+    if (ablated != Ablation::nothing) throw RequestError("sm80_few_gemm cannot be compiled without one of its parts; sm90_gemm can");
+    return std::make_unique<const Sm80FewCode>(plan);
+}
+
+}  // namespace rooftile

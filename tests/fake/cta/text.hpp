@@ -1,0 +1,256 @@
+// A kernel's text on the CPU as a GPU runs it, for kernels without TMA and clusters: every thread of a CTA is a fiber, which runs until it
+// meets others; what a warp does together is done when all of it is there. Copies of cp.async arrive as late as they may: when somebody
+// waits for them. run_cta_on_cpu() runs one CTA.
+//
+// The text is in a namespace of its own, since other tests of this program have other stand-ins of the same functions. So this header
+// comes last but for kernels.
+#pragma once
+
+#include <ucontext.h>
+
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#define rooftile cta_text
+#define __device__
+#define __host__
+#define __global__
+#define __forceinline__ inline
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __shared__
+#define __align__(bytes) __attribute__((aligned(bytes)))
+
+#include "kernels/types.hpp"
+
+namespace rooftile {
+
+struct Index {
+    unsigned x = 0;
+};
+inline Index threadIdx, blockIdx;
+alignas(1024) inline unsigned char memory[1 << 18];
+
+/// What reads global memory is told here: address and bytes.
+inline std::function<void(const void*, std::size_t)> on_global_read;
+
+class Fibers {
+  public:
+    struct Meeting {
+        unsigned arrived = 0, turn = 0;
+        bool any = false, any_of_last = false;
+    };
+    struct Copy {
+        unsigned to;
+        const void* from;
+        int bytes, taken;
+    };
+    struct Thread {
+        ucontext_t context{};
+        std::unique_ptr<char[]> stack;
+        bool over = false;
+        std::vector<Copy> copies;              // not yet of a group
+        std::deque<std::vector<Copy>> groups;  // not yet arrived
+    };
+
+    static Fibers& now() {
+        static Fibers fibers;
+        return fibers;
+    }
+    void run(unsigned threads, const std::function<void()>& body) {
+        body_ = body;
+        threads_ = std::vector<Thread>(threads);
+        warps_.assign(threads / 32, {});
+        all_ = {};
+        constexpr std::size_t stack_bytes = 1 << 16;
+        for (Thread& t : threads_) {
+            t.stack = std::make_unique<char[]>(stack_bytes);
+            getcontext(&t.context);
+            t.context.uc_stack.ss_sp = t.stack.get();
+            t.context.uc_stack.ss_size = stack_bytes;
+            t.context.uc_link = &main_;
+            makecontext(&t.context, &Fibers::begin, 0);
+        }
+        for (bool left = true; left;) {
+            left = false;
+            for (unsigned i = 0; i < threads; ++i) {
+                if (threads_[i].over) continue;
+                left = true;
+                threadIdx.x = i;
+                swapcontext(&main_, &threads_[i].context);
+            }
+        }
+    }
+    Thread& thread() { return threads_[threadIdx.x]; }
+    Meeting& warp() { return warps_[threadIdx.x / 32]; }
+    Meeting& all() { return all_; }
+    unsigned count() const { return unsigned(threads_.size()); }
+    /// Returns when `threads` have come; whether any of them said so.
+    bool meet(Meeting& at, unsigned threads, bool mine = false) {
+        at.any |= mine;
+        const unsigned turn = at.turn;
+        if (++at.arrived == threads) {
+            at.any_of_last = at.any;
+            at.arrived = 0, at.any = false, ++at.turn;
+        } else {
+            while (at.turn == turn) swapcontext(&thread().context, &main_);
+        }
+        return at.any_of_last;
+    }
+
+  private:
+    static void begin() {
+        now().body_();
+        now().thread().over = true;
+    }
+    ucontext_t main_{};
+    std::function<void()> body_;
+    std::vector<Thread> threads_;
+    std::vector<Meeting> warps_;
+    Meeting all_;
+};
+
+template <class Kernel, class... Arguments>
+void run_cta_on_cpu(unsigned block, unsigned threads, Kernel kernel, const Arguments&... arguments) {
+    blockIdx.x = block;
+    std::memset(memory, 0xff, sizeof memory);  // NaN, whatever is read of it before somebody writes
+    Fibers::now().run(threads, [&] { kernel(arguments...); });
+}
+
+inline void __syncthreads() { Fibers::now().meet(Fibers::now().all(), Fibers::now().count()); }
+inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
+inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned select) {
+    const std::uint64_t all = std::uint64_t{high} << 32 | low;
+    unsigned out = 0;
+    for (int i = 0; i < 4; ++i) out |= unsigned(all >> (select >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return out;
+}
+
+namespace ptx {
+
+inline unsigned shared_address(const void* pointer) { return unsigned(static_cast<const unsigned char*>(pointer) - memory); }
+inline int warp_uniform(int value) { return value; }
+inline void named_barrier_sync(int, int threads) { Fibers::now().meet(Fibers::now().all(), unsigned(threads)); }
+inline bool named_barrier_any(int, int threads, bool mine) { return Fibers::now().meet(Fibers::now().all(), unsigned(threads), mine); }
+inline unsigned count_arrival(unsigned* counter, unsigned last) {
+    const unsigned before = *counter;
+    *counter = before >= last ? 0 : before + 1;
+    return before;
+}
+
+template <class T>
+T& shared_at(unsigned address) {
+    if (address % sizeof(T) != 0 || address + sizeof(T) > sizeof memory) std::abort();
+    return *reinterpret_cast<T*>(memory + address);
+}
+inline unsigned load_shared_word(unsigned shared) { return shared_at<unsigned>(shared); }
+inline unsigned load_shared(unsigned shared) { return shared_at<unsigned>(shared); }
+inline unsigned short load_shared_half(unsigned shared) { return shared_at<unsigned short>(shared); }
+inline void store_shared_1(unsigned shared, float x) { shared_at<float>(shared) = x; }
+inline void store_element(unsigned shared, unsigned short value) { shared_at<unsigned short>(shared) = value; }
+
+template <int bytes>
+void copy_async_filled(unsigned shared, const void* global, int source_bytes) {
+    if (shared % bytes != 0 || (source_bytes > 0 && reinterpret_cast<std::uintptr_t>(global) % bytes != 0)) std::abort();
+    Fibers::now().thread().copies.push_back({shared, global, bytes, source_bytes});
+}
+inline void copy_async_commit() {
+    Fibers::Thread& t = Fibers::now().thread();
+    t.groups.push_back(std::move(t.copies));
+    t.copies.clear();
+}
+template <int pending>
+void copy_async_wait() {
+    for (auto& groups = Fibers::now().thread().groups; groups.size() > pending; groups.pop_front())
+        for (const Fibers::Copy& c : groups.front()) {
+            std::memset(memory + c.to, 0, std::size_t(c.bytes));
+            if (c.taken == 0) continue;
+            on_global_read(c.from, std::size_t(c.taken));
+            std::memcpy(memory + c.to, c.from, std::size_t(c.taken));
+        }
+}
+
+inline unsigned warp_addresses[32][32];
+inline void load_matrix_x4(unsigned (&to)[4], unsigned shared) {
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    warp_addresses[warp][lane] = shared;
+    Fibers::now().meet(Fibers::now().warp(), 32);
+    for (unsigned i = 0; i < 4; ++i) to[i] = shared_at<unsigned>(warp_addresses[warp][8 * i + lane / 4] + lane % 4 * 4);
+    Fibers::now().meet(Fibers::now().warp(), 32);
+}
+
+inline void load_matrix_x4_transposed(unsigned (&to)[4], unsigned shared) {
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    warp_addresses[warp][lane] = shared;
+    Fibers::now().meet(Fibers::now().warp(), 32);
+    for (unsigned i = 0; i < 4; ++i) {
+        const auto element = [&](unsigned row) {
+            return unsigned(shared_at<unsigned short>(warp_addresses[warp][8 * i + row] + lane / 4 * 2));
+        };
+        to[i] = element(lane % 4 * 2) | element(lane % 4 * 2 + 1) << 16;
+    }
+    Fibers::now().meet(Fibers::now().warp(), 32);
+}
+
+inline float number_of(Type type, unsigned short bits) {
+    if (type == Type::bf16) return std::bit_cast<float>(unsigned(bits) << 16);
+    _Float16 half;
+    std::memcpy(&half, &bits, 2);
+    return float(half);
+}
+inline unsigned mma_operands[32][32][6];
+/// Sums in the order of k.
+template <Type type>
+void mma(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    unsigned(&own)[32][6] = mma_operands[warp];
+    for (int i = 0; i < 4; ++i) own[lane][i] = a[i];
+    own[lane][4] = b0, own[lane][5] = b1;
+    Fibers::now().meet(Fibers::now().warp(), 32);
+    const auto element = [&](unsigned row, unsigned word, unsigned k) {  // of 8 x 8 of that word
+        return number_of(type, static_cast<unsigned short>(own[row * 4 + k / 2][word] >> k % 2 * 16));
+    };
+    for (unsigned e = 0; e < 4; ++e)
+        for (unsigned k = 0; k < 16; ++k)
+            d[e] += element(lane / 4, e / 2 + k / 8 * 2, k % 8) * element(lane % 4 * 2 + e % 2, 4 + k / 8, k % 8);
+    Fibers::now().meet(Fibers::now().warp(), 32);
+}
+
+template <int bytes>
+struct Words {
+    unsigned word[bytes / 4];
+};
+template <int bytes>
+void store_words(void* to, const Words<bytes>& from) {
+    if (reinterpret_cast<std::uintptr_t>(to) % bytes != 0) std::abort();
+    std::memcpy(to, from.word, bytes);
+}
+template <int bytes>
+void load_in_order(Words<bytes>& to, const void* from) {
+    std::memcpy(to.word, from, bytes);
+}
+
+inline unsigned short bits_of(Type type, float x) {
+    if (type == Type::bf16) {
+        const unsigned bits = std::bit_cast<unsigned>(x);
+        return static_cast<unsigned short>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    }
+    const _Float16 half = _Float16(x);
+    unsigned short bits;
+    std::memcpy(&bits, &half, 2);
+    return bits;
+}
+template <Type type>
+unsigned pack2(float low, float high) {
+    return bits_of(type, low) | unsigned(bits_of(type, high)) << 16;
+}
+
+}  // namespace ptx
+}  // namespace rooftile
