@@ -33,7 +33,7 @@ inline constexpr const char* cache = "--batch 3 --heads 8 --kv-heads 2 --q 1 --k
 inline constexpr const char* rows_in_parts = "--heads 3 --q 100 --kv 900 --dim 64 --splits 7 --tile-q 64 --tile-kv 64 --stages 2";
 // Caches of unlike lengths whose keys lie in pages, of which the last is not full.
 inline constexpr const char* pages =
-    "--lengths 100,0,700,1,250 --heads 8 --kv-heads 2 --q 3 --dim 64 --mask causal --page 32 --tile-kv 64 --stages 2";
+    "--lengths 100,0,700,1,250 --heads 8 --kv-heads 2 --q 3 --dim 64 --page 32 --tile-kv 64 --stages 2";
 
 inline constexpr const char* sloped =
     "--batch 2 --heads 4 --kv-heads 2 --q 300 --kv 500 --dim 64 --tile-q 128 --tile-kv 128 --stages 2 "
