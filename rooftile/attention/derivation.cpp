@@ -111,8 +111,31 @@ class Writer {
         if (c_.splits == 1) return;
         const double tiles = double(most_tiles(p_, c_.tile_q)), blocks = double(blocks_of_all(p_, c_));
         steps_.add(attention_formula::splits, {steps_.fact("sm.count"), ours("tiles", tiles, "tiles"), ours("blocks", blocks, "blocks"), steps_.fact("l2.latency")}, c_.splits,
-                   fmt::format("{} blocks a CTA, cut where a tile ends; a tile is in {:.0f} parts, which who is last adds up row by row", number_text(blocks / c_.splits),
-                               parts_of_a_tile(p_, c_)));
+                   fmt::format("{} blocks a CTA, cut where a tile ends; a tile is in {:.0f} to {:.0f} parts, which who is last adds up row by row; {}", number_text(blocks / c_.splits),
+                               parts_of_a_tile(p_, c_), parts_of_a_tile(p_, c_) + 1, ledger()));
+    }
+
+    /// What other numbers of CTAs would take, each twice the one before, and all SMs.
+    std::string ledger() const {
+        const int sms = std::isnan(hw_.sms) ? c_.splits : int(hw_.sms);
+        std::string text;
+        for (int splits = 2; splits <= sms; splits = splits == sms ? sms + 1 : std::min(2 * splits, sms)) {
+            AttentionConfig other = c_;
+            other.splits = splits;
+            if (wall_of(hw_, p_, other)) continue;
+            const double seconds = attention_time(hw_, p_, other).seconds;
+            if (!std::isnan(seconds)) text += fmt::format("{}{} {} us", text.empty() ? "over " : ", ", splits, number_text(seconds * 1e6, 3));
+        }
+        return text.empty() ? "what others would take is not known" : text;
+    }
+
+    /// Bytes by kind: DRAM's, and what goes to L2 and back.
+    std::string kinds() const {
+        std::string text = fmt::format("K and V {}, Q and O {}", scaled_text(double(p_.k_bytes() + p_.v_bytes()), "B"), scaled_text(double(p_.q_bytes() + p_.o_bytes()), "B"));
+        if (p_.cached) text += fmt::format(", behind the keys {}", scaled_text(tail_bytes(p_, c_), "B"));
+        if (p_.paged()) text += fmt::format(", table {}", scaled_text(double(p_.batch * p_.pages_of_a_batch() * std::int64_t(sizeof(int))), "B"));
+        if (c_.splits > 1) text += fmt::format("; parts, through L2, at most {}", scaled_text(double(split_bytes(p_, c_).partials), "B"));
+        return text;
     }
 
     void units() {
@@ -166,8 +189,8 @@ class Writer {
     void traffic() {
         steps_.add(attention_formula::dram_bytes,
                    {of("compulsory", double(p_.compulsory_bytes()), "B", "the problem"), steps_.fact("l2.size")},
-                   t_.work.dram_bytes, fmt::format("the least is {}; a product, a softmax and a product as kernels of their own move {} [M24]",
-                               scaled_text(t_.work.dram_lower_bound_bytes, "B"), scaled_text(p_.unfused_bytes(), "B")));
+                   t_.work.dram_bytes, fmt::format("{}; the least is {}; a product, a softmax and a product as kernels of their own move {} [M24]",
+                               kinds(), scaled_text(t_.work.dram_lower_bound_bytes, "B"), scaled_text(p_.unfused_bytes(), "B")));
     }
 
     void time() {

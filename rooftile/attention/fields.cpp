@@ -323,26 +323,29 @@ void add_bounds(Given& given, const TensorInfo& bounds, std::span<const Extent> 
         throw RequestError(fmt::format("{} has {} sequences of {} rows together, cu_seqlens {} and Q {}", given.name("lengths"), lengths.size(), sum, sequences, rows));
 }
 
-/// Of a cache: lengths, and the table of its pages. Lengths that nobody gave are as many keys as there is room for. What is left of the tensors.
-std::span<const TensorInfo> add_cache(Given& given, std::span<const TensorInfo> others, std::span<const Extent> q, std::span<const Extent> k) {
-    const TensorInfo& lengths = others[0];
+const TensorInfo* named(std::span<const TensorInfo> tensors, std::string_view name) {
+    const auto at = std::ranges::find(tensors, name, &TensorInfo::name);
+    return at == tensors.end() ? nullptr : &*at;
+}
+
+/// Of a cache: lengths, and the table of its pages. Lengths that nobody gave are as many keys as there is room for.
+void add_cache(Given& given, const TensorInfo& lengths, const TensorInfo* table, std::span<const Extent> q, std::span<const Extent> k) {
     const std::int64_t batch = q[0].most;
     if (lengths.type != "int32" || lengths.extents.size() != 1 || lengths.extents[0].most != batch || lengths.strides[0] != 1)
         throw RequestError(fmt::format("lengths is int32 [{}], dense: how many keys of the cache each of Q's batches has", batch));
-    others = others.subspan(1);
     std::int64_t room = k[2].most;
-    if (!others.empty() && others[0].name == "block_table") {
-        const TensorInfo& table = others[0];
-        if (table.type != "int32" || table.extents.size() != 2 || table.extents[0].most != batch || table.strides[1] != 1
-            || (batch > 1 && table.strides[0] != table.extents[1].most))
+    if (table) {
+        if (table->type != "int32" || table->extents.size() != 2 || table->extents[0].most != batch || table->strides[1] != 1
+            || (batch > 1 && table->strides[0] != table->extents[1].most))
             throw RequestError(fmt::format("block_table is int32 [{}, pages of a batch], dense: which page each has", batch));
         given.add("page", std::to_string(k[2].most));
         given.add("pages", std::to_string(k[0].most));
-        room *= table.extents[1].most;
-        others = others.subspan(1);
+        room *= table->extents[1].most;
     } else if (k[0].most != batch) {
         throw RequestError(fmt::format("Q has {} batches and K {}; they differ only where a block_table says which pages are whose", batch, k[0].most));
     }
+    for (const char* key : {"q", "kv"})
+        if (given.has(key)) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name(key)));
     given.add("q", std::to_string(q[2].most));
     given.add("kv", std::to_string(room));
     if (!given.has("lengths")) {
@@ -352,7 +355,6 @@ std::span<const TensorInfo> add_cache(Given& given, std::span<const TensorInfo> 
     } else if (const std::size_t planned = read_lengths(given).size(); std::int64_t(planned) != batch) {
         throw RequestError(fmt::format("{} has {} lengths, Q {} batches", given.name("lengths"), planned, batch));
     }
-    return others;
 }
 
 /// What a score reads, as one would declare it: "slope:fp32[H]".
@@ -395,8 +397,10 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
     if (!others.empty() && (others[0].name == "cu_seqlens" || (others[0].name.empty() && others[0].type == "int32"))) {
         add_bounds(given, others[0], q, k);
         others = others.subspan(1);
-    } else if (!others.empty() && others[0].name == "lengths") {
-        others = add_cache(given, others, q, k);
+    } else if (const TensorInfo* lengths = named(others, "lengths")) {
+        add_cache(given, *lengths, named(others, "block_table"), q, k);
+    } else if (named(others, "block_table")) {
+        throw RequestError("block_table is given without lengths: int32, how many keys each of Q's batches has");
     } else if (given.has("lengths")) {
         throw RequestError(fmt::format("with {} the tensor after V is cu_seqlens: int32, where each sequence begins and the last one ends", given.name("lengths")));
     } else {
@@ -408,7 +412,8 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
     add("heads", q[1]);
     add("kv_heads", k[1]);
     if (given.has("tensor")) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name("tensor")));
-    for (const TensorInfo& t : others) given.add("tensor", score_tensor_text(t));
+    for (const TensorInfo& t : others)
+        if (t.name != "lengths" && t.name != "block_table") given.add("tensor", score_tensor_text(t));
     add("dim", q[3]);
     add("dim_v", v[3]);
     if (given.has("type")) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name("type")));

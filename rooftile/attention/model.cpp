@@ -180,6 +180,11 @@ double section_dram_bytes(const AttentionHardware& hw, const AttentionProblem& p
     return double(p.compulsory_bytes()) + (again - 1) * keys;
 }
 
+/// A section's bytes, and what blocks read behind the keys.
+double dram_bytes_of(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c, const HeadBlocks& head, std::int64_t section_heads) {
+    return section_dram_bytes(hw, p, head, section_heads) + tail_bytes(p, c);
+}
+
 double joules_of(const AttentionHardware& hw, const AttentionWork& w) {
     return MatrixEnergy{.matrix = (w.matrix_flops + w.exponentials * hw.softmax_flops) * hw.flop_joules,
                         .fill = w.filled_bytes * hw.fill_joules,
@@ -189,6 +194,16 @@ double joules_of(const AttentionHardware& hw, const AttentionWork& w) {
 }
 
 }  // namespace
+
+double tail_bytes(const AttentionProblem& p, const AttentionConfig& c) {
+    if (!p.cached) return 0;
+    double rows = 0;
+    for (const std::int64_t length : p.lengths) {
+        const std::int64_t box = p.paged() ? std::min<std::int64_t>(p.page, c.tile_kv) : c.tile_kv, read = padded_to(length, box);
+        rows += double((p.paged() ? read : std::min(read, p.keys)) - length);
+    }
+    return rows * double(p.kv_heads) * double(p.dim + p.dim_v) * bytes_an_element;
+}
 
 double BlockCycles::ceiling() const { return (tensor + exponential) / std::max(tensor, exponential); }
 
@@ -258,7 +273,7 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
     w.l2_bytes = double(p.q_bytes() + p.o_bytes()) + w.blocks * c.tile_kv * double(p.dim + p.dim_v) * bytes_an_element;
     w.l2_bytes += double(split_bytes(p, c).partials);  // half of the places are written, and read by who comes last
     w.dram_lower_bound_bytes = double(p.compulsory_bytes());
-    w.dram_bytes = section_dram_bytes(hw, p, head, c.section_heads);
+    w.dram_bytes = dram_bytes_of(hw, p, c, head, c.section_heads);
     return w;
 }
 
@@ -273,6 +288,7 @@ struct TimedAttention::Tiles {
 
 TimedAttention::TimedAttention(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) : hardware_(hw), problem_(&p) {
     begun_.work = attention_work(hw, p, c);
+    tails_ = tail_bytes(p, c);
     const HeadBlocks head = head_blocks(p, c);
     // What is beyond the SMs takes its own time, so cycles depend on the clock, a little, and the clock on cycles.
     const auto seconds_at = [&](double clock) {
@@ -305,10 +321,10 @@ void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<
     tiles_ = tiles;
 }
 
-AttentionTime TimedAttention::least() const { return with(tiles_->ends->least, double(problem_->compulsory_bytes())); }
+AttentionTime TimedAttention::least() const { return with(tiles_->ends->least, double(problem_->compulsory_bytes()) + tails_); }
 
 AttentionTime TimedAttention::in_sections(std::int64_t heads) const {
-    return with(tiles_->ends->last(hardware_, *problem_, heads), section_dram_bytes(hardware_, *problem_, tiles_->head, heads));
+    return with(tiles_->ends->last(hardware_, *problem_, heads), section_dram_bytes(hardware_, *problem_, tiles_->head, heads) + tails_);
 }
 
 std::int64_t TimedAttention::fastest_sections(std::int64_t usual) const {

@@ -53,6 +53,8 @@ struct AttentionTime {
 BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config,
                          bool masked = false);
 AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
+/// Of a cache, what blocks read behind its keys: up to the end of a page, or of a block.
+double tail_bytes(const AttentionProblem& problem, const AttentionConfig& config);
 AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
 
 /// A configuration's time but for its sections of heads, which change the order of tiles and what stays in L2.
@@ -77,6 +79,7 @@ class TimedAttention {
     AttentionTime begun_;  ///< what sections do not change
     double adding_ = 0;    ///< cycles in which the last tile's parts are added up
     double busy_ = 0;      ///< cycles of all tiles together
+    double tails_ = 0;     ///< tail_bytes()
     std::shared_ptr<const Tiles> tiles_;
 };
 

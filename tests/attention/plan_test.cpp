@@ -258,6 +258,30 @@ TEST(AttentionFields, TensorsBehindVAreCuSeqlensAndWhatAScoreReads) {
         inputs[2].extents[2] = Extent::of(rows + 1);
         EXPECT_THROW(add_attention_tensors(other = Given(), std::span(inputs).first(4)), RequestError);
     }
+    // A cache, its lengths and its table in any order: Q of 5 batches, 40 pages of 32 keys, 6 of them a batch's.
+    for (const bool table_first : {false, true}) {
+        std::vector<TensorInfo> inputs{dense("", "bf16", 16, {5, 8, 2, 64}), dense("", "bf16", 16, {40, 2, 32, 64}), dense("", "bf16", 16, {40, 2, 32, 64})};
+        inputs.push_back(dense("lengths", "int32", 32, {5}));
+        inputs.push_back(dense("block_table", "int32", 32, {5, 6}));
+        if (table_first) std::swap(inputs[3], inputs[4]);
+        Given given;
+        add_attention_tensors(given, inputs);
+        const AttentionProblem p = attention_problem(given);
+        EXPECT_TRUE(p.cached);
+        EXPECT_EQ(p.batch, 5);
+        EXPECT_EQ(p.queries, 2);
+        EXPECT_EQ(p.keys, 6 * 32);
+        EXPECT_EQ(p.page, 32);
+        EXPECT_EQ(p.pages, 40);
+        EXPECT_EQ(p.kv_heads, 2);
+        const std::vector<TensorInfo> read = attention_tensors(p);
+        EXPECT_EQ(read[1].extents[0].most, 40);
+        EXPECT_EQ(read[3].name, "lengths");
+        EXPECT_EQ(read[4].name, "block_table");
+        EXPECT_EQ(attention_problem(attention_given(problem_record(p))), p);
+        inputs.erase(inputs.begin() + (table_first ? 4 : 3));
+        EXPECT_THROW(add_attention_tensors(given = Given(), inputs), RequestError) << "a table without lengths";
+    }
     std::vector<TensorInfo> off(3, dense("", "bf16", 16, {2, 4, 64, 64}));
     off[1].offset = 4;
     Given given;
