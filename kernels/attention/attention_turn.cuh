@@ -28,7 +28,7 @@ struct AttentionTurns {
         return seen.count() > 0 ? seen : KeyBlocks{0, 1};
     }
     static __device__ AttentionExtent extent_of(const AttentionArguments& args, AttentionExtent extent, int sequence) {
-        if (args.lengths) extent.keys = args.lengths[sequence];
+        if (args.lengths) extent.keys = max(0, min(args.lengths[sequence], args.extent.keys));  // nobody reads beyond the room
         return extent;
     }
     static __device__ unsigned count(const AttentionArguments& args, const AttentionExtent& extent, int sequence, int tile_kv) {

@@ -124,7 +124,8 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
         const double room = problem.cached ? double(most_tiles(problem, config.tile_q)) * double((problem.keys + config.tile_kv - 1) / config.tile_kv) : blocks;
         const double most = may_split(problem) ? std::min(problem.cached ? counted : blocks, counted / room) : 1;
         if (config.splits > most) return AttentionWall{Reason::instruction, double(config.splits), most};
-        const double parts = parts_of_a_tile(problem, config) + 1;  // a share may begin and end within a block's width of others
+        // A share may begin and end within a tile; of a cache one sequence may have all keys.
+        const double parts = problem.cached ? config.splits : parts_of_a_tile(problem, config) + 1;
         if (parts > Sm90AttentionConfig::most_splits) return AttentionWall{Reason::instruction, parts, Sm90AttentionConfig::most_splits};
     }
     if (auto wall = falls(Reason::threads, k.threads(), hw.threads_per_cta)) return wall;

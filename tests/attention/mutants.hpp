@@ -77,7 +77,7 @@ inline Mutant heads_of_another_group() {
 inline Mutant length_of_another_sequence() {
     return {"sequences have the first one's length",
             pages,
-            {{turn, "extent.keys = args.lengths[sequence];", "extent.keys = args.lengths[0];"}}};
+            {{turn, "min(args.lengths[sequence], args.extent.keys)", "min(args.lengths[0], args.extent.keys)"}}};
 }
 inline Mutant place_of_the_other_row() {
     return {"a thread's lower row has its upper row's place in a score",
