@@ -236,6 +236,16 @@ void add_plans(std::variant<Plans, Infeasible>& out, std::variant<Plans, Infeasi
     plans.plans = std::move(all);
 }
 
+/// No plan is predicted sooner than that.
+void hold_back(Plans& plans, std::optional<double> least_us) {
+    if (!least_us) return;
+    for (GemmPlan& plan : plans.plans)
+        if (std::optional<double>& us = plan.prediction.time_us; us && *us < *least_us) {
+            if (plan.prediction.tflops) *plan.prediction.tflops *= *us / *least_us;
+            us = least_us;
+        }
+}
+
 /// Adds the plans of `kernel`, where it computes what is asked for; `alone`: in the place of the others.
 void join(std::variant<Plans, Infeasible>& out, const std::shared_ptr<const Machine>& machine, const GemmProblem& problem,
           GemmRequest request, const GemmKernel& kernel, bool alone) {
@@ -244,10 +254,21 @@ void join(std::variant<Plans, Infeasible>& out, const std::shared_ptr<const Mach
     std::vector<std::string> unknown;
     const GemmHardware hw = with_operands(gemm_hardware(*machine, instruction, problem.a_type, unknown), problem, {});
     const Request r{*machine, problem, request, hw, kernel};
-    if (refusal(r)) return;
-    auto found = run(r, {machine, problem, hw, instruction, &kernel, request, {}, {}}, unknown);
-    if (std::holds_alternative<Plans>(out) && !alone) add_plans(out, std::move(found), request.top);
-    else if (std::holds_alternative<Plans>(found)) out = std::move(found);
+    auto* others = std::get_if<Plans>(&out);
+    bool joined = false;
+    if (!refusal(r)) {
+        auto found = run(r, {machine, problem, hw, instruction, &kernel, request, {}, {}}, unknown);
+        joined = std::holds_alternative<Plans>(found);
+        if (others && !alone) add_plans(out, std::move(found), request.top);
+        else if (joined) out = std::move(found);
+    }
+    if (others && alone && !joined) {
+        // What the request fixes leaves this kernel no plan, and the others' times leave something out: none is sooner than the best of all.
+        GemmRequest any;
+        any.kernel = &kernel, any.top = 1;
+        const auto best = derive(machine, problem, any);
+        if (const auto* plans = std::get_if<Plans>(&best)) hold_back(*others, plans->plans.front().prediction.time_us);
+    }
 }
 
 }  // namespace
