@@ -180,11 +180,6 @@ double section_dram_bytes(const AttentionHardware& hw, const AttentionProblem& p
     return double(p.compulsory_bytes()) + (again - 1) * keys;
 }
 
-/// A section's bytes, and what blocks read behind the keys.
-double dram_bytes_of(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c, const HeadBlocks& head, std::int64_t section_heads) {
-    return section_dram_bytes(hw, p, head, section_heads) + tail_bytes(p, c);
-}
-
 double joules_of(const AttentionHardware& hw, const AttentionWork& w) {
     return MatrixEnergy{.matrix = (w.matrix_flops + w.exponentials * hw.softmax_flops) * hw.flop_joules,
                         .fill = w.filled_bytes * hw.fill_joules,
@@ -273,7 +268,7 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
     w.l2_bytes = double(p.q_bytes() + p.o_bytes()) + w.blocks * c.tile_kv * double(p.dim + p.dim_v) * bytes_an_element;
     w.l2_bytes += double(split_bytes(p, c).partials);  // half of the places are written, and read by who comes last
     w.dram_lower_bound_bytes = double(p.compulsory_bytes());
-    w.dram_bytes = dram_bytes_of(hw, p, c, head, c.section_heads);
+    w.dram_bytes = section_dram_bytes(hw, p, head, c.section_heads) + tail_bytes(p, c);
     return w;
 }
 

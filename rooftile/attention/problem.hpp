@@ -79,7 +79,6 @@ struct AttentionProblem {
     AttentionExtent extent(std::int64_t sequence = 0) const;
     /// Heads of all batches; packed sequences share theirs.
     std::int64_t heads_of_all() const { return packed() ? heads : batch * heads; }
-    std::int64_t kv_heads_of_all() const { return packed() ? kv_heads : batch * kv_heads; }
     /// Keys of a head that some query sees, and queries that see some: all but those that lie before every window, or before the first key.
     std::int64_t seen_keys() const;
     std::int64_t seeing_queries() const;

@@ -46,9 +46,6 @@ std::vector<std::string> unchecked_walls(const AttentionHardware& hw);
 /// Calls `visit` with every configuration that the request leaves open, feasible or not, but for sections of heads.
 void for_each_config(const AttentionRequest& request, const AttentionProblem& problem, double sms, const std::function<void(const AttentionConfig&)>& visit);
 
-/// What the kernel counts to: tiles, of packed sequences places of tiles, whatever their lengths are.
-inline constexpr int least_tile_kv = 16;
-
 /// The same problem with the heads that share keys as rows of one, so that one tile has them all: of few queries. Any other as it is.
 AttentionProblem heads_as_rows(const AttentionProblem& problem);
 
@@ -59,6 +56,7 @@ std::int64_t blocks_of_all(const AttentionProblem& problem, const AttentionConfi
 double parts_of_a_tile(const AttentionProblem& problem, const AttentionConfig& config);
 SplitBytes split_bytes(const AttentionProblem& problem, const AttentionConfig& config);
 
+/// What the kernel counts to: tiles, of packed sequences places of tiles, whatever their lengths are.
 std::int64_t most_tiles(const AttentionProblem& problem, int tile_q);
 
 /// Heads whose keys and values fill L2, no fewer than give every SM a tile; at most all.

@@ -196,7 +196,18 @@ class EpilogueText {
 }  // namespace
 
 std::string epilogue_text(const GemmEpilogue& epilogue, bool staged, std::string_view space) { return EpilogueText(epilogue, staged, space, "sm90_gemm").text(); }
-std::string epilogue_text_of(std::string_view kernel, const GemmEpilogue& epilogue) { return EpilogueText(epilogue, false, "epilogue", kernel).text(); }
+
+void name_with_epilogue(Source& source, std::string_view kernel) {
+    std::string& name = source.name_expressions.front();
+    name.replace(0, name.find('<'), kernel);
+    name.insert(name.size() - 1, fmt::format(", {}", epilogue_class));
+}
+
+void add_epilogue(Source& source, const SharedEpilogue& epilogue) {
+    if (!epilogue) return;
+    source.text = EpilogueText(*epilogue, false, "epilogue", source.name).text();
+    name_with_epilogue(source, fmt::format("rooftile::{}_epilogue", source.name));
+}
 
 std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::span<const void* const> operands) {
     std::vector<std::uint64_t> words;

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "rooftile/gemm/epilogue.hpp"
+#include "rooftile/runtime/nvrtc.hpp"
+#include "rooftile/runtime/driver.hpp"
 
 namespace rooftile {
 
@@ -15,10 +17,23 @@ inline constexpr const char* epilogue_class = "rooftile::epilogue::Epilogue";
 /// Headers and the class; `staged`: its staged_operand() comes by TMA. The same expression on other sizes has the same text. `space`: the
 /// namespace that the class stands in.
 std::string epilogue_text(const GemmEpilogue& epilogue, bool staged, std::string_view space = "epilogue");
-/// The same for `kernel`, as "sm80_gemm", which stages nothing.
-std::string epilogue_text_of(std::string_view kernel, const GemmEpilogue& epilogue);
+/// The source's kernel becomes `kernel`, which takes the class as its second parameter.
+void name_with_epilogue(Source& source, std::string_view kernel);
+/// Of a kernel that stages nothing, whose name is the source's: the text of the class stands before it, and it is the one with an epilogue. Null: as
+/// it is.
+void add_epilogue(Source& source, const SharedEpilogue& epilogue);
 
 /// The argument: a pointer an operand, then a DropoutKey each.
 std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::span<const void* const> operands);
+
+/// With the epilogue as the argument behind `arguments`, where there is one.
+template <class Arguments>
+void launch_with_epilogue(const Function& function, const Launch& launch, Arguments& arguments, const SharedEpilogue& epilogue,
+                          std::span<const void* const> operands) {
+    if (!epilogue) return rooftile::launch(function, launch, arguments);
+    std::vector<std::uint64_t> words = epilogue_words(*epilogue, operands);
+    void* all[] = {&arguments, words.data()};
+    launch_raw(function, launch, all);
+}
 
 }  // namespace rooftile

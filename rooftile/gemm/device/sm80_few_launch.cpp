@@ -32,11 +32,7 @@ class Sm80FewCode final : public GemmCode {
 
     Source source() const override {
         Source source = sm80_few_source(config_, arch_);
-        if (!epilogue_) return source;
-        source.text = epilogue_text_of("sm80_few_gemm", *epilogue_);
-        std::string& kernel = source.name_expressions.front();
-        kernel.replace(0, kernel.find('<'), "rooftile::sm80_few_gemm_epilogue");
-        kernel.insert(kernel.size() - 1, fmt::format(", {}", epilogue_class));
+        add_epilogue(source, epilogue_);
         return source;
     }
     std::string arch() const override { return arch_; }
@@ -74,10 +70,7 @@ class Sm80FewCode final : public GemmCode {
             arguments.arrived = static_cast<unsigned*>(p.workspace);
             arguments.sums = reinterpret_cast<float*>(static_cast<char*>(p.workspace) + pieces(s).counters);
         }
-        if (!epilogue_) return rooftile::launch(function, launch, arguments);
-        std::vector<std::uint64_t> epilogue = epilogue_words(*epilogue_, p.operands);
-        void* all[] = {&arguments, epilogue.data()};
-        launch_raw(function, launch, all);
+        launch_with_epilogue(function, launch, arguments, epilogue_, p.operands);
     }
 
   private:

@@ -57,11 +57,7 @@ class Sm80Code final : public GemmCode {
 
     Source source() const override {
         Source source = sm80_source(config_, arch_);
-        if (!epilogue_) return source;
-        source.text = epilogue_text_of("sm80_gemm", *epilogue_);
-        std::string& kernel = source.name_expressions.front();
-        kernel.replace(0, kernel.find('<'), "rooftile::sm80_gemm_epilogue");
-        kernel.insert(kernel.size() - 1, fmt::format(", {}", epilogue_class));
+        add_epilogue(source, epilogue_);
         return source;
     }
     std::string arch() const override { return arch_; }
@@ -76,10 +72,7 @@ class Sm80Code final : public GemmCode {
     void launch(const Function& function, const Launch& launch, const GemmShape& shape,
                 const GemmPointers& pointers) const override {
         Sm80GemmArguments arguments = arguments_of(plan_, shape, pointers);
-        if (!epilogue_) return rooftile::launch(function, launch, arguments);
-        std::vector<std::uint64_t> epilogue = epilogue_words(*epilogue_, pointers.operands);
-        void* all[] = {&arguments, epilogue.data()};
-        launch_raw(function, launch, all);
+        launch_with_epilogue(function, launch, arguments, epilogue_, pointers.operands);
     }
 
   private:

@@ -290,11 +290,9 @@ void check_lines(const char* name, const char* leading_name, std::int64_t width,
 void add_epilogue(Source& source, const GemmProblem& problem, const Sm90GemmConfig& config) {
     if (!problem.epilogue) return;
     source.text = epilogue_text(*problem.epilogue, config.operand_staged);
-    std::string& kernel = source.name_expressions.front();
-    kernel.replace(0, kernel.find('<'), config.block_scales  ? "rooftile::sm90_gemm_scaled"
-                                             : config.results > 1 ? "rooftile::sm90_gemm_results"
-                                                                  : "rooftile::sm90_gemm_epilogue");
-    kernel.insert(kernel.size() - 1, fmt::format(", {}", epilogue_class));
+    name_with_epilogue(source, config.block_scales  ? "rooftile::sm90_gemm_scaled"
+                               : config.results > 1 ? "rooftile::sm90_gemm_results"
+                                                    : "rooftile::sm90_gemm_epilogue");
 }
 
 class Sm90Code final : public GemmCode {

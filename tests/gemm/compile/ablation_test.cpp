@@ -9,6 +9,7 @@
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 #include "tests/from_environment.hpp"
+#include "tests/gemm/compile/compiled.hpp"
 
 namespace rooftile {
 namespace {
@@ -17,12 +18,6 @@ namespace {
 struct Counts {
     int loads = 0, products = 0, stores = 0, waits = 0;
 };
-
-int mentions(const std::string& text, const std::string& what) {
-    int count = 0;
-    for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
-    return count;
-}
 
 Counts of_ptx(const std::string& ptx) {
     return {mentions(ptx, "complete_tx::bytes"), mentions(ptx, "wgmma.mma_async"),

@@ -12,6 +12,7 @@
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "tests/from_environment.hpp"
+#include "tests/gemm/compile/compiled.hpp"
 #include "tests/gemm/draw_epilogue.hpp"
 
 namespace rooftile {
@@ -59,22 +60,8 @@ TEST(Sm80FewGemm, CompilesWithTheRegistersItCounts) {
     const std::vector<CompileOutcome> outcomes = compile_all(sources);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         SCOPED_TRACE(fmt::format("{} {}", cases[i].arch, sm80_few_name_expression(cases[i].config)));
-        if (const Error* error = std::get_if<Error>(&outcomes[i])) {
-            ADD_FAILURE() << error->what() << '\n' << error->detail();
-            continue;
-        }
-        const Compiled& compiled = std::get<Compiled>(outcomes[i]);
-        EXPECT_EQ(unclean(compiled).value_or(""), "") << compiled.log;
-        ASSERT_EQ(compiled.entries.size(), 1u);
-        EXPECT_LE(compiled.entries[0].registers, few_launch_registers(cases[i].config, cases[i].config.ctas_per_sm));
-        EXPECT_EQ(compiled.entries[0].static_shared_bytes, 0);  // all of it is in config.shared_bytes()
+        expect_clean(outcomes[i], few_launch_registers(cases[i].config, cases[i].config.ctas_per_sm));
     }
-}
-
-int few_mentions(const std::string& text, const std::string& what) {
-    int count = 0;
-    for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
-    return count;
 }
 
 // Of a 16x128x64 tile: four k-steps, each of one ldmatrix of B and of two mma, 16 columns by 8 rows. 128 rows of 8 chunks of B are 4 a
@@ -85,10 +72,10 @@ TEST(Sm80FewGemm, MultipliesAndCopiesAsItSays) {
         const Sm80FewConfig config{
             .tile_m = 16, .tile_n = 128, .tile_k = 64, .stages = 4, .ctas_per_sm = 1, .type = Type::fp16, .odd_rows = odd};
         const std::string ptx = compile_to_ptx(sm80_few_source(config, "sm_80"));
-        EXPECT_EQ(few_mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), 4 * 2);
-        EXPECT_EQ(few_mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), 4);
-        EXPECT_EQ(few_mentions(ptx, "cp.async.cg.shared.global.L2::128B"), 2 * (4 + 1));
-        EXPECT_EQ(few_mentions(ptx, "ld.shared::cta.u32"), 4 * 2 * 2 * (odd ? 2 : 1) + 4 * 2);
+        EXPECT_EQ(mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), 4 * 2);
+        EXPECT_EQ(mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), 4);
+        EXPECT_EQ(mentions(ptx, "cp.async.cg.shared.global.L2::128B"), 2 * (4 + 1));
+        EXPECT_EQ(mentions(ptx, "ld.shared::cta.u32"), 4 * 2 * 2 * (odd ? 2 : 1) + 4 * 2);
     }
 }
 

@@ -12,6 +12,7 @@
 #include "kernels/gemm/sm80_gemm_arguments.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
 #include "tests/from_environment.hpp"
+#include "tests/gemm/compile/compiled.hpp"
 
 namespace rooftile {
 namespace {
@@ -107,22 +108,8 @@ TEST(Sm80Gemm, CompilesWithTheRegistersItCounts) {
     const std::vector<CompileOutcome> outcomes = compile_all(sources);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         SCOPED_TRACE(fmt::format("{} {}", cases[i].arch, literal(cases[i].config)));
-        if (const Error* error = std::get_if<Error>(&outcomes[i])) {
-            ADD_FAILURE() << error->what() << '\n' << error->detail();
-            continue;
-        }
-        const Compiled& compiled = std::get<Compiled>(outcomes[i]);
-        EXPECT_EQ(unclean(compiled).value_or(""), "") << compiled.log;
-        ASSERT_EQ(compiled.entries.size(), 1u);
-        EXPECT_LE(compiled.entries[0].registers, launch_registers(cases[i].config));
-        EXPECT_EQ(compiled.entries[0].static_shared_bytes, 0);  // all of it is in config.shared_bytes()
+        expect_clean(outcomes[i], launch_registers(cases[i].config));
     }
-}
-
-int sm80_mentions(const std::string& text, const std::string& what) {
-    int count = 0;
-    for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
-    return count;
 }
 
 // Of a 128x128x32 tile on 2 x 2 warps: two k-steps of 4 x 8 mma and 4 + 4 ldmatrix a block, the first fragments once
@@ -133,12 +120,12 @@ TEST(Sm80Gemm, MultipliesAndCopiesAsItSays) {
         for (Major b : {Major::k, Major::mn}) {
             config.a_major = a, config.b_major = b;
             const std::string ptx = compile_to_ptx(source_of(config, "sm_80"));
-            EXPECT_EQ(sm80_mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 2 * 32);
-            EXPECT_EQ(sm80_mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), 3 * 8);
-            EXPECT_EQ(sm80_mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4.trans"),
+            EXPECT_EQ(mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 2 * 32);
+            EXPECT_EQ(mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), 3 * 8);
+            EXPECT_EQ(mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4.trans"),
                       3 * 4 * ((a == Major::mn) + (b == Major::mn)));
-            EXPECT_EQ(sm80_mentions(ptx, "cp.async.cg.shared.global.L2::128B"), 2 * 8);
-            EXPECT_EQ(sm80_mentions(ptx, "st.global.v4"), 128 / 8);
+            EXPECT_EQ(mentions(ptx, "cp.async.cg.shared.global.L2::128B"), 2 * 8);
+            EXPECT_EQ(mentions(ptx, "st.global.v4"), 128 / 8);
         }
 }
 
@@ -147,10 +134,10 @@ TEST(Sm80Gemm, NarrowOperandsAreCopiedNarrowly) {
     config.a_copy_bytes = 4, config.b_copy_bytes = 2;
     config.vector_store = false;
     const std::string ptx = compile_to_ptx(source_of(config, "sm_80"));
-    EXPECT_EQ(sm80_mentions(ptx, "cp.async.cg"), 0);
-    EXPECT_GT(sm80_mentions(ptx, "cp.async.ca.shared.global [%r"), 0);
-    EXPECT_GT(sm80_mentions(ptx, "st.shared.u16"), 0);
-    EXPECT_EQ(sm80_mentions(ptx, "st.global.v4"), 0);
+    EXPECT_EQ(mentions(ptx, "cp.async.cg"), 0);
+    EXPECT_GT(mentions(ptx, "cp.async.ca.shared.global [%r"), 0);
+    EXPECT_GT(mentions(ptx, "st.shared.u16"), 0);
+    EXPECT_EQ(mentions(ptx, "st.global.v4"), 0);
 }
 
 // The banks that ldmatrix's eight rows lie in, by the kernel's own arithmetic.

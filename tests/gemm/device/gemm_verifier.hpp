@@ -1,10 +1,17 @@
 // The Verifier on a GEMM's operands, for launches that take them one by one.
 #pragma once
 
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <variant>
 #include <vector>
 
+#include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/verify.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/measure/verifier.hpp"
@@ -68,5 +75,32 @@ class GemmVerifier {
     GemmReference reference_;
     Verifier verifier_;
 };
+
+/// Every plan's kernel, compiled, at every element; up to ten failures. `shown(plan's problem, its place)` says how to have it again.
+template <class Shown>
+void expect_every_element_right(const std::vector<GemmPlan>& plans, std::uint64_t seed, std::string_view kernel_name, const Shown& shown) {
+    const std::vector<KernelOutcome> kernels = compile_all(plans);
+    const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
+    double worst = 0;
+    int failures = 0;
+    for (std::size_t i = 0; i < plans.size() && failures < 10; ++i) {
+        const GemmProblem& p = plans[i].problem;
+        const auto* kernel = std::get_if<Kernel>(&kernels[i]);
+        if (!kernel) {
+            ++failures;
+            ADD_FAILURE() << shown(p, i) << "\n  " << std::get<Error>(kernels[i]).what();
+            continue;
+        }
+        const DeviceBuffer workspace(std::max<std::size_t>(kernel->workspace_bytes(), 256));
+        fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
+        const TensorLaunch launch = [&](Stream stream, TensorPointers tensors) { kernel->launch(stream, tensors, workspace.data()); };
+        const Verification v = GemmVerifier(measure_kernels, p).check_everything(seed + i, launch);
+        worst = std::max(worst, v.max_error);
+        if (v.failure.empty()) continue;
+        ++failures;
+        ADD_FAILURE() << shown(p, i) << "\n  " << kernel->name_expression() << "\n  " << v.failure;
+    }
+    fmt::print("{} products of {}, largest error {:.3f} of its bound\n", plans.size(), kernel_name, worst);
+}
 
 }  // namespace rooftile

@@ -70,31 +70,11 @@ TEST_F(Sm80FewTest, EveryElementIsRight) {
             if (const auto* found = std::get_if<Plans>(&derived)) plans.push_back(found->plans.front());
         }
     ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";
-    const std::vector<KernelOutcome> kernels = compile_all(plans);
-    const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
-    double worst = 0;
-    int failures = 0;
-    for (int i = 0; i < count && failures < 10; ++i) {
-        const GemmProblem& p = plans[std::size_t(i)].problem;
-        const std::string shown = fmt::format(
+    expect_every_element_right(plans, seed, "sm80_few_gemm", [&](const GemmProblem& p, std::size_t i) {
+        return fmt::format(
             "ROOFTILE_FUZZ_SEED={} case {}: {} of {}x{}x{} ld {} {} {} offsets {} {} {} strides {} {} {} {}", seed, i, p.batch, p.m, p.n,
             p.k, p.lda, p.ldb, p.ldc, p.a_offset, p.b_offset, p.c_offset, p.a_stride, p.b_stride, p.c_stride, p.epilogue.text());
-        const auto* kernel = std::get_if<Kernel>(&kernels[std::size_t(i)]);
-        if (!kernel) {
-            ++failures;
-            ADD_FAILURE() << shown << "\n  " << std::get<Error>(kernels[std::size_t(i)]).what();
-            continue;
-        }
-        DeviceBuffer workspace(std::max<std::size_t>(kernel->workspace_bytes(), 256));
-        fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
-        const TensorLaunch launch = [&](Stream stream, TensorPointers tensors) { kernel->launch(stream, tensors, workspace.data()); };
-        const Verification v = GemmVerifier(measure_kernels, p).check_everything(seed + std::uint64_t(i), launch);
-        worst = std::max(worst, v.max_error);
-        if (v.failure.empty()) continue;
-        ++failures;
-        ADD_FAILURE() << shown << "\n  " << kernel->name_expression() << "\n  " << v.failure;
-    }
-    fmt::print("{} products of sm80_few_gemm, largest error {:.3f} of its bound\n", count, worst);
+    });
 }
 
 }  // namespace
