@@ -134,11 +134,6 @@ TEST(GemmConfigs, FeasibleWithAAndBSwappedMeansItCompilesAsPlanned) {
 // Whole and multicast loads, stores at once and overlapped: hints stand where they are asked for and nowhere
 // else.
 TEST(GemmConfigs, CacheHintsStandOnlyWhereTheyAreAskedFor) {
-    const auto mentions = [](const std::string& ptx, const std::string& what) {
-        std::size_t count = 0;
-        for (std::size_t at = ptx.find(what); at != ptx.npos; at = ptx.find(what, at + 1)) ++count;
-        return count;
-    };
     GemmRequest request;
     request.tile_m = 128, request.tile_n = 256, request.split_k = 1, request.top = 1;
     request.swap_ab = false;
@@ -160,8 +155,8 @@ TEST(GemmConfigs, CacheHintsStandOnlyWhereTheyAreAskedFor) {
                 const Sm90GemmConfig config = kernel_config(std::get<Plans>(outcome).plans.front());
                 const Source source = gemm_source(config);
                 const std::string ptx = compile_to_ptx(source);
-                const std::size_t loads = mentions(ptx, "complete_tx::bytes");
-                const std::size_t stores = mentions(ptx, "global.shared::cta.bulk_group");
+                const int loads = mentions(ptx, "complete_tx::bytes");
+                const int stores = mentions(ptx, "global.shared::cta.bulk_group");
                 ASSERT_GT(loads, 0u);
                 ASSERT_GT(stores, 0u);
                 EXPECT_EQ(mentions(ptx, "cache_hint"), (load ? loads : 0) + (store ? stores : 0));
