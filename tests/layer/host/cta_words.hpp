@@ -49,8 +49,6 @@ T __shfl_up_sync(unsigned, T x, int apart) {
 }
 
 namespace ptx {
-inline void launch_dependents() {}
-inline void wait_for_dependencies() {}
 template <Type type>
 float widen(unsigned bits) {
     return number_of(type, static_cast<unsigned short>(bits));
