@@ -73,6 +73,7 @@ Json measured_layer_document(const DocumentContext& context, const MeasuredLayer
                            {"op", text_or_null(kernel.operation)},
                            {"problem", text_or_null(kernel.problem)},
                            {"plan", text_or_null(kernel.plan)},
+                           {"provenance", text_or_null(kernel.provenance)},
                            {"time_us", json_number(kernel.predicted_us)},
                            {"least_us", json_number(kernel.least_us)},
                            {"measured_us", interval_json(kernel.measured_us)}});

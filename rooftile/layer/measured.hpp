@@ -29,7 +29,7 @@ struct LayerError {
 };
 
 struct LayerKernelTime {
-    std::string name, operation, problem, plan;
+    std::string name, operation, problem, plan, provenance{};
     std::optional<double> predicted_us{}, least_us{};
     std::optional<MedianInterval> measured_us{};  ///< by itself, launched over all sets again and again
 };
