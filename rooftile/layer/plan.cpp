@@ -230,14 +230,31 @@ LayerStep layer_step(std::int64_t batch, std::int64_t context, double prefill_sh
     return out;
 }
 
+namespace {
+
+/// Whether the machine's products refuse pairs, so that the gate is a kernel of its own.
+bool gates_apart(LayerPlanner& planner, const ModelConfig& model, const LayerKind& kind, int tp) {
+    for (LayerPart& part : layer_parts(model, kind, {.decode = 1, .prefill = 0, .context = 1, .tp = tp})) {
+        if (!part.request.has("pairs") || !part.why_not.empty()) continue;
+        std::vector<std::vector<LayerPart>> lists(1);
+        lists.front().push_back(std::move(part));
+        return planner.kernels(std::move(lists), model.type, tp).front().front().time.provenance == Provenance::refused;
+    }
+    return false;
+}
+
+}  // namespace
+
 std::vector<LayerCell> layer_cells(LayerPlanner& planner, const ModelConfig& model, const LayerRequest& request) {
     const LayerKind& kind = model.layers.at(std::size_t(request.layer));
+    const bool apart = gates_apart(planner, model, kind, request.tp);
     std::vector<LayerCell> out;
     std::vector<std::vector<LayerPart>> parts;
     for (const double share : request.prefill_shares)
         for (const std::int64_t batch : request.batches)
             for (const std::int64_t context : request.contexts) {
                 out.push_back({batch, share, layer_step(batch, context, share, request.tp), {}});
+                out.back().step.gates_apart = apart;
                 parts.push_back(layer_parts(model, kind, out.back().step));
             }
     auto kernels = planner.kernels(std::move(parts), model.type, request.tp);
