@@ -161,8 +161,8 @@ class Builder {
             if (quantized_ != input) small("quantize_" + p.name, {rows_of(p.input, p.rows, p.k)}, {activations(input, input_bytes)});
             quantized_ = input;
         }
-        // The kernels' pairs are of products of 16 bits and without groups: elsewhere the gate is a small kernel behind it.
-        const bool gate_apart = !p.pairs.empty() && (blocks || !p.groups.empty());
+        // Nor do products with scales of blocks, or of groups, take pairs.
+        const bool gate_apart = !p.pairs.empty() && (s_.gates_apart || blocks || !p.groups.empty());
         const std::int64_t columns = !p.pairs.empty() && !gate_apart ? p.n / 2 : p.n;
         const std::string output = gate_apart ? p.output + ".gate_up" : p.output;
         const auto used = p.groups.empty() ? 1 : std::ranges::count_if(p.groups, [](std::int64_t rows) { return rows > 0; });

@@ -116,6 +116,17 @@ TEST_F(LayerPlan, WhatAnOperationRefusesHasNoTimeAndItsReason) {
     EXPECT_NEAR(*awq.kernels.at(1).time.least_us, 6144 * 4096 * (0.5 + 2.5 / 128) / 4.32e6, 0.05);
 }
 
+TEST_F(LayerPlan, WhereProductsTakeNoPairsTheGateIsAKernel) {
+    for (const char* id : {"a100-80-sxm", "l40s"}) {
+        LayerPlanner planner(shared_machine(id));
+        const LayerCell cell = cells(planner, "Meta-Llama-3-8B", {.batches = {16}, .contexts = {2048}}).front();
+        ASSERT_EQ(cell.kernels.size(), 9u) << id;
+        EXPECT_EQ(cell.kernels[7].part.name, "gate_up_gate");
+        EXPECT_EQ(cell.kernels[7].part.writes.front().name, cell.kernels[8].part.reads.front().name);
+        EXPECT_TRUE(planner.sums(cell.kernels).time_us()) << id;
+    }
+}
+
 TEST_F(LayerPlan, SeveralGpusWaitForTheirLink) {
     LayerPlanner planner(shared_machine("h200-sxm"));
     const LayerCell cell = cells(planner, "Meta-Llama-3-8B", {.batches = {1}, .contexts = {2048}, .tp = 8}).front();
