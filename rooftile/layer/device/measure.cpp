@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "rooftile/core/operation.hpp"
 #include "rooftile/elapsed.hpp"
 #include "rooftile/layer/device/run.hpp"
 #include "rooftile/layer/plan.hpp"
@@ -88,25 +87,28 @@ void time_layer(const LayerRun& run, const MeasureOptions& options, MeasuredLaye
 
 }  // namespace
 
-MeasuredLayer measure_layer(const std::shared_ptr<const Machine>& machine, const ModelConfig& model, const LayerKind& kind,
+MeasuredLayer measure_layer(const std::shared_ptr<const Machine>& machine, const LayerModel& model, std::int64_t layer,
                             const LayerStep& step, const MeasureOptions& options, RunningGpu& gpu) {
-    check_layer_reference(model, step);
-    MeasuredLayer out{.model = model, .step = step, .kernels = {}, .errors = {}};
-    std::vector<RunnablePart> kernels = compile_layer(machine, model, step, layer_parts(model, kind, step));
+    const ModelConfig& config = model.config;
+    const LayerKind& kind = config.layers.at(std::size_t(layer));
+    check_layer_reference(config, step);
+    MeasuredLayer out{.model = model, .layer = layer, .step = step, .kernels = {}, .errors = {}};
+    const std::vector<LayerPart> parts = layer_parts(config, kind, step);
+    std::vector<RunnablePart> kernels = compile_layer(machine, config, step, parts);
     LayerPlanner planner(machine);
-    for (const RunnablePart& kernel : kernels) {
-        LayerKernelTime& time = out.kernels.emplace_back();
-        const KernelTime predicted = planner.kernel(kernel.part, model.type, step.tp).time;
-        time.name = kernel.part.name, time.operation = kernel.part.operation, time.plan = kernel.label, time.problem = predicted.problem;
-        time.predicted_us = predicted.time_us, time.least_us = predicted.least_us,
-        time.provenance = std::string(name_of(predicted.provenance));
-        out.notes.insert(out.notes.end(), kernel.notes.begin(), kernel.notes.end());
+    const std::vector<LayerKernel> predicted = planner.kernels({parts}, config.type, step.tp).front();
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        out.kernels.push_back({.name = parts[i].name,
+                               .plan = kernels[i].label,
+                               .predicted_us = predicted[i].time.time_us,
+                               .least_us = predicted[i].time.least_us});
+        out.notes.insert(out.notes.end(), kernels[i].notes.begin(), kernels[i].notes.end());
     }
     std::vector<Timing> timings;
     std::unique_ptr<Context> context;
     const std::unique_ptr<Bench> bench = start_bench(options, Driver::instance().device(options.device).arch(), context, timings);
     gpu = bench->running();
-    const LayerRun run(std::move(kernels), model, kind, step, 0, options.seed);
+    const LayerRun run(std::move(kernels), config, kind, step, 0, options.seed);
     out.sets = run.sets(), out.set_bytes = run.set_bytes();
     out.errors = run.verify();
     if (!options.time || !out.right()) return out;
