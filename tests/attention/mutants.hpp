@@ -59,10 +59,12 @@ inline Mutant part_of_another_row() {
             rows_in_parts,
             {{split, "const int place = 2 * (first_part + i) + (i == 0 ? 1 : 0);", "const int place = 2 * (first_part + i);"}}};
 }
-inline Mutant page_of_the_next_block() {
+/// Towards the first page: a row that met what is behind a cache's end would be computed again, and right; and pages in another order
+/// give the same sums.
+inline Mutant page_of_the_block_before() {
     return {"the table of pages is off by one",
             pages,
-            {{kernel, "__ldg(table + (group + j * rows) / C.page)", "__ldg(table + ((group + j * rows) / C.page + 1) % args.table_pages)"}}};
+            {{kernel, "__ldg(table + (group + j * rows) / C.page)", "__ldg(table + max((group + j * rows) / C.page - 1, 0))"}}};
 }
 inline Mutant tail_of_a_page() {
     return {"what stands behind the keys of a page is multiplied by 0",
@@ -186,7 +188,7 @@ inline std::vector<Mutant> all() {
             neighbours_keys(),  heads_dealt_round(),  sum_from_before_the_last_block(), maximum_of_one_thread(),
             row_past_the_last(), hidden_nan(),        log_of_base_two(),    counter_left(),
             first_key_of_the_next_sequence(), nan_of_the_next_sequence(), rows_of_the_next_sequence(), part_left_out(), part_counted_twice(),
-            parts_from_the_wrong_maximum(), part_of_another_row(), page_of_the_next_block(), tail_of_a_page(), heads_of_another_group(), length_of_another_sequence(), place_of_the_other_row(), slope_of_another_head()};
+            parts_from_the_wrong_maximum(), part_of_another_row(), page_of_the_block_before(), tail_of_a_page(), heads_of_another_group(), length_of_another_sequence(), place_of_the_other_row(), slope_of_another_head()};
 }
 
 }  // namespace rooftile::attention_mutants
