@@ -81,7 +81,7 @@ class Writer {
     void stages() {
         const double stage = k_.k_bytes() + k_.v_bytes();
         steps_.add(attention_formula::stages_max,
-                   {steps_.fact("shared.per_cta"), ours("Q", k_.q_bytes(), "B"), ours("KV", stage, "B")},
+                   {steps_.fact("shared.per_cta"), ours("Q", k_.q_stages() * k_.q_bytes(), "B"), ours("KV", stage, "B")},
                    stages_max(hw_, p_, c_), fmt::format("{} are used", c_.stages));
         const double load = hw_.few_loads_latency() + max_known(t_.block.port, t_.block.l2);
         steps_.add(attention_formula::load_cycles,

@@ -331,6 +331,9 @@ TEST(AttentionWalls, SharedMemoryByHand) {
     const auto wall = wall_of(h200(), p, c);
     ASSERT_TRUE(wall);
     EXPECT_EQ(wall->reason, Reason::shared);
+    // Where blocks are shared out the next tile's Q has a place too, and three tiles are told, 32 B each.
+    c = {.tile_q = 64, .tile_kv = 128, .stages = 2, .schedule = Schedule::cooperative, .splits = 9};
+    EXPECT_EQ(kernel_config(p, c).shared_bytes(), 2 * 16384 + 2 * 65536 + 2 * (2 + 4) * 8 + 3 * 32);
 }
 
 // 4096 FLOP a cycle: 2 x 128 x 128 x 256 / 4096 = 2048; 128 x 128 / 16 = 1024; so M38's ceiling is 1.5. Of dim 64 it is 2, of 256 1.25.
