@@ -17,6 +17,7 @@ namespace {
 std::vector<Verb> all_verbs() {
     std::vector<Verb> verbs;
     add_plan(verbs);
+    add_layer(verbs);
     add_beside(verbs);
     add_build(verbs);
     add_build_source(verbs);

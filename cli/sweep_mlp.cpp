@@ -15,6 +15,7 @@ namespace rooftile::cli {
 namespace {
 
 constexpr std::size_t most_points = 500;
+constexpr std::int64_t most_value = std::int64_t{1} << 20;
 /// Where nothing is given each parameter is swept in turn, the others at their first values.
 constexpr std::array<const char*, 4> usual = {"8", "4", "1024", "2048"};
 constexpr std::array<const char*, 4> usual_ranges = {"1..32", "1..16", "16..16384", "128..8192"};
@@ -24,7 +25,7 @@ std::vector<MlpCurve> curves_of(const Given& given) {
     bool swept = false;
     for (std::size_t i = 0; i < values.size(); ++i) {
         const char* key = mlp_parameters[i];
-        values[i] = mlp_values(given.name(key), given.has(key) ? given.text(key) : usual[i]);
+        values[i] = value_list(given.name(key), given.has(key) ? given.text(key) : usual[i], most_value);
         swept = swept || values[i].size() > 1;
     }
     std::vector<MlpCurve> out;
@@ -33,7 +34,7 @@ std::vector<MlpCurve> curves_of(const Given& given) {
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (given.has(mlp_parameters[i])) continue;  // it was given one value
             auto one = values;
-            one[i] = mlp_values(given.name(mlp_parameters[i]), usual_ranges[i]);
+            one[i] = value_list(given.name(mlp_parameters[i]), usual_ranges[i], most_value);
             for (MlpCurve& curve : mlp_curves(one)) out.push_back(std::move(curve));
         }
     if (out.empty()) out = mlp_curves(values);

@@ -41,6 +41,7 @@ void add_machine(std::vector<Verb>& verbs);
 void add_machine_probe(std::vector<Verb>& verbs);
 void add_machine_compare(std::vector<Verb>& verbs);
 void add_plan(std::vector<Verb>& verbs);
+void add_layer(std::vector<Verb>& verbs);
 void add_beside(std::vector<Verb>& verbs);
 void add_build(std::vector<Verb>& verbs);
 void add_build_source(std::vector<Verb>& verbs);

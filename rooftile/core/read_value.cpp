@@ -140,4 +140,33 @@ void only_value(std::string_view name, std::string_view text, std::string_view o
             fmt::format("{} {} is not supported yet; accepted is {}", name, printable(text), only));
 }
 
+std::vector<std::int64_t> value_list(std::string_view name, std::string_view text, std::int64_t most) {
+    constexpr std::size_t most_values = 200;
+    std::vector<std::int64_t> out;
+    const auto number = [&](std::string_view part) { return whole_number(name, part, 1, most); };
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', at), text.size());
+        const std::string_view part = text.substr(at, comma - at);
+        at = comma + 1;
+        const std::size_t dots = part.find("..");
+        if (dots == part.npos) {
+            out.push_back(number(part));
+            continue;
+        }
+        const std::size_t more = part.find("..", dots + 2);
+        const std::int64_t first = number(part.substr(0, dots)),
+                           last = number(part.substr(dots + 2, more == part.npos ? part.npos : more - dots - 2));
+        if (last < first) throw RequestError(fmt::format("{} {}: the range ends before it begins", name, printable(text)));
+        const std::int64_t step = more == part.npos ? 0 : number(part.substr(more + 2));
+        if (step && (last - first) / step >= std::int64_t(most_values))
+            throw RequestError(fmt::format("{} {}: more than {} values", name, printable(text), most_values));
+        for (std::int64_t value = first; value < last; value = step ? value + step : 2 * value) out.push_back(value);
+        out.push_back(last);
+    }
+    std::ranges::sort(out);
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    if (out.size() > most_values) throw RequestError(fmt::format("{} {}: more than {} values", name, printable(text), most_values));
+    return out;
+}
+
 }  // namespace rooftile

@@ -159,6 +159,8 @@ constexpr Key keys[] = {
     physical("launch.programmatic_saving", "s",
              "what a launch takes less as a programmatic dependent: its start and set-up run during the one "
              "before"),
+    physical("link.bandwidth", "B/s", "from one GPU of a host to the others, one direction"),
+    physical("link.step", "s", "what an exchange between the GPUs of a host takes beside its bytes, each time that all wait for all"),
 
     ratio("wgmma.overlap_exponent", 1, 1000,
           "of a product by wgmma: t^n is the sum of the t^n of DRAM's time and of the longest of all else in a wave"),

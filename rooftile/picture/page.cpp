@@ -363,6 +363,29 @@ std::string units_section(const Writer& w, const Json& d) {
                          "/stall_shares/lg_throttle", "/stall_shares/not_selected", "/stall_shares/barrier"});
 }
 
+std::string layer_section(const Writer& w, const Json& d) {
+    std::vector<std::string> keys;
+    for (const auto& [key, value] : d.at("cells").at(0).items()) {
+        if (value.is_primitive()) keys.push_back(key);
+        if (key == "gaps_us" || key == "bytes")
+            for (const auto& [inner, part] : value.items()) keys.push_back(fmt::format("/{}/{}", key, inner));
+    }
+    std::string out = "<h3>The model</h3>" + w.table(d.at("model"), "/model") + "<h3>Steps</h3>" + rows_table(w, d.at("cells"), "/cells", keys);
+    constexpr std::size_t most_unfolded = 100;
+    for (std::size_t i = 0; i < std::min(d.at("cells").size(), most_unfolded); ++i) {
+        const Json& cell = d.at("cells")[i];
+        std::string set;
+        for (const auto& [key, value] : cell.at("set").items()) set += fmt::format("{}={}, ", key, value.get<std::string>());
+        out += fmt::format("<details><summary>{}batch {}, context {}, prefill {}</summary>", escaped_markup(set), cell.at("batch").dump(),
+                           cell.at("context").dump(), cell.at("prefill").dump())
+               + rows_table(w, cell.at("kernels"), fmt::format("/cells/{}/kernels", i),
+                            {"name", "op", "problem", "time_us", "least_us", "bound", "/bytes/weights", "/bytes/cache", "/bytes/activations", "provenance", "plan"})
+               + "</details>";
+    }
+    return out + "<h3>What a token needs of intermediates</h3>"
+           + rows_table(w, d.at("room").at("tensors"), "/room/tensors", {"name", "written_by", "last_read_by", "bytes_per_token"});
+}
+
 /// Of what this page knows no more: plain values.
 std::string other_section(const Writer& w, const Json& d) { return w.table(d, ""); }
 
@@ -374,7 +397,7 @@ constexpr SectionKind section_kinds[] = {
     {"rooftile/plan/1", plan_section},     {"rooftile/measurement/1", measurement_section}, {"rooftile/sweep/1", sweep_section},
     {"rooftile/plans/1", planned_section}, {"rooftile/validation/1", validation_section},   {"rooftile/simulation/1", simulation_section},
     {"rooftile/profile/1", profile_section}, {"rooftile/ways/1", ways_section},           {"rooftile/mlp/1", mlp_section},
-    {"rooftile/units/1", units_section}};
+    {"rooftile/units/1", units_section},     {"rooftile/layer/1", layer_section}};
 
 /// The row that stands for a document beside others: plan 1, or the first measured one.
 const Json* first_row(const Json& d) {

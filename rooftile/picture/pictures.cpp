@@ -41,6 +41,7 @@ std::vector<Picture> pictures_of(const Json& document) {
                                      {"rooftile/profile/1", profile_pictures},
                                      {"rooftile/ways/1", ways_pictures},
                                      {"rooftile/mlp/1", mlp_pictures},
+                                     {"rooftile/layer/1", layer_pictures},
                                      {"rooftile/units/1", unit_pictures},
                                      {"rooftile/probe/1", probe_pictures}};
     std::vector<Picture> out;

@@ -30,6 +30,7 @@ std::vector<Picture> ways_pictures(const Json& document);  ///< of an operator i
 std::vector<Picture> unit_pictures(const Json& document);  ///< of short kernels: a curve each over bytes
 std::vector<Picture> probe_pictures(const Json& document);  ///< of a probe of device memory: its rates
 std::vector<Picture> mlp_pictures(const Json& document);   ///< of an MLP at many sizes: a curve each
+std::vector<Picture> layer_pictures(const Json& document);  ///< of a model's layer: its kernels, or maps of many steps
 
 /// The document `rooftile/pictures/1`: each with its data, its Vega-Lite specification and its SVG. `document` is what they are of.
 Json pictures_document(const Json& document, const std::vector<Picture>& pictures);

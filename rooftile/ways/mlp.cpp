@@ -25,8 +25,6 @@ constexpr double ns_per_us = 1e3, us_per_second = 1e6, element_bytes = 2;
 /// half of them on a pipe of half the rate. Fitted to batch 256 to 4096 of one recorded sweep; docs/ways.md has its error on points that
 /// the fit did not see.
 constexpr double gelu_slots = 46;
-constexpr std::int64_t most_value = std::int64_t{1} << 20;
-constexpr std::size_t most_values = 200;
 /// The device waits for the host for more than this share of a step, and the host takes most of it to ask.
 constexpr double idle_share = 0.2, asking_share = 0.7;
 /// What is not predicted may take this share of the kernels' time, or there is no prediction.
@@ -270,34 +268,6 @@ Json changes_of(const Json& points, const std::string& parameter, const std::opt
 }
 
 }  // namespace
-
-std::vector<std::int64_t> mlp_values(const std::string& name, const std::string& text) {
-    std::vector<std::int64_t> out;
-    const auto number = [&](const std::string& part) { return whole_number(name, part, 1, most_value); };
-    for (std::size_t at = 0; at <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', at), text.size());
-        const std::string part = text.substr(at, comma - at);
-        at = comma + 1;
-        const std::size_t dots = part.find("..");
-        if (dots == part.npos) {
-            out.push_back(number(part));
-            continue;
-        }
-        const std::size_t more = part.find("..", dots + 2);
-        const std::int64_t first = number(part.substr(0, dots)),
-                           last = number(part.substr(dots + 2, more == part.npos ? part.npos : more - dots - 2));
-        if (last < first) throw RequestError(fmt::format("{} {}: the range ends before it begins", name, text));
-        const std::int64_t step = more == part.npos ? 0 : number(part.substr(more + 2));
-        if (step && (last - first) / step >= std::int64_t(most_values))
-            throw RequestError(fmt::format("{} {}: more than {} values", name, text, most_values));
-        for (std::int64_t value = first; value < last; value = step ? value + step : 2 * value) out.push_back(value);
-        out.push_back(last);
-    }
-    std::ranges::sort(out);
-    out.erase(std::unique(out.begin(), out.end()), out.end());
-    if (out.size() > most_values) throw RequestError(fmt::format("{} {}: more than {} values", name, text, most_values));
-    return out;
-}
 
 std::vector<MlpCurve> mlp_curves(const std::array<std::vector<std::int64_t>, 4>& values) {
     std::size_t along = 0;

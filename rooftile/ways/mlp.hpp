@@ -24,9 +24,6 @@ struct MlpCurve {
     std::vector<MlpPoint> points;
 };
 
-/// "512", "1,2,8", "64..4096" by doubling, "128..1024..128" in steps. Throws RequestError.
-std::vector<std::int64_t> mlp_values(const std::string& name, const std::string& text);
-
 /// As given: a curve of the parameter with the most values for each choice of the others. Each parameter has one value at least.
 std::vector<MlpCurve> mlp_curves(const std::array<std::vector<std::int64_t>, 4>& values);
 

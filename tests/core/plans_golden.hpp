@@ -120,7 +120,7 @@ inline void forget_a_number(Random& random, BestOfModel::Drawn& drawn) {
     Machine machine = *drawn.machine;
     std::vector<std::string> keys;  // that a plan follows from
     for (const auto& [key, fact] : machine.facts)
-        if (!key.starts_with("interval.")) keys.push_back(key);
+        if (!key.starts_with("interval.") && !key.starts_with("link.")) keys.push_back(key);
     const std::string key = random.one_of(keys);
     machine.facts.erase(key);
     drawn.machine = std::make_shared<const Machine>(std::move(machine)), drawn.machine_text += " without " + key;

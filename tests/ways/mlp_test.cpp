@@ -24,17 +24,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(MlpValues, ListsRangesAndSteps) {
-    EXPECT_THAT(mlp_values("--batch", "512"), ElementsAre(512));
-    EXPECT_THAT(mlp_values("--batch", "8,2,2,4"), ElementsAre(2, 4, 8));
-    EXPECT_THAT(mlp_values("--batch", "16..100"), ElementsAre(16, 32, 64, 100));
-    EXPECT_THAT(mlp_values("--batch", "16..64"), ElementsAre(16, 32, 64));
-    EXPECT_THAT(mlp_values("--batch", "128..512..128"), ElementsAre(128, 256, 384, 512));
-    EXPECT_THAT(mlp_values("--batch", "1,64..128"), ElementsAre(1, 64, 128));
-    for (const char* wrong : {"", "0", "a", "8..4", "..8", "4..", "1..2..", "1..8..0", "1,,2", "-1", "1..1000000..1", "99999999"})
-        EXPECT_THROW(mlp_values("--batch", wrong), RequestError) << wrong;
-}
-
 TEST(MlpCurves, AlongTheParameterWithTheMostValues) {
     const auto curves = mlp_curves({{{1}, {2, 4}, {8, 16, 32}, {64}}});
     ASSERT_EQ(curves.size(), 2u);

@@ -1,0 +1,332 @@
+#include "rooftile/layer/plan.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "rooftile/core/operation.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/query.hpp"
+#include "rooftile/machine/set.hpp"
+#include "rooftile/machine/units_text.hpp"
+#include "rooftile/report/number.hpp"
+#include "rooftile/report/plan_command.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr double us_per_second = 1e6;
+constexpr std::size_t most_values = 100;
+
+std::optional<double> microseconds(const Machine& machine, const char* key) {
+    const auto seconds = machine.number<Seconds>(key);
+    return seconds ? std::optional(seconds->value * us_per_second) : std::nullopt;
+}
+
+std::optional<double> times(std::optional<double> value, double count) { return value ? std::optional(*value * count) : std::nullopt; }
+
+/// The least that bytes and FLOP take at the machine's rates. Activations that L2 holds need not come from DRAM.
+std::optional<double> least_us(const Machine& machine, const LayerPart& part, const std::string& type) {
+    const auto clock = machine.number<Clock>("clock.boost");
+    // The best that anybody measured, be it with writes or without; else the datasheet's.
+    std::optional<Bandwidth> rate;
+    for (const char* key : {"dram.sustained_read", "dram.sustained_copy"})
+        if (const auto measured = bandwidth(machine, key, clock); measured && (!rate || measured->value > rate->value)) rate = measured;
+    if (!rate) rate = bandwidth(machine, "dram.bandwidth", clock);
+    if (!rate) return std::nullopt;
+    const double activations = part.bytes(TensorKind::activations);
+    const Fact* l2 = machine.find("l2.size");
+    const bool held = l2 && activations <= l2->value;
+    const double seconds = (part.bytes() - (held ? activations : 0)) / rate->value;
+    if (part.flops == 0) return us_per_second * seconds;
+    const std::string input = part.request.has("types") ? "fp8" : type;
+    const auto instruction = fastest_instruction(machine, input, "fp32");
+    const auto peak =
+        instruction ? peak_flops(machine, instruction->family, input, "fp32", machine.number<Clock>("clock.tensor")) : std::nullopt;
+    if (!peak) return us_per_second * seconds;
+    return us_per_second * std::max(seconds, part.flops / peak->value);
+}
+
+}  // namespace
+
+std::string_view name_of(Provenance provenance) {
+    constexpr std::string_view names[] = {"planned", "modelled", "refused"};
+    return names[std::size_t(provenance)];
+}
+
+std::optional<double> LayerSums::time_us() const {
+    if (!kernels_us || !gaps.graph_us) return std::nullopt;
+    return *kernels_us + *gaps.graph_us;
+}
+
+LayerPlanner::LayerPlanner(std::shared_ptr<const Machine> machine) : machine_(std::move(machine)) {
+    gap_.stream_us = microseconds(*machine_, "launch.gap_stream");
+    gap_.graph_us = microseconds(*machine_, "launch.gap_graph");
+    if (!gap_.stream_us) missing("launch.gap_stream");
+    if (!gap_.graph_us) missing("launch.gap_graph");
+    const auto saving = microseconds(*machine_, "launch.programmatic_saving");
+    if (gap_.graph_us && saving) gap_.programmatic_us = std::max(0.0, *gap_.graph_us - *saving);
+}
+
+void LayerPlanner::missing(std::string_view key) {
+    if (std::ranges::find(unknown_, key) == unknown_.end()) unknown_.emplace_back(key);
+}
+
+KernelTime LayerPlanner::planned(const std::string& name, const Given& request) {
+    KernelTime out;
+    out.provenance = Provenance::refused;
+    const Operation* operation = find_operation(name);
+    if (!operation) {
+        out.plan = "this build has no operation " + name;
+        return out;
+    }
+    try {
+        const Problem problem = operation->problem(request);
+        out.problem = operation->short_name(problem);
+        const PlanSet plans = operation->derive(machine_, problem, operation->request(request, {.top = 1, .one_of_many = true}));
+        if (plans.refusal) {
+            out.plan = plans.refusal->message;
+            return out;
+        }
+        const Plan& plan = plans.plans.front();
+        for (const std::string& key : plan.unknown) missing(key);
+        out.provenance = Provenance::planned;
+        out.plan = operation->label(plan);
+        out.bound = plan.bound ? std::string(name_of(*plan.bound)) : "";
+        out.command = plan_command(name, {operation->fields()}, request);
+        // Operations predict a launch in a stream: the gap before it is counted once, with the layer's.
+        const double gap = gap_.stream_us.value_or(0);
+        const auto without_gap = [&](double us) { return std::max(0.0, us - gap); };
+        if (plan.time_us) out.time_us = without_gap(*plan.time_us);
+        if (plan.interval)
+            out.interval =
+                PredictedInterval{without_gap(plan.interval->low_us), without_gap(plan.interval->high_us), plan.interval->machine};
+    } catch (const RequestError& error) { out.plan = error.what(); }
+    return out;
+}
+
+KernelTime LayerPlanner::moved(double bytes) {
+    KernelTime out;
+    out.problem = scaled_text(bytes, "B");
+    const auto clock = machine_->number<Clock>("clock.boost");
+    const Fact* l2 = machine_->find("l2.size");
+    const bool held = l2 && bytes <= l2->value && machine_->find("l2.bandwidth");
+    const char* rate_key = held ? "l2.bandwidth" : machine_->find("dram.sustained_copy") ? "dram.sustained_copy" : "dram.bandwidth";
+    const auto rate = bandwidth(*machine_, rate_key, clock);
+    const auto load = latency_cycles(*machine_, "dram.latency", clock), store = latency_cycles(*machine_, "l2.latency", clock);
+    if (!clock) missing("clock.boost");
+    if (!rate) missing(rate_key);
+    if (!load) missing("dram.latency");
+    if (!store) missing("l2.latency");
+    if (!clock || !rate || !load || !store) {
+        out.plan = "clock.boost, dram.latency, l2.latency or " + std::string(rate_key) + " is unknown";
+        return out;
+    }
+    // What it reads was written by the kernel before, its tables and the cache come from memory: a load, a store, and bytes between.
+    const double latency = (load->value + store->value) / clock->value, streamed = bytes / rate->value;
+    out.time_us = us_per_second * (latency + streamed);
+    out.bound = latency > streamed ? "latency" : held ? "l2" : "dram";
+    out.plan = fmt::format("a load, a store and its bytes at {}", rate_key);
+    return out;
+}
+
+KernelTime LayerPlanner::exchanged(double bytes, int tp) {
+    KernelTime out;
+    out.problem = fmt::format("{} of {} GPUs", scaled_text(bytes, "B"), tp);
+    out.bound = "link";
+    const auto rate = bandwidth(*machine_, "link.bandwidth");
+    const auto step = machine_->number<Seconds>("link.step");
+    if (!rate) missing("link.bandwidth");
+    if (!step) missing("link.step");
+    if (!rate || !step) {
+        out.plan = "link.bandwidth or link.step is unknown";
+        return out;
+    }
+    // Each GPU reads all of the others' parts at once; or sums its share first, and then reads the others' sums.
+    const double others = tp - 1, once = step->value + others * bytes / rate->value,
+                 twice = 2 * step->value + 2 * others / tp * bytes / rate->value;
+    out.time_us = us_per_second * std::min(once, twice);
+    out.least_us = us_per_second * 2 * others / tp * bytes / rate->value;
+    out.plan = once <= twice ? "in one step" : "in two steps";
+    return out;
+}
+
+LayerKernel LayerPlanner::kernel(LayerPart part, const std::string& type, int tp) {
+    const bool exchanges = part.exchanged_bytes > 0;
+    const std::string request = exchanges                ? fmt::format("exchange {} {}", part.exchanged_bytes, tp)
+                                : part.operation.empty() ? fmt::format("move {}", part.bytes())
+                                                         : part.operation + " " + part.request.text();
+    auto found = known_.find(request);
+    if (found == known_.end()) {
+        KernelTime time;
+        if (!part.why_not.empty()) time.provenance = Provenance::refused;
+        else if (exchanges) time = exchanged(part.exchanged_bytes, tp);
+        else if (part.operation.empty()) time = moved(part.bytes());
+        else time = planned(part.operation, part.request);
+        found = known_.emplace(request, std::move(time)).first;
+    }
+    LayerKernel out{std::move(part), found->second};
+    if (!out.part.why_not.empty()) out.time.plan = out.part.why_not;
+    if (!exchanges) out.time.least_us = least_us(*machine_, out.part, type);
+    return out;
+}
+
+LayerSums LayerPlanner::sums(const std::vector<LayerKernel>& kernels) const {
+    LayerSums out;
+    out.kernels_us = out.least_us = 0;
+    PredictedInterval interval{0, 0, machine_->id};
+    bool all = true;
+    for (const LayerKernel& k : kernels) {
+        out.weight_bytes += k.part.bytes(TensorKind::weights);
+        out.cache_bytes += k.part.bytes(TensorKind::cache);
+        out.activation_bytes += k.part.bytes(TensorKind::activations);
+        if (k.time.time_us && k.part.operation == "attention") out.attention_us += *k.time.time_us;
+        if (out.kernels_us) out.kernels_us = k.time.time_us ? std::optional(*out.kernels_us + *k.time.time_us) : std::nullopt;
+        if (out.least_us) out.least_us = k.time.least_us ? std::optional(*out.least_us + *k.time.least_us) : std::nullopt;
+        all = all && k.time.interval;
+        if (all) interval.low_us += k.time.interval->low_us, interval.high_us += k.time.interval->high_us;
+    }
+    if (all) out.interval = interval;
+    const double launches = double(kernels.size());
+    out.gaps = {times(gap_.stream_us, launches), times(gap_.graph_us, launches), times(gap_.programmatic_us, launches)};
+    return out;
+}
+
+LayerStep layer_step(std::int64_t batch, std::int64_t context, double prefill_share, int tp) {
+    LayerStep out;
+    out.prefill = std::llround(prefill_share * double(batch));
+    out.decode = batch - out.prefill;
+    out.context = context;
+    out.tp = tp;
+    return out;
+}
+
+std::vector<LayerCell> layer_cells(LayerPlanner& planner, const ModelConfig& model, const LayerRequest& request) {
+    const LayerKind& kind = model.layers.at(std::size_t(request.layer));
+    std::vector<LayerCell> out;
+    for (const double share : request.prefill_shares)
+        for (const std::int64_t batch : request.batches)
+            for (const std::int64_t context : request.contexts) {
+                LayerCell cell{batch, share, layer_step(batch, context, share, request.tp), {}};
+                for (LayerPart& part : layer_parts(model, kind, cell.step))
+                    cell.kernels.push_back(planner.kernel(std::move(part), model.type, request.tp));
+                out.push_back(std::move(cell));
+            }
+    return out;
+}
+
+std::vector<LayerKernel> layer_ends(LayerPlanner& planner, const ModelConfig& model, const LayerStep& step) {
+    std::vector<LayerKernel> out;
+    for (LayerPart& part : end_parts(model, step)) out.push_back(planner.kernel(std::move(part), model.type, step.tp));
+    return out;
+}
+
+LayerRoom layer_room(const Machine& machine, const ModelConfig& model, const LayerKind& kind) {
+    // Of many tokens, so that what a token needs is told apart from what all share.
+    constexpr std::int64_t tokens = 1 << 10;
+    const std::vector<LayerPart> parts = layer_parts(model, kind, {.decode = tokens, .prefill = 0, .context = 1});
+    struct Life {
+        std::string name;
+        std::size_t first, last;
+        double bytes;
+    };
+    std::vector<Life> lives;
+    // A norm's result is its input times a number a row: it needs no place of its own, but its input does for longer.
+    std::map<std::string, std::string> same;
+    const auto touch = [&](const PartTensor& tensor, std::size_t place) {
+        if (tensor.kind != TensorKind::activations) return;
+        const auto alias = same.find(tensor.name);
+        const std::string& name = alias == same.end() ? tensor.name : alias->second;
+        const auto found = std::ranges::find(lives, name, &Life::name);
+        if (found == lives.end()) lives.push_back({name, place, place, tensor.bytes});
+        else found->last = place, found->bytes = std::max(found->bytes, tensor.bytes);
+    };
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        for (const PartTensor& tensor : parts[i].reads) touch(tensor, i);
+        const bool norm = parts[i].name.starts_with("norm_");
+        if (norm) same[parts[i].writes.front().name] = parts[i].reads.front().name;
+        for (const PartTensor& tensor : parts[i].writes) touch(tensor, i);
+    }
+    LayerRoom out;
+    for (const Life& life : lives) out.tensors.push_back({life.name, parts[life.first].name, parts[life.last].name, life.bytes / tokens});
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        double live = 0;
+        std::vector<double> freed;  // what ends here may be written over by a result of its size
+        for (const Life& life : lives)
+            if (life.first < i && life.last == i) freed.push_back(life.bytes);
+        for (const Life& life : lives) {
+            if (life.first > i || life.last < i) continue;
+            const auto place = life.first == i && i > 0 ? std::ranges::find(freed, life.bytes) : freed.end();
+            if (place != freed.end() && parts[i].flops > 0) freed.erase(place);
+            else live += life.bytes;
+        }
+        out.bytes_per_token = std::max(out.bytes_per_token, live / tokens);
+    }
+    const auto sms = machine.count("sm.count");
+    const Fact* shared = machine.find("shared.per_cta");
+    if (sms && shared) {
+        out.room_bytes = *sms * shared->value;
+        out.tokens = std::int64_t(*out.room_bytes / out.bytes_per_token);
+    }
+    return out;
+}
+
+std::vector<std::string> swept_numbers(std::string_view name, std::string_view text) {
+    const auto assignment = assignment_of(text);
+    const auto wrong = [&](const std::string& why) {
+        return RequestError(
+            fmt::format("{} is \"{}\": {}; accepted: KEY=VALUE,VALUE or KEY=FIRST..LAST by doubling, as in l2.size=25MB..200MB", name,
+                        printable(text, 80), why));
+    };
+    if (!assignment) throw wrong("there is no =");
+    // A number and its unit, which the last of several may say for all.
+    struct Value {
+        double number;
+        std::string unit;
+    };
+    const auto value_of = [&](std::string_view part) {
+        while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
+        std::size_t digits = part.find_first_not_of("0123456789.");
+        const std::string_view unit = digits == part.npos ? "" : part.substr(digits);
+        const auto read = parse_number(part.substr(0, digits));
+        const auto* number = std::get_if<NumberText>(&read);
+        if (!number || number->value <= 0) throw wrong(fmt::format("\"{}\" is no number above 0", printable(part, 40)));
+        return Value{number->value, std::string(unit)};
+    };
+    const std::string_view list = assignment->text;
+    std::vector<Value> values;
+    for (std::size_t at = 0; at <= list.size();) {
+        const std::size_t comma = std::min(list.find(',', at), list.size());
+        const std::string_view part = list.substr(at, comma - at);
+        at = comma + 1;
+        const std::size_t dots = part.find("..");
+        if (dots == part.npos) {
+            values.push_back(value_of(part));
+            continue;
+        }
+        Value first = value_of(part.substr(0, dots));
+        const Value last = value_of(part.substr(dots + 2));
+        if (first.unit.empty()) first.unit = last.unit;
+        if (first.unit != last.unit) throw wrong(fmt::format("a range from {} to {} has two units", first.unit, last.unit));
+        if (first.number > last.number) throw wrong("the range ends before it begins");
+        for (; first.number < last.number; first.number *= 2) {
+            values.push_back(first);
+            if (values.size() > most_values) throw wrong(fmt::format("it has more than {} values", most_values));
+        }
+        values.push_back(last);
+    }
+    if (values.size() > most_values) throw wrong(fmt::format("it has more than {} values", most_values));
+    std::vector<std::string> out;
+    for (const Value& value : values) {
+        const std::string& unit = value.unit.empty() ? values.back().unit : value.unit;
+        out.push_back(
+            fmt::format("{}={}{}{}", assignment->key, shortest_text(value.number), unit.empty() || unit.front() == ' ' ? "" : " ", unit));
+    }
+    return out;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,123 @@
+// Times of a layer's kernels over a grid of steps, each with where it is from.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rooftile/core/interval.hpp"
+#include "rooftile/layer/parts.hpp"
+#include "rooftile/machine/machine.hpp"
+
+namespace rooftile {
+
+enum class Provenance : unsigned char {
+    planned,   ///< by the operation that it is a request of
+    modelled,  ///< by its bytes
+    refused,   ///< the operation says why
+};
+std::string_view name_of(Provenance provenance);
+
+/// A kernel's time without the gap before its launch. Empty: a number is unknown, or it is refused.
+struct KernelTime {
+    std::optional<double> time_us, least_us;
+    std::optional<PredictedInterval> interval{};
+    Provenance provenance = Provenance::modelled;
+    std::string bound{};    ///< what limits it
+    std::string problem{};  ///< in one word
+    std::string plan{};     ///< its configuration in a few words; of one that is modelled or refused, how or why
+    std::string command{};  ///< that shows the plan; empty: none does
+};
+
+struct LayerKernel {
+    LayerPart part;
+    KernelTime time;
+};
+
+/// What a launch adds between two kernels. Empty: unknown.
+struct LaunchGaps {
+    std::optional<double> stream_us, graph_us;
+    std::optional<double> programmatic_us;  ///< in a graph, of launches whose start runs during the kernel before
+};
+
+/// Sums of kernels that run one after the other.
+struct LayerSums {
+    std::optional<double> kernels_us, least_us;
+    std::optional<PredictedInterval> interval;  ///< of kernels_us, where every kernel has one
+    LaunchGaps gaps;                            ///< of all launches
+    double weight_bytes = 0, cache_bytes = 0, activation_bytes = 0;
+    double attention_us = 0;  ///< of kernels_us
+
+    /// In a graph: kernels and gaps.
+    std::optional<double> time_us() const;
+    /// Of the weights' and the cache's bytes.
+    double cache_share() const { return weight_bytes + cache_bytes > 0 ? cache_bytes / (weight_bytes + cache_bytes) : 0; }
+};
+
+/// One step of one layer.
+struct LayerCell {
+    std::int64_t batch = 1;
+    double prefill_share = 0;
+    LayerStep step;
+    std::vector<LayerKernel> kernels;
+};
+
+/// Plans kernels for a machine, each distinct request once.
+class LayerPlanner {
+  public:
+    explicit LayerPlanner(std::shared_ptr<const Machine> machine);
+
+    LayerKernel kernel(LayerPart part, const std::string& type, int tp);
+    LayerSums sums(const std::vector<LayerKernel>& kernels) const;
+    const Machine& machine() const { return *machine_; }
+    /// Keys of the machine that a time asked for and nobody knows.
+    const std::vector<std::string>& unknown() const { return unknown_; }
+
+  private:
+    KernelTime planned(const std::string& operation, const Given& request);
+    KernelTime moved(double bytes);
+    KernelTime exchanged(double bytes, int tp);
+    void missing(std::string_view key);
+
+    std::shared_ptr<const Machine> machine_;
+    LaunchGaps gap_;  // of one launch
+    std::map<std::string, KernelTime> known_;
+    std::vector<std::string> unknown_;
+};
+
+struct LayerRequest {
+    std::int64_t layer = 0;  ///< which of the model's layers
+    std::vector<std::int64_t> batches, contexts;
+    std::vector<double> prefill_shares = {0};  ///< of the batch's sequences: those whose whole context is computed
+    int tp = 1;
+};
+
+/// The step of a cell. Throws RequestError.
+LayerStep layer_step(std::int64_t batch, std::int64_t context, double prefill_share, int tp);
+
+std::vector<LayerCell> layer_cells(LayerPlanner& planner, const ModelConfig& model, const LayerRequest& request);
+
+/// The model's ends for a step.
+std::vector<LayerKernel> layer_ends(LayerPlanner& planner, const ModelConfig& model, const LayerStep& step);
+
+/// Where activations would be if all SMs together ran the layer as one kernel.
+struct LayerRoom {
+    struct Tensor {
+        std::string name, written_by, last_read_by;
+        double bytes_per_token = 0;
+    };
+    std::vector<Tensor> tensors;
+    double bytes_per_token = 0;          ///< most that is needed at once
+    std::optional<double> room_bytes;    ///< shared memory of all SMs
+    std::optional<std::int64_t> tokens;  ///< that fit
+};
+LayerRoom layer_room(const Machine& machine, const ModelConfig& model, const LayerKind& kind);
+
+/// "l2.size=25MB..200MB" by doubling, "sm.count=66,132": a number of the machine over values, each as --set takes it. Throws
+/// RequestError.
+std::vector<std::string> swept_numbers(std::string_view name, std::string_view text);
+
+}  // namespace rooftile

@@ -1,0 +1,29 @@
+// The document `rooftile/layer/1` (docs/schema/layer-1.json) and what a terminal shows of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rooftile/layer/plan.hpp"
+#include "rooftile/report/json.hpp"
+#include "rooftile/report/terminal.hpp"
+
+namespace rooftile {
+
+/// The model's configuration and where it was read.
+struct LayerModel {
+    std::string file;
+    ModelConfig config;
+};
+
+/// Without cells: add_layer_cells() adds those of one machine after the other.
+Json layer_document(const DocumentContext& context, const LayerModel& model, const LayerRequest& request, const Machine& machine);
+
+/// Plans the request's cells on that machine, of whose numbers `set` says which are others than the document's: "l2.size=25 MB".
+void add_layer_cells(Json& document, const std::shared_ptr<const Machine>& machine, const std::vector<std::string>& set,
+                     const LayerModel& model, const LayerRequest& request);
+
+/// Throws nlohmann::json::exception where it is no such document.
+std::string layer_text(const Json& document, const Terminal& terminal);
+
+}  // namespace rooftile

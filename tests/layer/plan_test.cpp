@@ -1,0 +1,184 @@
+// Times of a layer's kernels: sums, shares, gaps, refusals, and what changes with the machine.
+#include "rooftile/layer/plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rooftile/core/operation.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "tests/layer/models.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::shared_ptr<const Machine> shared_machine(const std::string& id) { return std::make_shared<const Machine>(machine_by_id(id)); }
+
+class LayerPlan : public testing::Test {
+  protected:
+    void SetUp() override {
+        for (const char* name : {"gemm", "fuse", "attention"})
+            if (!find_operation(name)) GTEST_SKIP() << "skipped: this build has no operation " << name;
+    }
+    static std::vector<LayerCell> cells(LayerPlanner& planner, const std::string& model, LayerRequest request) {
+        const ModelConfig config = public_model(model);
+        request.layer = config.usual_layer();
+        return layer_cells(planner, config, request);
+    }
+};
+
+TEST_F(LayerPlan, SumsAreThoseOfTheKernels) {
+    LayerPlanner planner(shared_machine("h200-sxm"));
+    for (const LayerCell& cell :
+         cells(planner, "Meta-Llama-3-8B", {.batches = {1, 16}, .contexts = {2048, 8192}, .prefill_shares = {0, 1}})) {
+        const LayerSums sums = planner.sums(cell.kernels);
+        double time = 0, least = 0, bytes = 0;
+        for (const LayerKernel& k : cell.kernels) {
+            ASSERT_TRUE(k.time.time_us && k.time.least_us) << k.part.name;
+            time += *k.time.time_us, least += *k.time.least_us, bytes += k.part.bytes();
+            EXPECT_GE(*k.time.time_us, 0.999 * *k.time.least_us) << k.part.name << ": faster than the machine's rates";
+        }
+        EXPECT_DOUBLE_EQ(*sums.kernels_us, time);
+        EXPECT_DOUBLE_EQ(*sums.least_us, least);
+        EXPECT_DOUBLE_EQ(sums.weight_bytes + sums.cache_bytes + sums.activation_bytes, bytes);
+        // Eight launches of 1.41 us in a stream, of 0.555 us in a graph, where a programmatic one saves more than that.
+        EXPECT_DOUBLE_EQ(*sums.gaps.stream_us, 8 * 1.41);
+        EXPECT_DOUBLE_EQ(*sums.gaps.graph_us, 8 * 0.555);
+        EXPECT_DOUBLE_EQ(*sums.gaps.programmatic_us, 0);
+        EXPECT_DOUBLE_EQ(*sums.time_us(), time + 8 * 0.555);
+    }
+    EXPECT_THAT(planner.unknown(), IsEmpty());
+}
+
+TEST_F(LayerPlan, AKernelsTimeIsItsPlansWithoutTheGapBeforeIt) {
+    const auto machine = shared_machine("h200-sxm");
+    LayerPlanner planner(machine);
+    const LayerCell cell = cells(planner, "Meta-Llama-3-8B", {.batches = {16}, .contexts = {2048}}).front();
+    const LayerKernel& qkv = cell.kernels.at(1);
+    ASSERT_EQ(qkv.part.name, "qkv");
+    const PlanSet plans = derive_part("gemm", machine, qkv.part.request);
+    EXPECT_DOUBLE_EQ(*qkv.time.time_us, *plans.plans.front().time_us - 1.41);
+    EXPECT_DOUBLE_EQ(qkv.time.interval->high_us, plans.plans.front().interval->high_us - 1.41);
+    EXPECT_EQ(qkv.time.provenance, Provenance::planned);
+    EXPECT_EQ(qkv.time.command, "rooftile plan gemm --m 16 --n 6144 --k 4096 --type bf16");
+}
+
+TEST_F(LayerPlan, TheCachesShareOfLlama3) {
+    LayerPlanner planner(shared_machine("h200-sxm"));
+    for (const LayerCell& cell : cells(planner, "Meta-Llama-3-8B", {.batches = {1, 64}, .contexts = {2048, 8192}})) {
+        const double tokens = double(cell.batch * cell.step.context);
+        EXPECT_NEAR(planner.sums(cell.kernels).cache_share(), tokens / (tokens + 106496), 1e-3);
+    }
+    // 436 MB and 8192 tokens of 4096 B at 4.32 TB/s.
+    const LayerCell one = cells(planner, "Meta-Llama-3-8B", {.batches = {1}, .contexts = {8192}}).front();
+    EXPECT_NEAR(*planner.sums(one.kernels).least_us, (436207616 + 8192 * 4096.0) / 4.32e6, 0.2);
+}
+
+TEST_F(LayerPlan, MoreTakesLonger) {
+    LayerPlanner planner(shared_machine("h200-sxm"));
+    const auto all = cells(planner, "Meta-Llama-3-8B", {.batches = {1, 4, 16, 64}, .contexts = {1024, 4096, 16384}});
+    const auto time = [&](std::size_t batch, std::size_t context) { return *planner.sums(all[batch * 3 + context].kernels).time_us(); };
+    const auto share = [&](std::size_t batch, std::size_t context) {
+        const LayerSums sums = planner.sums(all[batch * 3 + context].kernels);
+        return sums.attention_us / *sums.kernels_us;
+    };
+    for (std::size_t b = 0; b < 4; ++b)
+        for (std::size_t c = 0; c < 3; ++c) {
+            if (b > 0) { EXPECT_GT(time(b, c), time(b - 1, c)); }
+            if (c > 0) { EXPECT_GT(time(b, c), time(b, c - 1)); }
+            if (c > 0) { EXPECT_GT(share(b, c), share(b, c - 1)); }
+        }
+}
+
+TEST_F(LayerPlan, WhatAnOperationRefusesHasNoTimeAndItsReason) {
+    LayerPlanner planner(shared_machine("h200-sxm"));
+    const LayerCell cell = cells(planner, "DeepSeek-V3", {.batches = {1}, .contexts = {4096}}).front();
+    int refused = 0;
+    for (const LayerKernel& k : cell.kernels) {
+        EXPECT_TRUE(k.time.least_us) << k.part.name;
+        if (k.time.provenance != Provenance::refused) continue;
+        ++refused;
+        EXPECT_FALSE(k.time.time_us);
+        EXPECT_THAT(k.time.plan, testing::AnyOf(HasSubstr("dim is 576"), HasSubstr("scales block of groups")));
+    }
+    EXPECT_EQ(refused, 3);
+    EXPECT_FALSE(planner.sums(cell.kernels).time_us());
+    // Weights of four bits: their bytes count, no operation plans them.
+    const LayerCell awq = cells(planner, "Meta-Llama-3.1-8B-Instruct-AWQ-INT4", {.batches = {1}, .contexts = {4096}}).front();
+    EXPECT_EQ(awq.kernels.at(1).time.plan, "weights of 4 bits (awq): no operation here plans them");
+    EXPECT_NEAR(*awq.kernels.at(1).time.least_us, 6144 * 4096 * (0.5 + 2.5 / 128) / 4.32e6, 0.05);
+}
+
+TEST_F(LayerPlan, SeveralGpusWaitForTheirLink) {
+    LayerPlanner planner(shared_machine("h200-sxm"));
+    const LayerCell cell = cells(planner, "Meta-Llama-3-8B", {.batches = {1}, .contexts = {2048}, .tp = 8}).front();
+    for (const LayerKernel& k : cell.kernels) {
+        if (k.part.exchanged_bytes == 0) continue;
+        // One step: 3.7 us, and 8 KiB from each of seven others at 450 GB/s.
+        EXPECT_NEAR(*k.time.time_us, 3.7 + 7 * 8192 / 450e3, 1e-9);
+        EXPECT_EQ(k.time.bound, "link");
+    }
+    // 64 MiB are summed in two: each GPU sums an eighth, and reads seven others' eighths.
+    const LayerCell large =
+        cells(planner, "Meta-Llama-3-8B", {.batches = {2}, .contexts = {4096}, .prefill_shares = {1}, .tp = 8}).front();
+    EXPECT_NEAR(*large.kernels.at(5).time.time_us, 2 * 3.7 + 2 * 7.0 / 8 * 67108864 / 450e3, 1e-6);
+    LayerPlanner unlinked(shared_machine("a40"));
+    const LayerCell none = cells(unlinked, "Meta-Llama-3-8B", {.batches = {1}, .contexts = {2048}, .tp = 2}).front();
+    EXPECT_FALSE(unlinked.sums(none.kernels).time_us());
+    EXPECT_THAT(unlinked.unknown(), testing::IsSupersetOf({"link.bandwidth", "link.step"}));
+}
+
+TEST_F(LayerPlan, AnotherMachineChangesTheTimes) {
+    Machine wide = machine_by_id("h200-sxm");
+    set_number(wide, "dram.bandwidth=9.6 TB/s");
+    LayerPlanner as_it_is(shared_machine("h200-sxm")), twice(std::make_shared<const Machine>(wide));
+    const LayerRequest request{.batches = {16}, .contexts = {8192}};
+    const LayerSums before = as_it_is.sums(cells(as_it_is, "Meta-Llama-3-8B", request).front().kernels);
+    const LayerSums after = twice.sums(cells(twice, "Meta-Llama-3-8B", request).front().kernels);
+    EXPECT_NEAR(*after.least_us / *before.least_us, 0.5, 1e-3);
+    EXPECT_LT(*after.time_us(), 0.85 * *before.time_us());
+    EXPECT_FALSE(after.interval) << "nobody measured on such a machine";
+}
+
+TEST(LayerRoom, WhatATokenOfLlama3NeedsAtOnce) {
+    // The residual, 8 KiB, and the gated intermediate, 28 KiB, while the MLP runs: 132 SMs x 227 KiB / 36 KiB.
+    const ModelConfig model = public_model("Meta-Llama-3-8B");
+    const LayerRoom room = layer_room(machine_by_id("h200-sxm"), model, model.layers[0]);
+    EXPECT_EQ(room.bytes_per_token, 36 * 1024);
+    EXPECT_EQ(*room.room_bytes, 132 * 227 * 1024.0);
+    EXPECT_EQ(*room.tokens, 832);
+    const auto found = std::ranges::find(room.tensors, "gate_up_out", &LayerRoom::Tensor::name);
+    ASSERT_NE(found, room.tensors.end());
+    EXPECT_EQ(found->written_by, "gate_up");
+    EXPECT_EQ(found->last_read_by, "down");
+    EXPECT_EQ(found->bytes_per_token, 28 * 1024);
+}
+
+TEST(LayerStepOf, ShareOfTheSequences) {
+    EXPECT_EQ(layer_step(16, 1024, 0, 1).decode, 16);
+    EXPECT_EQ(layer_step(16, 1024, 0.25, 1).prefill, 4);
+    EXPECT_EQ(layer_step(16, 1024, 0.25, 1).tokens(), 12 + 4 * 1024);
+    EXPECT_EQ(layer_step(16, 1024, 1, 1).decode, 0);
+}
+
+TEST(SweptNumbers, ListsAndDoublings) {
+    EXPECT_THAT(swept_numbers("--hardware", "l2.size=25MB..200MB"),
+                ElementsAre("l2.size=25 MB", "l2.size=50 MB", "l2.size=100 MB", "l2.size=200 MB"));
+    EXPECT_THAT(swept_numbers("--hardware", "l2.size=25..60 MB"), ElementsAre("l2.size=25 MB", "l2.size=50 MB", "l2.size=60 MB"));
+    EXPECT_THAT(swept_numbers("--hardware", "sm.count=66,132"), ElementsAre("sm.count=66", "sm.count=132"));
+    EXPECT_THAT(swept_numbers("--hardware", "dram.bandwidth=2.4,4.8 TB/s"),
+                ElementsAre("dram.bandwidth=2.4 TB/s", "dram.bandwidth=4.8 TB/s"));
+    for (const char* wrong : {"l2.size", "=", "l2.size=", "l2.size=a", "l2.size=0..8 MB", "l2.size=8MB..4MB", "l2.size=8MB..4GB",
+                              "l2.size=1,,2", "sm.count=-1..2"})
+        EXPECT_THROW(swept_numbers("--hardware", wrong), RequestError) << wrong;
+}
+
+}  // namespace
+}  // namespace rooftile
