@@ -298,8 +298,24 @@ __device__ __forceinline__ void run_cta(const Sm80FewArguments& args, const Epil
         if (block < blocks.end) loader.copy(stage(block), block);
         ptx::copy_async_commit();
     };
+    // The kernel in front may still write what this one reads, and read what it writes: B alone is asked for before the wait, and where
+    // early_weights says that it was there before.
+    if constexpr (C.early_weights) {
 #pragma unroll 1
-    for (int s = 0; s < C.stages - 1; ++s) fill(blocks.begin + s);
+        for (int block = blocks.begin; block < blocks.end && block < blocks.begin + C.stages - 1; ++block)
+            loader.copy_b(stage(block) + C.a_bytes(), block);
+    }
+    ptx::launch_dependents();
+    ptx::wait_for_dependencies();
+#pragma unroll 1
+    for (int block = blocks.begin; block < blocks.begin + C.stages - 1; ++block) {
+        if constexpr (C.early_weights) {
+            if (block < blocks.end) loader.copy_a(stage(block), block);
+            ptx::copy_async_commit();
+        } else {
+            fill(block);
+        }
+    }
     if (blocks.begin == 0) loader.copy_heads(ring);  // while the copies are on their way
 
     const FewReader<C> reader(loader);

@@ -20,6 +20,8 @@ struct Sm80FewConfig {
     bool batched = false;
     /// Several CTAs sum parts of K of one tile.
     bool in_pieces = false;
+    /// B was complete before the kernel in front began: the ring's first blocks of it are asked for before the wait for that kernel.
+    bool early_weights = false;
     /// What is stored is an expression of the sums; of a thread, beside the plain kernel's, what it holds. The planner's alone.
     bool expression = false;
     int epilogue_registers = 0;

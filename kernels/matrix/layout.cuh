@@ -34,6 +34,8 @@ constexpr bool obeys_the_hardware() {
                   "groups of rows: a warp counts them, how many tiles there are is known on the device alone");
     static_assert(!C.dynamic_scheduler || (C.batched && !C.in_pieces), "a counter of tiles: of several products, of which a CTA has several tiles");
     static_assert(C.told_bytes() == 0 || C.told_bytes() == TileSchedulerPipeline<C.told_tiles()>::bytes(), "the planner counts what roles hear of");
+    static_assert(!C.early_weights || !(C.grouped() || C.dynamic_scheduler || C.block_scales),
+                  "before the wait nothing on the device says which tile is first, and a stage is B and A alone");
     static_assert(C.split_k == 1 || C.mma_n() % (8 * C.split_k) == 0, "each part stores whole 8x8 matrices");
     static_assert(!C.tma_store || C.swap_ab || C.stored_n() % C.epilogue_columns() == 0,
                   "whole epilogue tiles");

@@ -76,22 +76,38 @@ struct TiledLoad {
     /// Of the scheduler it reads the CTA's rank and part in the cluster.
     template <class Scheduler>
     __device__ void operator()(const Scheduler& scheduler, int stage, const TileOrigin& at_c, int block) const {
-        const unsigned full = shared.ring.full(stage);
         if constexpr (C.ablated == Ablation::loads) {  // the producer's arrival alone completes the phase
-            ptx::mbarrier_arrive(full);
+            ptx::mbarrier_arrive(shared.ring.full(stage));
             return;
         }
-        const unsigned short everyone = ((1 << C.peers()) - 1) << scheduler.part * C.peers();
-        shared.ring.expect(stage, args.stage_bytes);
+        expect(stage);
         if constexpr (C.block_scales) load_scales<C>(more, shared, stage, at_c, block);
-        load_operand<C, C.a_major, C.tile_m, C.cluster_n>(map_a, shared.a(stage), full, at_c.m, block * C.tile_k, at_c.batch * args.a_step,
-                                                          scheduler.rank, args.a_slices, everyone, args.a_policy);
+        load_a(scheduler, stage, at_c, block);
+        load_b(scheduler, stage, at_c, block);
+    }
+    /// The stage is full when all of its bytes have come, in whatever order they are asked for.
+    __device__ void expect(int stage) const { shared.ring.expect(stage, args.stage_bytes); }
+    template <class Scheduler>
+    __device__ void load_a(const Scheduler& scheduler, int stage, const TileOrigin& at_c, int block) const {
+        load_operand<C, C.a_major, C.tile_m, C.cluster_n>(map_a, shared.a(stage), shared.ring.full(stage), at_c.m,
+                                                          block * C.tile_k, at_c.batch * args.a_step, scheduler.rank, args.a_slices,
+                                                          everyone(scheduler), args.a_policy);
+    }
+    template <class Scheduler>
+    __device__ void load_b(const Scheduler& scheduler, int stage, const TileOrigin& at_c, int block) const {
+        const unsigned full = shared.ring.full(stage);
         if constexpr (C.pairs)
             load_pairs<C>(map_b, shared.b(stage), full, at_c.n, block * C.tile_k, at_c.batch * args.b_step, scheduler.rank,
-                          args.b_slices, everyone, args.b_policy);
+                          args.b_slices, everyone(scheduler), args.b_policy);
         else
             load_operand<C, C.b_major, C.tile_n, C.cluster_m>(map_b, shared.b(stage), full, at_c.n, block * C.tile_k,
-                                                              at_c.batch * args.b_step, scheduler.rank, args.b_slices, everyone, args.b_policy);
+                                                              at_c.batch * args.b_step, scheduler.rank, args.b_slices, everyone(scheduler),
+                                                              args.b_policy);
+    }
+    /// CTAs of the cluster that sum the same part of K.
+    template <class Scheduler>
+    __device__ static unsigned short everyone(const Scheduler& scheduler) {
+        return ((1 << C.peers()) - 1) << scheduler.part * C.peers();
     }
 };
 

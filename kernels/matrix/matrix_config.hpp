@@ -32,6 +32,8 @@ struct MatrixConfig {
     /// Loads of A and B, stores of C carry the policy that the arguments name; else the instruction has no
     /// hint.
     bool load_policy = false, store_policy = false;
+    /// B was complete before the kernel in front began: its boxes of the first stages are asked for before the wait for that kernel.
+    bool early_weights = false;
     /// Copies of A and B, the matrix instructions, or the copies of C: a kernel that is timed, never used.
     Ablation ablated = Ablation::nothing;
     /// Many products of one shape, by tensor maps of three axes; the batch is the outermost index of a tile.
@@ -275,6 +277,7 @@ struct MatrixConfig {
         visit("epilogue_tile_n", &C::epilogue_tile_n);
         visit("load_policy", &C::load_policy);
         visit("store_policy", &C::store_policy);
+        visit("early_weights", &C::early_weights);
         visit("ablated", &C::ablated);
         visit("batched", &C::batched);
         visit("operand_staged", &C::operand_staged);

@@ -65,8 +65,10 @@ __device__ __forceinline__ void run_cta(const LoadOf& load_of, const TensorMap& 
     using Load = decltype(load_of(shared));
     set_up<C, Load>(shared);
     // Launched as a programmatic dependent, all up to here ran beside the end of the kernel before; nothing
-    // that it writes or reads is touched before the wait. The next kernel may do the same as soon as an SM is
-    // free.
+    // that it writes or reads is touched before the wait, but for B where early_weights says that it did not write that. The next kernel
+    // may do the same as soon as an SM is free.
+    if constexpr (C.early_weights)
+        if (threadIdx.x == 0) ask_early<C>(args, shared, load_of(shared));
     ptx::launch_dependents();
     ptx::wait_for_dependencies();
     if constexpr (C.grouped()) {

@@ -67,8 +67,16 @@ __device__ inline void take_registers() {
 
 /// Programmatic dependent launch: lets the next kernel of the stream begin, if it was launched so; and waits
 /// until the kernels this one depends on are over and their writes visible. Both do nothing in a plain
-/// launch. PTX ISA 9.7.13.13 "griddepcontrol".
-__device__ inline void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-__device__ inline void wait_for_dependencies() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+/// launch, the only kind before sm_90. PTX ISA 9.7.13.13 "griddepcontrol".
+__device__ inline void launch_dependents() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ inline void wait_for_dependencies() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 
 }  // namespace rooftile::ptx

@@ -56,6 +56,7 @@ def gemm(
     overlapped_epilogue: bool | None = None,
     epilogue_tile_n: int | None = None,
     pdl: bool | None = None,
+    early_weights: bool | None = None,
     evict_first: str | None = None,
     pack_a: bool | None = None,
     pack_b: bool | None = None,
@@ -127,6 +128,8 @@ def gemm(
         overlapped_epilogue: Store a tile between the next one's first MMAs; default: on where registers allow
         epilogue_tile_n: Columns of C that one TMA store takes
         pdl: Start during the end of the kernel before (programmatic dependent launch); default: on
+        early_weights: Ask for B before waiting for the kernel in front: B was complete before that one began;
+            default: off
         evict_first: Operands, of a, b and c, that L2 drops first, as in bc; default: none
         pack_a: Copy A into a workspace first, its lines 128 B aligned; default: on where TMA cannot take it as it
             is, or where that is predicted faster
@@ -160,7 +163,7 @@ def gemm(
         "stages": stages, "consumer_warpgroups": consumer_warpgroups, "schedule": schedule, "swap_ab": swap_ab,
         "cluster": cluster, "order": order, "group": group, "split_k": split_k, "grid_split_k": grid_split_k,
         "ctas_per_sm": ctas_per_sm, "overlapped_epilogue": overlapped_epilogue, "epilogue_tile_n": epilogue_tile_n,
-        "pdl": pdl, "evict_first": evict_first, "pack_a": pack_a, "pack_b": pack_b,
+        "pdl": pdl, "early_weights": early_weights, "evict_first": evict_first, "pack_a": pack_a, "pack_b": pack_b,
         "epilogue_apart": epilogue_apart, "dynamic_scheduler": dynamic_scheduler, "reverse": reverse,
         "exhaustive": exhaustive, "top": top, "sample": sample, "orders": orders, "numbers": numbers, "set": set,
         "buildable_only": buildable_only, "seed": seed

@@ -23,6 +23,9 @@ inline Input given(std::string name, double value, std::string unit, std::string
 /// What plan 1 takes where the request says something else, all other values as requested; NaN where none fits, or its time is unknown.
 double seconds_with(const GemmContext& context, const std::function<void(GemmRequest&)>& change);
 
+/// The step "early_saving", where the request has it on: `blocks` of B are asked for before the wait by each of an SM's CTAs.
+void explain_early_weights(const GemmContext& context, const GemmConfig& config, int blocks, Derivation& steps);
+
 /// What a kernel without clusters says of the steps that every kernel has.
 GemmWords plain_words(const GemmCandidate& footprint);
 std::vector<Input> split_inputs(const GemmContext& context, const Kept& kept);

@@ -252,7 +252,8 @@ void join(std::variant<Plans, Infeasible>& out, const std::shared_ptr<const Mach
     request.kernel = &kernel;
     const std::string instruction = kernel.instruction(*machine, problem.a_type);
     std::vector<std::string> unknown;
-    const GemmHardware hw = with_operands(gemm_hardware(*machine, instruction, problem.a_type, unknown), problem, {});
+    const Following follows = following(kernel, request.programmatic_launch.value_or(true), request.early_weights.value_or(false));
+    const GemmHardware hw = with_operands(as_launched(gemm_hardware(*machine, instruction, problem.a_type, unknown), follows), problem, {});
     const Request r{*machine, problem, request, hw, kernel};
     auto* others = std::get_if<Plans>(&out);
     bool joined = false;
@@ -292,7 +293,7 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     GemmHardware hw = gemm_hardware(machine, instruction, problem.a_type, unknown);
     // Beside products the schedulers' lanes are asked for by expressions and promoted sums: elsewhere nobody misses them.
     if (problem.epilogue || problem.promoted()) MachineReader(machine, {}, &unknown).count("sm.partitions");
-    if (request.programmatic_launch == false) hw = launched_apart(hw);
+    hw = as_launched(hw, following(kernel, request.programmatic_launch.value_or(true), request.early_weights.value_or(false)));
     const std::vector<PackedOperands> packings = kernel.packings(problem, request, hw);
     const GemmHardware apart = hw;
     hw = with_operands(hw, problem, packings.front());

@@ -31,7 +31,8 @@ std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPl
     const std::string family = plan.config.kernel->instruction(machine, p.a_type);
     std::vector<std::string> unknown;
     GemmHardware hw = gemm_hardware(machine, family, p.a_type, unknown);
-    if (!plan.config.programmatic_launch) hw = launched_apart(hw);
+    const Following follows = following(*plan.config.kernel, plan.config.programmatic_launch, plan.config.early_weights);
+    hw = as_launched(hw, follows);
     const PackedOperands packed = packed_operands(plan.config);
     hw = with_operands(hw, p, packed);
     const std::optional<GemmCandidate> tile = tile_of(hw, plan, p);
@@ -45,7 +46,7 @@ std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPl
                               .stages = plan.config.stages},
                      .family = family,
                      .order = {plan.config.order, plan.config.group},
-                     .programmatic_launch = plan.config.programmatic_launch,
+                     .following = follows,
                      .packed = packed,
                      .time = {}};
     if (plan.prediction.dram_bytes)
@@ -61,7 +62,7 @@ PlanEvaluation on_hardware(const GemmHardware& hw, const PlanEvaluation& evaluat
         return ScheduleTraffic(g.hw, g.tile, g.problem).dram(r.order.order, r.order.group);
     };
     const double before = simulated();
-    g.hw = with_operands(r.programmatic_launch ? hw : launched_apart(hw), g.problem, r.packed);
+    g.hw = with_operands(as_launched(hw, r.following), g.problem, r.packed);
     if (const double now = simulated(); !std::isnan(now / before)) g.dram *= now / before;
     g.step = step_in_order(hw, g.tile, g.problem, r.order);
     g.waves = waves(hw, g.tile, g.problem);

@@ -16,7 +16,7 @@ struct PlanEvaluation {
     TiledGemm gemm;
     std::string family;  ///< of the matrix instruction: "wgmma", "mma_sync", "generic"
     OrderChoice order;
-    bool programmatic_launch;
+    Following following;
     PackedOperands packed;
     GemmTime time;  ///< the predicted one, at its clock
 };

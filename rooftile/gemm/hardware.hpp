@@ -1,6 +1,7 @@
 // A machine's numbers as the GEMM formulas want them: those of tiled matrix kernels, and what a problem makes of them.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,9 +17,22 @@ struct GemmHardware : MatrixHardware {
     double packing_seconds = 0;           ///< of the launch that packs operands, which the kernel waits for
 };
 
-/// The same where a launch begins when the one before it has ended.
-inline GemmHardware launched_apart(GemmHardware hw) {
-    hw.launch_seconds += known_or(hw.programmatic_saving, 0);
+/// Seconds that a launch takes less whose B was asked for before the kernel in front had ended: its first products wait for A alone,
+/// which that kernel left in L2. How much of the ring is full by then depends on how that one ends, and is not counted. 0: unknown.
+inline double early_saving(const GemmHardware& hw) {
+    return std::max(0.0, known_or((hw.dram_latency - hw.l2_latency) / hw.clock_hz, 0));
+}
+
+/// How a launch follows the one in front.
+struct Following {
+    bool programmatic = true;  ///< it begins beside that one's end, or its kernel knows no other way
+    bool early_weights = false;
+};
+
+/// The same where launches follow each other so.
+inline GemmHardware as_launched(GemmHardware hw, Following following) {
+    if (!following.programmatic) hw.launch_seconds += known_or(hw.programmatic_saving, 0);
+    if (following.early_weights) hw.launch_seconds = std::max(0.0, hw.launch_seconds - early_saving(hw));
     return hw;
 }
 

@@ -101,6 +101,12 @@ std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem);
 std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem);
 /// What the request fixes that `kernel` lacks: parts of K in a cluster, and knobs of others.
 std::optional<Refusal> refuse_knobs(const GemmKernel& kernel, const Machine& machine, const GemmRequest& request);
+/// What of launches before the kernel in front has ended the machine or the kernel does not have. Of kernels that have their knobs.
+std::optional<Refusal> refuse_following(const Machine& machine, const GemmRequest& request);
+/// Whether a kernel that has the knob can be launched before the one in front has ended.
+bool launches_dependents(const Machine& machine);
+/// As the request, or a configuration, has it.
+Following following(const GemmKernel& kernel, bool programmatic, bool early_weights);
 /// Operands that 16-byte copies cannot address.
 std::optional<Refusal> refuse_copies(const GemmProblem& problem);
 /// Why the configuration's order of tiles cannot be followed; empty where it can.

@@ -107,6 +107,28 @@ std::optional<Refusal> refuse_knobs(const GemmKernel& kernel, const Machine& mac
     return Refusal{Reason::instruction, fmt::format("{} {}", what, why), 1, 0};
 }
 
+// griddepcontrol is of sm_90 and later, as TMA is (PTX ISA 9.7.13.13).
+bool launches_dependents(const Machine& machine) { return machine.has("tma"); }
+
+std::optional<Refusal> refuse_following(const Machine& machine, const GemmRequest& request) {
+    const bool early = request.early_weights.value_or(false), programmatic = request.programmatic_launch.value_or(true);
+    const bool able = launches_dependents(machine);
+    if (early && !programmatic)
+        return Refusal{Reason::instruction,
+                       "early_weights with pdl off: a plain launch begins when the kernel in front has ended; leave pdl on, or "
+                       "early_weights off",
+                       1, 0};
+    if (able || (!early && !request.programmatic_launch.value_or(false))) return std::nullopt;
+    return Refusal{Reason::instruction,
+                   fmt::format("{} = true: no kernel of {} begins before the one in front has ended; leave it off",
+                               early ? "early_weights" : "programmatic_launch", machine.id),
+                   1, 0};
+}
+
+Following following(const GemmKernel& kernel, bool programmatic, bool early_weights) {
+    return {programmatic || !has_knobs_of(&kernel, KnobOwner::dependents), early_weights};
+}
+
 std::optional<Refusal> refuse_copies(const GemmProblem& problem) {
     std::string why = copy_problem(problem);
     if (why.empty()) return std::nullopt;

@@ -17,8 +17,8 @@ struct KnobType<EvictFirst> {
     static bool can_be_fixed(EvictFirst, const KnobRange&) { return true; }
 };
 
-/// Kernels that have it: all, sm90_gemm alone, or those that cut K into pieces.
-enum class KnobOwner : std::uint8_t { every_kernels, hoppers, cutters };
+/// Kernels that have it: all, sm90_gemm alone, those that cut K into pieces, or those that may be launched as programmatic dependents.
+enum class KnobOwner : std::uint8_t { every_kernels, hoppers, cutters, dependents };
 bool has_knobs_of(const GemmKernel* kernel, KnobOwner owner);
 
 template <class T>

@@ -49,7 +49,7 @@ EvictFirst KnobType<EvictFirst>::read(std::string_view name, std::string_view te
 
 bool has_knobs_of(const GemmKernel* kernel, KnobOwner owner) {
     const std::string_view name = name_of(kernel);
-    return owner == KnobOwner::every_kernels || name == "sm90_gemm" || (owner == KnobOwner::cutters && name == "sm80_few_gemm");
+    return owner == KnobOwner::every_kernels || name == "sm90_gemm" || (owner != KnobOwner::hoppers && name == "sm80_few_gemm");
 }
 
 GemmRequest fixed_to(const GemmConfig& c) {

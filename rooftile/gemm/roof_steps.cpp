@@ -139,8 +139,9 @@ class Inputs {
 
     std::vector<Input> launch_inputs() const {
         std::vector<Input> inputs = facts({"launch.gap_stream"});
-        if (!r_.programmatic_launch && !std::isnan(r_.gemm.hw.programmatic_saving))
+        if (!r_.following.programmatic && !std::isnan(r_.gemm.hw.programmatic_saving))
             inputs.push_back(facts_.fact("launch.programmatic_saving"));
+        if (r_.following.early_weights) add_known(inputs, {"dram.latency", "l2.latency"});
         return inputs;
     }
 

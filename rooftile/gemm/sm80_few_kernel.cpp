@@ -47,6 +47,7 @@ class Sm80FewGemm final : public GemmKernel {
         if (auto why = refuse_many_rows(problem)) return why;
         if (auto why = refuse_a_major(problem)) return why;
         if (auto why = refuse_reverse(request)) return why;
+        if (auto why = refuse_following(machine, request)) return why;
         return refuse_knobs(*this, machine, request);
     }
     bool joins(const GemmProblem& problem) const override { return !rows_on_chunks(problem); }
@@ -58,7 +59,10 @@ class Sm80FewGemm final : public GemmKernel {
         return Sm80FewFamily{}.examine(hw, problem, candidate);
     }
 
-    void complete(const GemmContext&, const Kept&, GemmConfig& config) const override { config.programmatic_launch = false; }
+    void complete(const GemmContext& context, const Kept&, GemmConfig& config) const override {
+        config.programmatic_launch = context.request.programmatic_launch.value_or(launches_dependents(*context.machine));
+        config.early_weights = context.request.early_weights.value_or(false);
+    }
     std::string why_not(const Machine& machine, const GemmProblem&, const GemmConfig&, const GemmHardware&) const override {
         return machine.arch.empty() ? "the machine names no architecture, so no code can be made for it" : "";
     }
@@ -94,6 +98,7 @@ class Sm80FewGemm final : public GemmKernel {
                   unless_unknown(context.hw.dram_share * context.hw.dram_latency,
                                  "of B; the SM's share of DRAM takes {:.4g} B, its rate times the latency",
                                  context.hw.dram_share * context.hw.dram_latency));
+        explain_early_weights(context, config, config.stages - 1, steps);
         steps.add(gemm_formula::odd_rows,
                   {given("lda", double(p.lda), "", "problem"), given("ldb", double(p.ldb), "", "problem"),
                    given("a_offset", double(p.a_offset), "", "problem"), given("b_offset", double(p.b_offset), "", "problem")},

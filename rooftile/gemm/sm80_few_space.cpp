@@ -69,6 +69,7 @@ Sm80FewConfig sm80_few_config(const GemmProblem& p, const GemmConfig& c) {
             .odd_rows = row_bits(p) % 2 != 0,
             .batched = p.batch > 1,
             .in_pieces = c.grid_split_k > 1,
+            .early_weights = c.early_weights,
             .expression = bool(p.epilogue),
             .epilogue_registers = p.epilogue ? p.epilogue->registers(false, false) : 0};
 }

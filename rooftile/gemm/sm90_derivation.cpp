@@ -212,6 +212,7 @@ void launching(const GemmContext& context, const GemmConfig& config, Derivation&
         config.programmatic_launch
             ? "barriers are made meanwhile; nothing is read or written before the other has ended"
             : "the kernel starts when the one before it has ended");
+    explain_early_weights(context, config, config.stages, steps);
 }
 
 // Whether an operand is copied first, and what that costs.

@@ -98,6 +98,20 @@ std::string groups_obstacle(const GemmProblem& p, const GemmConfig& c) {
                        rows, columns, c.tile_m, c.tile_n);
 }
 
+/// What of B or of the tiles is known only when the kernel in front has ended.
+std::optional<Refusal> refuse_early_weights(const GemmProblem& p, const GemmRequest& request) {
+    if (!request.early_weights.value_or(false)) return std::nullopt;
+    const auto refused = [](const std::string& why) {
+        return Refusal{Reason::instruction, fmt::format("early_weights: {}; leave it off", why), 1, 0};
+    };
+    if (p.groups) return refused("where groups begin is known on the device alone, when the kernel in front has ended");
+    if (p.block_scales()) return refused("so far of products without scales of blocks");
+    if (request.dynamic_scheduler.value_or(false)) return refused("with dynamic_scheduler roles hear of tiles from a counter");
+    if (request.pack_b.value_or(!b_taken(p)))
+        return refused("B is packed by the launch in front (pack_b), which has not ended by then");
+    return std::nullopt;
+}
+
 /// Pieces of K that no tile has.
 std::optional<Refusal> refuse_pieces(const Machine& machine, const GemmProblem& p, const GemmRequest& request) {
     const int pieces = request.grid_split_k.value_or(1);
@@ -151,6 +165,8 @@ class Sm90Gemm final : public GemmKernel {
         if (auto why = refuse_groups(problem, request)) return why;
         if (request.dynamic_scheduler.value_or(false) && problem.batch == 1 && !problem.groups)
             return Refusal{Reason::instruction, "dynamic_scheduler: so far of groups, or of a batch that is not computed as one product, as one that shares B is; leave it off", 1, 0};
+        if (auto why = refuse_following(machine, request)) return why;
+        if (auto why = refuse_early_weights(problem, request)) return why;
         if (auto why = refuse_pieces(machine, problem, request)) return why;
         if (auto why = refuse_bytes(problem, request)) return why;
         if (auto why = refuse_pairs(problem)) return why;
@@ -172,7 +188,8 @@ class Sm90Gemm final : public GemmKernel {
                 all.back().*operand = true;
             }
         };
-        if (!request.pack_b && !as_needed.b_lines.on_line()) add(&PackedOperands::b);
+        const bool early = request.early_weights.value_or(false);  // B is taken as it lies
+        if (!request.pack_b && !early && !as_needed.b_lines.on_line()) add(&PackedOperands::b);
         if (!request.pack_a && !as_needed.a_lines.on_line()) add(&PackedOperands::a);
         return all;
     }
@@ -190,7 +207,9 @@ class Sm90Gemm final : public GemmKernel {
         config.evict_first.c &= stores_by_tma(context.problem);
         config.programmatic_launch = context.request.programmatic_launch.value_or(true);
         config.pack_a = context.packed.a, config.pack_b = context.packed.b;
-        config.dynamic_scheduler = config.grid_split_k == 1 && context.request.dynamic_scheduler.value_or(schedules_dynamically(context, kept));
+        config.early_weights = context.request.early_weights.value_or(false);
+        config.dynamic_scheduler = config.grid_split_k == 1 && !config.early_weights
+                                   && context.request.dynamic_scheduler.value_or(schedules_dynamically(context, kept));
     }
     std::string why_not(const Machine&, const GemmProblem& problem, const GemmConfig& config,
                         const GemmHardware& hw) const override {

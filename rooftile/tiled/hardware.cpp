@@ -59,7 +59,6 @@ void read_wgmma(const MachineReader& read, bool clusters, MatrixHardware& hw) {
     hw.step_floor = read.cycles("wgmma.step");
     hw.tile_turn = read.cycles("wgmma.turn");
     hw.wgmma_latency = read.cycles("wgmma.latency");
-    hw.programmatic_saving = read.number<Seconds>("launch.programmatic_saving");
     hw.dram_overlap_exponent = read.number<Ratio>("wgmma.overlap_exponent");
     if (!clusters) return;
     constexpr std::pair<int, std::string_view> usable[] = {{2, "cluster.sms_2"},
@@ -144,6 +143,7 @@ MatrixHardware matrix_hardware(const Machine& machine, MatrixUse use, std::vecto
     hw.load_latency = known_or(read.cycles("tma.latency_loaded_l2"), hw.few_loads_latency());
     hw.load_in_seconds = read.in_seconds("tma.latency_loaded_l2");
     hw.launch_seconds = read.number<Seconds>("launch.gap_stream");
+    hw.programmatic_saving = read.number<Seconds>("launch.programmatic_saving");
     hw.sm_skew = max_known(0, read.number<Ratio>("sm.skew"));
     hw.cluster_ctas = machine.has("cluster") ? read.count("cluster.max_portable") : 1;
     if (hw.family == "wgmma") read_wgmma(read, machine.has("cluster"), hw);

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -481,6 +482,74 @@ TEST(Derive, APlainLaunchTakesWhatAProgrammaticOneSaves) {
     const Plans unknown = plans(changed("h200-sxm", {"launch.programmatic_saving=unknown", "power.sustained=unknown"}), problem, request);
     EXPECT_NEAR(*unknown.plans.front().prediction.time_us, *on.prediction.time_us, 1e-6);
     EXPECT_NE(unknown.notes.back().find("launch.programmatic_saving is unknown"), std::string::npos);
+}
+
+// An H200 waits 836 cycles of its 1.98 GHz for DRAM and 273 for L2 where nothing else loads: what A's way from L2 saves.
+TEST(Derive, EarlyWeightsSaveWhatDramTakesBeyondL2) {
+    const Machine h200 = changed("h200-sxm", {"dram.latency=836 clk", "l2.latency=273 clk", "power.sustained=unknown"});
+    const GemmProblem problem = gemm_problem(16, 4096, 4096);
+    GemmRequest request;
+    const GemmPlan without = plans(h200, problem, request).plans.front();
+    EXPECT_FALSE(without.config.early_weights);
+    EXPECT_TRUE(std::ranges::none_of(without.derivation, [](const Step& s) { return s.quantity == "early_saving"; }));
+    request.early_weights = true;
+    const GemmPlan early = plans(h200, problem, request).plans.front();
+    EXPECT_TRUE(early.config.early_weights && early.config.programmatic_launch);
+    EXPECT_TRUE(kernel_config(early).early_weights);
+    std::vector<std::string> unknown;
+    const double saved = (836 - 273) / gemm_hardware(h200, "wgmma", Type::bf16, unknown).clock_hz * 1e6;
+    EXPECT_NEAR(*without.prediction.time_us - *early.prediction.time_us, saved, 1e-6);
+    EXPECT_EQ(step(early, "early_saving").value, 836 - 273);
+    EXPECT_EQ(step(early, "time_us").inputs.back().name, "early_saving");
+    EXPECT_NEAR(1e6 * evaluate_plan(h200, early)->time.seconds, *early.prediction.time_us, 1e-6);
+    // What a document records makes it again.
+    EXPECT_EQ(plans(h200, problem, fixed_to(early.config)).plans.front().config, early.config);
+    // Without those numbers nothing is saved, and the plan is the same.
+    const GemmPlan untold = plans(changed("h200-sxm", {"l2.latency=unknown", "power.sustained=unknown"}), problem, request).plans.front();
+    EXPECT_TRUE(untold.config.early_weights);
+    EXPECT_FALSE(step(untold, "early_saving").value);
+}
+
+TEST(Derive, EarlyWeightsAreRefusedWhereBIsNotThereBefore) {
+    const Machine h200 = machine_by_id("h200-sxm");
+    const auto why = [](const Machine& machine, const GemmProblem& problem, GemmRequest request) {
+        request.early_weights = true;
+        const auto outcome = derive(machine, problem, request);
+        const auto* none = std::get_if<Infeasible>(&outcome);
+        return none ? none->message : std::string();
+    };
+    const GemmProblem problem = gemm_problem(16, 4096, 4096);
+    EXPECT_EQ(why(h200, problem, {}), "");
+    GemmRequest request;
+    request.programmatic_launch = false;
+    EXPECT_THAT(why(h200, problem, request), testing::HasSubstr("early_weights with pdl off"));
+    request = {};
+    request.pack_b = true;
+    EXPECT_THAT(why(h200, problem, request), testing::HasSubstr("B is packed by the launch in front"));
+    GemmProblem off = problem;
+    off.ldb = 4097;
+    request = {};
+    request.kernel = find_gemm_kernel("sm90_gemm");
+    EXPECT_THAT(why(h200, off, request), testing::HasSubstr("B is packed by the launch in front"));
+    EXPECT_EQ(why(h200, off, {}), "");  // sm80_few_gemm reads it as it lies
+    GemmProblem batch = problem;
+    batch.batch = 4, batch.a_stride = dense_stride(batch, 'a'), batch.b_stride = dense_stride(batch, 'b');
+    batch.c_stride = dense_stride(batch, 'c');
+    request = {};
+    EXPECT_EQ(why(h200, batch, request), "");
+    request.dynamic_scheduler = true;
+    EXPECT_THAT(why(h200, batch, request), testing::HasSubstr("early_weights: with dynamic_scheduler"));
+    // Where no kernel begins before the one in front has ended.
+    EXPECT_THAT(why(machine_by_id("a100-80-sxm"), problem, {}), testing::HasSubstr("early_weights = on"));
+    request = {};
+    request.kernel = find_gemm_kernel("sm80_few_gemm");
+    EXPECT_THAT(why(machine_by_id("a100-80-sxm"), problem, request),
+                testing::HasSubstr("no kernel of a100-80-sxm begins before the one in front"));
+    // Lines off 128 B, which would be copied where nobody asks: B is not.
+    const GemmProblem lines = gemm_problem(4096, 4104, 4104);
+    request = {};
+    request.early_weights = true;
+    EXPECT_FALSE(plans(h200, lines, request).plans.front().config.pack_b);
 }
 
 TEST(Derive, WithoutRegistersNothingIsBuildable) {

@@ -74,6 +74,7 @@ TEST(GemmFormulas, ADerivationPrintsWhatIsListedAndAllOfIt) {
     also("h100-sxm", {{"shape", "4096x4096x4096"}, {"swap_ab", "off"}, {"tile", "128x128x64"}, {"ctas_per_sm", "2"}});
     also("h100-sxm", {{"shape", "64x1024x16384"}, {"split_k", "4"}});
     also("h100-sxm", {{"shape", "64x1024x16384"}, {"split_k", "2"}, {"grid_split_k", "2"}});
+    also("h100-sxm", {{"shape", "16x4096x4096"}, {"early_weights", "on"}});
     also("h100-sxm", {{"shape", "512x512x512"}, {"lda", "519"}, {"ldb", "519"}});
     also("h100-sxm", {{"shape", "4096x4096x4104"}});
     also("h100-sxm", {{"m", "4096"}, {"n", "4096"}, {"k", "4096"}, {"types", "fp8_e4m3,fp8_e4m3,bf16"}, {"a_major", "m"}, {"b_major", "n"}});

@@ -104,7 +104,7 @@ TEST(GemmKnobs, NonsenseOfARecordIsRefusedByName) {
 TEST(GemmKnobs, OtherKernelsRefuseWhatIsHoppers) {
     const Machine machine = machine_by_id("a100-80-sxm");
     GemmKnobs::each([&]<class T>(const GemmKnob<T>& knob) {
-        if (knob.owner != KnobOwner::hoppers) return;
+        if (knob.owner != KnobOwner::hoppers && knob.owner != KnobOwner::dependents) return;
         GemmRequest request;
         if constexpr (std::is_same_v<T, int>) request.*knob.fixed = 8;
         else if constexpr (std::is_same_v<T, bool>) request.*knob.fixed = true;

@@ -126,6 +126,22 @@ __device__ inline float rounded_to_bf16(float x) {
 }
 )";
 
+/// A small product each, of which a whole tile's blocks fit the ring: what is early is all of it.
+inline Mutant a_asked_for_early() {
+    return {"A is asked for before the kernel in front has ended",
+            with_k("--m 64 --n 1024 --tile 64x128x64 --split-k 1 --swap-ab off --cluster 1x1 --early-weights on", 256),
+            {{matrix_producer, "        load.load_b(scheduler, stage, at_c, blocks.first + stage);\n",
+              "        load.load_b(scheduler, stage, at_c, blocks.first + stage);\n"
+              "        load.load_a(scheduler, stage, at_c, blocks.first + stage);\n"},
+             {matrix_producer, "                    load.load_a(scheduler, at.stage, at_c, block);\n", ""}}};
+}
+inline Mutant few_a_asked_for_early() {
+    return {"A of few rows is asked for before the kernel in front has ended",
+            few() + " --early-weights on",
+            {{few_kernel, "loader.copy_b(stage(block) + C.a_bytes(), block);", "loader.copy(stage(block), block);"},
+             {few_kernel, "            if (block < blocks.end) loader.copy_a(stage(block), block);\n", ""}}};
+}
+
 inline Mutant tail_of_k_dropped() {
     return {"the tail of K is dropped",
             plain(520),
@@ -704,6 +720,8 @@ inline Mutant turn_not_passed_on() {
 
 inline std::vector<Mutant> all() {
     std::vector<Mutant> out = {stage_not_given_back_to_peers(),
+                               a_asked_for_early(),
+                               few_a_asked_for_early(),
                                turn_not_passed_on(),
                                tail_of_k_dropped(),
                                block_dropped_from_the_tenth_launch_on(),

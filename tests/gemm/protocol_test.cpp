@@ -20,6 +20,7 @@ struct Choice {
     int warpgroups = 2, stages = 2;
     bool overlapped = false, dynamic = false;
     int cluster_m = 1, split_k = 1;
+    bool early = false;
     constexpr int ctas() const { return cluster_m * split_k; }
 };
 
@@ -32,7 +33,8 @@ constexpr Sm90GemmConfig config(Choice c) {
     return {.tile_m = c.schedule == Schedule::pingpong ? 64 : 64 * c.warpgroups, .tile_n = 16, .tile_k = 64, .stages = c.stages,
             .consumer_warpgroups = c.warpgroups, .schedule = c.schedule, .cluster_m = c.cluster_m, .cluster_n = 1, .split_k = c.split_k,
             .ctas_per_sm = 1, .producer_registers = 24, .consumer_registers = 240, .type = Type::bf16, .b_type = Type::bf16, .c_type = Type::bf16,
-            .a_major = Major::k, .b_major = Major::k, .tma_store = true, .overlapped_epilogue = c.overlapped, .batched = c.dynamic,
+            .a_major = Major::k, .b_major = Major::k, .tma_store = true, .overlapped_epilogue = c.overlapped,
+            .early_weights = c.early, .batched = c.dynamic,
             .dynamic_scheduler = c.dynamic};
 }
 
@@ -89,6 +91,21 @@ TEST(GemmProtocol, FixedTurns) { expect_all<false, true>(each); }
 TEST(GemmProtocol, TilesFromACounter) { expect_all<true, true>(each); }
 TEST(GemmProtocol, ClustersOfTwo) { expect_all<false, false>(each); }
 TEST(GemmProtocol, ClustersOfTwoWithTilesFromACounter) { expect_all<true, false>(each); }
+
+// The first stages' B before the wait, A after it: rings that the first tile does not fill, that it fills, and that wrap.
+template <Choice c>
+void expect_early() {
+    for (const int tiles : {1, 3})
+        for (const int blocks : {1, c.stages, c.stages + 1}) expect_no_fault<c>(tiles, blocks);
+}
+TEST(GemmProtocol, WeightsBeforeTheWait) {
+    expect_early<Choice{.warpgroups = 1, .stages = 2, .early = true}>();
+    expect_early<Choice{.warpgroups = 2, .stages = 3, .early = true}>();
+    expect_early<Choice{.schedule = Schedule::pingpong, .stages = 3, .early = true}>();
+    expect_early<Choice{.warpgroups = 1, .stages = 2, .overlapped = true, .early = true}>();
+    expect_early<Choice{.warpgroups = 1, .stages = 2, .cluster_m = 2, .early = true}>();
+    expect_early<Choice{.warpgroups = 1, .stages = 2, .split_k = 2, .early = true}>();
+}
 
 template <Schedule schedule, int stages>
 void expect_two() {

@@ -52,6 +52,27 @@ TEST(Sm80Few, JoinsWhereRowsBeginOffSixteenBytes) {
     EXPECT_NEAR(*first.prediction.time_us, 27.56, 0.02);
 }
 
+// From compute capability 9.0 on it is launched as the other kernel is; there a plain launch takes 0.85 us longer.
+TEST(Sm80Few, IsAProgrammaticDependentWhereThereAreSome) {
+    const GemmProblem problem = gemm_problem(9, 12676, 4230);
+    GemmRequest request = by_few();
+    const GemmPlan on = plans_for("h200-sxm", problem, request).plans.front();
+    EXPECT_TRUE(on.config.programmatic_launch);
+    request.programmatic_launch = false;
+    const GemmPlan off = plans_for("h200-sxm", problem, request).plans.front();
+    EXPECT_FALSE(off.config.programmatic_launch);
+    EXPECT_NEAR(*off.prediction.time_us - *on.prediction.time_us, 0.85, 0.01);
+    EXPECT_FALSE(plans_for("a100-80-sxm", problem, by_few()).plans.front().config.programmatic_launch);
+    request.programmatic_launch = true;
+    EXPECT_THAT(refusal_of(problem, request, "a100-80-sxm"),
+                HasSubstr("programmatic_launch = true: no kernel of a100-80-sxm begins before"));
+    request = by_few();
+    request.early_weights = true;
+    const GemmPlan early = plans_for("h200-sxm", problem, request).plans.front();
+    EXPECT_TRUE(early.config.early_weights && sm80_few_config(early.problem, early.config).early_weights);
+    EXPECT_LT(*early.prediction.time_us, *on.prediction.time_us);
+}
+
 TEST(Sm80Few, LeavesRowsOnSixteenBytesToOthers) {
     for (const GemmPlan& plan : plans_for("h200-sxm", gemm_problem(9, 12676, 4232)).plans)
         EXPECT_EQ(plan.config.kernel->name(), "sm90_gemm");

@@ -70,7 +70,9 @@ class Sm80FewCode final : public GemmCode {
             arguments.arrived = static_cast<unsigned*>(p.workspace);
             arguments.sums = reinterpret_cast<float*>(static_cast<char*>(p.workspace) + pieces(s).counters);
         }
-        launch_with_epilogue(function, launch, arguments, epilogue_, p.operands);
+        Launch configured = launch;
+        configured.programmatic_dependent = plan_.programmatic_launch;
+        launch_with_epilogue(function, configured, arguments, epilogue_, p.operands);
     }
 
   private:
@@ -87,9 +89,9 @@ class Sm80FewCode final : public GemmCode {
 std::string sm80_few_name_expression(const Sm80FewConfig& c) {
     return fmt::format(
         "rooftile::sm80_few_gemm<rooftile::Sm80FewConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, .ctas_per_sm={}, "
-        ".type=rooftile::Type::{}, .b_major=rooftile::Major::{}, .odd_rows={}, .batched={}, .in_pieces={}}}>",
+        ".type=rooftile::Type::{}, .b_major=rooftile::Major::{}, .odd_rows={}, .batched={}, .in_pieces={}, .early_weights={}}}>",
         c.tile_m, c.tile_n, c.tile_k, c.stages, c.ctas_per_sm, name_of(c.type), c.along_k() ? "k" : "mn", c.odd_rows, c.batched,
-        c.in_pieces);
+        c.in_pieces, c.early_weights);
 }
 
 Source sm80_few_source(const Sm80FewConfig& config, const std::string& arch) {

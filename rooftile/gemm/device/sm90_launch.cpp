@@ -299,6 +299,7 @@ class Sm90Code final : public GemmCode {
   public:
     Sm90Code(const GemmPlan& plan, Ablation ablated) : plan_(plan.config), config_(kernel_config(plan)), problem_(plan.problem) {
         config_.ablated = ablated;
+        if (ablated == Ablation::loads) config_.early_weights = false;  // nothing is asked for
     }
     Source source() const override {
         Source source = gemm_source(config_);

@@ -72,6 +72,7 @@ std::vector<std::string> lost_features(const GemmProblem& p, const GemmConfig& c
     check(0, c.overlapped_epilogue, "the store of a tile between the next one's first MMAs (overlapped_epilogue)");
     check(to_triton, hopper && c.ctas_per_sm > 1, fmt::format("{} CTAs an SM: a persistent grid has one", c.ctas_per_sm));
     check(to_cutlass, c.programmatic_launch, "programmatic dependent launch");
+    check(0, c.early_weights, "B asked for before the wait for the kernel in front (early_weights)");
     check(0, c.evict_first != EvictFirst{}, "L2 told which operands to drop first (evict_first)");
     check(0, c.pack_a || c.pack_b,
           fmt::format("{} copied to aligned lines first (pack)", c.pack_a && c.pack_b ? "A and B are"

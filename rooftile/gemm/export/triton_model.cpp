@@ -94,12 +94,13 @@ TritonModel::TritonModel(const Machine& machine, const GemmProblem& problem, Tri
         throw RequestError(fmt::format("{} ({}): Triton's kernels are modelled for sm_80 to sm_90", machine.id,
                                        machine.arch.empty() ? "no architecture" : machine.arch));
     std::vector<std::string> unknown;
-    const auto hardware = [&](const char* family) {
-        return with_operands(launched_apart(gemm_hardware(machine, family, problem.a_type, unknown)), problem, {});
+    const auto hardware = [&](const char* family, Following following) {
+        return with_operands(as_launched(gemm_hardware(machine, family, problem.a_type, unknown), following), problem, {});
     };
-    mma_sync_ = hardware("mma_sync");
+    // Launches are plain ones; those of mma.sync were fitted without what a programmatic one saves.
+    mma_sync_ = hardware("mma_sync", {});
     if (!has_wgmma_) return;
-    wgmma_ = hardware("wgmma");
+    wgmma_ = hardware("wgmma", {.programmatic = false});
     // The same loads, barriers and turns. Without them mma.sync is told too short, most where K is (docs/facts.md 349).
     for (const auto member : {&GemmHardware::loaded_latency, &GemmHardware::l2_loaded_latency, &GemmHardware::tile_turn,
                               &GemmHardware::store_latency, &GemmHardware::step_floor, &GemmHardware::dram_overlap_exponent})

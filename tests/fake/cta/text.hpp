@@ -37,8 +37,8 @@ struct Index {
 inline Index threadIdx, blockIdx;
 alignas(1024) inline unsigned char memory[1 << 18];
 
-/// What reads global memory is told here: address and bytes.
-inline std::function<void(const void*, std::size_t)> on_global_read;
+/// What reads global memory is told here: address and bytes. The second, what asks for some before the wait for the kernel in front.
+inline std::function<void(const void*, std::size_t)> on_global_read, on_early_read;
 
 class Fibers {
   public:
@@ -57,6 +57,7 @@ class Fibers {
         bool over = false;
         std::vector<Copy> copies;              // not yet of a group
         std::deque<std::vector<Copy>> groups;  // not yet arrived
+        bool waited = false;                   // for the kernel in front
     };
 
     static Fibers& now() {
@@ -137,6 +138,8 @@ namespace ptx {
 
 inline unsigned shared_address(const void* pointer) { return unsigned(static_cast<const unsigned char*>(pointer) - memory); }
 inline int warp_uniform(int value) { return value; }
+inline void launch_dependents() {}
+inline void wait_for_dependencies() { Fibers::now().thread().waited = true; }
 inline void named_barrier_sync(int, int threads) { Fibers::now().meet(Fibers::now().all(), unsigned(threads)); }
 inline bool named_barrier_any(int, int threads, bool mine) { return Fibers::now().meet(Fibers::now().all(), unsigned(threads), mine); }
 inline unsigned count_arrival(unsigned* counter, unsigned last) {
@@ -159,7 +162,9 @@ inline void store_element(unsigned shared, unsigned short value) { shared_at<uns
 template <int bytes>
 void copy_async_filled(unsigned shared, const void* global, int source_bytes) {
     if (shared % bytes != 0 || (source_bytes > 0 && reinterpret_cast<std::uintptr_t>(global) % bytes != 0)) std::abort();
-    Fibers::now().thread().copies.push_back({shared, global, bytes, source_bytes});
+    Fibers::Thread& t = Fibers::now().thread();
+    if (!t.waited && source_bytes > 0 && on_early_read) on_early_read(global, std::size_t(source_bytes));
+    t.copies.push_back({shared, global, bytes, source_bytes});
 }
 inline void copy_async_commit() {
     Fibers::Thread& t = Fibers::now().thread();

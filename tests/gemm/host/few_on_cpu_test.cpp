@@ -79,11 +79,15 @@ void expect_right(const Shape& s) {
                                 b.first, c.data(), sums.data(), arrived.data(), s.batch, a.stride, b.stride, c_stride};
     int outside = 0;
     on_global_read = [&](const void* from, std::size_t bytes) { outside += !a.may_read(from, bytes) && !b.may_read(from, bytes); };
+    int early_of_b = 0, early_of_a = 0;
+    on_early_read = [&](const void* from, std::size_t bytes) { ++(b.may_read(from, bytes) ? early_of_b : early_of_a); };
     // From the last CTA to the first: whoever comes last is not the last piece.
     for (long long cta = tiles * s.pieces - 1; cta >= 0; --cta)
         run_cta_on_cpu(
             unsigned(cta), unsigned(C.threads()), [](const Sm80FewArguments& x) { sm80_few_gemm<C>(x); }, args);
     EXPECT_EQ(outside, 0);
+    EXPECT_EQ(early_of_a, 0);
+    EXPECT_EQ(early_of_b > 0, C.early_weights);
     for (const unsigned counter : arrived) EXPECT_EQ(counter, 0u);
     int wrong = 0;
     for (int p = 0; p < s.batch; ++p)
@@ -150,6 +154,18 @@ TEST(FewOnCpu, PiecesOfK) {
 TEST(FewOnCpu, Batches) {
     expect_right<many(plain(8, 128, 64, 3), true, false)>({3, 130, 77, 0, 0, 1, 2, 1, 3});
     expect_right<many(plain(8, 128, 64, 3), true, true)>({8, 20, 200, 0, 1, 1, 2, 2, 2});
+}
+
+constexpr Sm80FewConfig early(Sm80FewConfig c) {
+    c.early_weights = true;
+    return c;
+}
+
+// Fewer blocks than the ring has stages, as many and more; tiles of pieces that have none.
+TEST(FewOnCpu, WeightsAreAskedForBeforeTheWait) {
+    for (const int k : {64, 100, 128, 300, 641}) expect_right<early(plain(8, 128, 64, 4))>({3, 130, k, 1, 1, 4, 5});
+    for (const int pieces : {2, 9}) expect_right<early(many(plain(16, 128, 64, 3), true, true))>({9, 131, 330, 0, 0, 4, 5, pieces, 2});
+    for (const int k : {128, 300, 700}) expect_right<early(along_n(plain(8, 120, 128, 3)))>({3, 131, k, 0, 0, 2, 3});
 }
 
 // Lines of K, of which a warp has every eighth. Columns at both ends of a tile are of neighbours' chunks.
