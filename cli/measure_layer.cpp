@@ -54,11 +54,20 @@ LayerStep step_of(const Given& given) {
 /// What the script of the baseline is told.
 Json request_of(const MeasuredLayer& layer, const LayerKind& kind, std::uint64_t seed) {
     const ModelConfig& m = layer.model;
+    Json experts = nullptr;
+    if (kind.experts)
+        experts = {{"count", m.experts->count},
+                   {"per_token", m.experts->per_token},
+                   {"intermediate", m.experts->intermediate},
+                   {"shared_intermediate", m.experts->shared_intermediate},
+                   {"shared_gate", m.experts->shared_gate},
+                   {"renormalized", m.experts->renormalized}};
     return {{"hidden", m.hidden},
             {"heads", m.heads},
             {"kv_heads", m.kv_heads},
             {"head_dim", m.head_dim},
             {"intermediate", m.intermediate},
+            {"experts", std::move(experts)},
             {"activation", m.activation},
             {"eps", m.norm_eps},
             {"frequencies", rotary_frequencies(m)},
@@ -96,7 +105,7 @@ int measure_layer_verb(const Given& given, const OutputFlags& output, const Invo
     const std::string file = given.text("config");
     const ModelConfig model = model_config(read_whole_file(file), file);
     const LayerKind kind = model.layers.at(std::size_t(model.usual_layer()));
-    check_layer_reference(model, kind, step);
+    check_layer_reference(model, step);
 
     MeasureOptions options;
     options.seed = given.has("seed") ? seed_number(given.name("seed"), given.text("seed")) : fresh_seed();

@@ -195,6 +195,17 @@ __global__ void layer_gate(double* to, const double* pairs, long long count, boo
     }
 }
 
+/// A CTA a row: rows of `from` by their numbers.
+__global__ void layer_take(double* to, const double* from, const int* numbers, long long columns) {
+    for (long long i = threadIdx.x; i < columns; i += blockDim.x) to[blockIdx.x * columns + i] = from[numbers[blockIdx.x] * columns + i];
+}
+
+/// A CTA a row, times its weight, onto the row of that number; no two have the same number.
+__global__ void layer_add(double* to, const double* from, const int* numbers, const double* weights, long long columns) {
+    for (long long i = threadIdx.x; i < columns; i += blockDim.x)
+        to[numbers[blockIdx.x] * columns + i] += weights[blockIdx.x] * from[blockIdx.x * columns + i];
+}
+
 __device__ inline void layer_most(double* to, double value) {
     // Not negative: as numbers so as bits. NaN is above all.
     atomicMax(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(__double_as_longlong(value)));

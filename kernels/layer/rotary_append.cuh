@@ -7,32 +7,10 @@
 #pragma once
 
 #include "kernels/layer/rotary_append_config.hpp"
-#include "kernels/ptx/convert.cuh"
+#include "kernels/layer/runs.cuh"
 #include "kernels/ptx/sync.cuh"
 
 namespace rooftile {
-
-template <Type type>
-__device__ __forceinline__ void load_run(const void* from, float (&to)[RotaryConfig::vector]) {
-    const uint4 words = *static_cast<const uint4*>(from);
-    const unsigned word[4] = {words.x, words.y, words.z, words.w};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        to[2 * i] = ptx::widen<type>(word[i] & 0xffffu);
-        to[2 * i + 1] = ptx::widen_upper<type>(word[i]);
-    }
-}
-
-template <Type type>
-__device__ __forceinline__ void store_run(void* to, const float (&from)[RotaryConfig::vector]) {
-    unsigned word[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const unsigned low = ptx::narrow<type>(from[2 * i]), high = ptx::narrow<type>(from[2 * i + 1]);
-        word[i] = low | high << 16;
-    }
-    *static_cast<uint4*>(to) = make_uint4(word[0], word[1], word[2], word[3]);
-}
 
 /// Where a sequence's key at `position` is, in elements from the first one.
 template <RotaryConfig C>
@@ -50,6 +28,7 @@ template <RotaryConfig C>
 __global__ void __launch_bounds__(RotaryConfig::threads) rotary_append(const __grid_constant__ RotaryArguments a) {
     static_assert(C.dim % 16 == 0 && C.dim <= 512, "a lane has two runs of 8 elements, a head one warp at most");
     static_assert(C.rotated % 16 == 0 && C.rotated <= C.dim, "both numbers of 8 pairs are one lane's");
+    static_assert(C.vector == run_elements);
     constexpr int vector = C.vector, half = C.rotated / 2, bytes = bytes_of(C.type);
     // Both do nothing in a plain launch; before the wait nothing is read that another kernel may have written.
     ptx::launch_dependents();

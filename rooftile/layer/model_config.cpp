@@ -187,8 +187,10 @@ void read_experts(const Fields& fields, MlpKind kind, ModelConfig& model) {
     if (kind == MlpKind::mixtral) {
         experts.count = fields.whole("num_local_experts", most_experts);
         experts.intermediate = model.intermediate;
+        experts.renormalized = true;  // its code does, and its files do not say
     } else {
         experts.intermediate = fields.whole("moe_intermediate_size");
+        experts.renormalized = fields.flag_or("norm_topk_prob", false);
         if (kind == MlpKind::qwen_moe) {
             experts.count = fields.whole("num_experts", most_experts);
             experts.shared_intermediate = fields.whole_or("shared_expert_intermediate_size", 0, most_size, 0);

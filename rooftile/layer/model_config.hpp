@@ -24,6 +24,7 @@ struct ModelExperts {
     std::int64_t count = 0, per_token = 0, intermediate = 0;
     std::int64_t shared_intermediate = 0;  ///< of what every token takes beside; 0: nothing
     bool shared_gate = false;              ///< that one is multiplied by a sigmoid, one a token
+    bool renormalized = false;             ///< the weights of a token's experts sum up to 1
 };
 
 /// Keys and values in one short row that all heads share, multi-head latent attention.

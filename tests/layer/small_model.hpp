@@ -19,4 +19,17 @@ inline ModelConfig small_model(bool normed) {
     return model;
 }
 
+/// The same with experts in every layer. `shared`: one that every token takes next to those that it chooses, by a gate of its own.
+inline ModelConfig small_experts(bool shared) {
+    ModelConfig model = small_model(false);
+    model.experts = ModelExperts{.count = shared ? 12 : 8,
+                                 .per_token = shared ? 4 : 2,
+                                 .intermediate = 256,
+                                 .shared_intermediate = shared ? 512 : 0,
+                                 .shared_gate = shared,
+                                 .renormalized = !shared};
+    for (LayerKind& layer : model.layers) layer.experts = true;
+    return model;
+}
+
 }  // namespace rooftile

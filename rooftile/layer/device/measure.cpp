@@ -23,9 +23,9 @@ std::vector<TimedWork> works_of(const LayerRun& run) {
 
 MeasuredLayer measure_layer(const std::shared_ptr<const Machine>& machine, const ModelConfig& model, const LayerKind& kind,
                             const LayerStep& step, const MeasureOptions& options, RunningGpu& gpu) {
-    check_layer_reference(model, kind, step);
+    check_layer_reference(model, step);
     MeasuredLayer out{.model = model, .step = step, .kernels = {}, .errors = {}};
-    std::vector<RunnablePart> kernels = compile_layer(machine, model, layer_parts(model, kind, step));
+    std::vector<RunnablePart> kernels = compile_layer(machine, model, step, layer_parts(model, kind, step));
     for (const RunnablePart& kernel : kernels) {
         LayerKernelTime& time = out.kernels.emplace_back();
         time.name = kernel.part.name, time.operation = kernel.part.operation, time.plan = kernel.label;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +26,21 @@ struct LayerFill {
 /// product passes on up to 1.4 times what it is given is less than what the average leaves.
 double layer_bound(int roundings, std::string_view type);
 /// Whether layer_reference() knows a model's layer. Throws RequestError, one line that names what it does not.
-void check_layer_reference(const ModelConfig& model, const LayerKind& kind, const LayerStep& step);
+void check_layer_reference(const ModelConfig& model, const LayerStep& step);
 
 /// The angle that one position adds to each pair of a head.
 std::vector<double> rotary_frequencies(const ModelConfig& model);
 std::int64_t rotated_elements(const ModelConfig& model);
+
+/// What follows from whom tokens choose.
+struct RoutedTokens {
+    std::vector<double> weights;     ///< of each choice
+    std::vector<int> rows, offsets;  ///< where each choice's row is when experts' rows follow each other in the order of tokens
+    double shortfall = 0;            ///< of a chosen logit from the least of the greatest, over the root mean square of its token's
+    std::uint64_t impossible = 0;    ///< choices of no expert, or of one twice
+};
+/// `logits`: `columns` a token, the experts' first.
+RoutedTokens routed_tokens(std::span<const double> logits, std::int64_t columns, std::span<const int> chosen, const ModelExperts& experts);
 
 /// Its kernels, compiled; needs no GPU to be made.
 std::vector<Source> layer_reference_sources(std::string_view arch);
@@ -44,12 +55,21 @@ class LayerReference {
                                   const std::function<LayerFill(std::string_view)>& fills) const;
 
   private:
+    void multiply(Stream stream, DevicePointer to, DevicePointer from, DevicePointer weights, std::int64_t rows, std::int64_t columns,
+                  std::int64_t depth, DevicePointer bias, DevicePointer added) const;
+    /// Two products with the gate between them, plus `added` where there is something.
+    void gated(Stream stream, DevicePointer to, DevicePointer from, std::int64_t rows, std::int64_t intermediate, DevicePointer gate_up,
+               DevicePointer down, DevicePointer added) const;
+    /// The residual and what each token's experts make of `from`, by the choices that the kernels made, which are judged.
+    LayerError experts(Stream stream, const std::function<void*(std::string_view)>& tensor, DevicePointer to, DevicePointer from,
+                       DevicePointer residual) const;
+
     ModelConfig model_;
     LayerKind kind_;
     LayerStep step_;
     Type type_;
     Module module_;
-    Function fill_, widen_, norm_, product_, turn_, attend_, gate_, judge_, unchanged_;
+    Function fill_, widen_, norm_, product_, turn_, attend_, gate_, judge_, unchanged_, take_, add_;
 };
 
 }  // namespace rooftile

@@ -16,10 +16,8 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view rotary_part = "rotary_append", norms_of_heads = "query_key_norms";
 constexpr double us_a_second = 1e6;
-
-bool is_rotary(const LayerPart& part) { return part.operation.empty() && part.name == rotary_part; }
+constexpr std::string_view choices = "choices", offsets = "offsets";
 
 /// Of names that a part reads and writes, in its operation's order.
 template <class Visit>
@@ -28,21 +26,23 @@ void for_each_tensor(const LayerPart& part, const Visit& visit) {
     for (const PartTensor& tensor : part.writes) visit(tensor, true);
 }
 
-RunnablePart made(const std::shared_ptr<const Machine>& machine, const ModelConfig& model, const LayerPart& part) {
-    RunnablePart out{.part = part, .kernel = {}, .rotary = {}, .label = {}, .predicted_us = {}, .least_us = {}, .notes = {}};
+/// Of a part that an operation plans, in its order.
+std::vector<TensorInfo> infos_of(const RunnablePart& part) {
+    return part.kernel ? part.kernel->plan().operation->tensors(part.kernel->plan().problem) : std::vector<TensorInfo>();
+}
+
+RunnablePart made(const std::shared_ptr<const Machine>& machine, const ModelConfig& model, const LayerStep& step, const LayerPart& part) {
+    RunnablePart out{.part = part, .kernel = {}, .small = {}, .label = {}, .predicted_us = {}, .least_us = {}, .notes = {}};
     if (!part.why_not.empty()) throw RequestError(fmt::format("{}: {}", part.name, part.why_not));
-    if (is_rotary(part)) {
-        const RotaryConfig config{.dim = int(model.head_dim),
-                                  .rotated = int(rotated_elements(model)),
-                                  .type = model.type == "fp16" ? Type::fp16 : Type::bf16,
-                                  .normed = model.query_key_norms};
-        out.rotary = std::make_shared<const RotaryAppend>(config, machine->arch);
-        out.label = fmt::format("{} threads a head", config.lanes());
+    if (part.operation.empty()) {
+        out.small = small_kernel(part, model, step, machine->arch);
+        if (!out.small)
+            throw RequestError(fmt::format("{}: no kernel runs this part of a layer yet; `rooftile plan layer` takes it", part.name));
+        out.label = out.small->label();
         return out;
     }
-    const Operation* operation = part.operation.empty() ? nullptr : find_operation(part.operation);
-    if (!operation)
-        throw RequestError(fmt::format("{}: no kernel runs this part of a layer yet; `rooftile plan layer` takes it", part.name));
+    const Operation* operation = find_operation(part.operation);
+    if (!operation) throw RequestError(fmt::format("{}: this build has no operation {}", part.name, part.operation));
     PlanDefaults defaults;
     defaults.buildable_only = true;
     const PlanSet plans =
@@ -62,13 +62,13 @@ RunnablePart made(const std::shared_ptr<const Machine>& machine, const ModelConf
 
 }  // namespace
 
-std::vector<RunnablePart> compile_layer(const std::shared_ptr<const Machine>& machine, const ModelConfig& model,
+std::vector<RunnablePart> compile_layer(const std::shared_ptr<const Machine>& machine, const ModelConfig& model, const LayerStep& step,
                                         const std::vector<LayerPart>& parts, unsigned threads) {
     std::vector<RunnablePart> out(parts.size());
     std::vector<std::exception_ptr> failed(parts.size());
     in_parallel(parts.size(), threads, [&](std::size_t i) {
         try {
-            out[i] = made(machine, model, parts[i]);
+            out[i] = made(machine, model, step, parts[i]);
         } catch (...) { failed[i] = std::current_exception(); }
     });
     for (const std::exception_ptr& error : failed)
@@ -107,45 +107,44 @@ LayerRun::LayerRun(std::vector<RunnablePart> kernels, const ModelConfig& model, 
 
     for (const RunnablePart& kernel : kernels_) {
         Launched& to = launched_.emplace_back();
-        for (std::int64_t set = 0; set < sets_; ++set)
+        const std::vector<TensorInfo> infos = infos_of(kernel);
+        for (std::int64_t set = 0; set < sets_; ++set) {
+            std::vector<void*>& pointers = to.pointers.emplace_back();
             for_each_tensor(kernel.part, [&](const PartTensor& tensor, bool) {
-                if (to.pointers.size() <= std::size_t(set)) to.pointers.emplace_back();
-                to.pointers.back().push_back(static_cast<char*>(this->tensor(tensor.name, set)) + std::int64_t(tensor.offset_bytes));
+                // Where experts' rows begin is a tensor of the product and a part of what routing writes.
+                if (pointers.size() < infos.size() && infos[pointers.size()].name == offsets)
+                    pointers.push_back(choices_at(this->tensor(choices, set), model, step).offsets);
+                pointers.push_back(static_cast<char*>(this->tensor(tensor.name, set)) + std::int64_t(tensor.offset_bytes));
             });
-        if (kernel.rotary) {
-            RotaryArguments& a = to.rotary;
-            const std::int64_t row = model.kv_heads * model.head_dim;
-            a.turns = static_cast<const float*>(turns_.data()), a.lengths = static_cast<const int*>(lengths_.data());
-            a.eps = float(model.norm_eps);
-            a.tokens = int(step.tokens()), a.tokens_of_sequence = int(step.prefill > 0 ? step.context : 1);
-            a.heads = int(model.heads), a.kv_heads = int(model.kv_heads), a.positions = int(step.context);
-            a.row_stride = row, a.head_stride = model.head_dim, a.sequence_stride = row * step.context;
-            kernel.rotary->load();
+        }
+        if (kernel.small) {
+            kernel.small->load();
             continue;
         }
         kernel.kernel->load();
         to.workspace = DeviceBuffer(std::max<std::size_t>(kernel.kernel->workspace_bytes(), 1));
         fill_bytes(to.workspace.address(), 0, to.workspace.bytes(), nullptr);
     }
+    synchronize(Stream(nullptr));  // launches go into streams that do not wait for this one
     fill();
 }
 
 /// What parts call by the same name is the same memory, as large as the largest of them says.
 void LayerRun::add_tensors(const RunnablePart& kernel) {
-    std::vector<TensorInfo> infos;
-    if (kernel.kernel) infos = kernel.kernel->plan().operation->tensors(kernel.kernel->plan().problem);
+    const std::vector<TensorInfo> infos = infos_of(kernel);
     std::size_t at = 0;
     for_each_tensor(kernel.part, [&](const PartTensor& tensor, bool written) {
         Tensor& to = tensors_[tensor.name];
         to.kind = tensor.kind;
         to.written |= written;
         std::size_t bytes = std::size_t(tensor.bytes);
+        if (tensor.name == choices) bytes = choices_bytes(model_, step_);
         if (kernel.kernel) {
+            if (at < infos.size() && infos[at].name == offsets) ++at;
             if (at >= infos.size())
-                throw RequestError(
-                    fmt::format("{} names {} tensors or more, and its operation has {}", kernel.part.name, at + 1, infos.size()));
-            const TensorInfo& info = infos[at++];
-            bytes = std::size_t(spanned_elements(info) * info.element_bits / 8);
+                throw RequestError(fmt::format("{} names more tensors than the {} of its operation", kernel.part.name, infos.size()));
+            bytes = std::size_t(spanned_elements(infos[at]) * infos[at].element_bits / 8);
+            ++at;
         }
         to.bytes = std::max(to.bytes, bytes + std::size_t(tensor.offset_bytes));
         if (tensor.kind != TensorKind::weights) return;
@@ -209,16 +208,7 @@ void LayerRun::launch(std::size_t i, Stream stream, std::int64_t set) const {
     const Launched& with = launched_[i];
     const std::vector<void*>& tensors = with.pointers[std::size_t(set)];
     if (kernel.kernel) return kernel.kernel->launch(stream, tensors, with.workspace.data());
-    RotaryArguments a = with.rotary;
-    // Rows, the norms of heads where there are any, q, and both caches.
-    a.rows = tensors[0];
-    const std::size_t q = tensors.size() - 3;
-    a.q = tensors[q], a.k = tensors[q + 1], a.v = tensors[q + 2];
-    if (model_.query_key_norms) {
-        a.q_weight = tensors[1];
-        a.k_weight = static_cast<const char*>(tensors[1]) + model_.head_dim * bytes_of(kernel.rotary->config().type);
-    }
-    kernel.rotary->launch(stream, a);
+    kernel.small->launch(stream, tensors, {static_cast<const float*>(turns_.data()), static_cast<const int*>(lengths_.data())});
 }
 
 void LayerRun::launch(Stream stream, std::int64_t set) const {

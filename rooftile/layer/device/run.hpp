@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "rooftile/layer/device/reference.hpp"
-#include "rooftile/layer/device/rotary_append.hpp"
+#include "rooftile/layer/device/small_kernels.hpp"
 #include "rooftile/layer/parts.hpp"
 #include "rooftile/machine/machine.hpp"
 #include "rooftile/runtime/compiled_kernel.hpp"
@@ -22,16 +22,16 @@ namespace rooftile {
 /// A part made runnable; needs no GPU.
 struct RunnablePart {
     LayerPart part;
-    std::optional<CompiledKernel> kernel;  ///< of a part that an operation plans
-    std::shared_ptr<const RotaryAppend> rotary;
-    std::string label;  ///< of its plan
+    std::optional<CompiledKernel> kernel;      ///< of a part that an operation plans
+    std::shared_ptr<const SmallKernel> small;  ///< of one that none does
+    std::string label;                         ///< of its plan
     std::optional<double> predicted_us, least_us;
     std::vector<std::string> notes;  ///< of plans that the compiler refused
 };
 
 /// Plans and compiles all parts, in up to `threads` threads (0: one a core). Throws RequestError where a part cannot be run, one line that
 /// names it.
-std::vector<RunnablePart> compile_layer(const std::shared_ptr<const Machine>& machine, const ModelConfig& model,
+std::vector<RunnablePart> compile_layer(const std::shared_ptr<const Machine>& machine, const ModelConfig& model, const LayerStep& step,
                                         const std::vector<LayerPart>& parts, unsigned threads = 0);
 
 class LayerRun {
@@ -70,7 +70,6 @@ class LayerRun {
     };
     struct Launched {
         std::vector<std::vector<void*>> pointers;  ///< of each set, as the part's operation takes them
-        RotaryArguments rotary{};
         DeviceBuffer workspace;
     };
     void add_tensors(const RunnablePart& kernel);

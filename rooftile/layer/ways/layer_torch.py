@@ -41,8 +41,15 @@ class Layer:
         # A mean over many keys is small: what it adds to the residual must not be lost there.
         keys = r["context"] / 2 if r["prefill"] else r["context"]
         self.o = make(r["hidden"], q, scale=q**-0.5 * max(1.0, (keys / 2.718281828) ** 0.5))
-        self.gate_up = make(2 * r["intermediate"], r["hidden"], scale=r["hidden"] ** -0.5)
-        self.down = make(r["hidden"], r["intermediate"], scale=r["intermediate"] ** -0.5)
+        self.experts, dense = r["experts"], r["intermediate"]
+        if self.experts:
+            e, dense = self.experts, self.experts["shared_intermediate"]
+            self.router = make(e["count"] + e["shared_gate"], r["hidden"], scale=r["hidden"] ** -0.5)
+            self.experts_gate_up = make(e["count"], 2 * e["intermediate"], r["hidden"], scale=r["hidden"] ** -0.5)
+            self.experts_down = make(e["count"], r["hidden"], e["intermediate"], scale=e["intermediate"] ** -0.5)
+        if dense:
+            self.gate_up = make(2 * dense, r["hidden"], scale=r["hidden"] ** -0.5)
+            self.down = make(r["hidden"], dense, scale=dense**-0.5)
         self.k_cache, self.v_cache = (make(r["batch"], self.kv_heads, r["context"], self.dim) for _ in range(2))
         first = 0 if r["prefill"] else r["context"] - 1
         self.positions = torch.arange(first, r["context"], device=device)
@@ -83,9 +90,51 @@ class Layer:
             q, k = self.norm(q, self.head_norms[0]), self.norm(k, self.head_norms[1])
         q, k = self.rotated(q), self.rotated(k)
         x = x + linear(attend(q, k, v).transpose(1, 2).reshape(x.shape[0], -1), self.o.to(x.dtype))
-        gate, up = linear(self.norm(x, self.norms[1]), self.gate_up.to(x.dtype)).chunk(2, dim=-1)
-        act = self.torch.nn.functional.silu(gate) if r["activation"] == "silu" else self.torch.nn.functional.gelu(gate, approximate="tanh")
-        return x + linear(act * up, self.down.to(x.dtype))
+        normed = self.norm(x, self.norms[1])
+        return x + (self.chosen(normed) if self.experts else self.gated(linear, normed, self.gate_up, self.down))
+
+    def gated(self, product, x, gate_up, down):
+        gate, up = product(x, gate_up.to(x.dtype)).chunk(2, dim=-1)
+        f = self.torch.nn.functional
+        act = f.silu(gate) if self.r["activation"] == "silu" else f.gelu(gate, approximate="tanh")
+        return product(act * up, down.to(x.dtype))
+
+    def chosen(self, x):
+        """What a token's experts make of it. Rows of the same expert are brought together, and each expert's matrix meets its own."""
+        torch, e, linear = self.torch, self.experts, self.torch.nn.functional.linear
+        logits = linear(x, self.router.to(x.dtype))
+        shares = logits[:, : e["count"]].to(torch.float64 if x.dtype == torch.float64 else torch.float32).softmax(-1)
+        if x.dtype == torch.float64:  # whom the rounded router chose: two logits may be closer than its rounding
+            numbers = self.numbers
+            weights = shares.gather(1, numbers)
+        else:
+            weights, numbers = shares.topk(e["per_token"], dim=-1)
+            self.numbers = numbers
+        if e["renormalized"]:
+            weights = weights / weights.sum(-1, keepdim=True)
+        order = numbers.flatten().argsort(stable=True)
+        tokens = order // e["per_token"]
+        counts = (numbers.flatten()[:, None] == torch.arange(e["count"], device=x.device)).sum(0)
+        rows = x[tokens]
+        if x.dtype == torch.float64 or not x.is_cuda:
+            made, begin = torch.empty_like(rows), 0
+            for expert, count in enumerate(counts.tolist()):
+                one = slice(begin, begin + count)
+                made[one] = self.gated(linear, rows[one], self.experts_gate_up[expert], self.experts_down[expert])
+                begin += count
+        else:
+            ends = counts.cumsum(0).to(torch.int32)
+
+            def grouped(a, b):
+                return torch._grouped_mm(a, b.transpose(1, 2), offs=ends)
+
+            made = self.gated(grouped, rows, self.experts_gate_up, self.experts_down)
+        out = torch.zeros(x.shape, dtype=shares.dtype, device=x.device)
+        out.index_add_(0, tokens, made.to(shares.dtype) * weights.flatten()[order, None])
+        if e["shared_intermediate"]:
+            gate = logits[:, e["count"] :].sigmoid() if e["shared_gate"] else 1
+            out = out + gate * self.gated(linear, x, self.gate_up, self.down)
+        return out.to(x.dtype)
 
     def run(self, x, grouped=False):
         def attend(q, k, v):
@@ -134,8 +183,9 @@ def ways_of(torch, request):
     return out
 
 
-def checked(torch, layer, run, x, exact):
+def checked(torch, layer, run, x):
     got = run(layer, x).double()
+    exact = layer.exact(x)
     error = ((got - exact).square().mean(-1).sqrt() / exact.square().mean(-1).sqrt()).max().item()
     allowed = ALLOWED_UNITS * UNITS[layer.r["type"]]
     if not error <= allowed:  # NaN too
@@ -181,7 +231,6 @@ def measure(torch, request):
     layers = [Layer(torch, request, generator) for _ in range(request["sets"] if on_gpu else 1)]
     x = torch.randn(request["batch"] * layers[0].tokens, request["hidden"], generator=generator, device=request["device"])
     x = x.to(layers[0].dtype)
-    exact = layers[0].exact(x)
     ways, graphs = [], {}
     for name, backend, grouped, compiled in ways_of(torch, request):
         say(f"layer: {name}")
@@ -195,7 +244,7 @@ def measure(torch, request):
                 with torch.nn.attention.sdpa_kernel(backend):
                     return whole(layer, x, grouped)
 
-            way["error"] = checked(torch, layers[0], run, x, exact)
+            way["error"] = checked(torch, layers[0], run, x)
             if on_gpu:
                 graphs[name] = captured(torch, layers, run, x)
         except Exception as error:  # a way that cannot run here is left out, and said

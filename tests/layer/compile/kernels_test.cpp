@@ -19,12 +19,13 @@ namespace {
 TEST(LayerKernels, TheReferenceCompiles) {
     for (const Source& source : layer_reference_sources("sm_90")) {
         const CachedCompile compiled = compile_cached(source);
-        EXPECT_EQ(compiled.compiled.lowered_names.size(), 9U);
+        EXPECT_EQ(compiled.compiled.lowered_names.size(), 11U);
     }
 }
 
 std::vector<RunnablePart> kernels_of(const ModelConfig& model, const LayerStep& step) {
-    return compile_layer(std::make_shared<const Machine>(machine_by_id("h200-sxm")), model, layer_parts(model, model.layers.front(), step));
+    return compile_layer(std::make_shared<const Machine>(machine_by_id("h200-sxm")), model, step,
+                         layer_parts(model, model.layers.front(), step));
 }
 
 // Every kernel of a dense layer, decoding and prefilling: all but those whose launch is cooperative let the next one begin while they end.
@@ -44,6 +45,44 @@ TEST(LayerKernels, PartsBecomeKernelsThatWait) {
     }
 }
 
+TEST(LayerKernels, ExpertsBecomeKernelsThatWait) {
+    for (const bool shared : {false, true}) {
+        const std::vector<RunnablePart> kernels = kernels_of(small_experts(shared), {.decode = 6, .prefill = 0, .context = 256});
+        EXPECT_EQ(kernels.size(), shared ? 15U : 13U);
+        for (const RunnablePart& kernel : kernels) {
+            SCOPED_TRACE(kernel.part.name);
+            EXPECT_NE(kernel.kernel.has_value(), kernel.small != nullptr);
+            if (!kernel.small) continue;
+            for (const std::string& ptx : kernel.small->ptx()) EXPECT_NE(ptx.find("griddepcontrol.wait"), std::string::npos);
+        }
+    }
+    ModelConfig many = small_experts(false);
+    many.experts->count = 513;
+    EXPECT_THROW(kernels_of(many, {.decode = 6, .prefill = 0, .context = 256}), RequestError);
+}
+
+// By hand: of tokens 0, 1 and 2 experts {1, 0}, {1, 2} and {2, 1}.
+TEST(LayerKernels, RowsFollowFromChoices) {
+    const ModelExperts experts{.count = 3, .per_token = 2, .intermediate = 8};
+    const double logits[] = {1, 2, 0, 9, 0, 2, 1, 9, 0, 1, 1, 9};  // a fourth column is no expert's
+    const int chosen[] = {1, 0, 1, 2, 2, 1};
+    const RoutedTokens routed = routed_tokens(logits, 4, chosen, experts);
+    EXPECT_EQ(routed.offsets, (std::vector<int>{0, 1, 4, 6}));
+    EXPECT_EQ(routed.rows, (std::vector<int>{1, 0, 2, 4, 5, 3}));
+    EXPECT_EQ(routed.impossible, 0U);
+    EXPECT_EQ(routed.shortfall, 0);
+    const double all = std::exp(1) + std::exp(2) + 1;
+    EXPECT_NEAR(routed.weights[0], std::exp(2) / all, 1e-12);
+    ModelExperts renormalized = experts;
+    renormalized.renormalized = true;
+    EXPECT_NEAR(routed_tokens(logits, 4, chosen, renormalized).weights[4], 0.5, 1e-12);
+    // Expert 2 of token 0 is 1 below the second greatest, of a root mean square of sqrt(5 / 3); twice the same is impossible.
+    const int wrong[] = {1, 2, 1, 1, 2, 3};
+    const RoutedTokens off = routed_tokens(logits, 4, wrong, experts);
+    EXPECT_NEAR(off.shortfall, 1 / std::sqrt(5.0 / 3), 1e-12);
+    EXPECT_EQ(off.impossible, 3U);
+}
+
 // The option changes the code only where a kernel would not wait by itself.
 TEST(LayerKernels, OnlyWhoAsksGetsKernelsThatWait) {
     const std::vector<RunnablePart> kernels = kernels_of(small_model(false), {.decode = 2, .prefill = 0, .context = 256});
@@ -60,7 +99,7 @@ TEST(LayerKernels, WhatIsNotRunYetIsNamed) {
     model.score_cap = 50;
     const auto refusal = [&](const ModelConfig& m, const LayerStep& step) -> std::string {
         try {
-            check_layer_reference(m, m.layers.front(), step);
+            check_layer_reference(m, step);
         } catch (const RequestError& error) { return error.what(); }
         return "";
     };

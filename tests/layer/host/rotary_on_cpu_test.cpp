@@ -6,45 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/fake/cta/text.hpp"
-
-namespace rooftile {
-
-struct uint4 {
-    unsigned x, y, z, w;
-};
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
-struct alignas(16) float4 {
-    float x, y, z, w;
-};
-inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
-inline float exchanged[32][32];
-inline float __shfl_xor_sync(unsigned, float x, int apart) {
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    exchanged[warp][lane] = x;
-    Fibers::now().meet(Fibers::now().warp(), 32);
-    const float other = exchanged[warp][lane ^ unsigned(apart)];
-    Fibers::now().meet(Fibers::now().warp(), 32);
-    return other;
-}
-
-namespace ptx {
-inline void launch_dependents() {}
-inline void wait_for_dependencies() {}
-template <Type type>
-float widen(unsigned bits) {
-    return number_of(type, static_cast<unsigned short>(bits));
-}
-template <Type type>
-float widen_upper(unsigned word) {
-    return widen<type>(word >> 16);
-}
-template <Type type>
-unsigned short narrow(float value) {
-    return bits_of(type, value);
-}
-}  // namespace ptx
-}  // namespace rooftile
+#include "tests/layer/host/cta_words.hpp"
 
 #include "kernels/layer/rotary_append.cuh"
 
