@@ -21,6 +21,7 @@ struct Sm90AttentionConfig {
     bool grouped = false; ///< heads that share keys are rows of one tile
     bool cache = false;   ///< behind a sequence's keys stands what nobody wrote, as lengths are read on the device
     int page = 0;         ///< keys of a page where keys lie in pages
+    int piece = 0;        ///< blocks of a piece at least, where a tile's cuts follow from its own blocks alone; 0: from the shares
     bool packed = false;  ///< sequences of unlike lengths, one behind the other, in place of batches
 
     static constexpr int element_bytes = BackToBackShape::element_bytes;
@@ -30,7 +31,7 @@ struct Sm90AttentionConfig {
     static constexpr int warpgroup_q = BackToBackShape::warpgroup_rows;
     static constexpr int barrier_bytes = BackToBackShape::barrier_bytes;
     static constexpr int tile_number_bytes = 8;  ///< which tile Q is of, for the consumers
-    static constexpr int told_bytes = 32;        ///< and of packed sequences and of pieces where it is, of this tile and its neighbours
+    static constexpr int told_bytes = 36;        ///< and of packed sequences and of pieces where it is, of this tile and its neighbours
 
     // Of a tile that is cut: parts at most, five a lane of the warp that adds them up; numbers behind a row of a part, two that it states and two
     // that keep rows at 16 bytes; parts of a row whose loads that warp has in flight.

@@ -110,9 +110,19 @@ class Writer {
     void parts() {
         if (c_.splits == 1) return;
         const double tiles = double(most_tiles(p_, c_.tile_q)), blocks = double(blocks_of_all(p_, c_));
-        steps_.add(attention_formula::splits, {steps_.fact("sm.count"), ours("tiles", tiles, "tiles"), ours("blocks", blocks, "blocks"), steps_.fact("l2.latency")}, c_.splits,
-                   fmt::format("{} blocks a CTA, cut where a tile ends; a tile is in {:.0f} to {:.0f} parts, which who is last adds up row by row; {}", number_text(blocks / c_.splits),
-                               parts_of_a_tile(p_, c_), parts_of_a_tile(p_, c_) + 1, ledger()));
+        steps_.add(
+            attention_formula::splits,
+            {steps_.fact("sm.count"), ours("tiles", tiles, "tiles"), ours("blocks", blocks, "blocks"), steps_.fact("l2.latency")},
+            c_.splits,
+            c_.batch_invariant
+                ? fmt::format("{} pieces a CTA; a tile is cut every {} keys, or in 128 pieces, whatever else is in the batch: in {:.0f} at "
+                              "most, which who is last adds "
+                              "up row by row; {}",
+                              number_text(double(units_of_all(p_, c_)) / c_.splits, 3), k_.piece * c_.tile_kv, parts_of_a_tile(p_, c_),
+                              ledger())
+                : fmt::format(
+                    "{} blocks a CTA, cut where a tile ends; a tile is in {:.0f} to {:.0f} parts, which who is last adds up row by row; {}",
+                    number_text(blocks / c_.splits), parts_of_a_tile(p_, c_), parts_of_a_tile(p_, c_) + 1, ledger()));
     }
 
     /// What other numbers of CTAs would take, each twice the one before, and all SMs.

@@ -89,6 +89,7 @@ HeadBlocks whole_blocks(const AttentionProblem& p, const AttentionConfig& c) {
 
 /// Turns of the CTA that has most, where blocks are shared out: a tile, or a piece of one, each.
 double most_turns(const AttentionProblem& p, const AttentionConfig& c) {
+    if (c.batch_invariant) return whole_up(double(units_of_all(p, c)) / c.splits);
     const double tiles = double(most_tiles(p, c.tile_q)), tiles_of_share = tiles / c.splits;
     return std::fmod(c.splits, tiles) == 0 ? 1 : whole_up(tiles_of_share) + 1;
 }
@@ -100,8 +101,8 @@ HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return head;
     const double heads = double(p.heads_of_all()), tiles = double(most_tiles(p, c.tile_q));
     head.sum.blocks = double(blocks_of_all(p, c)) / heads;
-    head.tiles = (c.splits + (most_turns(p, c) == 1 ? 0 : tiles)) / heads;
-    head.longest.blocks = whole_up(double(blocks_of_all(p, c)) / c.splits);
+    head.tiles = (c.batch_invariant ? double(units_of_all(p, c)) : c.splits + (most_turns(p, c) == 1 ? 0 : tiles)) / heads;
+    head.longest.blocks = double(longest_share(p, c));
     return head;
 }
 

@@ -45,6 +45,8 @@ TEST_F(WrongOnPurpose, AttentionCachePageOfTheNextBlock) { caught(attention_muta
 TEST_F(WrongOnPurpose, AttentionCacheTailOfAPage) { caught(attention_mutants::tail_of_a_page(), By::exact); }
 TEST_F(WrongOnPurpose, AttentionCacheHeadsOfAnotherGroup) { caught(attention_mutants::heads_of_another_group(), By::exact); }
 TEST_F(WrongOnPurpose, AttentionCacheLengthOfAnotherSequence) { caught(attention_mutants::length_of_another_sequence(), By::exact); }
+TEST_F(WrongOnPurpose, AttentionPartPieceTwice) { caught(attention_mutants::piece_twice(), By::random); }
+TEST_F(WrongOnPurpose, AttentionPartPieceInTheFirstOnesPlace) { caught(attention_mutants::piece_in_the_first_ones_place(), By::random); }
 TEST_F(WrongOnPurpose, AttentionPartOfAnotherRow) { caught(attention_mutants::part_of_another_row(), By::exact); }
 TEST_F(WrongOnPurpose, AttentionPlaceOfTheOtherRow) { caught(attention_mutants::place_of_the_other_row(), By::random); }
 TEST_F(WrongOnPurpose, AttentionSlopeOfAnotherHead) { caught(attention_mutants::slope_of_another_head(), By::random); }
