@@ -1,8 +1,8 @@
 #!/bin/sh
 # Operations stand apart: operations_apart_test.sh ROOT
 #   - outside an operation's folders, the table, Python's functions that are written from it, tests and docs nothing names an operation or the library it is
-#     measured beside (refuse, fused, confuse and diffuse are English); rooftile/names reads the words of everybody's kernels, and includes nothing of
-#     an operation's;
+#     measured beside (refuse, fused, confuse and diffuse are English); rooftile/names reads the words of everybody's kernels, and rooftile/layer
+#     names the operations that a model's layer is made of; neither includes what is an operation's;
 #   - no operation includes another's folder, nor writes a kernel's source that does, and core includes none;
 #   - what operations share includes none of them, and alone issues wgmma.
 set -eu
@@ -13,7 +13,7 @@ operations=$(sed -n 's/^ROOFTILE_OPERATION(\(.*\))$/\1/p' rooftile/operations.de
 
 own='^$'
 for operation in $operations; do own="$own|^(rooftile|kernels|cli|tests)/$operation/"; done
-files=$(find rooftile cli kernels cmake python CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' ! -name '*.md' | grep -Ev "$own" | grep -vE '^(rooftile/operations.def|python/rooftile/_operations.py|rooftile/names/.*)$')
+files=$(find rooftile cli kernels cmake python CMakeLists.txt pyproject.toml -type f ! -name '*.pyc' ! -name '*.md' | grep -Ev "$own" | grep -vE '^(rooftile/operations.def|python/rooftile/_operations.py|rooftile/(names|layer)/.*)$')
 words=$(echo "$operations" | tr '\n' '|')cublaslt
 status=0
 
@@ -44,8 +44,8 @@ for operation in $operations; do
     fi
 done
 for operation in $operations; do
-    if grep -rnE "#include \"(rooftile|kernels|cli)/$operation/" rooftile/names; then
-        echo "names of kernels are read with what is $operation's"
+    if grep -rnE "#include \"(rooftile|kernels|cli)/$operation/" rooftile/names rooftile/layer; then
+        echo "names of kernels are read, or layers listed, with what is $operation's"
         status=1
     fi
 done

@@ -94,6 +94,7 @@ struct FuseKernel::State {
     Source source;
     CachedCompile compiled;
     double seconds = 0;
+    bool dependent = false;  ///< launched while the kernel ahead ends
 
     const Loaded& loaded() const {
         return contexts.here(compiled.compiled, plan.arch, [&](Function function, int device) {
@@ -146,6 +147,7 @@ void FuseKernel::launch(Stream stream, std::span<const void* const> inputs, std:
         return;  // empty tensors: nothing to write
     Launch launch = fuse_launch(plan, loaded.grid);
     launch.stream = stream;
+    launch.programmatic_dependent = state_->dependent;
     void* arguments[] = {tensors.data(), &sizes};
     launch_raw(loaded.function, launch, arguments);
     keep_for_capture(stream, state_);
@@ -262,8 +264,9 @@ FuseKernel compile(const FusePlan& plan, const CompileOptions& options) {
     const auto start = std::chrono::steady_clock::now();
     auto state = std::make_shared<FuseKernel::State>();
     state->plan = plan;
+    state->dependent = options.dependent && may_be_dependent(plan);
     while (true) {
-        state->source = fuse_source(state->plan);
+        state->source = state->dependent ? dependent_source(state->plan) : fuse_source(state->plan);
         try {
             state->compiled = compile_as(options, state->source);
             break;

@@ -1,7 +1,9 @@
 #include "rooftile/fuse/device/source.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cctype>
+#include <cstdlib>
 
 #include "rooftile/error.hpp"
 #include "rooftile/fuse/cost.hpp"
@@ -171,6 +173,22 @@ Source fuse_source(const FusePlan& plan) {
     source.text = fuse_text(plan);
     source.name_expressions = {"rooftile::fuse::" + source.name};
     source.arch = nvrtc_arch(plan.arch);
+    return source;
+}
+
+bool may_be_dependent(const FusePlan& plan) {
+    constexpr int first_arch = 90;  // PTX ISA, "griddepcontrol"
+    constexpr std::string_view prefix = "sm_";
+    return plan.arch.starts_with(prefix) && std::atoi(plan.arch.c_str() + prefix.size()) >= first_arch && !reduces_across_grid(plan.config);
+}
+
+Source dependent_source(const FusePlan& plan) {
+    Source source = fuse_source(plan);
+    const std::string head = "const FuseSizes size) {\n";
+    const std::size_t at = source.text.find(head);
+    assert(at != source.text.npos);  // kernel_head() writes it
+    source.text.insert(at + head.size(), "    ptx::launch_dependents();\n    ptx::wait_for_dependencies();\n");
+    source.text.insert(0, "#include \"kernels/ptx/sync.cuh\"\n");
     return source;
 }
 

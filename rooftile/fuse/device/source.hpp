@@ -18,6 +18,10 @@ std::string fuse_text(const FusePlan& plan);
 
 /// What NVRTC is given.
 Source fuse_source(const FusePlan& plan);
+/// Its kernel waits for the one ahead before it reads anything, and lets the next one begin.
+Source dependent_source(const FusePlan& plan);
+/// Whether such a kernel can be launched while the one ahead ends: the architecture can, and its CTAs need not all be resident at once.
+bool may_be_dependent(const FusePlan& plan);
 
 /// Accumulators of a whole reduction, in the order of their slots in the workspace.
 int whole_reductions(const Program& program);

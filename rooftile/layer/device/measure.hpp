@@ -1,0 +1,17 @@
+// A layer verified and timed on the GPU.
+#pragma once
+
+#include <memory>
+
+#include "rooftile/layer/measured.hpp"
+#include "rooftile/measure/options.hpp"
+
+namespace rooftile {
+
+/// Runs a layer of that kind by kernels that are planned for `machine`, and holds the last of the graph's layers against fp64. Where that
+/// is right and `options.time` asks for it, times the layer and each of its kernels in interleaved rounds. `gpu` is told what ran it.
+/// Throws RequestError where a part cannot be run, Error(no_gpu, compile_failed, gpu_failed, interrupted).
+MeasuredLayer measure_layer(const std::shared_ptr<const Machine>& machine, const ModelConfig& model, const LayerKind& kind,
+                            const LayerStep& step, const MeasureOptions& options, RunningGpu& gpu);
+
+}  // namespace rooftile

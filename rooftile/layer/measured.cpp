@@ -1,0 +1,189 @@
+#include "rooftile/layer/measured.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "rooftile/report/number.hpp"
+
+namespace rooftile {
+namespace {
+
+Json interval_json(const std::optional<MedianInterval>& time) {
+    if (!time) return nullptr;
+    return {{"median", json_number(time->median)},
+            {"low", json_number(time->low)},
+            {"high", json_number(time->high)},
+            {"samples", time->samples}};
+}
+
+std::optional<double> median_of(const std::optional<MedianInterval>& time) { return time ? std::optional(time->median) : std::nullopt; }
+
+std::string time(const std::optional<double>& us) { return us ? time_text(*us) : "-"; }
+
+/// How far a prediction is from what was measured, with its sign.
+std::string error_text(const std::optional<double>& predicted, const std::optional<double>& measured) {
+    return predicted && measured ? fmt::format("{:+.1f} %", 100 * (*predicted / *measured - 1)) : "-";
+}
+
+/// Of one number of each kernel.
+template <class Number>
+std::optional<double> sum_of(const std::vector<LayerKernelTime>& kernels, const Number& number) {
+    double sum = 0;
+    for (const LayerKernelTime& kernel : kernels) {
+        const std::optional<double> each = number(kernel);
+        if (!each) return std::nullopt;
+        sum += *each;
+    }
+    return sum;
+}
+
+std::optional<double> difference(const std::optional<double>& a, const std::optional<double>& b) {
+    return a && b ? std::optional(*a - *b) : std::nullopt;
+}
+
+}  // namespace
+
+bool MeasuredLayer::right() const {
+    return !errors.empty() && std::ranges::all_of(errors, [](const LayerError& error) { return error.ok(); }) && same_bits.value_or(true);
+}
+
+std::optional<double> MeasuredLayer::sum_us() const {
+    return sum_of(kernels, [](const LayerKernelTime& kernel) { return median_of(kernel.measured_us); });
+}
+std::optional<double> MeasuredLayer::predicted_us() const {
+    return sum_of(kernels, [](const LayerKernelTime& kernel) { return kernel.predicted_us; });
+}
+std::optional<double> MeasuredLayer::least_us() const {
+    return sum_of(kernels, [](const LayerKernelTime& kernel) { return kernel.least_us; });
+}
+
+const LayerBaseline* MeasuredLayer::best_baseline() const {
+    const LayerBaseline* best = nullptr;
+    for (const LayerBaseline& each : baselines)
+        if (each.time_us && (!best || *each.time_us < *best->time_us)) best = &each;
+    return best;
+}
+
+Json measured_layer_document(const DocumentContext& context, const MeasuredLayer& layer) {
+    Json kernels = Json::array(), errors = Json::array(), baselines = Json::array();
+    for (const LayerKernelTime& kernel : layer.kernels)
+        kernels.push_back({{"name", kernel.name},
+                           {"op", text_or_null(kernel.operation)},
+                           {"problem", text_or_null(kernel.problem)},
+                           {"plan", text_or_null(kernel.plan)},
+                           {"time_us", json_number(kernel.predicted_us)},
+                           {"least_us", json_number(kernel.least_us)},
+                           {"measured_us", interval_json(kernel.measured_us)}});
+    for (const LayerError& error : layer.errors)
+        errors.push_back({{"tensor", error.tensor},
+                          {"row", json_number(error.row)},
+                          {"element", json_number(error.element)},
+                          {"all", json_number(error.all)},
+                          {"bound", json_number(error.bound)},
+                          {"changed", error.changed},
+                          {"ok", error.ok()}});
+    for (const LayerBaseline& each : layer.baselines)
+        baselines.push_back({{"name", each.name}, {"time_us", json_number(each.time_us)}, {"absent", text_or_null(each.absent)}});
+    const std::optional<double> measured = median_of(layer.layer_us);
+    const LayerBaseline* best = layer.best_baseline();
+    const Json cell = {{"batch", layer.step.sequences()},
+                       {"context", layer.step.context},
+                       {"prefill", layer.step.prefill > 0},
+                       {"time_us", json_number(layer.predicted_us())},
+                       {"least_us", json_number(layer.least_us())},
+                       {"measured_us", interval_json(layer.layer_us)},
+                       {"kernels_us", json_number(layer.sum_us())},
+                       {"gaps_us", json_number(difference(measured, layer.sum_us()))},
+                       {"kernels", std::move(kernels)},
+                       {"verified", layer.right()},
+                       {"same_bits", layer.same_bits ? Json(*layer.same_bits) : Json(nullptr)},
+                       {"errors", std::move(errors)},
+                       {"baseline", text_or_null(layer.baseline_program)},
+                       {"baselines", std::move(baselines)},
+                       {"ratio", json_number(best && measured ? std::optional(*best->time_us / *measured) : std::nullopt)}};
+    return {{"schema", "rooftile/layer/1"},
+            {"context", context_json(context)},
+            {"machine", machine_json(context)},
+            {"model", layer.model.family},
+            {"sets", layer.sets},
+            {"set_bytes", layer.set_bytes},
+            {"cells", Json::array({cell})},
+            {"notes", layer.notes}};
+}
+
+std::string measured_layer_text(const DocumentContext& context, const MeasuredLayer& layer, const Terminal& terminal) {
+    const LayerStep& step = layer.step;
+    std::string out = terminal.paint(
+        step.prefill > 0
+            ? fmt::format("one {} layer, {} x {} tokens prefilled", layer.model.family, step.prefill, step.context)
+            : fmt::format("one {} layer, {} sequences decode a token each over {} keys", layer.model.family, step.decode, step.context),
+        Tone::strong);
+    out += fmt::format("\non {}, {} layers in a graph, {} of weights and cache each\n\n",
+                       context.gpu ? context.gpu->gpu : context.machine_name, layer.sets, scaled_text(double(layer.set_bytes), "B"));
+    const auto left = Table::Align::left;
+    Table table({{"kernel", left},
+                 {"plan", left, 2, true},
+                 {"predicted"},
+                 {"measured"},
+                 {"error"},
+                 {"least"},
+                 {"share", Table::Align::right, 1, true}});
+    const std::optional<double> sum = layer.sum_us(), whole = median_of(layer.layer_us);
+    for (const LayerKernelTime& kernel : layer.kernels) {
+        const std::optional<double> measured = median_of(kernel.measured_us);
+        table.row({{kernel.name},
+                   {displayable(kernel.plan, terminal.utf8)},
+                   {time(kernel.predicted_us)},
+                   {time(measured)},
+                   {error_text(kernel.predicted_us, measured)},
+                   {time(kernel.least_us)},
+                   {measured && sum ? percent_text(*measured / *sum) : "-"}});
+    }
+    table.row({{"sum"},
+               {""},
+               {time(layer.predicted_us())},
+               {time(sum)},
+               {error_text(layer.predicted_us(), sum)},
+               {time(layer.least_us())},
+               {""}});
+    table.row({{"layer"},
+               {""},
+               {time(layer.predicted_us())},
+               {time(whole)},
+               {error_text(layer.predicted_us(), whole)},
+               {time(layer.least_us())},
+               {""}});
+    out += table.text(terminal);
+    if (sum && whole)
+        out += "  "
+               + wrapped(fmt::format("sum: kernels by themselves; layer: in their order, {} {} that sum ({:.1f} %)",
+                                     time_text(std::abs(*whole - *sum)), *whole >= *sum ? "more than" : "less than",
+                                     100 * std::abs(*whole / *sum - 1)),
+                         terminal.prose() - 2, 2)
+               + "\n";
+    out += "\n";
+    for (const LayerError& error : layer.errors) {
+        std::string text = fmt::format("{:.2f} % of a row's root mean square at most, bound {:.2f} %; {:.2f} % of all", 100 * error.row,
+                                       100 * error.bound, 100 * error.all);
+        if (error.changed > 0) text += fmt::format("; {} elements of other keys were written", error.changed);
+        out += entry(error.tensor, (error.ok() ? "right: " : "WRONG: ") + text, terminal);
+    }
+    if (layer.same_bits && !*layer.same_bits)
+        out += entry("x_out", "WRONG: after timing its bits are others than when it was verified", terminal);
+    if (!layer.baselines.empty()) {
+        out += "\n";
+        for (const LayerBaseline& each : layer.baselines)
+            out +=
+                entry(each.name, each.time_us ? time_text(*each.time_us) : "absent: " + displayable(each.absent, terminal.utf8), terminal);
+        if (const LayerBaseline* best = layer.best_baseline(); best && whole)
+            out += entry(layer.baseline_program, fmt::format("{:.3f} times as fast as its best, {}", *best->time_us / *whole, best->name),
+                         terminal);
+    }
+    for (const std::string& note : layer.notes) out += "\nnote  " + wrapped(displayable(note, terminal.utf8), terminal.prose() - 6, 6);
+    if (!layer.notes.empty()) out += "\n";
+    return out;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,89 @@
+// The kernels of a layer without a GPU: those that judge compile, a model's parts become kernels, and each begins by waiting for the one
+// ahead.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rooftile/core/operation.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/layer/device/reference.hpp"
+#include "rooftile/layer/device/run.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/measure/device_operation.hpp"
+#include "rooftile/runtime/cache.hpp"
+#include "tests/layer/small_model.hpp"
+
+namespace rooftile {
+namespace {
+
+TEST(LayerKernels, TheReferenceCompiles) {
+    for (const Source& source : layer_reference_sources("sm_90")) {
+        const CachedCompile compiled = compile_cached(source);
+        EXPECT_EQ(compiled.compiled.lowered_names.size(), 9U);
+    }
+}
+
+std::vector<RunnablePart> kernels_of(const ModelConfig& model, const LayerStep& step) {
+    return compile_layer(std::make_shared<const Machine>(machine_by_id("h200-sxm")), model, layer_parts(model, model.layers.front(), step));
+}
+
+// Every kernel of a dense layer, decoding and prefilling: all but those whose launch is cooperative let the next one begin while they end.
+TEST(LayerKernels, PartsBecomeKernelsThatWait) {
+    for (const LayerStep& step :
+         {LayerStep{.decode = 4, .prefill = 0, .context = 512}, LayerStep{.decode = 0, .prefill = 2, .context = 256}}) {
+        const std::vector<RunnablePart> kernels = kernels_of(small_model(true), step);
+        ASSERT_EQ(kernels.size(), 8U);
+        for (const RunnablePart& kernel : kernels) {
+            SCOPED_TRACE(kernel.part.name);
+            EXPECT_FALSE(kernel.label.empty());
+            if (!kernel.kernel) continue;
+            EXPECT_TRUE(kernel.predicted_us && *kernel.predicted_us > 0);
+            EXPECT_TRUE(kernel.least_us && *kernel.least_us > 0);
+            EXPECT_NE(kernel.kernel->ptx().find("griddepcontrol.wait"), std::string::npos);
+        }
+    }
+}
+
+// The option changes the code only where a kernel would not wait by itself.
+TEST(LayerKernels, OnlyWhoAsksGetsKernelsThatWait) {
+    const std::vector<RunnablePart> kernels = kernels_of(small_model(false), {.decode = 2, .prefill = 0, .context = 256});
+    const RunnablePart& norm = kernels.front();
+    ASSERT_EQ(norm.part.name, "norm_attention");
+    const CompiledKernel plain = compile(norm.kernel->plan());
+    EXPECT_EQ(plain.ptx().find("griddepcontrol"), std::string::npos);
+    EXPECT_NE(plain.code().hash, norm.kernel->code().hash);
+    EXPECT_EQ(plain.code().entry.registers, norm.kernel->code().entry.registers);
+}
+
+TEST(LayerKernels, WhatIsNotRunYetIsNamed) {
+    ModelConfig model = small_model(false);
+    model.score_cap = 50;
+    const auto refusal = [&](const ModelConfig& m, const LayerStep& step) -> std::string {
+        try {
+            check_layer_reference(m, m.layers.front(), step);
+        } catch (const RequestError& error) { return error.what(); }
+        return "";
+    };
+    EXPECT_EQ(refusal(model, {.decode = 1}), "llama: a layer with capped scores is planned, not yet run; `rooftile plan layer` takes it");
+    EXPECT_EQ(refusal(small_model(false), {.decode = 1, .prefill = 0, .context = 16, .tp = 2}),
+              "llama: a layer with 2 GPUs is planned, not yet run; `rooftile plan layer` takes it");
+    EXPECT_EQ(refusal(small_model(true), {.decode = 1}), "");
+}
+
+// sqrt(10) roundings of at most 2^-8 each.
+TEST(LayerKernels, TheBoundFollowsFromRoundings) {
+    EXPECT_NEAR(layer_bound(10, "bf16"), 0.012352, 1e-6);
+    EXPECT_NEAR(layer_bound(10, "fp16"), 0.012352 / 8, 1e-6);
+    const LayerError fine{.tensor = "x_out", .row = 0.01, .element = 0.09, .all = 0.008, .bound = 0.0124};
+    EXPECT_TRUE(fine.ok());
+    LayerError wrong = fine;
+    wrong.changed = 1;
+    EXPECT_FALSE(wrong.ok());
+    wrong = fine, wrong.row = std::nan("");
+    EXPECT_FALSE(wrong.ok());
+    wrong = fine, wrong.element = 0.1;
+    EXPECT_FALSE(wrong.ok());
+}
+
+}  // namespace
+}  // namespace rooftile
