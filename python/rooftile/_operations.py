@@ -319,7 +319,7 @@ def attention(
         schedule: pingpong (consumer warpgroups issue their MMAs in turns) or cooperative (as they come)
         splits: CTAs that the blocks of all tiles are shared out to, evenly; 1: a tile is a turn of whoever is free
         section_heads: Heads of all batches whose tiles are taken before the next ones'
-        batch_invariant: Of few queries: a sequence has the same bits whatever else is in the batch; default off
+        batch_invariant: A sequence of few queries has the same bits whatever else is in the batch; default off
         consumer_warpgroups: Warpgroups that compute, 64 queries each
         exhaustive: Search also what structural rules leave out
     Output:

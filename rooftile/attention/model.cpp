@@ -201,6 +201,11 @@ double tail_bytes(const AttentionProblem& p, const AttentionConfig& c) {
     return rows * double(p.kv_heads) * double(p.dim + p.dim_v) * bytes_an_element;
 }
 
+double first_load_cycles(const AttentionHardware& hw, const AttentionProblem& p) {
+    if (!few_queries(p) || std::isnan(hw.dram_latency)) return hw.few_loads_latency();
+    return (1 + (p.cached ? 1 : 0) + (p.paged() ? 1 : 0)) * hw.dram_latency + hw.tma_latency;
+}
+
 double BlockCycles::ceiling() const { return (tensor + exponential) / std::max(tensor, exponential); }
 
 BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c, bool masked) {
@@ -347,7 +352,7 @@ AttentionTime TimedAttention::with(double cycles, double dram_bytes) const {
     t.work.dram_bytes = dram_bytes;
     t.balance = busy_ / hw.sms / t.cycles;
     t.clock_hz = clock_hz_;
-    const double fill = fill_cycles(hw.few_loads_latency(), max_known(t.block.port, t.block.l2)) / t.clock_hz;
+    const double fill = fill_cycles(first_load_cycles(hw, *problem_), max_known(t.block.port, t.block.l2)) / t.clock_hz;
     // Q and O cross L2 too.
     const double dram = t.work.dram_bytes / hw.dram_bandwidth, l2 = t.work.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz);
     const Pace launch = launch_pace({t.cycles / t.clock_hz, t.block.bound}, dram, l2, fill, hw.launch_seconds);

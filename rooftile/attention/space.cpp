@@ -68,9 +68,13 @@ AttentionProblem heads_as_rows(const AttentionProblem& problem) {
     return out;
 }
 
+bool few_queries(const AttentionProblem& p) {
+    return !p.packed() && p.queries > 0 && p.keys > 0 && (p.cached || p.queries <= few_rows);
+}
+
 bool may_split(const AttentionProblem& p) {
     // Tiles have the same blocks then, which for few rows are few more than each needs.
-    return !p.packed() && p.queries > 0 && p.keys > 0 && (p.cached || p.mask == AttentionMask::none || p.queries <= few_rows);
+    return few_queries(p) || (!p.packed() && p.queries > 0 && p.keys > 0 && p.mask == AttentionMask::none);
 }
 
 std::int64_t blocks_of_all(const AttentionProblem& p, const AttentionConfig& c) {

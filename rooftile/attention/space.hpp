@@ -53,6 +53,9 @@ AttentionProblem heads_as_rows(const AttentionProblem& problem);
 /// mask and pages alone.
 AttentionRequest with_own_tiles(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionRequest& request);
 
+/// Few queries over keys, where bytes are what counts.
+bool few_queries(const AttentionProblem& problem);
+
 /// Whether the blocks of all tiles may be shared out to CTAs, which asks for tiles that have as many; of all tiles how many those are; and
 /// in how many parts a tile then is. Units are what is shared out: blocks, or pieces where a tile's cuts are its own.
 bool may_split(const AttentionProblem& problem);
