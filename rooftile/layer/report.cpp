@@ -108,6 +108,11 @@ Json room_json(const LayerRoom& room) {
 
 std::string bytes_text(double bytes) { return bytes > 0 ? scaled_text(bytes, "B", 3) : "-"; }
 std::string short_time(const std::optional<double>& us) { return us ? time_text(*us) : "?"; }
+/// Of what is nothing beside a launch.
+std::string least_time(const std::optional<double>& us) {
+    constexpr double nothing_us = 0.05;
+    return us && *us < nothing_us ? "-" : short_time(us);
+}
 
 /// "l2.size=25 MB, " of a cell on a machine that was changed.
 std::string set_text(const Json& cell) {
@@ -124,8 +129,8 @@ std::string share_text(const Json& cell) {
 }
 
 std::string step_text(const Json& cell) {
-    return fmt::format("{}batch {}, context {}; {}; {} rows", set_text(cell), cell.at("batch").dump(), cell.at("context").dump(),
-                       share_text(cell), cell.at("tokens").dump());
+    return fmt::format("{}batch {}, context {}; {}; rows of its products: {}", set_text(cell), cell.at("batch").dump(),
+                       cell.at("context").dump(), share_text(cell), cell.at("tokens").dump());
 }
 
 std::string kernels_table(const Json& kernels, const std::optional<double>& total, const Terminal& terminal) {
@@ -151,7 +156,7 @@ std::string kernels_table(const Json& kernels, const std::optional<double>& tota
                    {op.empty() ? problem : op + " " + problem},
                    {short_time(time)},
                    {time && total ? percent_text(*time / *total) : "-"},
-                   {short_time(least)},
+                   {least_time(least)},
                    {text_at(k, "bound").empty() ? "-" : text_at(k, "bound")},
                    {bytes_text(bytes.at("weights").get<double>())},
                    {bytes_text(bytes.at("cache").get<double>())},
