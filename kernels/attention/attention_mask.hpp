@@ -26,6 +26,22 @@ constexpr BlockShare share_of(unsigned blocks, unsigned part, unsigned parts) { 
 /// Which part has that block.
 constexpr unsigned part_with(unsigned block, unsigned blocks, unsigned parts) { return ((block + 1) * parts - 1) / blocks; }
 
+/// Where a tile's cuts follow from its own blocks alone: blocks of each of its pieces but the last. `least` of them, or more where pieces
+/// would be beyond what is added up.
+constexpr int blocks_of_piece(int blocks, int least) {
+    constexpr int most_pieces = 128;
+    const int wanted = (blocks + most_pieces - 1) / most_pieces;
+    return wanted > least ? wanted : least;
+}
+constexpr int pieces_of(int blocks, int least) {
+    const int each = blocks_of_piece(blocks, least);
+    return (blocks + each - 1) / each;
+}
+constexpr KeyBlocks piece_of(KeyBlocks all, int piece, int least) {
+    const int each = blocks_of_piece(all.count(), least), first = all.first + piece * each;
+    return {first, first + each < all.end ? first + each : all.end};
+}
+
 /// Of a problem of `queries` x `keys`. Where heads that share keys lie in one tile, its rows are a query's `group` heads, then the next one's,
 /// and `queries` counts rows.
 struct AttentionExtent {

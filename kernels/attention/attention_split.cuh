@@ -2,7 +2,8 @@
 // the order of the parts, so that nobody waits and who comes last changes no bit.
 //
 // A part has rows of `width` fp32 numbers, and behind each {from, sum}. Rows beyond the queries are not kept. A CTA has two places: for the
-// part that begins its share, of a tile that an earlier CTA began, and for the one that ends it, of a tile that it begins.
+// part that begins its share, of a tile that an earlier CTA began, and for the one that ends it, of a tile that it begins. Where a tile's
+// cuts are its `own` (attention_turn.cuh) each piece has a place.
 #pragma once
 
 #include "kernels/attention/attention_row.cuh"
@@ -11,49 +12,52 @@
 
 namespace rooftile {
 
-/// Of a tile in parts: rows that are kept, its first part, which is that CTA's number, and how many.
-template <int width>
+/// Of a tile in parts: rows that are kept, its first part, which is that CTA's number, or that piece's, and how many.
+template <int width, bool own>
 struct SplitTile {
-    int rows, first_part, parts;
+    int rows;
+    unsigned first_part;
+    int parts;
+    static constexpr int places = own ? 1 : 2;
     static constexpr long long numbers(int rows) { return static_cast<long long>(rows) * (width + Sm90AttentionConfig::split_pair); }
     /// Part `i`'s row.
     __device__ float* line(float* partials, int i, int row) const {
-        const int place = 2 * (first_part + i) + (i == 0 ? 1 : 0);
+        const long long place = own ? first_part + i : 2 * (first_part + i) + (i == 0 ? 1 : 0);
         return partials + place * numbers(rows) + numbers(row);
     }
 };
 
 /// A warpgroup's rows of one part, of which a thread has two. What is lost is marked by a sum of NaN: to fp32, or to a NaN behind the mask, of which a warp
 /// has sixteen bits, `again`.
-template <int width, class Softmax>
-__device__ void leave_part(const float (&sums)[width / 2], const Softmax& softmax, unsigned again, float* partials, const SplitTile<width>& tile, int part, int row,
-                           int column) {
+template <int width, bool own, class Softmax>
+__device__ void leave_part(const float (&sums)[width / 2], const Softmax& softmax, unsigned again, float* partials,
+                           const SplitTile<width, own>& tile, int part, int row, int column) {
     const float totals[2] = {softmax.total(0), softmax.total(1)};  // by whole warps
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const float total = totals[half];
-        const int own = row + 8 * half;
-        if (own >= tile.rows) continue;
-        float* line = tile.line(partials, part, own);
+        const int kept = row + 8 * half;
+        if (kept >= tile.rows) continue;
+        float* line = tile.line(partials, part, kept);
 #pragma unroll
         for (int i = 0; i < width / 8; ++i)
             *reinterpret_cast<float2*>(line + 8 * i + column) = make_float2(sums[4 * i + 2 * half], sums[4 * i + 2 * half + 1]);
         // Nothing seen in this part is no loss: another part may have seen something.
-        const bool lost = (softmax.lost(half) && total != 0) || (again >> own % 16 & 1) != 0;
+        const bool lost = (softmax.lost(half) && total != 0) || (again >> kept % 16 & 1) != 0;
         if (column == 0) *reinterpret_cast<float2*>(line + width) = make_float2(softmax.from[half], lost ? __int_as_float(0x7fffffff) : total);
     }
 }
 
 /// By one warp: row `row` of a tile from all its parts, into O and the logarithms; `row_of_all`: of the tile's head and batch. False: it is to be
 /// computed again, as it saw nothing, or a part's sum is lost.
-template <Type type, int width>
-__device__ bool add_up_row(const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& at, int row_of_all, const SplitTile<width>& tile,
-                           int row) {
+template <Type type, int width, bool own>
+__device__ bool add_up_row(const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& at, int row_of_all,
+                           const SplitTile<width, own>& tile, int row) {
     constexpr unsigned everyone = 0xffffffff;
     constexpr int lanes = 32, parts_a_lane = Sm90AttentionConfig::most_splits / lanes;
     const int lane = static_cast<int>(threadIdx.x % lanes);
     // The first part lies in another of its CTA's places than the rest, which follow each other.
-    const long long step = 2 * SplitTile<width>::numbers(tile.rows);
+    const long long step = SplitTile<width, own>::places * SplitTile<width, own>::numbers(tile.rows);
     const float *first_line = tile.line(args.partials, 0, row), *second_line = tile.line(args.partials, 1, row) - step;
     const auto line = [&](int part) { return part == 0 ? first_line : second_line + part * step; };
     float weight[parts_a_lane], sum[parts_a_lane], most = minus_infinity();

@@ -1,6 +1,9 @@
 // What a CTA takes one after the other where the blocks of all tiles are shared out evenly: its part of them, cut where a tile ends, so that
 // a turn is a tile or a piece of one. Sequences may have lengths of their own, which are read on the device: the shares follow from them.
 //
+// With `least` above 0 cuts follow from a tile's own blocks (piece_of()) and not from the shares: then pieces are what is shared out, so
+// that what else is in the batch changes no bit of a sequence. Below, a unit is a block or a piece: what shares are counted in.
+//
 // Tiles are numbered sequence after sequence, in each head after head, tile after tile. A sequence without keys counts as one block, which
 // sees nothing: somebody has to write its rows.
 #pragma once
@@ -9,18 +12,26 @@
 
 namespace rooftile {
 
-/// A piece of a tile: blocks, the tile's first part, and in how many it is.
+/// A piece of a tile: its blocks; the number of the tile's first part, which says where parts lie; which one it is, of how many.
 struct AttentionPiece {
     KeyBlocks blocks;
-    int first_part, parts;
+    unsigned first_part;
+    int part, parts;
+};
+/// What a turn is of: which tile of its sequence, and its piece.
+struct AttentionTurn {
+    int tile;
+    AttentionPiece piece;
 };
 
 /// Where the turns of one CTA begin and end. Of a whole warp first, prepare(); then of one thread, turn after turn.
+template <int least>
 struct AttentionTurns {
-    unsigned all, parts, begin, end;  ///< blocks of all tiles; CTAs that have some; this one's blocks
-    unsigned first_tile, turns;     ///< tiles that it has blocks of
+    static constexpr bool own = least > 0;  ///< a tile's cuts are its own
+    unsigned all, parts, begin, end;  ///< units of all tiles; CTAs that have some; this one's units
+    unsigned first_tile, turns;     ///< tiles that it has units of; or pieces, where cuts are a tile's own
     int sequence;                   ///< that `before` is of
-    unsigned before;                ///< blocks of all sequences in front of it
+    unsigned before;                ///< units of all sequences in front of it
 
     /// Blocks of keys that rows of a sequence see, the same for all of its tiles: those that some row does.
     static __device__ KeyBlocks blocks_of(const AttentionExtent& extent, int tile_kv) {
@@ -32,7 +43,8 @@ struct AttentionTurns {
         return extent;
     }
     static __device__ unsigned count(const AttentionArguments& args, const AttentionExtent& extent, int sequence, int tile_kv) {
-        return static_cast<unsigned>(blocks_of(extent_of(args, extent, sequence), tile_kv).count());
+        const int blocks = blocks_of(extent_of(args, extent, sequence), tile_kv).count();
+        return static_cast<unsigned>(own ? pieces_of(blocks, least) : blocks);
     }
 
     /// By all lanes of a warp, each of which then knows it. `tiles`: of a sequence.
@@ -43,7 +55,7 @@ struct AttentionTurns {
             const unsigned each = count(args, extent, 0, tile_kv);
             all = each * tiles * args.batches;
             share();
-            first_tile = begin / each, turns = begin < end ? (end - 1) / each - first_tile + 1 : 0;
+            first_tile = begin / each, turns = own ? end - begin : begin < end ? (end - 1) / each - first_tile + 1 : 0;
             sequence = static_cast<int>(first_tile / tiles), before = sequence * tiles * each;
             return;
         }
@@ -76,18 +88,32 @@ struct AttentionTurns {
             find(end - 1, last_tile, false);
             in_front = __shfl_sync(everyone, behind, 31);
         }
-        turns = begin < end ? last_tile - first_tile + 1 : 0;
+        turns = own ? end - begin : begin < end ? last_tile - first_tile + 1 : 0;
     }
 
-    /// Of the turn that follows, or is, the one asked for last: which tile it is, of sequence `sequence`, and its piece.
-    __device__ unsigned tile(unsigned turn) const { return first_tile + turn; }
-    __device__ AttentionPiece piece(const AttentionArguments& args, const AttentionExtent& extent, unsigned tile, int tiles, int tile_kv) {
-        for (; tile >= static_cast<unsigned>((sequence + 1) * tiles); ++sequence) before += tiles * count(args, extent, sequence, tile_kv);
+    /// The turn that follows, or is, the one asked for last; it is of sequence `sequence`.
+    __device__ AttentionTurn take(const AttentionArguments& args, const AttentionExtent& extent, unsigned turn, int tiles, int tile_kv) {
+        const unsigned tile = first_tile + turn, unit = begin + turn;
+        for (;; ++sequence) {
+            const unsigned here = tiles * count(args, extent, sequence, tile_kv);
+            if (own ? unit < before + here : tile < static_cast<unsigned>((sequence + 1) * tiles)) break;
+            before += here;
+        }
         const KeyBlocks blocks = blocks_of(extent_of(args, extent, sequence), tile_kv);
-        const unsigned size = static_cast<unsigned>(blocks.count()), front = before + (tile - sequence * tiles) * size;
+        if constexpr (own) {
+            const unsigned pieces = static_cast<unsigned>(pieces_of(blocks.count(), least)), within = (unit - before) / pieces,
+                           part = unit - before - within * pieces;
+            return {static_cast<int>(within),
+                    {piece_of(blocks, static_cast<int>(part), least), unit - part, static_cast<int>(part), static_cast<int>(pieces)}};
+        }
+        const unsigned within = tile - sequence * tiles, size = static_cast<unsigned>(blocks.count()), front = before + within * size;
         const unsigned from = begin > front ? begin - front : 0, to = end < front + size ? end - front : size;
-        const int first = static_cast<int>(part_with(front, all, parts)), last = static_cast<int>(part_with(front + size - 1, all, parts));
-        return {{blocks.first + static_cast<int>(from), blocks.first + static_cast<int>(to)}, first, last - first + 1};
+        const unsigned first = part_with(front, all, parts), last = part_with(front + size - 1, all, parts);
+        return {static_cast<int>(within),
+                {{blocks.first + static_cast<int>(from), blocks.first + static_cast<int>(to)},
+                 first,
+                 static_cast<int>(blockIdx.x - first),
+                 static_cast<int>(last - first + 1)}};
     }
 
   private:

@@ -64,13 +64,11 @@ struct Sm90AttentionTiles {
         return {tile, extent(), tile.q_tile * rows()};
     }
     /// Of the CTA's next turn where tiles are cut.
-    __device__ Sm90AttentionPlace cut(AttentionTurns& turns, unsigned turn) const {
-        const int tiles_of_head = q_tiles(), tiles = tiles_of_head * args.heads;
-        const unsigned number = turns.tile(turn);
-        const AttentionPiece piece = turns.piece(args, extent(), number, tiles, C.tile_kv);
-        const int within = static_cast<int>(number) - turns.sequence * tiles;
-        const AttentionTile tile{within % tiles_of_head, within / tiles_of_head, turns.sequence};
-        return {tile, AttentionTurns::extent_of(args, extent(), turns.sequence), tile.q_tile * rows(), piece};
+    __device__ Sm90AttentionPlace cut(AttentionTurns<C.piece>& turns, unsigned turn) const {
+        const int tiles_of_head = q_tiles();
+        const AttentionTurn at = turns.take(args, extent(), turn, tiles_of_head * args.heads, C.tile_kv);
+        const AttentionTile tile{at.tile % tiles_of_head, at.tile / tiles_of_head, turns.sequence};
+        return {tile, AttentionTurns<C.piece>::extent_of(args, extent(), turns.sequence), tile.q_tile * rows(), at.piece};
     }
     __device__ int end_row(const Sm90AttentionPlace& at) const { return C.grouped ? min(at.q + rows(), at.extent.queries) : at.extent.queries; }
     /// Of a tile, or of its piece, the blocks of keys.
@@ -82,14 +80,18 @@ struct Sm90AttentionTiles {
         const int of_piece[] = {static_cast<int>(number), at.q, at.tile.head, at.tile.batch, at.extent.keys, at.piece.blocks.first, at.piece.blocks.end};
 #pragma unroll
         for (int i = 0; i < 7; ++i) ptx::store_shared(shared + 4 * i, static_cast<unsigned>(C.split ? of_piece[i] : of_packed[i]));
-        if (C.split) ptx::store_shared(shared + 28, static_cast<unsigned>(at.piece.first_part << 16 | at.piece.parts));
+        if (C.split) {
+            ptx::store_shared(shared + 28, static_cast<unsigned>(at.piece.part << 16 | at.piece.parts));
+            ptx::store_shared(shared + 32, at.piece.first_part);
+        }
     }
     __device__ Sm90AttentionPlace told(unsigned shared) const {
         const auto word = [&](int i) { return static_cast<int>(ptx::load_shared(shared + 4 * i)); };
         if constexpr (C.split) {
             AttentionExtent e = extent();
             e.keys = word(4);
-            return {{0, word(2), word(3)}, e, word(1), {{word(5), word(6)}, word(7) >> 16, word(7) & 0xffff}};
+            return {
+                {0, word(2), word(3)}, e, word(1), {{word(5), word(6)}, ptx::load_shared(shared + 32), word(7) >> 16, word(7) & 0xffff}};
         } else {
             return {{0, word(2), 0, word(3)}, {C.mask, word(4), word(5), word(6)}, word(1)};
         }
@@ -145,7 +147,7 @@ template <Sm90AttentionConfig C>
 struct AttentionLoads {
     const TensorMap &map_q, &map_k, &map_v;
     const AttentionArguments& args;
-    AttentionTurns& turns;  ///< where tiles are cut
+    AttentionTurns<C.piece>& turns;  ///< where tiles are cut
     int queries_a_key_head = args.heads / args.kv_heads;
 
     struct Tile {
@@ -335,14 +337,15 @@ struct SoftmaxBetween {
     /// has row `first`, and each `step` further.
     __device__ unsigned finish_part(const Tile& tile, const float (&sums)[C.dim_v / 2], unsigned spoiled, const Sm90AttentionPlace& at, int first, int step) const {
         const int end = min(Sm90AttentionTiles<C>{args}.end_row(at), at.q + (warpgroup + 1) * Sm90AttentionConfig::warpgroup_q);
-        const SplitTile<C.dim_v> split{min(args.extent.queries, Sm90AttentionTiles<C>{args}.rows()), at.piece.first_part, at.piece.parts};
-        leave_part<C.dim_v>(sums, tile.softmax, spoiled, args.partials, split, static_cast<int>(blockIdx.x) - split.first_part, rows, place.column);
+        const SplitTile<C.dim_v, (C.piece > 0)> split{min(args.extent.queries, Sm90AttentionTiles<C>{args}.rows()), at.piece.first_part,
+                                                      at.piece.parts};
+        leave_part(sums, tile.softmax, spoiled, args.partials, split, at.piece.part, rows, place.column);
         unsigned* const arrived = args.arrived + split.first_part * C.consumer_warpgroups() + warpgroup;
         unsigned again = 0;
         if (!came_last(barrier + warpgroup, threads, arrived, split.parts)) return again;
 #pragma unroll 1
         for (int row = first, bit = 1; row < end; row += step, bit *= 2)
-            if (!add_up_row<C.type, C.dim_v>(args, at.extent, at.tile, row, split, row - at.q)) again |= bit;
+            if (!add_up_row<C.type>(args, at.extent, at.tile, row, split, row - at.q)) again |= bit;
         return again;
     }
     /// Before a block is multiplied: rows behind the last key of a cache are whatever was there, and 0 times a NaN is NaN.
@@ -365,7 +368,7 @@ template <Sm90AttentionConfig C, class Score>
 __device__ void run_attention(const TensorMap& map_q, const TensorMap& map_k, const TensorMap& map_v, const AttentionArguments& args,
                               const Score& score) {
     extern __shared__ __align__(Sm90AttentionConfig::tile_alignment) unsigned char memory[];
-    AttentionTurns turns;
+    AttentionTurns<C.piece> turns;
     run_back_to_back<C.shape()>(ptx::shared_address(memory), AttentionLoads<C>{map_q, map_k, map_v, args, turns},
                                 [&](int warpgroup) { return SoftmaxBetween<C, Score>{args, score, warpgroup}; });
 }

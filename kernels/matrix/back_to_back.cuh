@@ -166,12 +166,19 @@ __device__ void consume_back_to_back(const BackToBackShared<S>& shared, int warp
     constexpr int parties = S.consumer_warpgroups();
     constexpr bool in_order = S.ordered && parties > 1, across_tiles = in_order && S.ordered_across_tiles;
     const OrderedSequenceBarrier<parties == 1 ? 2 : parties, back_to_back_order_barrier> order{warpgroup};
-    RingPosition<S.a_stages> a_at;
+    RingPosition<S.a_stages> a_position;
     RingPosition<S.stages> at;  // of B; E is read one use behind
     if constexpr (across_tiles) order.begin();
-    for (unsigned turn = 0;; a_at.advance(), ++turn) {
-        shared.a_ring().wait(a_at);
-        const unsigned told = shared.told(a_at.stage, turn), number = ptx::load_shared(told);
+    for (unsigned turn = 0;; a_position.advance(), ++turn) {
+        // Where turns are counted anyway they say where A is, made anew at each use: what follows from it would fill registers through
+        // the loop.
+        const auto a_at = [&] {
+            if constexpr (S.a_stages == 1 || S.told_slots == S.a_stages) return a_position;
+            ptx::keep(turn);
+            return RingPosition<S.a_stages>::of(turn);
+        };
+        shared.a_ring().wait(a_at());
+        const unsigned told = shared.told(a_at().stage, turn), number = ptx::load_shared(told);
         if (number == no_tile) break;
         typename Between::Tile tile = between.begin(number, told);
         const int blocks = between.blocks(tile);
@@ -181,7 +188,7 @@ __device__ void consume_back_to_back(const BackToBackShared<S>& shared, int warp
             for (int i = 0; i < S.width / 2; ++i) sums[i] = 0;
             if (blocks == 0) {
                 __syncwarp();
-                shared.a_ring().release(a_at.stage);
+                shared.a_ring().release(a_at().stage);
                 between.finish_empty(tile, sums);
                 continue;
             }
@@ -192,13 +199,13 @@ __device__ void consume_back_to_back(const BackToBackShared<S>& shared, int warp
             wait_for_block<S>(shared.b_ring(), at);
             ptx::wgmma_fence();
 #pragma unroll
-            for (int p = 0; p < S.products; ++p) multiply_first<S>(inner[p], shared, warpgroup, a_at.stage, at.stage, p);
+            for (int p = 0; p < S.products; ++p) multiply_first<S>(inner[p], shared, warpgroup, a_at().stage, at.stage, p);
             ptx::wgmma_commit();
             ptx::wgmma_wait<0>();
 #pragma unroll
             for (int p = 0; p < S.products; ++p) ptx::wgmma_pin_all(inner[p]);
             release_block<S>(shared.b_ring(), at.stage);
-            if (blocks == 1) shared.a_ring().release(a_at.stage);
+            if (blocks == 1) shared.a_ring().release(a_at().stage);
             at.advance();
             between.template apply<false>(tile, inner, 0);
             narrow_pairs<S.type>(pairs, inner[0]);
@@ -210,7 +217,7 @@ __device__ void consume_back_to_back(const BackToBackShared<S>& shared, int warp
             if constexpr (in_order) order.wait(!across_tiles && block == 1);
             ptx::wgmma_fence();
 #pragma unroll
-            for (int p = 0; p < S.products; ++p) multiply_first<S>(inner[p], shared, warpgroup, a_at.stage, at.stage, p);
+            for (int p = 0; p < S.products; ++p) multiply_first<S>(inner[p], shared, warpgroup, a_at().stage, at.stage, p);
             ptx::wgmma_commit();
             wait_for_block<S>(shared.e_ring(), e_at);
             if constexpr (requires { between.clean_e(tile, 0u, 0); }) between.clean_e(tile, shared.e(e_at.stage), block - 1);
@@ -226,7 +233,7 @@ __device__ void consume_back_to_back(const BackToBackShared<S>& shared, int warp
 #pragma unroll
             for (int p = 0; p < S.products; ++p) ptx::wgmma_pin_all(inner[p]);
             release_block<S>(shared.b_ring(), at.stage);
-            if (block == blocks - 1) shared.a_ring().release(a_at.stage);  // the next tile's A comes beside what is left
+            if (block == blocks - 1) shared.a_ring().release(a_at().stage);  // the next tile's A comes beside what is left
             between.template apply<true>(tile, inner, block);
             ptx::wgmma_wait<0>();
             ptx::wgmma_pin_all(sums);

@@ -274,6 +274,7 @@ def attention(
     schedule: str | None = None,
     splits: int | None = None,
     section_heads: int | None = None,
+    batch_invariant: bool | None = None,
     consumer_warpgroups: int | None = None,
     exhaustive: bool | None = None,
     top: int | None = None,
@@ -318,6 +319,7 @@ def attention(
         schedule: pingpong (consumer warpgroups issue their MMAs in turns) or cooperative (as they come)
         splits: CTAs that the blocks of all tiles are shared out to, evenly; 1: a tile is a turn of whoever is free
         section_heads: Heads of all batches whose tiles are taken before the next ones'
+        batch_invariant: A sequence of few queries has the same bits whatever else is in the batch; default off
         consumer_warpgroups: Warpgroups that compute, 64 queries each
         exhaustive: Search also what structural rules leave out
     Output:
@@ -338,8 +340,8 @@ def attention(
         "q_strides": q_strides, "k_strides": k_strides, "v_strides": v_strides, "o_strides": o_strides,
         "log_sum_exp": log_sum_exp, "score": score, "tensors": tensors, "tile_q": tile_q, "tile_kv": tile_kv,
         "stages": stages, "schedule": schedule, "splits": splits, "section_heads": section_heads,
-        "consumer_warpgroups": consumer_warpgroups, "exhaustive": exhaustive, "top": top, "numbers": numbers,
-        "set": set, "buildable_only": buildable_only, "seed": seed
+        "batch_invariant": batch_invariant, "consumer_warpgroups": consumer_warpgroups, "exhaustive": exhaustive,
+        "top": top, "numbers": numbers, "set": set, "buildable_only": buildable_only, "seed": seed
     })
 
 

@@ -81,7 +81,7 @@ class Writer {
     void stages() {
         const double stage = k_.k_bytes() + k_.v_bytes();
         steps_.add(attention_formula::stages_max,
-                   {steps_.fact("shared.per_cta"), ours("Q", k_.q_bytes(), "B"), ours("KV", stage, "B")},
+                   {steps_.fact("shared.per_cta"), ours("Q", k_.q_stages() * k_.q_bytes(), "B"), ours("KV", stage, "B")},
                    stages_max(hw_, p_, c_), fmt::format("{} are used", c_.stages));
         const double load = hw_.few_loads_latency() + max_known(t_.block.port, t_.block.l2);
         steps_.add(attention_formula::load_cycles,
@@ -110,9 +110,19 @@ class Writer {
     void parts() {
         if (c_.splits == 1) return;
         const double tiles = double(most_tiles(p_, c_.tile_q)), blocks = double(blocks_of_all(p_, c_));
-        steps_.add(attention_formula::splits, {steps_.fact("sm.count"), ours("tiles", tiles, "tiles"), ours("blocks", blocks, "blocks"), steps_.fact("l2.latency")}, c_.splits,
-                   fmt::format("{} blocks a CTA, cut where a tile ends; a tile is in {:.0f} to {:.0f} parts, which who is last adds up row by row; {}", number_text(blocks / c_.splits),
-                               parts_of_a_tile(p_, c_), parts_of_a_tile(p_, c_) + 1, ledger()));
+        steps_.add(
+            attention_formula::splits,
+            {steps_.fact("sm.count"), ours("tiles", tiles, "tiles"), ours("blocks", blocks, "blocks"), steps_.fact("l2.latency")},
+            c_.splits,
+            c_.batch_invariant
+                ? fmt::format("{} pieces a CTA; a tile is cut every {} keys, or in 128 pieces, whatever else is in the batch: in {:.0f} at "
+                              "most, which who is last adds "
+                              "up row by row; {}",
+                              number_text(double(units_of_all(p_, c_)) / c_.splits, 3), k_.piece * c_.tile_kv, parts_of_a_tile(p_, c_),
+                              ledger())
+                : fmt::format(
+                    "{} blocks a CTA, cut where a tile ends; a tile is in {:.0f} to {:.0f} parts, which who is last adds up row by row; {}",
+                    number_text(blocks / c_.splits), parts_of_a_tile(p_, c_), parts_of_a_tile(p_, c_) + 1, ledger()));
     }
 
     /// What other numbers of CTAs would take, each twice the one before, and all SMs.
@@ -199,12 +209,13 @@ class Writer {
                     steps_.fact("energy.flop." + std::string(attention_type_name(p_.type))), steps_.fact("softmax.flops")},
                    t_.clock_hz / 1e6, t_.clock_hz < hw_.top_hz ? "power binds" : "power does not bind");
         steps_.add(attention_formula::time_us,
-                   {steps_.fact("launch.gap_stream"), ours("cycles", t_.cycles, "clk"),
-                    ours("clock", t_.clock_hz / 1e6, "MHz")},
+                   {steps_.fact("launch.gap_stream"), ours("first load", first_load_cycles(hw_, p_), "clk"),
+                    ours("cycles", t_.cycles, "clk"), ours("clock", t_.clock_hz / 1e6, "MHz")},
                    t_.seconds * 1e6,
-                   t_.held_back > 1 ? fmt::format("bound by {}; the model alone says {} us: what a rule leaves out lost where it was measured, and is predicted no "
-                                                  "sooner than the best that the search takes",
-                                                  name_of(t_.bound), number_text(t_.seconds / t_.held_back * 1e6))
+                   t_.held_back > 1 ? fmt::format(
+                       "bound by {}; the model alone says {} us: what a rule leaves out lost where it was measured, and is predicted no "
+                       "sooner than the best that the search takes",
+                       name_of(t_.bound), number_text(t_.seconds / t_.held_back * 1e6))
                                     : fmt::format("bound by {}", name_of(t_.bound)));
     }
 

@@ -10,6 +10,7 @@
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/tiled/hardware.hpp"
 #include "rooftile/machine/query.hpp"
+#include "rooftile/report/number.hpp"
 
 namespace rooftile {
 namespace {
@@ -173,6 +174,18 @@ void hold_back(const std::shared_ptr<const Machine>& machine, const AttentionHar
         }
 }
 
+/// What the same bits whatever else is in the batch cost.
+std::string price_text(const std::shared_ptr<const Machine>& machine, const AttentionProblem& asked, AttentionRequest request,
+                       double seconds) {
+    request.batch_invariant.reset(), request.top = 1;
+    const auto outcome = derive(machine, asked, request);
+    const auto* free = std::get_if<AttentionPlans>(&outcome);
+    const std::optional<double> us = free ? free->plans.front().prediction.time_us : std::nullopt;
+    if (!us || std::isnan(seconds)) return "batch_invariant: what it costs is not known";
+    return fmt::format("batch_invariant: predicted {} us, without it {} us ({:+.0f} %)", number_text(seconds * 1e6, 3), number_text(*us, 3),
+                       (seconds * 1e6 / *us - 1) * 100);
+}
+
 }  // namespace
 
 std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const Machine> machine,
@@ -195,12 +208,29 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
         none.message = std::move(missing);
         return none;
     }
+    if (request.batch_invariant.value_or(false) && !may_split(problem)) {
+        AttentionInfeasible none;
+        none.machine_id = plans.machine_id;
+        none.machine_name = plans.machine_name;
+        none.problem = asked;
+        none.unknown = plans.unknown;
+        none.reason = Reason::instruction;
+        none.message = fmt::format("batch_invariant is of few queries over keys, and {}; leave batch_invariant off",
+                                   problem.packed() ? "these are packed sequences"
+                                   : problem.queries == 0 || problem.keys == 0
+                                       ? "here is nothing to compute"
+                                       : fmt::format("here are {} rows a head of K; with a mask 256 are the most", problem.queries));
+        return none;
+    }
+    const AttentionRequest searched = request.batch_invariant.value_or(false) ? with_own_tiles(hw, problem, request) : request;
     std::vector<AttentionConfig> open;
     // Who fixes what a rule speaks of gets it.
-    const auto asked_for = [&](const Rule& rule) { return rule.name == one_stage.name ? request.stages.has_value() : request.tile_kv.has_value(); };
+    const auto asked_for = [&](const Rule& rule) {
+        return rule.name == one_stage.name ? searched.stages.has_value() : searched.tile_kv.has_value();
+    };
     std::optional<AttentionWall> nearest;
     std::vector<std::pair<AttentionConfig, const Rule*>> behind_rules;  // taken where nothing else is left
-    for_each_config(request, problem, hw.sms, [&](AttentionConfig config) {
+    for_each_config(searched, problem, hw.sms, [&](AttentionConfig config) {
         if (const auto wall = wall_of(hw, problem, config)) {
             plans.rejected.add(wall->reason);
             const auto over = [](const AttentionWall& w) { return w.reason == Reason::instruction ? INFINITY : w.needed / w.available; };
@@ -231,6 +261,8 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
     }
     plans.rejected.add(Reason::dominated, std::int64_t(open.size() - candidates.size()));
     hold_back(machine, hw, problem, request, candidates);
+    if (request.batch_invariant.value_or(false))
+        plans.notes.push_back(price_text(machine, asked, request, candidates.front().time.seconds));
     for (std::size_t i = 0; i < candidates.size(); ++i) {
         plans.plans.push_back(plan_of(machine, hw, problem, candidates[i], plans.unknown));
         plans.plans.back().rank = int(i + 1);

@@ -13,8 +13,8 @@ struct AttentionKnobs {
 
     template <class Visit>
     static void each(Visit visit) {
-#define ROOFTILE_KNOB(TYPE, NAME, PRESET, FIELD, FORM, RANGE, MEANING) \
-        visit(Knob<Config, Request, TYPE>{{#NAME, FIELD, FORM, MEANING, RANGE, Recorded::always}, &Config::NAME, &Request::NAME});
+#define ROOFTILE_KNOB(TYPE, NAME, PRESET, RECORDED, FIELD, FORM, RANGE, MEANING) \
+        visit(Knob<Config, Request, TYPE>{{#NAME, FIELD, FORM, MEANING, RANGE, Recorded::RECORDED}, &Config::NAME, &Request::NAME});
 #include "rooftile/attention/knobs.def"
 #undef ROOFTILE_KNOB
     }

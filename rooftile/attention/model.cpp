@@ -89,6 +89,7 @@ HeadBlocks whole_blocks(const AttentionProblem& p, const AttentionConfig& c) {
 
 /// Turns of the CTA that has most, where blocks are shared out: a tile, or a piece of one, each.
 double most_turns(const AttentionProblem& p, const AttentionConfig& c) {
+    if (c.batch_invariant) return whole_up(double(units_of_all(p, c)) / c.splits);
     const double tiles = double(most_tiles(p, c.tile_q)), tiles_of_share = tiles / c.splits;
     return std::fmod(c.splits, tiles) == 0 ? 1 : whole_up(tiles_of_share) + 1;
 }
@@ -100,8 +101,8 @@ HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return head;
     const double heads = double(p.heads_of_all()), tiles = double(most_tiles(p, c.tile_q));
     head.sum.blocks = double(blocks_of_all(p, c)) / heads;
-    head.tiles = (c.splits + (most_turns(p, c) == 1 ? 0 : tiles)) / heads;
-    head.longest.blocks = whole_up(double(blocks_of_all(p, c)) / c.splits);
+    head.tiles = (c.batch_invariant ? double(units_of_all(p, c)) : c.splits + (most_turns(p, c) == 1 ? 0 : tiles)) / heads;
+    head.longest.blocks = double(longest_share(p, c));
     return head;
 }
 
@@ -198,6 +199,11 @@ double tail_bytes(const AttentionProblem& p, const AttentionConfig& c) {
         rows += double((p.paged() ? read : std::min(read, p.keys)) - length);
     }
     return rows * double(p.kv_heads) * double(p.dim + p.dim_v) * bytes_an_element;
+}
+
+double first_load_cycles(const AttentionHardware& hw, const AttentionProblem& p) {
+    if (!few_queries(p) || std::isnan(hw.dram_latency)) return hw.few_loads_latency();
+    return (1 + (p.cached ? 1 : 0) + (p.paged() ? 1 : 0)) * hw.dram_latency + hw.tma_latency;
 }
 
 double BlockCycles::ceiling() const { return (tensor + exponential) / std::max(tensor, exponential); }
@@ -346,7 +352,7 @@ AttentionTime TimedAttention::with(double cycles, double dram_bytes) const {
     t.work.dram_bytes = dram_bytes;
     t.balance = busy_ / hw.sms / t.cycles;
     t.clock_hz = clock_hz_;
-    const double fill = fill_cycles(hw.few_loads_latency(), max_known(t.block.port, t.block.l2)) / t.clock_hz;
+    const double fill = fill_cycles(first_load_cycles(hw, *problem_), max_known(t.block.port, t.block.l2)) / t.clock_hz;
     // Q and O cross L2 too.
     const double dram = t.work.dram_bytes / hw.dram_bandwidth, l2 = t.work.l2_bytes / (hw.l2_share * hw.sms * t.clock_hz);
     const Pace launch = launch_pace({t.cycles / t.clock_hz, t.block.bound}, dram, l2, fill, hw.launch_seconds);

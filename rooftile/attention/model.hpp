@@ -55,6 +55,9 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& pr
 AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
 /// Of a cache, what blocks read behind its keys: up to the end of a page, or of a block.
 double tail_bytes(const AttentionProblem& problem, const AttentionConfig& config);
+/// Cycles until the first block is there. Few queries find no keys in L2; and of a cache the lengths come first, and the table of pages after
+/// them, one load after the other.
+double first_load_cycles(const AttentionHardware& hw, const AttentionProblem& problem);
 AttentionTime attention_time(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
 
 /// A configuration's time but for its sections of heads, which change the order of tiles and what stays in L2.

@@ -14,11 +14,12 @@ std::optional<PipelineCycles> attention_pipeline(const Machine& machine, const A
     if (std::isnan(t.seconds)) return std::nullopt;
     const BlockCycles& b = t.block;
     const double way = max_known(max_known(b.port, b.l2), 0), latency = known_or(hw.few_loads_latency(), 0);
+    const double first = known_or(first_load_cycles(hw, plan.problem), 0);
     PipelineCycles out{.stages = plan.config.stages,
                        .steps = std::int64_t(t.work.longest),
                        .step = b.all,
                        .load = latency + way,
-                       .first_load = latency + way,
+                       .first_load = first + way,
                        .interval = way,
                        .turn = t.tile_turn - t.store,
                        .epilogue = t.store,

@@ -69,7 +69,9 @@ std::string traffic_text(const AttentionPrediction& p) {
 std::string label_of(const AttentionConfig& c) {
     return fmt::format("{}x{}, {} stage{}, {} warpgroup{}{}", c.tile_q, c.tile_kv, c.stages, c.stages == 1 ? "" : "s",
                        c.consumer_warpgroups(), c.consumer_warpgroups() == 1 ? "" : "s",
-                       c.schedule == Schedule::pingpong ? " in turns" : "") + (c.splits > 1 ? fmt::format(", blocks shared out to {} CTAs", c.splits) : "");
+                       c.schedule == Schedule::pingpong ? " in turns" : "")
+           + (c.splits > 1 ? fmt::format(", {} shared out to {} CTAs", c.batch_invariant ? "pieces of each tile's own" : "blocks", c.splits)
+                           : "");
 }
 
 std::string short_name(const AttentionProblem& p) {

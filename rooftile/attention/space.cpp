@@ -14,6 +14,21 @@ constexpr int max_stages = 4;
 constexpr int producer_of_shares = 40;  // which finds its turns, and pages (tests/attention/compile)
 constexpr std::int64_t few_rows = 4 * AttentionConfig::warpgroup_q;  // of a head, or of those that share keys
 
+/// Blocks of a piece at least, where a tile's cuts are its own.
+int least_of_piece(const AttentionConfig& c) {
+    constexpr int keys = 256;  // of 128 elements each and their values: 128 KB, beside which a row's part of fp32 sums is half a KB
+    return std::max(1, keys / c.tile_kv);
+}
+
+std::int64_t blocks_of(const AttentionProblem& p, const AttentionConfig& c, std::int64_t sequence) {
+    return std::max<std::int64_t>(1,
+                                  p.extent(sequence).blocks(0, int(p.queries), c.tile_kv).count());  // one that sees nothing is a turn too
+}
+/// Of a tile at most: a cache's sequences may be as long as there is room.
+std::int64_t most_blocks(const AttentionProblem& p, const AttentionConfig& c) {
+    return p.cached ? std::max<std::int64_t>(1, (p.keys + c.tile_kv - 1) / c.tile_kv) : blocks_of(p, c, 0);
+}
+
 }  // namespace
 
 RoleRegisters register_shares(const AttentionHardware& hw, const AttentionConfig& c) {
@@ -34,6 +49,7 @@ Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const Attenti
     k.split = config.splits > 1;
     k.cache = problem.cached;
     k.page = int(problem.page);
+    k.piece = config.batch_invariant ? least_of_piece(config) : 0;
     k.grouped = problem.group > 1;
     return k;
 }
@@ -52,20 +68,54 @@ AttentionProblem heads_as_rows(const AttentionProblem& problem) {
     return out;
 }
 
+bool few_queries(const AttentionProblem& p) {
+    return !p.packed() && p.queries > 0 && p.keys > 0 && (p.cached || p.queries <= few_rows);
+}
+
 bool may_split(const AttentionProblem& p) {
     // Tiles have the same blocks then, which for few rows are few more than each needs.
-    return !p.packed() && p.queries > 0 && p.keys > 0 && (p.cached || p.mask == AttentionMask::none || p.queries <= few_rows);
+    return few_queries(p) || (!p.packed() && p.queries > 0 && p.keys > 0 && p.mask == AttentionMask::none);
 }
 
 std::int64_t blocks_of_all(const AttentionProblem& p, const AttentionConfig& c) {
     std::int64_t of_a_tile = 0;
-    for (std::int64_t i = 0; i < p.sequences(); ++i)
-        of_a_tile += std::max<std::int64_t>(1, p.extent(i).blocks(0, int(p.queries), c.tile_kv).count());  // one that sees nothing is a turn too
+    for (std::int64_t i = 0; i < p.sequences(); ++i) of_a_tile += blocks_of(p, c, i);
     return most_tiles(p, c.tile_q) / p.sequences() * of_a_tile;
+}
+
+std::int64_t units_of_all(const AttentionProblem& p, const AttentionConfig& c) {
+    if (!c.batch_invariant) return blocks_of_all(p, c);
+    std::int64_t of_a_tile = 0;
+    for (std::int64_t i = 0; i < p.sequences(); ++i) of_a_tile += pieces_of(int(blocks_of(p, c, i)), least_of_piece(c));
+    return most_tiles(p, c.tile_q) / p.sequences() * of_a_tile;
+}
+
+std::int64_t longest_share(const AttentionProblem& p, const AttentionConfig& c) {
+    const std::int64_t units = units_of_all(p, c), parts = std::min<std::int64_t>(units, c.splits),
+                       tiles = most_tiles(p, c.tile_q) / p.sequences();
+    if (!c.batch_invariant) return (units + parts - 1) / parts;
+    std::int64_t sequence = 0, units_in_front = 0, blocks_in_front = 0;
+    const auto blocks_before = [&](std::int64_t unit) {  // asked for in rising order
+        for (;; ++sequence) {
+            const std::int64_t blocks = blocks_of(p, c, sequence), pieces = pieces_of(int(blocks), least_of_piece(c)),
+                               within = unit - units_in_front;
+            if (within <= tiles * pieces)
+                return blocks_in_front + within / pieces * blocks
+                       + std::min(blocks, within % pieces * blocks_of_piece(int(blocks), least_of_piece(c)));
+            units_in_front += tiles * pieces, blocks_in_front += tiles * blocks;
+        }
+    };
+    std::int64_t longest = 0, begin = 0;
+    for (std::int64_t part = 1; part <= parts; ++part) {
+        const std::int64_t end = blocks_before(units * part / parts);
+        longest = std::max(longest, end - begin), begin = end;
+    }
+    return longest;
 }
 
 double parts_of_a_tile(const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return 1;
+    if (c.batch_invariant) return double(pieces_of(int(most_blocks(p, c)), least_of_piece(c)));
     const double each = double(std::max<std::int64_t>(1, p.cached ? (p.keys + c.tile_kv - 1) / c.tile_kv : blocks_of_all(p, c) / most_tiles(p, c.tile_q))), share = double(blocks_of_all(p, c)) / c.splits;
     return std::max(1.0, std::ceil(each / share));
 }
@@ -73,9 +123,12 @@ double parts_of_a_tile(const AttentionProblem& p, const AttentionConfig& c) {
 SplitBytes split_bytes(const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return {};
     const std::int64_t rows = std::min<std::int64_t>(rows_of_tile(c.tile_q, int(p.group)), p.queries), width = padded_to(p.dim_v, value_product_step);
-    constexpr std::int64_t aligned = 256, places = 2;  // of a CTA: of the tile that it goes on with, and of the one that it begins
-    return {padded_to(c.splits * c.consumer_warpgroups() * std::int64_t(sizeof(unsigned)), aligned),
-            places * c.splits * rows * (width + Sm90AttentionConfig::split_pair) * std::int64_t(sizeof(float))};
+    constexpr std::int64_t aligned = 256;
+    // Each piece has a place; or each CTA two: for the tile that it goes on with, and for the one that it begins.
+    const std::int64_t pieces = most_tiles(p, c.tile_q) * pieces_of(int(most_blocks(p, c)), least_of_piece(c));
+    const std::int64_t counters = c.batch_invariant ? pieces : c.splits, places = c.batch_invariant ? pieces : 2 * c.splits;
+    return {padded_to(counters * c.consumer_warpgroups() * std::int64_t(sizeof(unsigned)), aligned),
+            places * rows * (width + Sm90AttentionConfig::split_pair) * std::int64_t(sizeof(float))};
 }
 
 int registers_needed(const AttentionProblem& problem, const AttentionConfig& config) {
@@ -112,6 +165,7 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
     if (config.consumer_warpgroups() == 1 && config.schedule == Schedule::pingpong)
         return AttentionWall{Reason::instruction, 2, 1};
     if (rows_of_tile(config.tile_q, int(problem.group)) == 0) return AttentionWall{Reason::instruction, double(problem.group), double(config.tile_q)};
+    if (config.batch_invariant && config.splits == 1) return AttentionWall{Reason::instruction, 2, 1};
     if (problem.cached && config.splits == 1) return AttentionWall{Reason::instruction, 2, 1};  // whose tile is whose is found where blocks are shared out
     if (problem.paged() && config.tile_kv % problem.page != 0 && problem.page % config.tile_kv != 0)
         return AttentionWall{Reason::instruction, double(config.tile_kv), double(problem.page)};
@@ -121,11 +175,11 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
         constexpr double counted = 4294967296;  // share_of()'s products
         const auto blocks = double(blocks_of_all(problem, config));
         // Of a cache lengths are unlike those that are planned for: up to all that there is room for.
-        const double room = problem.cached ? double(most_tiles(problem, config.tile_q)) * double((problem.keys + config.tile_kv - 1) / config.tile_kv) : blocks;
-        const double most = may_split(problem) ? std::min(problem.cached ? counted : blocks, counted / room) : 1;
+        const double room = problem.cached ? double(most_tiles(problem, config.tile_q)) * double(most_blocks(problem, config)) : blocks;
+        const double most = may_split(problem) ? std::min(problem.cached || config.batch_invariant ? counted : blocks, counted / room) : 1;
         if (config.splits > most) return AttentionWall{Reason::instruction, double(config.splits), most};
         // A share may begin and end within a tile; of a cache one sequence may have all keys.
-        const double parts = problem.cached ? config.splits : parts_of_a_tile(problem, config) + 1;
+        const double parts = config.batch_invariant ? 1 : problem.cached ? config.splits : parts_of_a_tile(problem, config) + 1;
         if (parts > Sm90AttentionConfig::most_splits) return AttentionWall{Reason::instruction, parts, Sm90AttentionConfig::most_splits};
     }
     if (auto wall = falls(Reason::threads, k.threads(), hw.threads_per_cta)) return wall;
@@ -157,6 +211,28 @@ std::vector<std::string> unchecked_walls(const AttentionHardware& hw) {
     return out;
 }
 
+AttentionRequest with_own_tiles(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionRequest& request) {
+    AttentionConfig c{.stages = request.stages.value_or(2), .schedule = Schedule::cooperative, .splits = 2};
+    c.batch_invariant = true;
+    // Two warpgroups at most: three have no registers left for the parts of a split tile. 64 keys are what a ring of two stages wants of
+    // rows of 128 (docs/facts.md 372), and below 32 nobody measured any.
+    constexpr std::int64_t warpgroup = AttentionConfig::warpgroup_q, most_rows = 2 * warpgroup;
+    constexpr int usual_keys = 64, few_keys = 32;
+    const std::int64_t rows = padded_to(std::max(problem.group, std::min(most_rows, problem.queries)), warpgroup);
+    std::optional<int> tile_q = request.tile_q;
+    if (request.consumer_warpgroups) tile_q = *request.consumer_warpgroups * AttentionConfig::warpgroup_q;
+    for (const int least_keys : {few_keys, tile_kv_step})
+        for (c.tile_q = tile_q.value_or(int(rows)); c.tile_q >= (tile_q ? *tile_q : int(warpgroup)); c.tile_q -= int(warpgroup))
+            for (c.tile_kv = request.tile_kv.value_or(usual_keys); c.tile_kv >= request.tile_kv.value_or(least_keys);
+                 c.tile_kv -= tile_kv_step)
+                if (!wall_of(hw, problem, c)) {
+                    AttentionRequest out = request;
+                    out.tile_q = c.tile_q, out.tile_kv = c.tile_kv;
+                    return out;
+                }
+    return request;  // nothing fits: the search says why
+}
+
 void for_each_config(const AttentionRequest& request, const AttentionProblem& p, double sms, const std::function<void(const AttentionConfig&)>& visit) {
     const auto open = [](const std::optional<int>& fixed, int first, int last, int step, const auto& take) {
         if (fixed) return take(*fixed);
@@ -165,6 +241,7 @@ void for_each_config(const AttentionRequest& request, const AttentionProblem& p,
     std::optional<int> tile_q = request.tile_q;
     if (!tile_q && request.consumer_warpgroups) tile_q = *request.consumer_warpgroups * AttentionConfig::warpgroup_q;
     AttentionConfig c;
+    c.batch_invariant = request.batch_invariant.value_or(false);
     constexpr int q = AttentionConfig::warpgroup_q;
     open(tile_q, q, max_consumer_warpgroups * q, q, [&](int rows) {
         c.tile_q = rows;
@@ -179,6 +256,10 @@ void for_each_config(const AttentionRequest& request, const AttentionProblem& p,
                     c.splits = request.splits.value_or(1);
                     visit(c);
                     if (request.splits || !may_split(p)) continue;
+                    if (c.batch_invariant) {
+                        visit((c.splits = std::isnan(sms) ? 2 : std::max(2, int(sms)), c));
+                        continue;
+                    }
                     // All that run at once, or as many CTAs as give each of a tile as many blocks: each a quarter more than the ones before. Of a cache
                     // who has how many is not known.
                     const std::int64_t tiles = most_tiles(p, c.tile_q), blocks = std::max<std::int64_t>(1, blocks_of_all(p, c) / tiles);

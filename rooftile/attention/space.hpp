@@ -49,10 +49,20 @@ void for_each_config(const AttentionRequest& request, const AttentionProblem& pr
 /// The same problem with the heads that share keys as rows of one, so that one tile has them all: of few queries. Any other as it is.
 AttentionProblem heads_as_rows(const AttentionProblem& problem);
 
+/// A request for the same bits whatever else is in the batch, with the tiles that they need: these follow from heads, queries, dims, types,
+/// mask and pages alone.
+AttentionRequest with_own_tiles(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionRequest& request);
+
+/// Few queries over keys, where bytes are what counts.
+bool few_queries(const AttentionProblem& problem);
+
 /// Whether the blocks of all tiles may be shared out to CTAs, which asks for tiles that have as many; of all tiles how many those are; and
-/// in how many parts a tile then is.
+/// in how many parts a tile then is. Units are what is shared out: blocks, or pieces where a tile's cuts are its own.
 bool may_split(const AttentionProblem& problem);
 std::int64_t blocks_of_all(const AttentionProblem& problem, const AttentionConfig& config);
+std::int64_t units_of_all(const AttentionProblem& problem, const AttentionConfig& config);
+/// Blocks of the CTA that has most.
+std::int64_t longest_share(const AttentionProblem& problem, const AttentionConfig& config);
 double parts_of_a_tile(const AttentionProblem& problem, const AttentionConfig& config);
 SplitBytes split_bytes(const AttentionProblem& problem, const AttentionConfig& config);
 

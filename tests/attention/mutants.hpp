@@ -31,6 +31,7 @@ inline constexpr const char* packed =
 // One query of each of four heads that share keys, whose keys are split; and rows of two tiles.
 inline constexpr const char* cache = "--batch 3 --heads 8 --kv-heads 2 --q 1 --kv 1500 --dim 64 --splits 31 --tile-kv 64 --stages 2";
 inline constexpr const char* rows_in_parts = "--heads 3 --q 100 --kv 900 --dim 64 --splits 7 --tile-q 64 --tile-kv 64 --stages 2";
+inline constexpr const char* own_cuts = "--lengths 1500,0,300 --heads 8 --kv-heads 2 --q 2 --dim 64 --batch-invariant on --log-sum-exp on";
 // Caches of unlike lengths whose keys lie in pages, of which the last is not full.
 inline constexpr const char* pages =
     "--lengths 100,0,700,1,250 --heads 8 --kv-heads 2 --q 3 --dim 64 --page 32 --tile-kv 64 --stages 2";
@@ -57,12 +58,24 @@ inline Mutant parts_from_the_wrong_maximum() {
 inline Mutant part_of_another_row() {
     return {"rows of a second tile are taken from the first one's parts",
             rows_in_parts,
-            {{split, "const int place = 2 * (first_part + i) + (i == 0 ? 1 : 0);", "const int place = 2 * (first_part + i);"}}};
+            {{split, ": 2 * (first_part + i) + (i == 0 ? 1 : 0);", ": 2 * (first_part + i);"}}};
 }
-inline Mutant page_of_the_next_block() {
+inline Mutant piece_twice() {
+    return {"a tile's second piece begins a block early",
+            own_cuts,
+            {{mask, "first = all.first + piece * each;", "first = all.first + piece * each - (piece == 1 ? 1 : 0);"}}};
+}
+inline Mutant piece_in_the_first_ones_place() {
+    return {"pieces of a tile are left in one place",
+            own_cuts,
+            {{split, "own ? first_part + i :", "own ? first_part :"}}};
+}
+/// Towards the first page: a row that met what is behind a cache's end would be computed again, and right; and pages in another order
+/// give the same sums.
+inline Mutant page_of_the_block_before() {
     return {"the table of pages is off by one",
             pages,
-            {{kernel, "__ldg(table + (group + j * rows) / C.page)", "__ldg(table + ((group + j * rows) / C.page + 1) % args.table_pages)"}}};
+            {{kernel, "__ldg(table + (group + j * rows) / C.page)", "__ldg(table + max((group + j * rows) / C.page - 1, 0))"}}};
 }
 inline Mutant tail_of_a_page() {
     return {"what stands behind the keys of a page is multiplied by 0",
@@ -182,11 +195,34 @@ inline Mutant first_turn_waited_for() {
 }
 
 inline std::vector<Mutant> all() {
-    return {first_turn_waited_for(), one_key_too_many(), one_key_too_few(),    last_block_dropped(), rescaled_once_too_seldom(),
-            neighbours_keys(),  heads_dealt_round(),  sum_from_before_the_last_block(), maximum_of_one_thread(),
-            row_past_the_last(), hidden_nan(),        log_of_base_two(),    counter_left(),
-            first_key_of_the_next_sequence(), nan_of_the_next_sequence(), rows_of_the_next_sequence(), part_left_out(), part_counted_twice(),
-            parts_from_the_wrong_maximum(), part_of_another_row(), page_of_the_next_block(), tail_of_a_page(), heads_of_another_group(), length_of_another_sequence(), place_of_the_other_row(), slope_of_another_head()};
+    return {first_turn_waited_for(),
+            one_key_too_many(),
+            one_key_too_few(),
+            last_block_dropped(),
+            rescaled_once_too_seldom(),
+            neighbours_keys(),
+            heads_dealt_round(),
+            sum_from_before_the_last_block(),
+            maximum_of_one_thread(),
+            row_past_the_last(),
+            hidden_nan(),
+            log_of_base_two(),
+            counter_left(),
+            first_key_of_the_next_sequence(),
+            nan_of_the_next_sequence(),
+            rows_of_the_next_sequence(),
+            part_left_out(),
+            part_counted_twice(),
+            parts_from_the_wrong_maximum(),
+            part_of_another_row(),
+            piece_twice(),
+            piece_in_the_first_ones_place(),
+            page_of_the_block_before(),
+            tail_of_a_page(),
+            heads_of_another_group(),
+            length_of_another_sequence(),
+            place_of_the_other_row(),
+            slope_of_another_head()};
 }
 
 }  // namespace rooftile::attention_mutants

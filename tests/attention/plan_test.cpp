@@ -331,6 +331,9 @@ TEST(AttentionWalls, SharedMemoryByHand) {
     const auto wall = wall_of(h200(), p, c);
     ASSERT_TRUE(wall);
     EXPECT_EQ(wall->reason, Reason::shared);
+    // Where blocks are shared out the next tile's Q has a place too, and three tiles are told, 36 B each.
+    c = {.tile_q = 64, .tile_kv = 128, .stages = 2, .schedule = Schedule::cooperative, .splits = 9};
+    EXPECT_EQ(kernel_config(p, c).shared_bytes(), 2 * 16384 + 2 * 65536 + 2 * (2 + 4) * 8 + 3 * 36);
 }
 
 // 4096 FLOP a cycle: 2 x 128 x 128 x 256 / 4096 = 2048; 128 x 128 / 16 = 1024; so M38's ceiling is 1.5. Of dim 64 it is 2, of 256 1.25.
@@ -440,6 +443,56 @@ TEST(AttentionPlans, KeysAreSplitWhereTilesAreFew) {
     EXPECT_LT(*few.prediction.time_us, 15);  // 79 in one piece; its bytes need 8
     EXPECT_EQ(first("--heads 32 --q 4096 --dim 128 --mask causal").config.splits, 1);
     EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(derive(machine, problem_of("--heads 8 --q 64 --kv 64 --dim 64"), {.tile_kv = 64, .splits = 9})));
+}
+
+// Pieces have every block once, none but the last fewer than another, and are no more than a warp adds up.
+TEST(AttentionPlans, PiecesAreATilesBlocksOnce) {
+    Random random(6);
+    for (int i = 0; i < 300; ++i) {
+        const int blocks = int(random.whole(1, i % 2 ? 40 : 100000)), least = int(random.whole(1, 9)), pieces = pieces_of(blocks, least);
+        EXPECT_LE(pieces, 128);
+        int next = 5;
+        for (int piece = 0; piece < pieces; ++piece) {
+            const KeyBlocks of = piece_of({5, 5 + blocks}, piece, least);
+            EXPECT_EQ(of.first, next);
+            EXPECT_GE(of.count(), piece + 1 < pieces ? least : 1);
+            next = of.end;
+        }
+        EXPECT_EQ(next, 5 + blocks);
+    }
+    EXPECT_EQ(pieces_of(128 * 4, 4), 128);
+    EXPECT_EQ(blocks_of_piece(128 * 4 + 1, 4), 5);  // 103 pieces
+}
+
+// Whatever the batch, its lengths and their room: tiles and pieces are the same. What that costs is said, and it is of few queries alone.
+TEST(AttentionPlans, BatchInvariantCutsFollowFromTheSequence) {
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    const auto plans = [&](const std::string& text) {
+        return std::get<AttentionPlans>(derive(machine, problem_of(text), {.batch_invariant = true, .top = 1}));
+    };
+    for (const std::string form :
+         {"--heads 32 --kv-heads 8 --q 1 --dim 128", "--heads 8 --kv-heads 8 --q 3 --dim 256 --mask causal --page 16",
+          "--heads 64 --kv-heads 1 --q 16 --dim 64 --page 48"}) {
+        const AttentionPlans alone = plans("--lengths 700 " + form);
+        const AttentionPlan& plan = alone.plans.front();
+        EXPECT_TRUE(plan.config.batch_invariant);
+        EXPECT_GT(plan.config.splits, 1);
+        EXPECT_GE(kernel_config(plan.problem, plan.config).piece, 1);
+        ASSERT_EQ(alone.notes.size(), 1u);
+        EXPECT_THAT(alone.notes.front(), HasSubstr("without it"));
+        for (const char* lengths : {"--lengths 0,700", "--lengths 700,9000,3 --kv 100000", "--lengths 64x[1..32000]"}) {
+            const AttentionConfig other = plans(lengths + (" " + form)).plans.front().config;
+            EXPECT_EQ(other.tile_q, plan.config.tile_q) << form << lengths;
+            EXPECT_EQ(other.tile_kv, plan.config.tile_kv) << form << lengths;
+        }
+    }
+    for (const char* many : {"--heads 8 --q 2048 --dim 128 --mask causal", "--lengths 128,512 --heads 8 --dim 128"}) {
+        const auto outcome = derive(machine, problem_of(many), {.batch_invariant = true});
+        ASSERT_TRUE(std::holds_alternative<AttentionInfeasible>(outcome)) << many;
+        EXPECT_THAT(std::get<AttentionInfeasible>(outcome).message, HasSubstr("leave batch_invariant off"));
+    }
+    // One block in all is still a kernel that shares pieces out.
+    EXPECT_GT(plans("--heads 1 --q 1 --kv 5 --dim 64").plans.front().config.splits, 1);
 }
 
 TEST(AttentionPlans, MoreSharedMemoryNeverGivesFewerStages) {

@@ -1,6 +1,7 @@
 // The roles of sm90_attention meet in any order of events: for every ring, mask and packing, with and without turns, that a plan can choose.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "text.hpp"
@@ -27,28 +28,84 @@ void expect_no_fault(AttentionExtent extent, std::vector<int> begins = {}) {
                                << rows << " queries, " << extent.keys << " keys, " << sequences << " sequences; " << found.states << " states";
 }
 
-/// Two tiles shared out to CTAs: each part of one leaves, and is counted; a CTA ends one tile and begins the other.
-template <int tile_q, int stages>
-void expect_parts(unsigned splits) {
-    constexpr Sm90AttentionConfig C{.tile_q = tile_q, .tile_kv = 16, .dim = 64, .dim_v = 64, .stages = stages, .turns = false, .split = true};
-    std::vector<float> partials(std::size_t(2 * splits) * tile_q * (64 + 4));
-    std::vector<unsigned> arrived(16);
-    std::vector<uint4> o(std::size_t(2 * tile_q) * 64 / 8);
+/// The tiles of `batches` batches shared out to CTAs, of which each runs.
+template <int tile_q, int stages, int piece = 0>
+void expect_shares(int queries, int keys, int batches, unsigned splits) {
+    constexpr Sm90AttentionConfig C{
+        .tile_q = tile_q, .tile_kv = 16, .dim = 64, .dim_v = 64, .stages = stages, .turns = false, .split = true, .piece = piece};
+    std::vector<float> partials(std::size_t(std::max<unsigned>(2 * splits, 32)) * tile_q * (64 + 4));
+    std::vector<unsigned> arrived(32);
+    std::vector<uint4> o(std::size_t(batches * queries) * 64 / 8);
     AttentionArguments args{};
-    args.extent = {AttentionMask::none, tile_q + 9, 80, 0}, args.heads = args.kv_heads = args.batches = args.section_heads = 1;
-    args.dim = args.dim_v = 64, args.o = o.data(), args.o_strides = {64, 0, 0};
+    args.extent = {AttentionMask::none, queries, keys, 0}, args.heads = args.kv_heads = args.section_heads = 1, args.batches = batches;
+    args.dim = args.dim_v = 64, args.o = o.data(), args.o_strides = {64, 0, 64 * queries};
     args.partials = partials.data(), args.arrived = arrived.data();
     for (unsigned cta = 0; cta < splits; ++cta) {
         const auto found = protocol::explore(record(C.consumer_warpgroups(), [&] {
             gridDim.x = splits, blockIdx.x = cta;
             sm90_attention<C>({}, {}, {}, args);
         }));
-        EXPECT_EQ(found.fault, "") << tile_q << " queries, " << stages << " stages, CTA " << cta << " of " << splits << "; " << found.states << " states";
+        EXPECT_EQ(found.fault, "") << batches << " batches of " << queries << " queries and " << keys << " keys, tiles of " << tile_q << ", " << stages
+                                   << " stages, CTA " << cta << " of " << splits << "; " << found.states << " states";
     }
 }
 
+// Two tiles: each part of one leaves, and is counted; a CTA ends one tile and begins the other.
 TEST(AttentionProtocol, KeysInParts) {
-    for (const unsigned splits : {2u, 3u, 5u}) expect_parts<64, 1>(splits), expect_parts<64, 2>(splits), expect_parts<128, 2>(splits);
+    for (const unsigned splits : {2u, 3u, 5u})
+        expect_shares<64, 1>(73, 80, 1, splits), expect_shares<64, 2>(73, 80, 1, splits), expect_shares<128, 2>(137, 80, 1, splits);
+}
+
+// A CTA goes through whole tiles of one, two and three blocks: the next one's Q comes while this one is computed, and where it is is told
+// beside this one's.
+TEST(AttentionProtocol, ManyTilesOfFewBlocks) {
+    for (const unsigned splits : {1u, 2u, 3u}) {
+        expect_shares<64, 1>(3, 16, 7, splits), expect_shares<64, 2>(3, 16, 7, splits), expect_shares<64, 4>(3, 16, 7, splits);
+        expect_shares<64, 2>(3, 32, 4, splits), expect_shares<64, 3>(3, 48, 3, splits), expect_shares<128, 2>(70, 16, 5, splits);
+    }
+}
+
+// The same where a tile's cuts are its own: pieces of two blocks, the last of one.
+TEST(AttentionProtocol, PiecesOfATilesOwn) {
+    for (const unsigned splits : {1u, 2u, 5u})
+        expect_shares<64, 1, 2>(73, 80, 1, splits), expect_shares<64, 2, 2>(3, 80, 3, splits), expect_shares<128, 2, 2>(137, 48, 1, splits);
+}
+
+// All CTAs together take each block of each tile once; and where cuts are a tile's own, they are the same whatever else there is.
+template <int least>
+void expect_each_block_once(int tiles, int batches, int keys, unsigned splits) {
+    AttentionArguments args{};
+    args.extent = {AttentionMask::none, 1, keys, 0}, args.batches = batches;
+    const int blocks = (keys + 15) / 16;
+    std::vector<int> taken(std::size_t(batches * tiles * blocks));
+    gridDim.x = splits;
+    for (unsigned cta = 0; cta < splits; ++cta) {
+        blockIdx.x = cta;
+        AttentionTurns<least> turns;
+        turns.prepare(args, args.extent, tiles, 16);
+        for (unsigned turn = 0; turn < turns.turns; ++turn) {
+            const AttentionTurn at = turns.take(args, args.extent, turn, tiles, 16);
+            const int tile = turns.sequence * tiles + at.tile;
+            for (int block = at.piece.blocks.first; block < at.piece.blocks.end; ++block) ++taken.at(std::size_t(tile * blocks + block));
+            EXPECT_GE(at.piece.part, 0);
+            EXPECT_LT(at.piece.part, at.piece.parts);
+            if (least == 0) continue;
+            const int pieces = pieces_of(blocks, least);
+            EXPECT_EQ(at.piece.parts, pieces);
+            EXPECT_EQ(at.piece.first_part, unsigned(tile * pieces));
+            EXPECT_EQ(at.piece.blocks.first, at.piece.part * blocks_of_piece(blocks, least));
+        }
+    }
+    gridDim.x = 1, blockIdx.x = 0;
+    for (const int times : taken)
+        ASSERT_EQ(times, 1) << tiles << " tiles, " << batches << " batches, " << keys << " keys, " << splits << " CTAs";
+}
+
+TEST(AttentionProtocol, EachBlockIsTakenOnce) {
+    for (const unsigned splits : {1u, 3u, 7u, 132u})
+        for (const int keys : {1, 16, 17, 500, 5000})
+            for (const int tiles : {1, 5})
+                expect_each_block_once<0>(tiles, 4, keys, splits), expect_each_block_once<3>(tiles, 4, keys, splits);
 }
 
 template <int tile_q, int stages, bool turns, AttentionMask mask, bool packed = false>

@@ -90,6 +90,21 @@ TEST(AttentionKernels, SplitKeysFitAtTheWall) {
         }
 }
 
+// Cuts of a tile's own, of one warpgroup and of two, keys in one place and in pages.
+TEST(AttentionKernels, OwnCutsFit) {
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    for (const std::int64_t dim : {64, 128, 256})
+        for (const std::int64_t queries : {1, 20}) {
+            AttentionProblem p;
+            p.heads = 8, p.kv_heads = 2, p.queries = queries, p.keys = 5000, p.dim = p.dim_v = dim, p.mask = AttentionMask::causal;
+            p.cached = true, p.batch = 2, p.lengths = {5000, 77};
+            if (queries > 1) p.page = 16, p.pages = p.batch * p.pages_of_a_batch();
+            const AttentionPlan plan = std::get<AttentionPlans>(derive(machine, p, {.batch_invariant = true, .top = 1})).plans.front();
+            SCOPED_TRACE(testing::Message() << plan.config.tile_q << "x" << plan.config.tile_kv << " dim " << dim);
+            EXPECT_NO_THROW(compiled_attention(plan));
+        }
+}
+
 // What a score is made of takes registers that the planner leaves for it.
 TEST(AttentionKernels, ScoresOfExpressionsFit) {
     for (const char* expression : {"s = 30 * tanh(s / 30)", "s = s + slope * (j - i)", "s = where(i - j > 40.5, gelu(s) * cap, s + slope * j)"})

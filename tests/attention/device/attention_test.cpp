@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "kernels/measure/numbers.hpp"
 #include "rooftile/attention/device/kernel.hpp"
@@ -263,6 +265,27 @@ TEST_F(AttentionTest, Caches) {
     for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 10); ++i) expect_right(drawn_cache(random), {.top = 1}, i == 0);
 }
 
+/// What a launch reads and writes, and the workspace, which is 0.
+struct Tensors {
+    std::vector<DeviceBuffer> buffers;
+    std::vector<void*> pointers;
+    DeviceBuffer workspace;
+    Tensors(const AttentionProblem& p, const CompiledKernel& kernel) : workspace(std::max<std::size_t>(16, kernel.workspace_bytes())) {
+        for (const TensorInfo& t : attention_tensors(p)) {
+            std::int64_t elements = 1;
+            for (std::size_t axis = 0; axis < t.extents.size(); ++axis) elements += (t.extents[axis].most - 1) * t.strides[axis];
+            buffers.emplace_back(std::size_t(elements) * std::size_t(t.element_bits) / 8);
+            pointers.push_back(buffers.back().data());
+        }
+        fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
+    }
+};
+
+CompiledKernel compiled(const Machine& machine, const AttentionProblem& p, const AttentionRequest& request) {
+    std::vector<std::string> refused;
+    return compile_first(attention_plan_set(derive(std::make_shared<const Machine>(machine), p, request)), refused);
+}
+
 // Which lengths there are is read on the device: what was captured serves others, with tables of their own.
 TEST_F(AttentionTest, ACaptureServesOtherLengths) {
     const Machine machine = live_machine().machine;
@@ -271,22 +294,12 @@ TEST_F(AttentionTest, ACaptureServesOtherLengths) {
     for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 6); ++i) {
         AttentionProblem p = drawn_cache(random);
         SCOPED_TRACE(attention_operation().short_name({&attention_operation(), Own::of(p)}));
-        const PlanSet plans = attention_plan_set(derive(std::make_shared<const Machine>(machine), p, {}));
-        std::vector<std::string> refused;
-        const CompiledKernel kernel = compile_first(plans, refused);
-        std::vector<DeviceBuffer> tensors;
-        std::vector<void*> pointers;
-        for (const TensorInfo& t : attention_tensors(p)) {
-            std::int64_t elements = 1;
-            for (std::size_t axis = 0; axis < t.extents.size(); ++axis) elements += (t.extents[axis].most - 1) * t.strides[axis];
-            tensors.emplace_back(std::size_t(elements) * std::size_t(t.element_bits) / 8);
-            pointers.push_back(tensors.back().data());
-        }
-        const DeviceBuffer workspace(std::max<std::size_t>(16, kernel.workspace_bytes()));
-        fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
+        const CompiledKernel kernel = compiled(machine, p, {});
+        const Tensors tensors(p, kernel);
+        const std::vector<void*>& pointers = tensors.pointers;
         StreamOwner stream;
         begin_capture(stream);
-        kernel.launch(stream, pointers, workspace.data());
+        kernel.launch(stream, pointers, tensors.workspace.data());
         const Graph graph = end_capture(stream);
         for (const std::int64_t most : {p.keys, std::int64_t{1}, p.keys, std::int64_t{0}, p.keys}) {
             for (std::int64_t& length : p.lengths) length = random.one_in(4) ? most : random.whole(0, most);
@@ -297,6 +310,156 @@ TEST_F(AttentionTest, ACaptureServesOtherLengths) {
             const CaseOutcome outcome = reference.judge(stream, VerifyCase::random, 9, results).front();
             EXPECT_TRUE(outcome.right) << "lengths to " << most << ": " << outcome.failure;
         }
+    }
+}
+
+/// Few queries over caches of a few hundred keys: every dim, mask, type, layout, group of heads and page.
+AttentionProblem drawn_request(Random& random) {
+    AttentionProblem p;
+    p.cached = true;
+    p.batch = random.whole(1, 9), p.kv_heads = random.whole(1, 3), p.heads = p.kv_heads * random.whole(1, random.one_in(4) ? 40 : 8);
+    p.queries = random.one_in(3) ? 1 : random.whole(1, 16), p.keys = random.one_in(5) ? random.whole(1, 40) : random.whole(1, 900);
+    p.dim = 8 * random.whole(1, 32), p.dim_v = random.coin() ? p.dim : 8 * random.whole(1, 32);
+    p.mask = AttentionMask(random.pick(3)), p.window = random.whole(1, 400);
+    p.type = random.coin() ? Type::bf16 : Type::fp16;
+    p.layout = random.coin() ? AttentionLayout::bhsd : AttentionLayout::bshd;
+    p.log_sum_exp = random.coin();
+    if (random.coin()) p.page = 16 * random.whole(1, 16), p.pages = p.batch * p.pages_of_a_batch() + random.whole(0, 3);
+    return p;
+}
+
+/// Of a sequence: nothing, one key, all there is room for, up to the end of a page or one key off it, any.
+std::int64_t drawn_length(Random& random, const AttentionProblem& p) {
+    const std::int64_t edge = p.paged() ? p.page : 64, kinds[] = {0,
+                                                                  1,
+                                                                  p.keys,
+                                                                  random.whole(0, p.keys / edge) * edge + random.whole(-1, 1),
+                                                                  random.whole(0, p.keys),
+                                                                  random.whole(0, p.keys)};
+    return std::clamp<std::int64_t>(random.one_of(kinds), 0, p.keys);
+}
+
+// A kernel serves several requests, as compiling it is what takes the time.
+TEST_F(AttentionTest, RandomRequests) {
+    const std::size_t requests = test_count(24, 1000);
+    constexpr std::size_t a_kernel = 6;
+    const Machine machine = live_machine().machine;
+    const MeasureKernels kernels(compile_measure_kernels(machine.arch));
+    StreamOwner stream;
+    for (std::size_t first = 0; first < requests; first += a_kernel) {
+        Random random(test_seed() * 1'000'003 + first);
+        AttentionProblem p = drawn_request(random);
+        const auto draw_lengths = [&] {
+            p.lengths.clear();
+            for (std::int64_t i = 0; i < p.batch; ++i) p.lengths.push_back(drawn_length(random, p));
+        };
+        draw_lengths();
+        SCOPED_TRACE(attention_operation().short_name({&attention_operation(), Own::of(p)})
+                     + fmt::format(", ROOFTILE_SAMPLE_SEED={}, from {}", test_seed(), first));
+        AttentionRequest request{.top = 1};
+        if (random.one_in(4)) request.batch_invariant = true;
+        const CompiledKernel kernel = compiled(machine, p, request);
+        const Tensors tensors(p, kernel);
+        for (std::size_t i = first; i < std::min(requests, first + a_kernel); ++i, draw_lengths()) {
+            const AttentionReference reference(kernels, p, machine.arch);
+            for (const VerifyCase which : reference.cases()) {
+                for (std::size_t t = output_tensor(p); t < tensors.buffers.size(); ++t)
+                    fill_bytes(tensors.buffers[t].address(), 0xff, tensors.buffers[t].bytes(), stream);
+                reference.fill(stream, which, i, tensors.pointers);
+                kernel.launch(stream, tensors.pointers, tensors.workspace.data());
+                const std::vector<TensorPointers> results{tensors.pointers};
+                const CaseOutcome outcome = reference.judge(stream, which, i, results).front();
+                EXPECT_TRUE(outcome.right) << "lengths " << lengths_text(p) << ", case " << int(which) << ": " << outcome.failure;
+            }
+        }
+    }
+}
+
+/// Q, K and V of one sequence, heads after each other and their rows in them, whatever batch it is in.
+struct OneSequence {
+    std::int64_t keys;
+    std::array<std::vector<std::uint16_t>, 3> numbers;
+};
+
+std::uint16_t drawn_bits(Random& random, Type type) { return std::uint16_t(round_to_bits(double(random.whole(-400, 400)) / 128, type)); }
+
+/// O and the logarithms of batch `at` of a launch of which it is that sequence, and all else is drawn.
+std::vector<std::uint16_t> bits_among(const Machine& machine, AttentionProblem p, const AttentionRequest& request, std::int64_t at,
+                                      const OneSequence& sequence, Random& random) {
+    p.lengths[std::size_t(at)] = sequence.keys;
+    const CompiledKernel kernel = compiled(machine, p, request);
+    const Tensors tensors(p, kernel);
+    const std::vector<std::int32_t> lengths(p.lengths.begin(), p.lengths.end());
+    copy_to_device(tensors.buffers[bounds_tensor].address(), lengths.data(), lengths.size() * sizeof(lengths[0]));
+    std::vector<std::int32_t> table(std::size_t(p.batch * p.pages_of_a_batch()));
+    if (p.paged()) {
+        std::iota(table.begin(), table.end(), 0);
+        for (std::size_t i = table.size(); i > 1; --i) std::swap(table[i - 1], table[random.pick(i)]);
+        copy_to_device(tensors.buffers[table_tensor].address(), table.data(), table.size() * sizeof(table[0]));
+    }
+    for (std::size_t t = 0; t < 3; ++t) {
+        std::vector<std::uint16_t> bits(tensors.buffers[t].bytes() / 2);
+        for (std::uint16_t& b : bits) b = drawn_bits(random, p.type);
+        const AttentionPitch pitch = pitch_of(p, AttentionOperand(t));
+        const std::int64_t heads = t == 0 ? p.heads : p.kv_heads, rows = t == 0 ? p.queries : sequence.keys,
+                           width = t == 2 ? p.dim_v : p.dim;
+        for (std::int64_t head = 0; head < heads; ++head)
+            for (std::int64_t row = 0; row < rows; ++row) {
+                const bool in_page = t > 0 && p.paged();
+                const std::int64_t batch = in_page ? table[std::size_t(at * p.pages_of_a_batch() + row / p.page)] : at,
+                                   own_row = in_page ? row % p.page : row;
+                std::copy_n(sequence.numbers[t].begin() + (head * rows + row) * width, width,
+                            bits.begin() + batch * pitch.batch + head * pitch.head + own_row * pitch.row);
+            }
+        copy_to_device(tensors.buffers[t].address(), bits.data(), bits.size() * 2);
+    }
+    StreamOwner stream;
+    kernel.launch(stream, tensors.pointers, tensors.workspace.data());
+    synchronize(stream);
+    std::vector<std::uint16_t> out;
+    const std::size_t output = output_tensor(p);
+    std::vector<std::uint16_t> o(tensors.buffers[output].bytes() / 2);
+    copy_to_host(o.data(), tensors.buffers[output].address(), o.size() * 2);
+    const AttentionPitch pitch = pitch_of(p, AttentionOperand::o);
+    for (std::int64_t head = 0; head < p.heads; ++head)
+        for (std::int64_t row = 0; row < p.queries; ++row) {
+            const auto first = o.begin() + at * pitch.batch + head * pitch.head + row * pitch.row;
+            out.insert(out.end(), first, first + p.dim_v);
+        }
+    std::vector<std::uint16_t> logs(tensors.buffers[output + 1].bytes() / 2);
+    copy_to_host(logs.data(), tensors.buffers[output + 1].address(), logs.size() * 2);
+    const std::int64_t numbers = 2 * p.heads * p.queries;
+    out.insert(out.end(), logs.begin() + at * numbers, logs.begin() + (at + 1) * numbers);
+    return out;
+}
+
+// A sequence alone, and in batches of others, in other rooms, by other numbers of CTAs and stages.
+TEST_F(AttentionTest, BatchInvariantSequencesHaveTheSameBits) {
+    const Machine machine = live_machine().machine;
+    for (std::size_t i = 0; i < test_count(4, 40); ++i) {
+        Random random(test_seed() * 7919 + i);
+        AttentionProblem p = drawn_request(random);
+        p.log_sum_exp = true, p.batch = 1, p.keys = i % 2 == 0 ? random.whole(1500, 40000) : random.whole(1, 1500);
+        OneSequence sequence{random.whole(1, p.keys), {}};
+        for (std::size_t t = 0; t < 3; ++t)
+            for (std::int64_t n = (t == 0 ? p.heads * p.queries : p.kv_heads * sequence.keys) * (t == 2 ? p.dim_v : p.dim); n > 0; --n)
+                sequence.numbers[t].push_back(drawn_bits(random, p.type));
+        const auto in_a_batch = [&](std::int64_t batch, std::int64_t room) {
+            AttentionProblem b = p;
+            b.batch = batch, b.keys = room, b.pages = batch * b.pages_of_a_batch();
+            for (std::int64_t s = 0; s < batch; ++s) b.lengths.push_back(random.whole(0, std::min<std::int64_t>(room, 3000)));
+            return b;
+        };
+        SCOPED_TRACE(attention_operation().short_name({&attention_operation(), Own::of(in_a_batch(1, p.keys))})
+                     + fmt::format(", {} keys, ROOFTILE_SAMPLE_SEED={}", sequence.keys, test_seed()));
+        const std::vector<std::uint16_t> alone =
+            bits_among(machine, in_a_batch(1, p.keys), {.batch_invariant = true, .top = 1}, 0, sequence, random);
+        EXPECT_EQ(bits_among(machine, in_a_batch(2, p.keys), {.batch_invariant = true, .top = 1}, 1, sequence, random), alone);
+        EXPECT_EQ(bits_among(machine, in_a_batch(7, p.keys + 100), {.splits = 19, .batch_invariant = true, .top = 1}, 3, sequence, random),
+                  alone);
+        EXPECT_EQ(
+            bits_among(machine, in_a_batch(40, sequence.keys), {.stages = 1, .batch_invariant = true, .top = 1}, 17, sequence, random),
+            alone);
     }
 }
 

@@ -41,10 +41,12 @@ TEST_F(WrongOnPurpose, AttentionRowsOfTheNextSequence) { caught(attention_mutant
 TEST_F(WrongOnPurpose, AttentionPartLeftOut) { caught(attention_mutants::part_left_out(), By::random); }
 TEST_F(WrongOnPurpose, AttentionPartCountedTwice) { caught(attention_mutants::part_counted_twice(), By::random); }
 TEST_F(WrongOnPurpose, AttentionPartsFromTheWrongMaximum) { caught(attention_mutants::parts_from_the_wrong_maximum(), By::random); }
-TEST_F(WrongOnPurpose, AttentionCachePageOfTheNextBlock) { caught(attention_mutants::page_of_the_next_block(), By::exact); }
+TEST_F(WrongOnPurpose, AttentionCachePageOfTheBlockBefore) { caught(attention_mutants::page_of_the_block_before(), By::random); }
 TEST_F(WrongOnPurpose, AttentionCacheTailOfAPage) { caught(attention_mutants::tail_of_a_page(), By::exact); }
 TEST_F(WrongOnPurpose, AttentionCacheHeadsOfAnotherGroup) { caught(attention_mutants::heads_of_another_group(), By::exact); }
 TEST_F(WrongOnPurpose, AttentionCacheLengthOfAnotherSequence) { caught(attention_mutants::length_of_another_sequence(), By::exact); }
+TEST_F(WrongOnPurpose, AttentionPartPieceTwice) { caught(attention_mutants::piece_twice(), By::random); }
+TEST_F(WrongOnPurpose, AttentionPartPieceInTheFirstOnesPlace) { caught(attention_mutants::piece_in_the_first_ones_place(), By::random); }
 TEST_F(WrongOnPurpose, AttentionPartOfAnotherRow) { caught(attention_mutants::part_of_another_row(), By::exact); }
 TEST_F(WrongOnPurpose, AttentionPlaceOfTheOtherRow) { caught(attention_mutants::place_of_the_other_row(), By::random); }
 TEST_F(WrongOnPurpose, AttentionSlopeOfAnotherHead) { caught(attention_mutants::slope_of_another_head(), By::random); }
