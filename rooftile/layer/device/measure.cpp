@@ -23,9 +23,10 @@ class RecordedLaunches {
     /// `launch(set)`; at least `seconds` long.
     template <class Launch>
     RecordedLaunches(const StreamOwner& stream, const LayerRun& run, const Launch& launch, double seconds) : stream_(stream) {
-        record(run, launch, 1);
+        constexpr std::int64_t tried = 20;  // enough for a graph's own start to be little
+        record(run, launch, tried);
         run_once();
-        const double once = seconds_of();
+        const double once = seconds_of() / double(tried);
         const auto rounds = std::int64_t(seconds / once) + 1;
         record(run, launch, std::clamp<std::int64_t>(rounds, 1, std::max<std::int64_t>(1, most_launches / run.sets())));
     }
