@@ -17,6 +17,7 @@ struct LayerStep {
     std::int64_t prefill = 0;  ///< sequences of which the whole context is computed
     std::int64_t context = 1;  ///< keys of every sequence, those of this step among them
     int tp = 1;
+    bool gates_apart = false;  ///< gates are kernels of their own, where the machine's products take no pairs
 
     std::int64_t tokens() const { return decode + prefill * context; }  ///< rows of every product
     std::int64_t sequences() const { return decode + prefill; }

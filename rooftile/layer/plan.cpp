@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <set>
+#include <future>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -15,6 +17,7 @@
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/plan_command.hpp"
+#include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
 namespace {
@@ -66,17 +69,18 @@ std::optional<double> LayerSums::time_us() const {
 LayerPlanner::LayerPlanner(std::shared_ptr<const Machine> machine) : machine_(std::move(machine)) {
     gap_.stream_us = microseconds(*machine_, "launch.gap_stream");
     gap_.graph_us = microseconds(*machine_, "launch.gap_graph");
-    if (!gap_.stream_us) missing("launch.gap_stream");
-    if (!gap_.graph_us) missing("launch.gap_graph");
+    if (!gap_.stream_us) missing({"launch.gap_stream"});
+    if (!gap_.graph_us) missing({"launch.gap_graph"});
     const auto saving = microseconds(*machine_, "launch.programmatic_saving");
     if (gap_.graph_us && saving) gap_.programmatic_us = std::max(0.0, *gap_.graph_us - *saving);
 }
 
-void LayerPlanner::missing(std::string_view key) {
-    if (std::ranges::find(unknown_, key) == unknown_.end()) unknown_.emplace_back(key);
+void LayerPlanner::missing(const std::vector<std::string>& keys) {
+    for (const std::string& key : keys)
+        if (std::ranges::find(unknown_, key) == unknown_.end()) unknown_.push_back(key);
 }
 
-KernelTime LayerPlanner::planned(const std::string& name, const Given& request) {
+KernelTime LayerPlanner::planned(const std::string& name, const Given& request) const {
     KernelTime out;
     out.provenance = Provenance::refused;
     const Operation* operation = find_operation(name);
@@ -93,7 +97,7 @@ KernelTime LayerPlanner::planned(const std::string& name, const Given& request) 
             return out;
         }
         const Plan& plan = plans.plans.front();
-        for (const std::string& key : plan.unknown) missing(key);
+        out.unknown = plan.unknown;
         out.provenance = Provenance::planned;
         out.plan = operation->label(plan);
         out.bound = plan.bound ? std::string(name_of(*plan.bound)) : "";
@@ -109,39 +113,43 @@ KernelTime LayerPlanner::planned(const std::string& name, const Given& request) 
     return out;
 }
 
-KernelTime LayerPlanner::moved(double bytes) {
+KernelTime LayerPlanner::moved(const LayerPart& part) const {
     KernelTime out;
-    out.problem = scaled_text(bytes, "B");
+    const double activations = part.bytes(TensorKind::activations), others = part.bytes() - activations;
+    out.problem = scaled_text(part.bytes(), "B");
     const auto clock = machine_->number<Clock>("clock.boost");
     const Fact* l2 = machine_->find("l2.size");
-    const bool held = l2 && bytes <= l2->value && machine_->find("l2.bandwidth");
-    const char* rate_key = held ? "l2.bandwidth" : machine_->find("dram.sustained_copy") ? "dram.sustained_copy" : "dram.bandwidth";
-    const auto rate = bandwidth(*machine_, rate_key, clock);
+    const bool held = l2 && activations <= l2->value && machine_->find("l2.bandwidth");
+    const char* memory_key = machine_->find("dram.sustained_copy") ? "dram.sustained_copy" : "dram.bandwidth";
+    const auto memory = bandwidth(*machine_, memory_key, clock), cached = held ? bandwidth(*machine_, "l2.bandwidth", clock) : memory;
     const auto load = latency_cycles(*machine_, "dram.latency", clock), store = latency_cycles(*machine_, "l2.latency", clock);
-    if (!clock) missing("clock.boost");
-    if (!rate) missing(rate_key);
-    if (!load) missing("dram.latency");
-    if (!store) missing("l2.latency");
-    if (!clock || !rate || !load || !store) {
-        out.plan = "clock.boost, dram.latency, l2.latency or " + std::string(rate_key) + " is unknown";
+    if (!clock) out.unknown.emplace_back("clock.boost");
+    if (!memory) out.unknown.emplace_back(memory_key);
+    if (!cached && held) out.unknown.emplace_back("l2.bandwidth");
+    if (!load) out.unknown.emplace_back("dram.latency");
+    if (!store) out.unknown.emplace_back("l2.latency");
+    if (!out.unknown.empty()) {
+        out.plan = "unknown: " + joined(out.unknown);
         return out;
     }
-    // What it reads was written by the kernel before, its tables and the cache come from memory: a load, a store, and bytes between.
-    const double latency = (load->value + store->value) / clock->value, streamed = bytes / rate->value;
-    out.time_us = us_per_second * (latency + streamed);
-    out.bound = latency > streamed ? "latency" : held ? "l2" : "dram";
-    out.plan = fmt::format("a load, a store and its bytes at {}", rate_key);
+    // A load and a store, and between them its bytes: the kernel before left activations in L2 where they fit, the others come from memory.
+    const double latency = (load->value + store->value) / clock->value;
+    const double memory_time = others / memory->value + (held ? 0 : activations / memory->value),
+                 l2_time = held ? activations / cached->value : 0;
+    out.time_us = us_per_second * (latency + memory_time + l2_time);
+    out.bound = latency >= std::max(memory_time, l2_time) ? "latency" : memory_time >= l2_time ? "dram" : "l2";
+    out.plan = held ? "a load, a store and its bytes, activations in L2" : "a load, a store and its bytes, all from memory";
     return out;
 }
 
-KernelTime LayerPlanner::exchanged(double bytes, int tp) {
+KernelTime LayerPlanner::exchanged(double bytes, int tp) const {
     KernelTime out;
     out.problem = fmt::format("{} of {} GPUs", scaled_text(bytes, "B"), tp);
     out.bound = "link";
     const auto rate = bandwidth(*machine_, "link.bandwidth");
     const auto step = machine_->number<Seconds>("link.step");
-    if (!rate) missing("link.bandwidth");
-    if (!step) missing("link.step");
+    if (!rate) out.unknown.emplace_back("link.bandwidth");
+    if (!step) out.unknown.emplace_back("link.step");
     if (!rate || !step) {
         out.plan = "link.bandwidth or link.step is unknown";
         return out;
@@ -155,23 +163,46 @@ KernelTime LayerPlanner::exchanged(double bytes, int tp) {
     return out;
 }
 
-LayerKernel LayerPlanner::kernel(LayerPart part, const std::string& type, int tp) {
-    const bool exchanges = part.exchanged_bytes > 0;
-    const std::string request = exchanges                ? fmt::format("exchange {} {}", part.exchanged_bytes, tp)
-                                : part.operation.empty() ? fmt::format("move {}", part.bytes())
-                                                         : part.operation + " " + part.request.text();
-    auto found = known_.find(request);
-    if (found == known_.end()) {
-        KernelTime time;
-        if (!part.why_not.empty()) time.provenance = Provenance::refused;
-        else if (exchanges) time = exchanged(part.exchanged_bytes, tp);
-        else if (part.operation.empty()) time = moved(part.bytes());
-        else time = planned(part.operation, part.request);
-        found = known_.emplace(request, std::move(time)).first;
+KernelTime LayerPlanner::time_of(const LayerPart& part, int tp) const {
+    if (part.exchanged_bytes > 0) return exchanged(part.exchanged_bytes, tp);
+    if (part.operation.empty()) return moved(part);
+    if (part.why_not.empty()) return planned(part.operation, part.request);
+    KernelTime out;
+    out.provenance = Provenance::refused;
+    out.plan = part.why_not;
+    return out;
+}
+
+std::vector<std::vector<LayerKernel>> LayerPlanner::kernels(std::vector<std::vector<LayerPart>> lists, const std::string& type, int tp) {
+    // Equal texts are equal requests.
+    const auto request_of = [tp](const LayerPart& part) {
+        if (part.exchanged_bytes > 0) return fmt::format("exchange {} {}", part.exchanged_bytes, tp);
+        return part.operation.empty() ? fmt::format("move {} {}", part.bytes(), part.bytes(TensorKind::activations))
+                                      : part.operation + " " + part.request.text() + part.why_not;
+    };
+    std::vector<std::pair<const LayerPart*, KernelTime*>> wanted;
+    for (const auto& list : lists)
+        for (const LayerPart& part : list)
+            if (const auto [place, is_new] = known_.try_emplace(request_of(part)); is_new) wanted.emplace_back(&part, &place->second);
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+        for (std::size_t i; (i = next++) < wanted.size();) *wanted[i].second = time_of(*wanted[i].first, tp);
+    };
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    std::vector<std::future<void>> helpers;
+    for (std::size_t i = 1; i < std::min(cores, wanted.size()); ++i) helpers.push_back(std::async(std::launch::async, work));
+    work();
+    for (auto& helper : helpers) helper.get();
+    for (const auto& [part, time] : wanted) missing(time->unknown);
+    std::vector<std::vector<LayerKernel>> out;
+    for (auto& list : lists) {
+        out.emplace_back();
+        for (LayerPart& part : list) {
+            KernelTime time = known_.at(request_of(part));
+            if (part.exchanged_bytes == 0) time.least_us = least_us(*machine_, part, type);
+            out.back().push_back({std::move(part), std::move(time)});
+        }
     }
-    LayerKernel out{std::move(part), found->second};
-    if (!out.part.why_not.empty()) out.time.plan = out.part.why_not;
-    if (!exchanges) out.time.least_us = least_us(*machine_, out.part, type);
     return out;
 }
 
@@ -205,24 +236,40 @@ LayerStep layer_step(std::int64_t batch, std::int64_t context, double prefill_sh
     return out;
 }
 
+namespace {
+
+/// Whether the machine's products refuse pairs, so that the gate is a kernel of its own.
+bool gates_apart(LayerPlanner& planner, const ModelConfig& model, const LayerKind& kind, int tp) {
+    for (LayerPart& part : layer_parts(model, kind, {.decode = 1, .prefill = 0, .context = 1, .tp = tp})) {
+        if (!part.request.has("pairs") || !part.why_not.empty()) continue;
+        std::vector<std::vector<LayerPart>> lists(1);
+        lists.front().push_back(std::move(part));
+        return planner.kernels(std::move(lists), model.type, tp).front().front().time.provenance == Provenance::refused;
+    }
+    return false;
+}
+
+}  // namespace
+
 std::vector<LayerCell> layer_cells(LayerPlanner& planner, const ModelConfig& model, const LayerRequest& request) {
     const LayerKind& kind = model.layers.at(std::size_t(request.layer));
+    const bool apart = gates_apart(planner, model, kind, request.tp);
     std::vector<LayerCell> out;
+    std::vector<std::vector<LayerPart>> parts;
     for (const double share : request.prefill_shares)
         for (const std::int64_t batch : request.batches)
             for (const std::int64_t context : request.contexts) {
-                LayerCell cell{batch, share, layer_step(batch, context, share, request.tp), {}};
-                for (LayerPart& part : layer_parts(model, kind, cell.step))
-                    cell.kernels.push_back(planner.kernel(std::move(part), model.type, request.tp));
-                out.push_back(std::move(cell));
+                out.push_back({batch, share, layer_step(batch, context, share, request.tp), {}});
+                out.back().step.gates_apart = apart;
+                parts.push_back(layer_parts(model, kind, out.back().step));
             }
+    auto kernels = planner.kernels(std::move(parts), model.type, request.tp);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i].kernels = std::move(kernels[i]);
     return out;
 }
 
 std::vector<LayerKernel> layer_ends(LayerPlanner& planner, const ModelConfig& model, const LayerStep& step) {
-    std::vector<LayerKernel> out;
-    for (LayerPart& part : end_parts(model, step)) out.push_back(planner.kernel(std::move(part), model.type, step.tp));
-    return out;
+    return std::move(planner.kernels({end_parts(model, step)}, model.type, step.tp).front());
 }
 
 LayerRoom layer_room(const Machine& machine, const ModelConfig& model, const LayerKind& kind) {

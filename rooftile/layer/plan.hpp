@@ -26,10 +26,11 @@ struct KernelTime {
     std::optional<double> time_us, least_us;
     std::optional<PredictedInterval> interval{};
     Provenance provenance = Provenance::modelled;
-    std::string bound{};    ///< what limits it
-    std::string problem{};  ///< in one word
-    std::string plan{};     ///< its configuration in a few words; of one that is modelled or refused, how or why
-    std::string command{};  ///< that shows the plan; empty: none does
+    std::string bound{};                 ///< what limits it
+    std::string problem{};               ///< in one word
+    std::string plan{};                  ///< its configuration in a few words; of one that is modelled or refused, how or why
+    std::string command{};               ///< that shows the plan; empty: none does
+    std::vector<std::string> unknown{};  ///< keys of the machine that it asked for and nobody knows
 };
 
 struct LayerKernel {
@@ -70,17 +71,19 @@ class LayerPlanner {
   public:
     explicit LayerPlanner(std::shared_ptr<const Machine> machine);
 
-    LayerKernel kernel(LayerPart part, const std::string& type, int tp);
+    /// The same lists with times. Plans are made on all cores.
+    std::vector<std::vector<LayerKernel>> kernels(std::vector<std::vector<LayerPart>> lists, const std::string& type, int tp);
     LayerSums sums(const std::vector<LayerKernel>& kernels) const;
     const Machine& machine() const { return *machine_; }
     /// Keys of the machine that a time asked for and nobody knows.
     const std::vector<std::string>& unknown() const { return unknown_; }
 
   private:
-    KernelTime planned(const std::string& operation, const Given& request);
-    KernelTime moved(double bytes);
-    KernelTime exchanged(double bytes, int tp);
-    void missing(std::string_view key);
+    KernelTime time_of(const LayerPart& part, int tp) const;
+    KernelTime planned(const std::string& operation, const Given& request) const;
+    KernelTime moved(const LayerPart& part) const;
+    KernelTime exchanged(double bytes, int tp) const;
+    void missing(const std::vector<std::string>& keys);
 
     std::shared_ptr<const Machine> machine_;
     LaunchGaps gap_;  // of one launch
