@@ -53,7 +53,7 @@ LayerStep step_of(const Given& given) {
 
 /// What the script of the baseline is told.
 Json request_of(const MeasuredLayer& layer, const LayerKind& kind, std::uint64_t seed) {
-    const ModelConfig& m = layer.model;
+    const ModelConfig& m = layer.model.config;
     Json experts = nullptr;
     if (kind.experts)
         experts = {{"count", m.experts->count},
@@ -103,9 +103,10 @@ int measure_layer_verb(const Given& given, const OutputFlags& output, const Invo
     const bool with_torch = !given.has("baseline") || one_of(given.name("baseline"), given.text("baseline"), baselines) == 0;
     const LayerStep step = step_of(given);
     const std::string file = given.text("config");
-    const ModelConfig model = model_config(read_whole_file(file), file);
-    const LayerKind kind = model.layers.at(std::size_t(model.usual_layer()));
-    check_layer_reference(model, step);
+    const LayerModel model{file, model_config(read_whole_file(file), file)};
+    const std::int64_t which = model.config.usual_layer();
+    const LayerKind kind = model.config.layers.at(std::size_t(which));
+    check_layer_reference(model.config, step);
 
     MeasureOptions options;
     options.seed = given.has("seed") ? seed_number(given.name("seed"), given.text("seed")) : fresh_seed();
@@ -120,7 +121,7 @@ int measure_layer_verb(const Given& given, const OutputFlags& output, const Invo
     const auto [live, target] = live_target(given, options.device);
     note_interrupts();
     RunningGpu gpu;
-    MeasuredLayer layer = measure_layer(target.machine, model, kind, step, options, gpu);
+    MeasuredLayer layer = measure_layer(target.machine, model, which, step, options, gpu);
     if (!target.note.empty()) layer.notes.push_back(target.note);
     if (with_torch && options.time && layer.right()) {
         try {
@@ -132,9 +133,9 @@ int measure_layer_verb(const Given& given, const OutputFlags& output, const Invo
     }
     DocumentContext context = context_of(*target.machine, invocation.command);
     context.gpu = GpuContext{gpu.gpu, gpu.driver, gpu.nvrtc, utc_now(), options.seed};
-    write_result(
-        output.json ? json_text(measured_layer_document(context, layer)) : measured_layer_text(context, layer, terminal_for(output)),
-        output);
+    write_result(output.json ? json_text(measured_layer_document(context, layer, target.machine))
+                             : measured_layer_text(context, layer, terminal_for(output)),
+                 output);
     if (layer.right()) return int(ExitCode::done);
     say("verification failed: the layer's result is further from fp64 than its roundings make");
     return int(ExitCode::verification_failed);

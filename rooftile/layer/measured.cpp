@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cassert>
 #include <nlohmann/json.hpp>
 
 #include "rooftile/report/number.hpp"
@@ -66,16 +67,15 @@ const LayerBaseline* MeasuredLayer::best_baseline() const {
     return best;
 }
 
-Json measured_layer_document(const DocumentContext& context, const MeasuredLayer& layer) {
-    Json kernels = Json::array(), errors = Json::array(), baselines = Json::array();
-    for (const LayerKernelTime& kernel : layer.kernels)
-        kernels.push_back({{"name", kernel.name},
-                           {"op", text_or_null(kernel.operation)},
-                           {"problem", text_or_null(kernel.problem)},
-                           {"plan", text_or_null(kernel.plan)},
-                           {"time_us", json_number(kernel.predicted_us)},
-                           {"least_us", json_number(kernel.least_us)},
-                           {"measured_us", interval_json(kernel.measured_us)}});
+Json measured_layer_document(const DocumentContext& context, const MeasuredLayer& layer, const std::shared_ptr<const Machine>& machine) {
+    LayerRequest request;
+    request.layer = layer.layer;
+    request.batches = {layer.step.sequences()}, request.contexts = {layer.step.context};
+    request.prefill_shares = {layer.step.prefill > 0 ? 1.0 : 0.0};
+    Json out = layer_document(context, layer.model, request, *machine);
+    add_layer_cells(out, machine, {}, layer.model, request);
+
+    Json errors = Json::array(), baselines = Json::array();
     for (const LayerError& error : layer.errors)
         errors.push_back({{"tensor", error.tensor},
                           {"row", json_number(error.row)},
@@ -88,37 +88,34 @@ Json measured_layer_document(const DocumentContext& context, const MeasuredLayer
         baselines.push_back({{"name", each.name}, {"time_us", json_number(each.time_us)}, {"absent", text_or_null(each.absent)}});
     const std::optional<double> measured = median_of(layer.layer_us);
     const LayerBaseline* best = layer.best_baseline();
-    const Json cell = {{"batch", layer.step.sequences()},
-                       {"context", layer.step.context},
-                       {"prefill", layer.step.prefill > 0},
-                       {"time_us", json_number(layer.predicted_us())},
-                       {"least_us", json_number(layer.least_us())},
-                       {"measured_us", interval_json(layer.layer_us)},
-                       {"kernels_us", json_number(layer.sum_us())},
-                       {"gaps_us", json_number(difference(measured, layer.sum_us()))},
-                       {"kernels", std::move(kernels)},
-                       {"verified", layer.right()},
-                       {"same_bits", layer.same_bits ? Json(*layer.same_bits) : Json(nullptr)},
-                       {"errors", std::move(errors)},
-                       {"baseline", text_or_null(layer.baseline_program)},
-                       {"baselines", std::move(baselines)},
-                       {"ratio", json_number(best && measured ? std::optional(*best->time_us / *measured) : std::nullopt)}};
-    return {{"schema", "rooftile/layer/1"},
-            {"context", context_json(context)},
-            {"machine", machine_json(context)},
-            {"model", layer.model.family},
-            {"sets", layer.sets},
-            {"set_bytes", layer.set_bytes},
-            {"cells", Json::array({cell})},
-            {"notes", layer.notes}};
+    Json& cell = out.at("cells").at(0);
+    Json& kernels = cell.at("kernels");
+    assert(kernels.size() == layer.kernels.size());  // both are of layer_parts()
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        kernels[i]["ran"] = text_or_null(layer.kernels[i].plan);
+        kernels[i]["measured_us"] = interval_json(layer.kernels[i].measured_us);
+    }
+    cell["measured"] = {{"time_us", interval_json(layer.layer_us)},
+                        {"kernels_us", json_number(layer.sum_us())},
+                        {"gaps_us", json_number(difference(measured, layer.sum_us()))},
+                        {"sets", layer.sets},
+                        {"set_bytes", layer.set_bytes},
+                        {"verified", layer.right()},
+                        {"same_bits", layer.same_bits ? Json(*layer.same_bits) : Json(nullptr)},
+                        {"errors", std::move(errors)},
+                        {"baseline", text_or_null(layer.baseline_program)},
+                        {"baselines", std::move(baselines)},
+                        {"ratio", json_number(best && measured ? std::optional(*best->time_us / *measured) : std::nullopt)},
+                        {"notes", layer.notes}};
+    return out;
 }
 
 std::string measured_layer_text(const DocumentContext& context, const MeasuredLayer& layer, const Terminal& terminal) {
     const LayerStep& step = layer.step;
     std::string out = terminal.paint(
-        step.prefill > 0
-            ? fmt::format("one {} layer, {} x {} tokens prefilled", layer.model.family, step.prefill, step.context)
-            : fmt::format("one {} layer, {} sequences decode a token each over {} keys", layer.model.family, step.decode, step.context),
+        step.prefill > 0 ? fmt::format("one {} layer, {} x {} tokens prefilled", layer.model.config.family, step.prefill, step.context)
+                         : fmt::format("one {} layer, {} sequences decode a token each over {} keys", layer.model.config.family,
+                                       step.decode, step.context),
         Tone::strong);
     out += fmt::format("\non {}, {} layers in a graph, {} of weights and cache each\n\n",
                        context.gpu ? context.gpu->gpu : context.machine_name, layer.sets, scaled_text(double(layer.set_bytes), "B"));

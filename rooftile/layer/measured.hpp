@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/layer/parts.hpp"
+#include "rooftile/layer/report.hpp"
 #include "rooftile/measure/statistics.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/terminal.hpp"
@@ -29,7 +29,8 @@ struct LayerError {
 };
 
 struct LayerKernelTime {
-    std::string name, operation, problem, plan;
+    std::string name;
+    std::string plan;  ///< that ran, in a few words
     std::optional<double> predicted_us{}, least_us{};
     std::optional<MedianInterval> measured_us{};  ///< by itself, launched over all sets again and again
 };
@@ -42,7 +43,8 @@ struct LayerBaseline {
 };
 
 struct MeasuredLayer {
-    ModelConfig model;
+    LayerModel model;
+    std::int64_t layer = 0;  ///< of the model's
     LayerStep step;
     std::int64_t sets = 0, set_bytes = 0;  ///< layers in the graph, and weights and caches of one
     std::vector<LayerKernelTime> kernels;
@@ -61,8 +63,9 @@ struct MeasuredLayer {
     const LayerBaseline* best_baseline() const;
 };
 
-/// `rooftile/layer/1` of a layer that ran: its one cell has what was measured with what is predicted.
-Json measured_layer_document(const DocumentContext& context, const MeasuredLayer& layer);
+/// `rooftile/layer/1` of a layer that ran, whose kernels were planned for that machine: its one cell has what was measured with what is
+/// predicted.
+Json measured_layer_document(const DocumentContext& context, const MeasuredLayer& layer, const std::shared_ptr<const Machine>& machine);
 std::string measured_layer_text(const DocumentContext& context, const MeasuredLayer& layer, const Terminal& terminal);
 
 }  // namespace rooftile

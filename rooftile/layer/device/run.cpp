@@ -10,13 +10,10 @@
 #include "rooftile/error.hpp"
 #include "rooftile/measure/bench.hpp"
 #include "rooftile/measure/device_operation.hpp"
-#include "rooftile/physics/explanation.hpp"
-#include "rooftile/physics/roofs.hpp"
 
 namespace rooftile {
 namespace {
 
-constexpr double us_a_second = 1e6;
 constexpr std::string_view choices = "choices", offsets = "offsets";
 
 /// Of names that a part reads and writes, in its operation's order.
@@ -32,7 +29,7 @@ std::vector<TensorInfo> infos_of(const RunnablePart& part) {
 }
 
 RunnablePart made(const std::shared_ptr<const Machine>& machine, const ModelConfig& model, const LayerStep& step, const LayerPart& part) {
-    RunnablePart out{.part = part, .kernel = {}, .small = {}, .label = {}, .predicted_us = {}, .least_us = {}, .notes = {}};
+    RunnablePart out{.part = part, .kernel = {}, .small = {}, .label = {}, .notes = {}};
     if (!part.why_not.empty()) throw RequestError(fmt::format("{}: {}", part.name, part.why_not));
     if (part.operation.empty()) {
         out.small = small_kernel(part, model, step, machine->arch);
@@ -45,8 +42,17 @@ RunnablePart made(const std::shared_ptr<const Machine>& machine, const ModelConf
     if (!operation) throw RequestError(fmt::format("{}: this build has no operation {}", part.name, part.operation));
     PlanDefaults defaults;
     defaults.buildable_only = true;
-    const PlanSet plans =
-        operation->derive(machine, problem_with_work(*operation, part.request), operation->request(part.request, defaults));
+    const auto plans_of = [&](const Given& request) {
+        return operation->derive(machine, problem_with_work(*operation, request), operation->request(request, defaults));
+    };
+    PlanSet plans;
+    // Weights are there before the layer begins: a product may ask for them while the kernel in front still runs. Some products cannot.
+    if (part.operation == "gemm" && !part.request.has("groups")) {
+        Given early = part.request;
+        early.add_default("early_weights", "on");
+        plans = plans_of(early);
+    }
+    if (plans.plans.empty()) plans = plans_of(part.request);
     if (plans.plans.empty())
         throw RequestError(fmt::format("{}: {}", part.name, plans.refusal ? plans.refusal->message : "nothing is planned for it"));
     CompileOptions options;
@@ -54,9 +60,6 @@ RunnablePart made(const std::shared_ptr<const Machine>& machine, const ModelConf
     out.kernel = compile_first(plans, out.notes, [&](const Plan& plan) { return compile(plan, options); });
     const Plan& plan = out.kernel->plan();
     out.label = operation->label(plan);
-    out.predicted_us = plan.time_us;
-    if (const auto seconds = roof_time(operation->demand(*machine, plan), *machine, {.sustained = true}).seconds())
-        out.least_us = *seconds * us_a_second;
     return out;
 }
 

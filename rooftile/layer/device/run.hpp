@@ -25,8 +25,7 @@ struct RunnablePart {
     std::optional<CompiledKernel> kernel;      ///< of a part that an operation plans
     std::shared_ptr<const SmallKernel> small;  ///< of one that none does
     std::string label;                         ///< of its plan
-    std::optional<double> predicted_us, least_us;
-    std::vector<std::string> notes;  ///< of plans that the compiler refused
+    std::vector<std::string> notes;            ///< of plans that the compiler refused
 };
 
 /// Plans and compiles all parts, in up to `threads` threads (0: one a core). Throws RequestError where a part cannot be run, one line that
