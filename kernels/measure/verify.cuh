@@ -53,8 +53,9 @@ struct VerifyShared {
     ExpectedErrors expected[VerifyTile::threads / 32];  // of each warp, before any result is judged
 };
 
-/// Exact. Types of a shorter exponent have it moved by a multiplication, which makes their subnormals normal.
-__device__ inline double widen(unsigned short bits, Type type) {
+/// Exact. fp32's bits are all there are; types of a shorter exponent have it moved by a multiplication, which makes their subnormals normal.
+__device__ inline double widen(unsigned bits, Type type) {
+    if (type == Type::fp32) return __uint_as_float(bits);
     if (type == Type::bf16) return __uint_as_float(static_cast<unsigned>(bits) << 16);
     const FloatFormat f = float_format(type);
     const unsigned magnitude = bits & f.magnitude_bits(), fraction = magnitude << (23 - f.fraction_bits);
@@ -90,19 +91,20 @@ struct VerifyLoader {
     }
 
     /// Reads the elements of one step and moves on by a step; zero outside. `type` each time, from where it is: no register holds it.
-    __device__ void read(unsigned short (&to)[VerifyTile::loads], Type type) {
+    __device__ void read(unsigned (&to)[VerifyTile::loads], Type type) {
 #pragma unroll
         for (int i = 0; i < VerifyTile::loads; ++i) {
             const bool inside = i * mn_step < mn_left && i * k_step < k_left;
             to[i] = !inside         ? 0
-                    : is_fp8(type) ? data[i * next]
-                                   : reinterpret_cast<const unsigned short*>(data)[i * next];
+                    : is_fp8(type)        ? data[i * next]
+                    : type == Type::fp32 ? reinterpret_cast<const unsigned*>(data)[i * next]
+                                         : reinterpret_cast<const unsigned short*>(data)[i * next];
         }
         data += advance * bytes_of(type);
         k_left -= VerifyTile::k;
     }
 
-    __device__ void store(double (*to)[VerifyTile::pitch], const unsigned short (&from)[VerifyTile::loads], Type type) const {
+    __device__ void store(double (*to)[VerifyTile::pitch], const unsigned (&from)[VerifyTile::loads], Type type) const {
 #pragma unroll
         for (int i = 0; i < VerifyTile::loads; ++i)
             to[k + i * k_step][mn + i * mn_step] = widen(from[i], type);
@@ -110,7 +112,7 @@ struct VerifyLoader {
 
     /// The same times scale(m or n); what lies outside is zero whatever the scale.
     template <class Scale>
-    __device__ void store_scaled(double (*to)[VerifyTile::pitch], const unsigned short (&from)[VerifyTile::loads], Type type,
+    __device__ void store_scaled(double (*to)[VerifyTile::pitch], const unsigned (&from)[VerifyTile::loads], Type type,
                                  const Scale& scale) const {
 #pragma unroll
         for (int i = 0; i < VerifyTile::loads; ++i)
@@ -292,7 +294,7 @@ __device__ inline void verify_sum(const VerifyArguments& p, VerifyTiles& tiles, 
     const long long steps = (p.k + VerifyTile::k - 1) / VerifyTile::k;
     VerifyLoader a(p.a, p.a_type, p.a_m_stride, p.a_k_stride, place.row0, p.m, p.k);
     VerifyLoader b(p.b, p.b_type, p.b_n_stride, p.b_k_stride, place.column0, p.n, p.k);
-    unsigned short next_a[VerifyTile::loads], next_b[VerifyTile::loads];
+    unsigned next_a[VerifyTile::loads], next_b[VerifyTile::loads];
     a.read(next_a, p.a_type);
     b.read(next_b, p.b_type);
     for (long long step = 0; step < steps; ++step) {
