@@ -15,8 +15,9 @@ constexpr unsigned threads = 256, ctas_per_sm = 8;
 Source quantised_reference_source(std::string_view arch) {
     Source source;
     source.name = "quantised_reference";
-    source.text = "#include \"kernels/gemm/quantised_reference.cuh\"\n";
-    source.name_expressions = {"rooftile::fill_quantised", "rooftile::dequantise"};
+    source.text = "#include \"kernels/gemm/quantised_reference.cuh\"\n#include \"kernels/measure/verify.cuh\"\n";
+    source.name_expressions = {"rooftile::fill_quantised", "rooftile::dequantise", "rooftile::verify<true, unsigned>",
+                               "rooftile::verify<false, unsigned>"};
     source.arch = nvrtc_arch(arch);
     return source;
 }
@@ -27,6 +28,8 @@ QuantisedReference::QuantisedReference(const GemmProblem& problem) : problem_(pr
     module_ = Module(std::span<const char>(made.compiled.cubin));
     fill_ = module_.function(made.compiled.lowered_names[0]);
     dequantise_ = module_.function(made.compiled.lowered_names[1]);
+    verify_exact_ = module_.function(made.compiled.lowered_names[2]);
+    verify_bounded_ = module_.function(made.compiled.lowered_names[3]);
     ctas_ = unsigned(device.sm_count) * ctas_per_sm;
 }
 
@@ -34,6 +37,10 @@ void QuantisedReference::fill(Stream stream, DevicePointer packed, bool exact, s
     launch(fill_, {.grid_x = ctas_, .block_x = threads, .stream = stream},
            QuantisedFill{reinterpret_cast<unsigned char*>(packed), problem_.quantised, problem_.n, problem_.k,
                          seed, exact});
+}
+
+void QuantisedReference::verify(Stream stream, const VerifyArguments& arguments, bool exact, DevicePointer records, int ctas) const {
+    launch(exact ? verify_exact_ : verify_bounded_, {.grid_x = unsigned(ctas), .block_x = threads, .stream = stream}, arguments, records);
 }
 
 void QuantisedReference::dequantise(Stream stream, DevicePointer packed, DevicePointer to, Type type) const {

@@ -287,7 +287,7 @@ std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, s
         packed_->dequantise(stream, reinterpret_cast<DevicePointer>(results[0][1]), weights_.address(), Type::fp32);
         VerifyArguments of = verify_arguments(problem_, results[0][0], reinterpret_cast<const void*>(weights_.address()), c, 0);
         of.b_type = Type::fp32;
-        kernels_.verify(stream, of, which == VerifyCase::exact, records_.address());
+        packed_->verify(stream, of, which == VerifyCase::exact, records_.address(), kernels_.verify_ctas());
     }
     for (std::int64_t product = 0; !problem_.groups && !packed_ && product < problem_.batch; ++product)  // each adds to the records
         kernels_.verify(stream, verify_arguments(problem_, results[0][0], results[0][1], c, product), which == VerifyCase::exact,
