@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <variant>
 
 #include "cli/pictures.hpp"
@@ -63,8 +64,12 @@ LayerRequest request_of(const Given& given, const ModelConfig& model) {
 std::vector<std::vector<std::string>> settings_of(const Given& given) {
     std::vector<std::vector<std::string>> out = {{}};
     if (!given.has("hardware")) return out;
+    std::set<std::string, std::less<>> keys;
     for (const std::string& text : given.list("hardware")) {
         const std::vector<std::string> values = swept_numbers(given.name("hardware"), text);
+        const std::string_view key = assignment_of(text)->key;
+        if (!keys.emplace(key).second)
+            throw RequestError(fmt::format("{} has {} twice; give all its values in one list", given.name("hardware"), key));
         std::vector<std::vector<std::string>> more;
         for (const auto& before : out)
             for (const std::string& value : values) {

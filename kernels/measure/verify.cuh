@@ -63,6 +63,9 @@ __device__ inline double widen(unsigned short bits, Type type) {
     return (bits & f.sign_bit()) ? -x : x;
 }
 
+/// fp32's bits are all there are.
+__device__ inline double widen(unsigned bits, Type) { return __uint_as_float(bits); }
+
 /// One thread's share of a 64 x 16 tile of an operand, and where it stands: threads run along the index
 /// that is contiguous in memory.
 struct VerifyLoader {
@@ -89,6 +92,17 @@ struct VerifyLoader {
         data = static_cast<const unsigned char*>(operand) + ((mn_first + mn) * mn_stride + k * k_stride) * bytes_of(type);
     }
 
+    /// The same of fp32, for which `type` is not asked.
+    __device__ void read(unsigned (&to)[VerifyTile::loads], Type) {
+#pragma unroll
+        for (int i = 0; i < VerifyTile::loads; ++i) {
+            const bool inside = i * mn_step < mn_left && i * k_step < k_left;
+            to[i] = inside ? reinterpret_cast<const unsigned*>(data)[i * next] : 0;
+        }
+        data += advance * bytes_of(Type::fp32);
+        k_left -= VerifyTile::k;
+    }
+
     /// Reads the elements of one step and moves on by a step; zero outside. `type` each time, from where it is: no register holds it.
     __device__ void read(unsigned short (&to)[VerifyTile::loads], Type type) {
 #pragma unroll
@@ -102,7 +116,8 @@ struct VerifyLoader {
         k_left -= VerifyTile::k;
     }
 
-    __device__ void store(double (*to)[VerifyTile::pitch], const unsigned short (&from)[VerifyTile::loads], Type type) const {
+    template <class Word>
+    __device__ void store(double (*to)[VerifyTile::pitch], const Word (&from)[VerifyTile::loads], Type type) const {
 #pragma unroll
         for (int i = 0; i < VerifyTile::loads; ++i)
             to[k + i * k_step][mn + i * mn_step] = widen(from[i], type);
@@ -285,14 +300,16 @@ __device__ inline Bounded bounded_sum(const VerifyArguments& p, double sum, doub
     return {sum, fabs(sum) + error >= bounds::largest ? bounds::infinity : error};  // else it may have overflowed
 }
 
-/// Sums of one 64 x 64 tile and, unless `exact`, of squares. `scaled`: with the arguments' scales.
-template <bool exact, bool scaled = false>
+/// Sums of one 64 x 64 tile and, unless `exact`, of squares. `scaled`: with the arguments' scales. `Word`: of an element of B, unsigned where
+/// these are fp32.
+template <bool exact, bool scaled = false, class Word = unsigned short>
 __device__ inline void verify_sum(const VerifyArguments& p, VerifyTiles& tiles, const VerifyPlace& place, VerifySums& sum,
                                   VerifySums& squares) {
     const long long steps = (p.k + VerifyTile::k - 1) / VerifyTile::k;
     VerifyLoader a(p.a, p.a_type, p.a_m_stride, p.a_k_stride, place.row0, p.m, p.k);
     VerifyLoader b(p.b, p.b_type, p.b_n_stride, p.b_k_stride, place.column0, p.n, p.k);
-    unsigned short next_a[VerifyTile::loads], next_b[VerifyTile::loads];
+    unsigned short next_a[VerifyTile::loads];
+    Word next_b[VerifyTile::loads];
     a.read(next_a, p.a_type);
     b.read(next_b, p.b_type);
     for (long long step = 0; step < steps; ++step) {
@@ -337,7 +354,7 @@ __global__ void __launch_bounds__(VerifyTile::threads, 2)
 }
 
 /// Launched with any number of CTAs of 256 threads; `records` has one zeroed entry a CTA and result.
-template <bool exact>
+template <bool exact, class Word = unsigned short>
 __global__ void __launch_bounds__(VerifyTile::threads, 2)
     verify(const __grid_constant__ VerifyArguments p, VerifyRecord* records) {
     __shared__ VerifyShared shared;
@@ -346,7 +363,7 @@ __global__ void __launch_bounds__(VerifyTile::threads, 2)
     for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const VerifyPlace place{tile / columns * VerifyTile::mn, tile % columns * VerifyTile::mn};
         VerifySums sum{}, squares{};
-        verify_sum<exact>(p, shared.tiles, place, sum, squares);
+        verify_sum<exact, false, Word>(p, shared.tiles, place, sum, squares);
         if constexpr (!exact) verify_expect(p, shared, place, sum, squares);
 #pragma unroll 1
         for (int result = 0; result < p.results; ++result) {

@@ -41,6 +41,9 @@ def gemm(
     stride_b: int | None = None,
     stride_d: int | None = None,
     groups: str | Sequence[int] | None = None,
+    quant_group: str | None = None,
+    quant_scale: str | None = None,
+    quant_zero: str | None = None,
     kernel: str | None = None,
     tile: str | Sequence[int] | None = None,
     stages: int | None = None,
@@ -84,7 +87,7 @@ def gemm(
         shape: All three at once; the flag may be left out
         type: bf16 (default) or fp16, for A, B and C; fp32 accumulation
         types: Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of
-            them or fp32, fp8 saturated; of others their type or fp32
+            them or fp32, fp8 saturated; of others their type or fp32; B also int4 or uint4, packed
         scales: none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row:
             by one a row of A and column of B; block: each 128 of K by one a row of A and one a 128 columns of B
         accumulation: 8-bit operands: fast (default), 14 bits in the matrix units; promoted: in fp32 from 128 of K
@@ -110,8 +113,12 @@ def gemm(
         stride_d: The same of the results, which are separate
         groups: Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and
             scaled to m; a flag may name a file of them
+        quant_group: Packed B: so many of K share a scale, 32, 64 or 128 (default), or a row
+        quant_scale: Its scales: bf16 (default) or fp16
+        quant_zero: none (default): B is q * scale; int: (q - zero) * scale, a whole number a group
     Fixed parameters (the rest is searched):
-        kernel: sm90_gemm or sm80_gemm or sm80_few_gemm; default: the first of them that the machine runs
+        kernel: sm90_gemm or sm80_gemm or sm80_few_gemm or sm90_few_quantised; default: the first of them that the
+            machine runs
         tile: Tile of one CTA: tile_m, tile_n, tile_k
         stages: Tiles in flight; one fills while another is used
         consumer_warpgroups: Warpgroups that multiply
@@ -159,9 +166,10 @@ def gemm(
         "accumulation": accumulation, "a_major": a_major, "b_major": b_major, "lda": lda, "ldb": ldb, "ldc": ldc,
         "a_offset": a_offset, "b_offset": b_offset, "c_offset": c_offset, "alpha": alpha, "beta": beta,
         "epilogue": epilogue, "pairs": pairs, "tensors": tensors, "batch": batch, "stride_a": stride_a,
-        "stride_b": stride_b, "stride_d": stride_d, "groups": groups, "kernel": kernel, "tile": tile,
-        "stages": stages, "consumer_warpgroups": consumer_warpgroups, "schedule": schedule, "swap_ab": swap_ab,
-        "cluster": cluster, "order": order, "group": group, "split_k": split_k, "grid_split_k": grid_split_k,
+        "stride_b": stride_b, "stride_d": stride_d, "groups": groups, "quant_group": quant_group,
+        "quant_scale": quant_scale, "quant_zero": quant_zero, "kernel": kernel, "tile": tile, "stages": stages,
+        "consumer_warpgroups": consumer_warpgroups, "schedule": schedule, "swap_ab": swap_ab, "cluster": cluster,
+        "order": order, "group": group, "split_k": split_k, "grid_split_k": grid_split_k,
         "ctas_per_sm": ctas_per_sm, "overlapped_epilogue": overlapped_epilogue, "epilogue_tile_n": epilogue_tile_n,
         "pdl": pdl, "early_weights": early_weights, "evict_first": evict_first, "pack_a": pack_a, "pack_b": pack_b,
         "epilogue_apart": epilogue_apart, "dynamic_scheduler": dynamic_scheduler, "reverse": reverse,

@@ -11,7 +11,7 @@ GemmSizes sizes_of(const GemmProblem& p) {
             .n = double(p.n),
             .k = double(p.k),
             .a_bytes = bytes_of(p.a_type),
-            .b_bytes = bytes_of(p.b_type),
+            .b_bytes = p.b_element_bytes(),
             .c_bytes = int(std::lround(bytes_of(p.c_type) * stored_share(p))),
             .sum_bytes = bytes_of(p.accumulate_type),
             .products = double(p.batch),

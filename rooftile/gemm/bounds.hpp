@@ -25,7 +25,8 @@ namespace rooftile {
 /// Elements, and bytes of one: of A, B, C, and of a sum while it is made. Of a batch the products and the matrices that there are.
 struct GemmSizes {
     double m, n, k;
-    int a_bytes, b_bytes, c_bytes, sum_bytes;
+    double a_bytes, b_bytes;
+    int c_bytes, sum_bytes;
     double products = 1, a_matrices = 1, b_matrices = 1;
 };
 GemmSizes sizes_of(const GemmProblem& problem);

@@ -121,6 +121,7 @@ std::span<const std::string_view> gemm_space_keys() {
 
 std::vector<GemmPlan> gemm_space(const std::shared_ptr<const Machine>& machine, const GemmProblem& problem) {
     std::vector<GemmPlan> plans;
+    if (problem.is_quantised()) return plans;  // the rule is of whole operands
     const GemmKernel& kernel = best_gemm_kernel(*machine);
     std::vector<std::string> unknown;
     const GemmHardware hw =
@@ -139,6 +140,7 @@ std::vector<GemmPlan> gemm_space(const std::shared_ptr<const Machine>& machine, 
 // waves' slots that hold a tile; among equals the later block, the larger. Products and DRAM are alike for all blocks, so the
 // rule leaves them out, and K is never split. L2's rate is that of our machine.
 std::vector<Pick> gemm_picks(const Machine& machine, const GemmProblem& p) {
+    if (p.is_quantised()) return {};
     const GemmKernel& kernel = best_gemm_kernel(machine);
     std::vector<std::string> unknown;
     const GemmHardware hw = gemm_hardware(machine, kernel.instruction(machine, p.a_type), p.a_type, unknown);

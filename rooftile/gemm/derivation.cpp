@@ -6,6 +6,7 @@
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/pieces.hpp"
+#include "rooftile/gemm/quantised_model.hpp"
 
 namespace rooftile {
 namespace {
@@ -29,12 +30,14 @@ Prediction predict(const DerivationWriter& w, PackedOperands packed) {
     p.dram_bytes = known_count(w.kept.dram + packing);
     p.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, w.problem()));
     p.l2_lower_bound_bytes = known_count(l2_lower_bound_bytes(hw, w.candidate(), w.problem()));
+    if (w.problem().is_quantised()) return p;  // fragments are unpacked in registers: no tiling of whole elements bounds what they read
     p.shared_traffic_bytes = known_count(shared_traffic_bytes(w.candidate(), w.problem()));
     p.shared_lower_bound_bytes = known_count(shared_lower_bound_bytes(hw, w.problem()));
     return p;
 }
 
 std::vector<Step> write_derivation(const GemmContext& context, const Kept& kept, const GemmConfig& config) {
+    if (context.problem.is_quantised()) return quantised_derivation(context, kept);
     DerivationWriter writer{context, kept, Derivation(*context.machine)};
     write_constraints(writer);
     write_levels(writer);
@@ -68,6 +71,10 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
     r.ctas_per_sm = c.ctas_per_sm;
     r.workspace_bytes = packed_bytes(context.problem, packed_operands(plan.config))
                         + pieces_workspace(plan.config, context.problem.m, context.problem.n, context.problem.batch).bytes();
+    if (context.problem.is_quantised()) {
+        r.grid_ctas = quantised_ctas(context.hw, context.problem, c);
+        r.workspace_bytes = quantised_workspace(context.problem, c, r.grid_ctas).bytes();
+    }
 
     plan.prediction = predict({context, kept, Derivation(*context.machine)}, packed_operands(plan.config));
     plan.derivation = Steps([shared, index, config = plan.config] {

@@ -141,6 +141,11 @@ std::optional<Refusal> refusal(const Request& r) {
                        fmt::format("{} needs {}, which {} does not have; {} runs there", r.kernel.name(),
                                    missing, r.machine.id, best_gemm_kernel(r.machine).name()),
                        1, 0};
+    if (r.problem.is_quantised() != r.kernel.is_of_quantised())
+        return Refusal{Reason::instruction,
+                       fmt::format("types {} x {}: {} does not multiply {}; leave the kernel off", name_of(r.problem.a_type), r.problem.b_name(),
+                                   r.kernel.name(), r.problem.is_quantised() ? "packed weights" : "weights that are not packed"),
+                       1, 0};
     return r.kernel.refusal(r.machine, r.problem, r.fixed);
 }
 
@@ -287,7 +292,7 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     check(asked);
     GemmRequest request = asked;
     request.top = std::clamp(request.top, 1, max_gemm_plans);
-    const GemmKernel& kernel = request.kernel ? *request.kernel : best_gemm_kernel(machine);
+    const GemmKernel& kernel = request.kernel ? *request.kernel : best_gemm_kernel(machine, problem);
     const std::string instruction = kernel.instruction(machine, problem.a_type);
     std::vector<std::string> unknown;
     GemmHardware hw = gemm_hardware(machine, instruction, problem.a_type, unknown);

@@ -266,7 +266,7 @@ std::string_view law_of(const GemmProblem& p) {
     const bool bytes = is_fp8(p.a_type), scaled = p.epilogue && p.epilogue->scales != Scales::none;
     const bool dense = p.a_major == Major::k && p.b_major == Major::k && p.lda == p.k && p.ldb == p.k && p.ldc == p.result_n()
                        && p.n % 8 == 0 && p.k % 8 == 0 && p.a_offset == 0 && p.b_offset == 0 && p.c_offset == 0;
-    if (p.a_type == Type::fp32 || p.alpha != 1 || p.beta != 0) return {};
+    if (p.is_quantised() || p.a_type == Type::fp32 || p.alpha != 1 || p.beta != 0) return {};
     if (p.groups) return !bytes && !p.epilogue ? "group" : "experts";
     if (p.batch > 1) return !bytes && !p.epilogue ? "batch" : "";
     if (!dense) return !bytes && !p.epilogue ? "any" : "";

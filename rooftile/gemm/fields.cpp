@@ -25,6 +25,9 @@ constexpr std::string_view all_types[] = {"bf16", "fp16", "fp32", "fp8_e4m3", "f
 constexpr std::string_view scale_names[] = {"none", "tensor", "row", "block"};                // as Scales counts them
 constexpr std::string_view pairings[] = {"none", "interleaved", "split"};                   // as Pairs counts them
 constexpr std::string_view accumulations[] = {"fast", "promoted"};  // as Accumulation counts them
+constexpr std::string_view packed_types[] = {"int4", "uint4"};  // as WeightType counts them, from 1 on
+constexpr std::string_view quant_groups[] = {"128", "64", "32", "row"};
+constexpr std::string_view quant_zeros[] = {"none", "int"};
 constexpr std::string_view a_majors[] = {"k", "m"};
 constexpr std::string_view b_majors[] = {"k", "n"};
 
@@ -49,7 +52,7 @@ std::vector<Field> make_fields() {
         {"k", "K", "Columns of A, rows of B", problem},
         {"shape", "MxNxK", "All three at once; the flag may be left out", problem, FieldKind::value, 0, true},
         {"type", "TYPE", "bf16 (default) or fp16, for A, B and C; fp32 accumulation", problem},
-        {"types", "A,B,D", "Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32", problem, FieldKind::text},
+        {"types", "A,B,D", "Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32; B also int4 or uint4, packed", problem, FieldKind::text},
         {"scales", "NAME",
          "none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row: by one a row of A and column of B; block: each 128 of K by one a row of A and one a 128 columns of B",
          problem},
@@ -81,6 +84,9 @@ std::vector<Field> make_fields() {
         {"groups", "R,R,..",
          "Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and scaled to m; a flag may name a file of them", problem,
          FieldKind::text},
+        {"quant_group", "N|row", "Packed B: so many of K share a scale, 32, 64 or 128 (default), or a row", problem},
+        {"quant_scale", "TYPE", "Its scales: bf16 (default) or fp16", problem},
+        {"quant_zero", "NAME", "none (default): B is q * scale; int: (q - zero) * scale, a whole number a group", problem},
         // Named so that it is refused by name.
         {"layout", "NAME", "Not offered", hidden},
         {"kernel", "NAME", kernel_meaning(), fixed},
@@ -187,9 +193,25 @@ void give_types(const Given& g, GemmProblem& p) {
         if (begin > text.size() || (type == &p.c_type && end != text.size()))
             throw RequestError(fmt::format("{} {}: accepted are three, of A, B and the result: fp8_e4m3,fp8_e4m3,bf16", g.name("types"),
                                            printable(text)));
-        *type = Type(one_of(g.name("types"), text.substr(begin, end - begin), all_types));
+        const std::string word = text.substr(begin, end - begin);
+        const auto packed = std::ranges::find(packed_types, word);
+        if (type == &p.b_type && packed != std::end(packed_types)) {
+            p.quantised.weights = WeightType(packed - packed_types + 1);
+            *type = p.a_type;
+        } else *type = Type(one_of(g.name("types"), word, all_types));
         begin = end + 1;
     }
+}
+
+/// How packed weights are scaled.
+void give_layout(const Given& g, GemmProblem& p) {
+    for (const char* key : {"quant_group", "quant_scale", "quant_zero"})
+        if (g.has(key) && !p.is_quantised())
+            throw RequestError(fmt::format("{} is of packed weights; give {} as bf16,int4,bf16", g.name(key), g.name("types")));
+    constexpr int groups[] = {128, 64, 32, 0};
+    p.quantised.group = groups[choice(g, "quant_group", quant_groups)];
+    p.quantised.scale = choice(g, "quant_scale", types) == 0 ? Type::bf16 : Type::fp16;
+    p.quantised.zeros = choice(g, "quant_zero", quant_zeros) == 1;
 }
 
 void give_batch(const Given& g, GemmProblem& p) {
@@ -246,6 +268,7 @@ GemmProblem gemm_problem(const Given& g) {
         if (g.has(key)) *offset = whole_number(g.name(key), g.text(key), 0, max_gemm_extent);
     problem.groups = std::move(groups);
     give_types(g, problem);
+    give_layout(g, problem);
     const Pairs pairs = Pairs(choice(g, "pairs", pairings));
     if (pairs != Pairs::none && !g.has("ldc")) problem.ldc = (problem.n + 1) / 2;
     give_batch(g, problem);
@@ -279,8 +302,13 @@ Given gemm_given(const GemmProblem& p) {
     for (const auto& [key, offset] :
          {std::pair{"a_offset", p.a_offset}, {"b_offset", p.b_offset}, {"c_offset", p.c_offset}})
         if (offset != 0) given.add(key, std::to_string(offset));
-    if (p.a_type == p.b_type && p.a_type == p.c_type) given.add("type", std::string(name_of(p.a_type)));
-    else given.add("types", fmt::format("{},{},{}", name_of(p.a_type), name_of(p.b_type), name_of(p.c_type)));
+    if (p.a_type == p.b_type && p.a_type == p.c_type && !p.is_quantised()) given.add("type", std::string(name_of(p.a_type)));
+    else given.add("types", fmt::format("{},{},{}", name_of(p.a_type), p.b_name(), name_of(p.c_type)));
+    if (p.is_quantised()) {
+        given.add("quant_group", p.quantised.group == 0 ? "row" : std::to_string(p.quantised.group));
+        given.add("quant_scale", std::string(name_of(p.quantised.scale)));
+        given.add("quant_zero", p.quantised.zeros ? "int" : "none");
+    }
     given.add("a_major", std::string(a_major_name(p.a_major)));
     given.add("b_major", std::string(b_major_name(p.b_major)));
     if (p.batch > 1)
@@ -316,6 +344,8 @@ Given gemm_given(const Record& record) {
         if (of("a") == of("b") && of("a") == of("c")) given.add("type", of("a"));
         else given.add("types", fmt::format("{},{},{}", of("a"), of("b"), of("c")));
     }
+    for (const char* key : {"quant_group", "quant_scale", "quant_zero"})
+        if (const auto text = find_as<std::string>(record, key)) given.add(key, *text);
     if (const auto text = find_as<std::string>(record, "scales"); text && *text != "none") given.add("scales", *text);
     if (const auto text = find_as<std::string>(record, "accumulation"); text && *text != "fast") given.add("accumulation", *text);
     for (const auto& [key, preset] : {std::pair{"alpha", 1.0}, {"beta", 0.0}})

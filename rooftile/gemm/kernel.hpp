@@ -56,6 +56,8 @@ class GemmKernel {
 
     /// Whether it is planned beside the machine's best kernel, by which such a problem takes more than its bytes, where the request names none.
     virtual bool joins(const GemmProblem&) const { return false; }
+    /// Whether packed weights are what it multiplies, and nothing else.
+    virtual bool is_of_quantised() const { return false; }
     /// Whether its predicted times leave out what such a problem costs it: plans of a kernel that joins go first then.
     virtual bool is_flattered(const GemmProblem&) const { return false; }
 
@@ -90,6 +92,8 @@ std::span<const GemmKernel* const> gemm_kernels();
 const GemmKernel* find_gemm_kernel(std::string_view name);
 /// The first that the machine runs.
 const GemmKernel& best_gemm_kernel(const Machine& machine);
+/// The same, of a problem with packed weights the one that is of them.
+const GemmKernel& best_gemm_kernel(const Machine& machine, const GemmProblem& problem);
 
 // Refusals that several kernels share.
 

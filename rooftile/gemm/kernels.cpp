@@ -38,6 +38,13 @@ const GemmKernel& best_gemm_kernel(const Machine& machine) {
     return *gemm_kernels().back();  // asks for no instruction
 }
 
+const GemmKernel& best_gemm_kernel(const Machine& machine, const GemmProblem& problem) {
+    if (!problem.is_quantised()) return best_gemm_kernel(machine);
+    for (const GemmKernel* kernel : gemm_kernels())
+        if (kernel->is_of_quantised()) return *kernel;
+    return *gemm_kernels().back();
+}
+
 std::string_view name_of(const GemmKernel* kernel) { return kernel ? kernel->name() : "?"; }
 
 std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& problem) {
@@ -66,7 +73,7 @@ std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem) {
     if (is_fp8(problem.a_type) || problem.c_type != problem.a_type)
         return Refusal{Reason::instruction,
                        fmt::format("{} x {} -> {} is sm90_gemm's so far; take bf16 or fp16 for all three here", name_of(problem.a_type),
-                                   name_of(problem.b_type), name_of(problem.c_type)),
+                                   problem.b_name(), name_of(problem.c_type)),
                        1, 0};
     if (problem.groups)
         return Refusal{Reason::instruction, "groups are sm90_gemm's so far; launch the products one by one", double(problem.groups->count()), 1};

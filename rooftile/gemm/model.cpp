@@ -155,7 +155,7 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, co
 
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, double rows, double products)
     : a_(rows * (double(p.k) * bytes_of(p.a_type) + (p.block_scales() ? 4 * double(p.a_scales().lines) : 0))),
-      b_(matrix_bytes(p.n, p.k, p.b_type) + (p.block_scales() ? 4 * double(p.b_scales().lines * p.b_scales().width) : 0)),
+      b_(p.b_matrix_bytes() + (p.block_scales() ? 4 * double(p.b_scales().lines * p.b_scales().width) : 0)),
       c_(rows * double(p.result_n()) * bytes_of(p.c_type) * double(p.results())
          + (p.epilogue ? p.epilogue->bytes * rows / (double(p.m) * double(p.batch)) : 0)),  // read once, tile by tile, as C is written
       products_(products),
@@ -232,7 +232,7 @@ OperandBytes ScheduleTraffic::of_one(Order order, int group) const {
 
 double l2_bytes(const GemmConfig& t, const GemmProblem& p) {
     const auto [rows, columns, products] = cluster_grid(p, t);
-    return double(products) * (matrix_bytes(p.m, p.k, p.a_type) * double(columns) + matrix_bytes(p.n, p.k, p.b_type) * double(rows))
+    return double(products) * (matrix_bytes(p.m, p.k, p.a_type) * double(columns) + p.b_matrix_bytes() * double(rows))
            + p.c_bytes() + (p.epilogue ? p.epilogue->bytes : 0);
 }
 
@@ -245,7 +245,7 @@ double crossing_share(const GemmHardware& hw, const GemmConfig& t, const GemmPro
             if (readers % 2 == 1) all_at_home *= one;
         return 1 - all_at_home;
     };
-    const double a = double(p.m) * bytes_of(p.a_type), b = double(p.n) * bytes_of(p.b_type) * (p.groups ? double(p.groups->with_rows()) : 1);
+    const double a = double(p.m) * bytes_of(p.a_type), b = double(p.n) * p.b_element_bytes() * (p.groups ? double(p.groups->with_rows()) : 1);
     return (a * crossing(columns) + b * crossing(std::int64_t(whole_up(rows_a_matrix(p, {rows, columns, products}))))) / (a + b);
 }
 
@@ -278,6 +278,11 @@ Waves waves(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p) {
     const double ctas = double(w.tiles) * t.k_parts();
     w.waves = whole_up(ctas / w.slots);
     w.efficiency = ctas / (w.waves * w.slots);
+    if (p.is_quantised()) {  // CTAs take even shares of all k-steps, one after the other
+        const double steps = double(w.tiles) * double(k_steps(t, p));
+        w.waves = w.slots > 0 ? 1 : w.waves;
+        w.efficiency = steps / (whole_up(steps / w.slots) * w.slots);
+    }
     return w;
 }
 

@@ -66,6 +66,12 @@ TensorInfo epilogue_tensor(const EpilogueOperand& o, const GemmProblem& p) {
     return t;
 }
 
+/// B with its scales and zero points, one after the other.
+TensorInfo packed_tensor(const GemmProblem& p) {
+    return {.name = "b", .type = "uint8", .element_bits = 8, .extents = {Extent::of(p.quantised.bytes(p.n, p.k))}, .strides = {1},
+            .role = TensorRole::in, .offset = 0};
+}
+
 TensorInfo scales_tensor(const std::string& name, const ScaleLayout& s) {
     return {.name = name, .type = "fp32", .element_bits = 32, .extents = {Extent::of(s.lines), Extent::of(s.width)},
             .strides = {s.pitch(), 1}, .role = TensorRole::in, .offset = 0};
@@ -317,7 +323,7 @@ class GemmOperation final : public Operation {
         const auto& p = problem.own.as<GemmProblem>();
         std::vector<TensorInfo> out = {
                 matrix("a", p.a_type, p.m, p.k, p.lda, p.a_offset, p.a_major == Major::k, TensorRole::in, p.a_matrices(), p.a_stride),
-                matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in, p.b_matrices(), p.b_stride,
+                p.is_quantised() ? packed_tensor(p) : matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in, p.b_matrices(), p.b_stride,
                        bool(p.groups))};
         if (p.groups) out.push_back(offsets_tensor(*p.groups));
         if (p.block_scales()) out.push_back(scales_tensor("scale_a", p.a_scales())), out.push_back(scales_tensor("scale_b", p.b_scales()));
@@ -431,7 +437,7 @@ Plan any_plan(GemmPlan plan, const Problem& problem) {
     const std::int64_t workspace = plan.resources.workspace_bytes;
     const bool packs = packed_operands(plan.config).any();
     // Counters of pieces of K, or of tiles, are 0 before and after.
-    const WorkspaceState state = plan.config.grid_split_k > 1 || plan.config.dynamic_scheduler ? WorkspaceState::zeroed : WorkspaceState::any;
+    const WorkspaceState state = plan.config.grid_split_k > 1 || plan.config.dynamic_scheduler || plan.problem.is_quantised() ? WorkspaceState::zeroed : WorkspaceState::any;
     Plan out = plan_of(problem, kernel, std::move(plan));
     if (workspace == 0) return out;
     out.launches = {{std::move(kernel), workspace, state, state}};

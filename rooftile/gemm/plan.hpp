@@ -44,6 +44,7 @@ struct Resources {
     std::optional<std::int64_t> threads, accumulator_registers;
     std::optional<std::int64_t> producer_registers, consumer_registers;  ///< setmaxnreg; empty: unused
     std::optional<std::int64_t> stage_bytes, stages_max, shared_bytes, ctas_per_sm;
+    std::int64_t grid_ctas = 0;        ///< of a kernel whose CTAs take even shares of all k-steps; else 0, and the launch says
     std::int64_t workspace_bytes = 0;  ///< of packed operands, of sums of pieces of K, of a counter of tiles; 0: the launch takes none
 };
 

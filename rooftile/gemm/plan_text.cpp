@@ -214,7 +214,7 @@ std::string heading_text(const GemmProblem& p, std::string_view machine_id, std:
     const std::string rows = p.groups ? fmt::format(", M the sum of {} group{}", p.groups->count(), p.groups->count() == 1 ? "" : "s") : "";
     const std::string kind =
         fmt::format("(M {} N {} K{})  {} {} {} {} {}, {} accumulate, A {}-major, B {}-major", times, times, rows,
-                    name_of(p.a_type), times, name_of(p.b_type), terminal.sign("→", "->"), name_of(p.c_type),
+                    name_of(p.a_type), times, p.b_name(), terminal.sign("→", "->"), name_of(p.c_type),
                     name_of(p.accumulate_type), a_major_name(p.a_major), b_major_name(p.b_major));
     const int indent = columns_of(sizes) + 2;
     std::string out = terminal.paint(sizes, Tone::strong) + "  "

@@ -41,6 +41,20 @@ void check_types(const GemmProblem& p) {
         refuse("of 16-bit operands the result is of their type or fp32");
 }
 
+/// Of packed weights: what no layout of them can say.
+void check_quantised(const GemmProblem& p) {
+    const QuantisedLayout& q = p.quantised;
+    const auto refuse = [&](std::string why) { throw RequestError(fmt::format("types {} x {}: {}", name_of(p.a_type), p.b_name(), why)); };
+    if (p.a_type != Type::bf16 && p.a_type != Type::fp16) refuse("weights of 4 bits meet activations of bf16 or fp16");
+    if (p.c_type != p.a_type) refuse(fmt::format("the result is of the activations' type so far, not {}", name_of(p.c_type)));
+    if (q.group != 0 && q.group != 32 && q.group != 64 && q.group != 128)
+        refuse(fmt::format("a scale for {} of K: accepted are 32, 64, 128 and a row", q.group));
+    if (q.scale != Type::bf16 && q.scale != Type::fp16) refuse(fmt::format("scales of {}: accepted are bf16 and fp16", name_of(q.scale)));
+    if (p.batch > 1 || p.groups) refuse("batches and groups of packed weights are not supported yet; launch the products one by one");
+    if (p.b_major != Major::k || p.ldb != p.k || p.b_offset != 0)
+        refuse("packed weights have one layout, from 128 B on; leave b_major, ldb and b_offset off");
+}
+
 void check_promotion(const GemmProblem& p) {
     if (!p.promoted()) return;
     const std::string_view what = p.block_scales() ? "scales block" : "accumulation promoted";
@@ -177,6 +191,16 @@ std::string_view name_of(Type type) {
     return "?";
 }
 
+std::string_view name_of(WeightType weights) { return weights == WeightType::int4 ? "int4" : weights == WeightType::uint4 ? "uint4" : "none"; }
+
+std::string_view GemmProblem::b_name() const { return is_quantised() ? name_of(quantised.weights) : name_of(b_type); }
+
+GemmProblem GemmProblem::dequantised() const {
+    GemmProblem out = *this;
+    out.quantised = {};
+    return out;
+}
+
 std::string_view name_of(Accumulation accumulation) { return accumulation == Accumulation::fast ? "fast" : "promoted"; }
 
 std::string_view rate_name_of(Type type) { return is_fp8(type) ? "fp8" : name_of(type); }
@@ -222,6 +246,7 @@ void check(const GemmProblem& p) {
     check_offset("a_offset", p.a_offset);
     check_offset("b_offset", p.b_offset);
     check_offset("c_offset", p.c_offset);
+    if (p.is_quantised()) check_quantised(p);
     check_types(p);
     if (p.accumulate_type != Type::fp32)
         throw RequestError(fmt::format("accumulate {}: not supported yet; fp32", name_of(p.accumulate_type)));

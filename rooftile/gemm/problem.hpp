@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "kernels/gemm/quantised_weights.hpp"
 #include "kernels/types.hpp"
 #include "rooftile/gemm/epilogue.hpp"
 #include "rooftile/gemm/groups.hpp"
@@ -48,6 +49,7 @@ struct GemmProblem {
     Accumulation accumulation = Accumulation::fast;  ///< as asked for; scales of blocks promote anyway
     SharedEpilogue epilogue{};  ///< of alpha and beta too; made by gemm_epilogue()
     SharedGroups groups{};      ///< of the m rows of A and C; B's matrices are then b_stride apart, one a group
+    QuantisedLayout quantised{};  ///< B is packed so, one tensor of bytes, and multiplied as b_type; ldb means nothing then
 
     bool block_scales() const { return epilogue && epilogue->scales == Scales::block; }
     bool promoted() const { return accumulation == Accumulation::promoted || block_scales(); }
@@ -59,6 +61,16 @@ struct GemmProblem {
     /// And the first that the epilogue reads.
     std::size_t first_operand() const { return first_scale() + (block_scales() ? 2 : 0); }
 
+    bool is_quantised() const { return quantised.weights != WeightType::none; }
+    /// "int4": of what B holds in memory.
+    std::string_view b_name() const;
+    /// Of one of B's matrices, with its scales and zero points where it is packed.
+    double b_matrix_bytes() const { return is_quantised() ? double(quantised.bytes(n, k)) : double(n) * double(k) * bytes_of(b_type); }
+    /// Of an element of B, what is beside the weights included.
+    double b_element_bytes() const { return b_matrix_bytes() / (double(n) * double(k)); }
+    /// The same product of weights that are not packed.
+    GemmProblem dequantised() const;
+
     Flops flops() const { return Flops(2.0 * double(m) * double(n) * double(k) * double(batch)); }
     std::int64_t a_matrices() const { return a_stride == 0 ? 1 : batch; }
     std::int64_t b_matrices() const { return groups ? groups->count() : b_stride == 0 ? 1 : batch; }
@@ -68,7 +80,7 @@ struct GemmProblem {
     double rows_a_matrix() const { return groups ? double(m) / double(groups->with_rows()) : double(m); }
     /// Of all matrices, each element once.
     double a_bytes() const { return double(a_matrices()) * double(m) * double(k) * bytes_of(a_type); }
-    double b_bytes() const { return double(b_matrices_read()) * double(n) * double(k) * bytes_of(b_type); }
+    double b_bytes() const { return double(b_matrices_read()) * b_matrix_bytes(); }
     /// Of all results.
     double c_bytes() const { return double(results()) * double(batch) * double(m) * double(result_n()) * bytes_of(c_type); }
     std::size_t results() const { return epilogue ? epilogue->results() : 1; }
@@ -100,6 +112,8 @@ GemmProblem as_batch(const GemmProblem& groups);
 
 /// Throws RequestError where sizes, leading dimensions or values are outside what the library accepts.
 void check(const GemmProblem& problem);
+
+std::string_view name_of(WeightType weights);
 
 /// "k", "m" or "n": the name users write for the major of that operand.
 std::string_view a_major_name(Major major);

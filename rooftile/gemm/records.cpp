@@ -21,7 +21,7 @@ Record problem_record(const GemmProblem& p) {
             {"a_major", a_major_name(p.a_major)},
             {"b_major", b_major_name(p.b_major)},
             {"types", Record{{"a", name_of(p.a_type)},
-                             {"b", name_of(p.b_type)},
+                             {"b", p.b_name()},
                              {"c", name_of(p.c_type)},
                              {"accumulate", name_of(p.accumulate_type)}}},
             {"lda", p.lda},
@@ -41,6 +41,11 @@ Record problem_record(const GemmProblem& p) {
     if (p.groups) out.push_back({"groups", p.groups.text()}), out.emplace_back("stride_b", p.b_stride);
     if (p.accumulation != Accumulation::fast) out.push_back({"accumulation", name_of(p.accumulation)});
     if (p.epilogue && p.epilogue->scales != Scales::none) out.push_back({"scales", name_of(p.epilogue->scales)});
+    if (p.is_quantised()) {
+        out.emplace_back("quant_group", p.quantised.group == 0 ? "row" : std::to_string(p.quantised.group));
+        out.emplace_back("quant_scale", name_of(p.quantised.scale));
+        out.emplace_back("quant_zero", p.quantised.zeros ? "int" : "none");
+    }
     if (p.pairs() != Pairs::none) out.push_back({"pairs", name_of(p.pairs())});
     if (p.epilogue) out.push_back({"epilogue_tensors", epilogue_tensors(p)});
     return out;

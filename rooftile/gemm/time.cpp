@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "rooftile/core/arithmetic.hpp"
+#include "rooftile/gemm/quantised_model.hpp"
 #include "rooftile/tiled/pipeline.hpp"
 
 namespace rooftile {
@@ -32,12 +33,14 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
       turn_(max_known(hw.tile_turn, 0) / 2),
       m_(double(p.m)),
       n_(double(p.n)),
-      lines_((double(p.a_matrices()) * m_ + double(p.b_matrices_read()) * n_) * double(p.k)) {}
+      lines_((double(p.a_matrices()) * m_ + double(p.b_matrices_read()) * n_) * double(p.k)),
+      quantised_(p.is_quantised()) {}
 
 GemmTimer::GemmTimer(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p, const StepCycles& s,
                      const Waves& w, int stages)
     : hw_(hw),
       tile_(t),
+      problem_(p),
       step_(s),
       waves_(w),
       steps_(double(k_steps(t, p))),
@@ -109,6 +112,7 @@ void GemmTimer::leave_out_store() {
 }
 
 GemmTime GemmTimer::at(double clock, double dram) {
+    if (problem_.is_quantised()) return quantised_time(hw_, tile_, problem_, stages_, clock, dram);
     const bool known = !std::isnan(dram);
     dram = known ? dram / ctas_ : operands_ + read_once_ + result_;  // of a CTA and tile
     reads_ = max_known(0, dram - result_ - read_once_);

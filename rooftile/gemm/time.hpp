@@ -56,6 +56,7 @@ class GemmTimer {
 
     const GemmHardware& hw_;
     const GemmCandidate& tile_;
+    const GemmProblem& problem_;
     const StepCycles& step_;
     const Waves& waves_;
     double steps_, streamed_;     // k-steps of a tile; cycles a k-step waits for DRAM
@@ -167,6 +168,7 @@ class GemmTimeFloor {
     /// `enough`, something between the two will do.
     double seconds(const Resident& r, int k_parts, const WorkOfParts& work,
                    double enough = std::numeric_limits<double>::infinity()) const {
+        if (quantised_) return dram_ + launch_;
         const double ctas = r.ctas * k_parts, k_steps = double(work.k_steps);
         const double waves = std::max(ctas * wave_an_sm_ * r.alone, ctas * rounding / work.slots);
         const double full_waves = whole_up(waves);
@@ -190,6 +192,7 @@ class GemmTimeFloor {
     }
     /// No more than seconds() with any number of CTAs an SM and of parts into which `k_steps` are split.
     double seconds(const TileGrid& tiles, std::int64_t k_steps, const StepCycles& step) const {
+        if (quantised_) return dram_ + launch_;
         const double cycles =
             max_known(max_known(step.tensor, step.shared), max_known(step.l2, step.port) * scale_);
         const double steps_an_sm = tiles.count() * double(k_steps) * wave_an_sm_;
@@ -202,6 +205,7 @@ class GemmTimeFloor {
     double cycle_, launch_, dram_;                     // seconds; dram_: every operand moved once
     double latency_, l2_latency_, step_floor_, turn_;  // cycles
     double m_, n_, lines_;                             // of the problem; elements of A and B, each once
+    bool quantised_;                                   // nothing but the bytes is sure: steps are shared out evenly
 };
 
 /// At the SM clock of sustained matrix work. `dram` is the DRAM traffic in bytes; `stages` the ring's depth.

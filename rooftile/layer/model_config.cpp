@@ -14,7 +14,9 @@
 namespace rooftile {
 namespace {
 
-constexpr std::int64_t most_size = std::int64_t{1} << 24, most_layers = 1000, most_experts = 4096;
+/// So that no count of elements leaves 64 bits, whatever the fields say.
+constexpr std::int64_t most_size = 1 << 20, most_vocab = 1 << 24, most_heads = 1 << 14, most_dim = 1 << 14, most_window = 1 << 30,
+                       most_layers = 1000, most_experts = 4096;
 constexpr std::size_t longest_value = 60;
 
 /// Typed access to the fields of one object, each refusal with the field's name and value.
@@ -159,7 +161,7 @@ std::vector<LayerKind> windows_of(const Fields& fields, const Family& family, st
     std::vector<LayerKind> out(std::size_t(layers), LayerKind{});
     const bool asks = fields.flag_or("use_sliding_window", true);  // Qwen's files name a window and do not use it
     if (!asks || !fields.has("sliding_window")) return out;
-    const std::int64_t window = fields.whole("sliding_window");
+    const std::int64_t window = fields.whole("sliding_window", most_window);
     if (fields.has("layer_types")) {
         const Json& types = fields.at("layer_types");
         if (!types.is_array() || std::int64_t(types.size()) != layers)
@@ -220,10 +222,10 @@ void read_experts(const Fields& fields, MlpKind kind, ModelConfig& model) {
 
 void read_latent(const Fields& fields, ModelConfig& model) {
     ModelLatent latent;
-    latent.q_rank = fields.whole_or("q_lora_rank", 0);
-    latent.kv_rank = fields.whole("kv_lora_rank");
-    latent.nope_dim = fields.whole("qk_nope_head_dim"), latent.rope_dim = fields.whole("qk_rope_head_dim");
-    latent.v_dim = fields.whole("v_head_dim");
+    latent.q_rank = fields.whole_or("q_lora_rank", 0, most_dim);
+    latent.kv_rank = fields.whole("kv_lora_rank", most_dim);
+    latent.nope_dim = fields.whole("qk_nope_head_dim", most_dim), latent.rope_dim = fields.whole("qk_rope_head_dim", most_dim);
+    latent.v_dim = fields.whole("v_head_dim", most_dim);
     model.head_dim = latent.nope_dim + latent.rope_dim;
     model.kv_heads = model.heads;  // once they are made of the latent row
     model.latent = latent;
@@ -237,15 +239,15 @@ ModelConfig read_model(const Fields& outer, const Fields& fields, const Family& 
     const bool inner = family.name == "gemma3_text";
     model.hidden = fields.whole("hidden_size");
     model.intermediate = fields.whole("intermediate_size");
-    model.heads = inner ? fields.whole_or("num_attention_heads", 8) : fields.whole("num_attention_heads");
+    model.heads = inner ? fields.whole_or("num_attention_heads", 8, most_heads) : fields.whole("num_attention_heads", most_heads);
     model.kv_heads = fields.whole_or("num_key_value_heads", inner ? 4 : model.heads, model.heads);
     if (model.heads % model.kv_heads != 0)
         fields.refuse("num_key_value_heads", fmt::format("a divisor of num_attention_heads, {}", model.heads));
-    model.vocab = inner ? fields.whole_or("vocab_size", 262208) : fields.whole("vocab_size");
+    model.vocab = inner ? fields.whole_or("vocab_size", 262208, most_vocab) : fields.whole("vocab_size", most_vocab);
     model.norm_eps = inner ? fields.number_or("rms_norm_eps", 1e-6) : fields.number("rms_norm_eps");
     model.layers = windows_of(fields, family, fields.whole("num_hidden_layers", most_layers));
     if (family.latent) read_latent(fields, model);
-    else if (fields.has("head_dim") || inner) model.head_dim = fields.whole_or("head_dim", 256);
+    else if (fields.has("head_dim") || inner) model.head_dim = fields.whole_or("head_dim", 256, most_dim);
     else if (model.hidden % model.heads == 0) model.head_dim = model.hidden / model.heads;
     else fields.refuse("hidden_size", fmt::format("a multiple of num_attention_heads, {}, where head_dim is missing", model.heads));
     model.activation = activation_of(fields, family);

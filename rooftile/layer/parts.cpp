@@ -101,8 +101,8 @@ class Builder {
         return activations(std::move(name), double(rows * columns) * element_bytes, double(first * columns) * element_bytes);
     }
     PartTensor cache(std::string name, std::int64_t sequences, std::int64_t keys, std::int64_t columns, std::int64_t first = 0) const {
-        return {std::move(name), TensorKind::cache, double(sequences * keys * columns) * element_bytes,
-                double(first * s_.context * columns) * element_bytes};
+        return {std::move(name), TensorKind::cache, double(sequences) * double(keys) * double(columns) * element_bytes,
+                double(first) * double(s_.context) * double(columns) * element_bytes};
     }
 
     std::int64_t shared(std::int64_t size, const char* field) const {
@@ -373,7 +373,7 @@ class Builder {
                      .n = made,
                      .k = l.kv_rank});
             PartTensor rotated = cache("latent_cache", 1, filled, l.rope_dim);
-            rotated.offset_bytes = double(s_.decode * s_.context * row) * element_bytes;
+            rotated.offset_bytes = double(s_.decode) * double(s_.context) * double(row) * element_bytes;
             small("keys", {rows_of("kv_up_out", filled, made), std::move(rotated)},
                   {rows_of("k", filled, q), rows_of("v", filled, heads_ * l.v_dim)});
             attend({.name = prefill_name(),

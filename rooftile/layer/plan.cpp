@@ -17,6 +17,7 @@
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/plan_command.hpp"
+#include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
 namespace {
@@ -112,28 +113,32 @@ KernelTime LayerPlanner::planned(const std::string& name, const Given& request) 
     return out;
 }
 
-KernelTime LayerPlanner::moved(double bytes) const {
+KernelTime LayerPlanner::moved(const LayerPart& part) const {
     KernelTime out;
-    out.problem = scaled_text(bytes, "B");
+    const double activations = part.bytes(TensorKind::activations), others = part.bytes() - activations;
+    out.problem = scaled_text(part.bytes(), "B");
     const auto clock = machine_->number<Clock>("clock.boost");
     const Fact* l2 = machine_->find("l2.size");
-    const bool held = l2 && bytes <= l2->value && machine_->find("l2.bandwidth");
-    const char* rate_key = held ? "l2.bandwidth" : machine_->find("dram.sustained_copy") ? "dram.sustained_copy" : "dram.bandwidth";
-    const auto rate = bandwidth(*machine_, rate_key, clock);
+    const bool held = l2 && activations <= l2->value && machine_->find("l2.bandwidth");
+    const char* memory_key = machine_->find("dram.sustained_copy") ? "dram.sustained_copy" : "dram.bandwidth";
+    const auto memory = bandwidth(*machine_, memory_key, clock), cached = held ? bandwidth(*machine_, "l2.bandwidth", clock) : memory;
     const auto load = latency_cycles(*machine_, "dram.latency", clock), store = latency_cycles(*machine_, "l2.latency", clock);
     if (!clock) out.unknown.emplace_back("clock.boost");
-    if (!rate) out.unknown.emplace_back(rate_key);
+    if (!memory) out.unknown.emplace_back(memory_key);
+    if (!cached && held) out.unknown.emplace_back("l2.bandwidth");
     if (!load) out.unknown.emplace_back("dram.latency");
     if (!store) out.unknown.emplace_back("l2.latency");
-    if (!clock || !rate || !load || !store) {
-        out.plan = "clock.boost, dram.latency, l2.latency or " + std::string(rate_key) + " is unknown";
+    if (!out.unknown.empty()) {
+        out.plan = "unknown: " + joined(out.unknown);
         return out;
     }
-    // What it reads was written by the kernel before, its tables and the cache come from memory: a load, a store, and bytes between.
-    const double latency = (load->value + store->value) / clock->value, streamed = bytes / rate->value;
-    out.time_us = us_per_second * (latency + streamed);
-    out.bound = latency > streamed ? "latency" : held ? "l2" : "dram";
-    out.plan = fmt::format("a load, a store and its bytes at {}", rate_key);
+    // A load and a store, and between them its bytes: the kernel before left activations in L2 where they fit, the others come from memory.
+    const double latency = (load->value + store->value) / clock->value;
+    const double memory_time = others / memory->value + (held ? 0 : activations / memory->value),
+                 l2_time = held ? activations / cached->value : 0;
+    out.time_us = us_per_second * (latency + memory_time + l2_time);
+    out.bound = latency >= std::max(memory_time, l2_time) ? "latency" : memory_time >= l2_time ? "dram" : "l2";
+    out.plan = held ? "a load, a store and its bytes, activations in L2" : "a load, a store and its bytes, all from memory";
     return out;
 }
 
@@ -160,7 +165,7 @@ KernelTime LayerPlanner::exchanged(double bytes, int tp) const {
 
 KernelTime LayerPlanner::time_of(const LayerPart& part, int tp) const {
     if (part.exchanged_bytes > 0) return exchanged(part.exchanged_bytes, tp);
-    if (part.operation.empty()) return moved(part.bytes());
+    if (part.operation.empty()) return moved(part);
     if (part.why_not.empty()) return planned(part.operation, part.request);
     KernelTime out;
     out.provenance = Provenance::refused;
@@ -172,7 +177,8 @@ std::vector<std::vector<LayerKernel>> LayerPlanner::kernels(std::vector<std::vec
     // Equal texts are equal requests.
     const auto request_of = [tp](const LayerPart& part) {
         if (part.exchanged_bytes > 0) return fmt::format("exchange {} {}", part.exchanged_bytes, tp);
-        return part.operation.empty() ? fmt::format("move {}", part.bytes()) : part.operation + " " + part.request.text() + part.why_not;
+        return part.operation.empty() ? fmt::format("move {} {}", part.bytes(), part.bytes(TensorKind::activations))
+                                      : part.operation + " " + part.request.text() + part.why_not;
     };
     std::vector<std::pair<const LayerPart*, KernelTime*>> wanted;
     for (const auto& list : lists)

@@ -81,7 +81,7 @@ class LayerPlanner {
   private:
     KernelTime time_of(const LayerPart& part, int tp) const;
     KernelTime planned(const std::string& operation, const Given& request) const;
-    KernelTime moved(double bytes) const;
+    KernelTime moved(const LayerPart& part) const;
     KernelTime exchanged(double bytes, int tp) const;
     void missing(const std::vector<std::string>& keys);
 

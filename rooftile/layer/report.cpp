@@ -240,7 +240,8 @@ std::string grids_text(const Json& document, const Terminal& terminal) {
         groups.back().push_back(&cell);
     }
     for (const auto& cells : groups) {
-        out += "\n" + terminal.paint(set_text(*cells.front()) + share_text(*cells.front()), Tone::strong) + "\n";
+        out += "\n" + terminal.paint(set_text(*cells.front()) + share_text(*cells.front()), Tone::strong)
+               + "\n  batches downwards, contexts to the right\n";
         out += grid_text("time in a graph", cells, time_figure, terminal);
         out += grid_text("least possible", cells, least_figure, terminal);
         out += grid_text("attention of kernels", cells, attention_figure, terminal);

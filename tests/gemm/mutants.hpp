@@ -38,6 +38,7 @@ inline constexpr std::string_view matrix_tiles = "kernels/matrix/tile_scheduler.
                                   few_kernel = "kernels/gemm/sm80_few_gemm.cuh",
                                   few_load = "kernels/gemm/sm80_few_gemm_load.cuh",
                                   few_arguments = "kernels/gemm/sm80_few_gemm_arguments.hpp",
+                                  few_quantised = "kernels/gemm/sm90_few_quantised.cuh",
                                   pack = "kernels/gemm/pack.cuh",
                                   convert = "kernels/ptx/matrix_store.cuh";
 
@@ -704,6 +705,33 @@ inline Mutant few_stage_read_early() {
             {{few_kernel, "ptx::copy_async_wait<C.stages - 2>();", "ptx::copy_async_wait<C.stages - 1>();"}}};
 }
 
+/// Weights of 4 bits with zero points; K ends amid a group, and CTAs share tiles.
+inline std::string packed_weights(int group = 64) {
+    return with_k("--types bf16,uint4,bf16 --quant-zero int --quant-group " + std::to_string(group) + " --m 9 --n 250 --tile 16x64x256", 1032);
+}
+
+inline Mutant scale_of_the_neighbouring_group() {
+    return {"a group's sum is multiplied by the scale of its neighbour",
+            packed_weights(),
+            {{few_quantised, "scales + block + group * QuantisedLayout", "scales + block + (group ^ 1) * QuantisedLayout"}}};
+}
+
+inline Mutant zero_point_off_by_one() {
+    return {"zero points are one too large", packed_weights(), {{few_quantised, "zero[i] = zero_word(z);", "zero[i] = zero_word(z + 1);"}}};
+}
+
+inline Mutant nibbles_swapped() {
+    return {"weights of rows that are 8 apart are exchanged", packed_weights(), {{few_quantised, "\"r\"(packed >> 4 * i)", "\"r\"(packed >> 4 * (i ^ 1))"}}};
+}
+
+inline Mutant last_group_short() {
+    return {"the last 64 of K are left out", packed_weights(32), {{few_quantised, "if (span >= spans) continue;", "if (span >= spans - 1) continue;"}}};
+}
+
+inline Mutant packed_part_lost() {
+    return {"the last part of a tile that CTAs share is not added", packed_weights(), {{few_quantised, "part <= last; ++part", "part < last; ++part"}}};
+}
+
 inline Mutant stage_not_given_back_to_peers() {
     return {.name = "a stage is given back to the CTA's own producer alone",
             .problem = multicast(4096),
@@ -781,6 +809,11 @@ inline std::vector<Mutant> all() {
                                few_head_of_k_taken(),
                                few_columns_unshifted(),
                                few_warp_left_out(),
+                               scale_of_the_neighbouring_group(),
+                               zero_point_off_by_one(),
+                               nibbles_swapped(),
+                               last_group_short(),
+                               packed_part_lost(),
                                few_piece_twice(),
                                few_stage_read_early()};
     // One code serves every K.

@@ -54,7 +54,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
         changes.push_back([=](GemmProblem&, GemmRequest& r) { r.*field = value; });
     };
     const auto [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset,
-                b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups] = GemmProblem{};
+                b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups, quantised] = GemmProblem{};
     change(&GemmProblem::m, m + 64);
     change(&GemmProblem::n, n + 64);
     change(&GemmProblem::k, k + 64);
@@ -80,6 +80,10 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::groups, SharedGroups({256, 256}));
     ASSERT_EQ(accumulation, Accumulation::fast);
     change(&GemmProblem::accumulation, Accumulation::promoted);
+    ASSERT_EQ(quantised, QuantisedLayout{});
+    for (const QuantisedLayout& layout : {QuantisedLayout{.weights = WeightType::int4}, {.weights = WeightType::uint4}, {.group = 32}, {.scale = Type::fp16},
+                                          {.zeros = true}})
+        change(&GemmProblem::quantised, layout);
     std::size_t fixed = 0;  // by knobs: 0 is not the same as nothing
     GemmKnobs::each([&]<class T>(const GemmKnob<T>& knob) {
         const auto try_all = [&](std::initializer_list<T> values) {
@@ -113,7 +117,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 23 + fixed + 2 + 4);
+    EXPECT_EQ(questions.size(), 1u + 28 + fixed + 2 + 4);
     EXPECT_GE(fixed, 3u * 12 + 2 + 2 + 8 * 2 + 4);
 }
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "rooftile/error.hpp"
 #include "rooftile/layer/parts.hpp"
 #include "tests/layer/models.hpp"
@@ -99,6 +101,36 @@ TEST(ModelConfig, Quantisation) {
     EXPECT_FALSE(public_model("Llama-2-7B-GPTQ").quantization->zero_points);
 }
 
+TEST(ModelConfig, WhateverAFieldSaysItIsReadOrRefused) {
+    const Json values[] = {nullptr, true,           -1,           0, 1, 3, 7, std::uint64_t{1} << 63, 1e300, 0.5, "", "x", Json::array(),
+                           {1, 2},  Json::object(), {{"type", 3}}};
+    const std::set<std::string> tried_once = {"Meta-Llama-3-8B", "Qwen1.5-MoE-A2.7B", "gemma-2-9b-it",
+                                              "gemma-3-27b-it",  "DeepSeek-V3",       "Llama-2-7B-GPTQ"};
+    int read = 0, refused = 0;
+    for (const PublicModel& each : public_models()) {
+        if (!tried_once.contains(each.name)) continue;
+        const Json config = Json::parse(each.config);
+        for (const auto& [key, value] : config.items())
+            for (const Json& other : values) {
+                Json changed = config;
+                changed[key] = other;
+                try {
+                    const ModelConfig model = model_config(changed.dump(), "config.json");
+                    for (const LayerStep& step :
+                         {LayerStep{.decode = 2, .prefill = 1, .context = 64}, LayerStep{.decode = 1 << 16, .context = 1 << 24}})
+                        for (const LayerKind& kind : {model.layers.front(), model.layers.back()})
+                            for (const LayerPart& part : layer_parts(model, kind, step)) EXPECT_GT(part.bytes(), 0) << part.name;
+                    ++read;
+                } catch (const RequestError& error) {
+                    EXPECT_THAT(error.what(), Not(HasSubstr("\n")));
+                    ++refused;
+                }
+            }
+    }
+    EXPECT_GT(read, 300);
+    EXPECT_GT(refused, 300);
+}
+
 /// What the one line says of a configuration of Llama with another value under `key`; null: without it.
 std::string refusal_of(const char* model, const char* key, const Json& value) {
     Json config = Json::parse(public_config(model));
@@ -115,7 +147,7 @@ TEST(ModelConfig, RefusalsNameTheFieldAndItsValue) {
     EXPECT_THAT(refusal_of(llama, "model_type", "mamba"),
                 AllOf(HasSubstr("model_type is \"mamba\"; accepted: llama, mistral"), HasSubstr("deepseek_v3")));
     EXPECT_EQ(refusal_of(llama, "hidden_size", nullptr), "config.json: hidden_size is missing; it is needed of a model of this type");
-    EXPECT_EQ(refusal_of(llama, "hidden_size", -4), "config.json: hidden_size is -4; accepted: a whole number from 1 to 16777216");
+    EXPECT_EQ(refusal_of(llama, "hidden_size", -4), "config.json: hidden_size is -4; accepted: a whole number from 1 to 1048576");
     EXPECT_THAT(refusal_of(llama, "hidden_size", "4096"), HasSubstr("hidden_size is \"4096\""));
     EXPECT_THAT(refusal_of(llama, "hidden_size", 4097),
                 HasSubstr("hidden_size is 4097; accepted: a multiple of num_attention_heads, 32"));

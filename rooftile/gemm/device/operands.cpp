@@ -80,6 +80,13 @@ FillArguments fill_arguments(const GemmProblem& p, Operand operand, const Matrix
     const bool by_a = float_format(p.a_type).fraction_bits >= float_format(p.b_type).fraction_bits;
     f.exact = exact_numbers(p.k, by_a ? p.a_type : p.b_type, p.c_type);
     f.exact.wide = widest_number(f.type);
+    if (p.is_quantised()) {
+        // Whole weights of up to 15 by a scale of 2: every partial sum below 2^24.
+        constexpr std::int64_t weight = 15 * 2, limit = (std::int64_t{1} << 24) - 1;
+        f.exact.range = int(std::clamp<std::int64_t>(limit / (p.k * weight), 1, 8));
+        f.exact.sparsity = ceil_div(p.k * weight, limit);
+        f.exact.wide = f.exact.range;
+    }
     f.of_b = operand == Operand::b;
     f.k_is_width = k_is_width(p, operand);
     return f;

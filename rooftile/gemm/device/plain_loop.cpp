@@ -6,6 +6,7 @@
 #include "rooftile/emit/plain_graph.hpp"
 #include "rooftile/gemm/device/plain_loop.hpp"
 #include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/quantised_model.hpp"
 #include "rooftile/gemm/sm80_few_space.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/gemm/variants.hpp"
@@ -16,7 +17,7 @@ namespace rooftile {
 std::optional<PlainLoop> gemm_plain_loop(const GemmProblem& p) {
     const auto tensors = gemm_operation().tensors({&gemm_operation(), Own::of(p)});
     const bool groups = bool(p.groups), batch = p.batch > 1;
-    if (p.pairs() != Pairs::none || (p.epilogue && (groups || batch) && !p.block_scales())) return {};
+    if (p.is_quantised() || p.pairs() != Pairs::none || (p.epilogue && (groups || batch) && !p.block_scales())) return {};
     const auto& a = tensors[0];
     const auto& b = tensors[1];
     std::string body = fmt::format("    const long long i = e / {} % {}, j = e % {};\n", p.n, p.m, p.n);
@@ -106,6 +107,16 @@ std::vector<std::string> gemm_story(const GemmPlan& plan) {
         out.push_back(fmt::format("Warp w has lines w + 8 i of the {} of B, {}: those that begin equally far past a multiple of 16 B", c.lines(),
                                   c.along_k() ? "columns of C" : "of K"));
         out.push_back("Fragments: of a 16 x 8 mma.sync, C transposed, lane l of a warp has columns l / 4 and that + 8 of those, rows 2 (l % 4) and the next");
+        return out;
+    }
+    if (plan.problem.is_quantised()) {
+        const Sm90QuantisedConfig c = quantised_config(plan.problem, plan.config);
+        out.push_back(fmt::format("Shared memory, {} B: a ring of {} stages, {} B each, filled by TMA: A at 0, {} rows of 64 of K in 128 B, swizzled, {} of these; "
+                                  "packed weights at {}, {} B for each 64 columns of C; then fp32 sums on their way out, at {}",
+                                  c.shared_bytes(), c.stages, c.stage_bytes(), c.tile_m, c.spans(), c.activation_bytes(), c.column_bytes(),
+                                  c.stages * c.stage_bytes()));
+        out.push_back("Packed weights: blocks of 64 columns of C by 128 of K, the 4 bits of each thread's fragments in 16 B; scales after them, then zero points");
+        out.push_back("Fragments: of a 16 x 8 mma.sync, C transposed, lane l of a warp has columns l / 4 and that + 8, rows 2 (l % 4) and the next");
         return out;
     }
     const auto& t = plan.config;

@@ -51,6 +51,10 @@ std::vector<InjectedValue> special_values(const GemmProblem& p, std::uint64_t se
         {Operand::a, below(p.m), below(p.k), infinity(p.a_type, false)},
         {Operand::b, below(p.k), below(p.n), infinity(p.b_type, true)},
     };
+    if (p.is_quantised()) {  // whose weights are finite
+        std::erase_if(values, [](const InjectedValue& value) { return value.operand == Operand::b; });
+        return values;
+    }
     if (p.groups) {
         // B's values where a row of A meets them; the two large ones in one group.
         const std::vector<std::int32_t> offsets = p.groups->offsets();

@@ -30,11 +30,12 @@ class GemmTrial final : public Trial {
         std::vector<TimedWork> works;
         if (options_.baseline) {
             const Part part(timings, "open cuBLASLt");
-            if (problem_.groups) loop_ = gemm_.loop(problem_, missing_);
+            if (problem_.is_quantised()) cublaslt_ = gemm_.baseline(problem_.dequantised(), missing_);
+            else if (problem_.groups) loop_ = gemm_.loop(problem_, missing_);
             else cublaslt_ = gemm_.baseline(problem_, missing_);
             if (problem_.epilogue && !cublaslt_ && options_.planned_for()) open_behind();
         }
-        algorithms_ = add_cublaslt(works, cublaslt_, sets);
+        algorithms_ = problem_.is_quantised() ? add_dequantised(works, sets) : add_cublaslt(works, cublaslt_, sets);
         for (int i = 0; behind_ && i < behind_->algorithms(); ++i, ++algorithms_)
             works.push_back({fmt::format("cuBLASLt {}, and a kernel", i),
                              [this, i, &sets](Stream stream, std::int64_t set) { behind_->launch(i, stream, sets.tensors(set)); }, Role::baseline});
@@ -85,13 +86,14 @@ class GemmTrial final : public Trial {
             else if (loop_timed_ && b.key == cublaslt_loop) b.ratio = paired_ratio(*loop_timed_, timed);
         for (std::string& note : unchecked_roofs(options_.mode, timed, roofs)) note_once(notes, std::move(note));
         if (behind_) note_once(notes, "cuBLASLt has no such epilogue: its product, stored in the result's type, and a kernel of ours behind it");
+        if (cublaslt_ && problem_.is_quantised()) note_once(notes, "cuBLASLt multiplies the same weights unpacked, in the activations' type");
         if (cublaslt_ && cublaslt_->other_gelu()) note_once(notes, "cuBLASLt's gelu is by tanh, this one by erf");
     }
 
     std::optional<BaselineLaunch> counted_baseline() override {
         if (behind_ && best_)
             return BaselineLaunch{std::string(cublaslt_best), [this](Stream stream, TensorPointers tensors) { behind_->launch(*best_, stream, tensors); }};
-        if (!cublaslt_ || !best_) return std::nullopt;
+        if (!cublaslt_ || !best_ || problem_.is_quantised()) return std::nullopt;  // counters are of our tensors
         return BaselineLaunch{std::string(cublaslt_best), launch_of(*cublaslt_, *best_)};
     }
 
@@ -103,6 +105,26 @@ class GemmTrial final : public Trial {
     }
 
   private:
+    /// cuBLASLt's algorithms on weights that are unpacked once, in as many sets as there are.
+    std::size_t add_dequantised(std::vector<TimedWork>& works, const TensorSets& sets) {
+        const QuantisedReference packed(problem_);
+        const std::int64_t bytes = packed.dequantised_bytes(problem_.b_type);
+        if (!cublaslt_) return 0;
+        weights_ = DeviceBuffer(std::size_t(bytes * sets.sets()));
+        const auto weights = [this, bytes](std::int64_t set) { return weights_.address() + DevicePointer(set * bytes); };
+        for (std::int64_t set = 0; set < sets.sets(); ++set)
+            packed.dequantise(Stream(nullptr), reinterpret_cast<DevicePointer>(sets.tensors(set)[1]), weights(set), problem_.b_type);
+        synchronize(Stream(nullptr));
+        for (int i = 0; i < cublaslt_->algorithms(); ++i)
+            works.push_back({fmt::format("cuBLASLt {}", i),
+                             [this, i, weights, &sets](Stream stream, std::int64_t set) {
+                                 const TensorPointers own = sets.tensors(set);
+                                 void* const tensors[] = {own[0], reinterpret_cast<void*>(weights(set)), own[2]};
+                                 cublaslt_->launch(i, stream, tensors);
+                             },
+                             Role::baseline});
+        return std::size_t(cublaslt_->algorithms());
+    }
     /// Where the library has no such epilogue.
     void open_behind() {
         behind_ = CublasLtBehind::open(problem_, std::make_shared<const Machine>(*options_.planned_for()), missing_);
@@ -129,6 +151,7 @@ class GemmTrial final : public Trial {
     GemmReference reference_;
     const CublasLt* cublaslt_ = nullptr;
     std::unique_ptr<const CublasLtBehind> behind_;
+    DeviceBuffer weights_;  ///< of packed weights, unpacked, set by set
     std::string missing_ = "not asked for";
     std::size_t algorithms_ = 0;  ///< of cuBLASLt, timed first
     std::unique_ptr<const CublasLtLoop> loop_;  ///< of groups, timed behind them

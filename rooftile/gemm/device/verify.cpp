@@ -110,6 +110,10 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
         copy_to_device(offsets_.address(), offsets.data(), offsets_.bytes());
         synchronize(Stream(nullptr));  // a copy from pageable memory may return before it has arrived
     }
+    if (problem.is_quantised()) {
+        packed_ = std::make_unique<QuantisedReference>(problem);
+        weights_ = DeviceBuffer(std::size_t(packed_->dequantised_bytes(Type::fp32)));
+    }
     if (!problem.epilogue) return;
     epilogue_ = std::make_unique<ExpressionReference>(problem.epilogue->graph,
                                                       Driver::instance().device(current_device()).arch());
@@ -143,6 +147,10 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
         for (const bool of_b : {false, true})
             kernels_.fill(stream, scale_fill(of_b ? problem_.b_scales() : problem_.a_scales(), of_b, tensors[problem_.first_scale() + (of_b ? 1 : 0)], fill, seed));
     for (const Operand operand : {Operand::a, Operand::b}) {
+        if (packed_ && operand == Operand::b) {
+            packed_->fill(stream, reinterpret_cast<DevicePointer>(tensors[1]), which == VerifyCase::exact, seed);
+            continue;
+        }
         const auto data = reinterpret_cast<DevicePointer>(tensors[static_cast<std::size_t>(operand)]);
         const OperandBatch batch = batch_of(problem_, operand);
         for (std::int64_t i = 0; i < batch.matrices; ++i) {
@@ -275,7 +283,13 @@ std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, s
                             records_.address());
         row += rows;
     }
-    for (std::int64_t product = 0; !problem_.groups && product < problem_.batch; ++product)  // each adds to the records
+    if (packed_) {
+        packed_->dequantise(stream, reinterpret_cast<DevicePointer>(results[0][1]), weights_.address(), Type::fp32);
+        VerifyArguments of = verify_arguments(problem_, results[0][0], reinterpret_cast<const void*>(weights_.address()), c, 0);
+        of.b_type = Type::fp32;
+        packed_->verify(stream, of, which == VerifyCase::exact, records_.address(), kernels_.verify_ctas());
+    }
+    for (std::int64_t product = 0; !problem_.groups && !packed_ && product < problem_.batch; ++product)  // each adds to the records
         kernels_.verify(stream, verify_arguments(problem_, results[0][0], results[0][1], c, product), which == VerifyCase::exact,
                         records_.address());
     synchronize(stream);

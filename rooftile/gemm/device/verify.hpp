@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rooftile/gemm/device/operands.hpp"
+#include "rooftile/gemm/device/quantised_reference.hpp"
 #include "rooftile/measure/expression_reference.hpp"
 #include "rooftile/measure/measure_kernels.hpp"
 #include "rooftile/measure/reference.hpp"
@@ -49,6 +50,8 @@ class GemmReference final : public Reference {
     DeviceBuffer records_;
     DeviceBuffer offsets_;  ///< of groups, as the tensor of that name is to be
     std::unique_ptr<ExpressionReference> epilogue_;  ///< where there is one
+    std::unique_ptr<QuantisedReference> packed_;     ///< of packed weights
+    DeviceBuffer weights_;                           ///< these in fp32, which holds each of them
 };
 
 /// What is injected in the special case: bits at row/column (i, k) of A or (k, j) of B, of one matrix of a batch.

@@ -74,6 +74,11 @@ TEST_F(WrongOnPurpose, GemmFewColumnsUnshifted) { caught(gemm_mutants::few_colum
 TEST_F(WrongOnPurpose, GemmFewWarpLeftOut) { caught(gemm_mutants::few_warp_left_out(), By::random); }
 TEST_F(WrongOnPurpose, GemmFewPieceTwice) { caught(gemm_mutants::few_piece_twice(), By::random); }
 TEST_F(WrongOnPurpose, GemmFewStageReadEarly) { caught(gemm_mutants::few_stage_read_early(), By::random); }
+TEST_F(WrongOnPurpose, GemmScaleOfTheNeighbouringGroup) { caught(gemm_mutants::scale_of_the_neighbouring_group(), By::random); }
+TEST_F(WrongOnPurpose, GemmZeroPointOffByOne) { caught(gemm_mutants::zero_point_off_by_one(), By::random); }
+TEST_F(WrongOnPurpose, GemmNibblesSwapped) { caught(gemm_mutants::nibbles_swapped(), By::random); }
+TEST_F(WrongOnPurpose, GemmLastGroupShort) { caught(gemm_mutants::last_group_short(), By::random); }
+TEST_F(WrongOnPurpose, GemmPackedPartLost) { caught(gemm_mutants::packed_part_lost(), By::random); }
 TEST_F(WrongOnPurpose, GemmArrivalsNotReset) { caught(gemm_mutants::arrivals_not_reset(), By::timed); }
 TEST_F(WrongOnPurpose, GemmSecondWarpgroupShifted) {
     caught(gemm_mutants::second_warpgroup_shifted(), By::random);

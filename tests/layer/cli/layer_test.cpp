@@ -63,6 +63,7 @@ TEST_F(PlanLayer, WrongRequestsEndInOneLine) {
                                                             {"--layer", "32"},
                                                             {"--layer", "-1"},
                                                             {"--hardware", "l2.size"},
+                                                            {"--hardware", "l2.size=1..2MB", "--hardware", "l2.size=4MB"},
                                                             {"--hardware", "x=1,2"},
                                                             {"--hardware", "l2.size=1s,2s"},
                                                             {"--batch", "1..4096..20", "--context", "1k..100k..500"},

@@ -1,0 +1,59 @@
+// Packed weights for the reference: made at random by the layout's own addresses, and unpacked one by one. Shares the layout with the kernel
+// that it judges, and no other line.
+#pragma once
+
+#include "kernels/gemm/quantised_reference_arguments.hpp"
+#include "kernels/measure/numbers.hpp"
+#include "kernels/measure/philox.hpp"
+
+namespace rooftile {
+
+/// A word of 4 B a thread, grid-stride. What pads N and K is made too: whatever is there must not matter.
+__global__ void fill_quantised(QuantisedFill p) {
+    const long long words = p.layout.bytes(p.n, p.k) / 4,
+                    step = static_cast<long long>(gridDim.x) * blockDim.x;
+    constexpr int header_words = QuantisedLayout::header_bytes / 4;
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step) {
+        const PhiloxBlock random = philox(i, 1, p.seed);
+        unsigned word = random.word[0];
+        const int in =
+            i < header_words ? 0 : static_cast<int>((i - header_words) * 4 % p.layout.block_bytes());
+        if (i < header_words)
+            word = i == 0   ? p.layout.fingerprint()
+                   : i == 1 ? static_cast<unsigned>(p.n)
+                   : i == 2 ? static_cast<unsigned>(p.k)
+                            : 0;
+        else if (in >= p.layout.zeros_at()) word &= 0x0f0f0f0f;
+        else if (in >= QuantisedLayout::weight_bytes) {
+            word = 0;
+            for (int e = 0; e < 2; ++e) {
+                const unsigned r = random.word[e];
+                const double size = p.exact ? 1 + (r >> 1) % 2 : (1 + (r >> 1) % 128 / 128.0) / 64;
+                word |= round_to_bits(r % 2 != 0 ? -size : size, p.layout.scale) << 16 * e;
+            }
+        }
+        reinterpret_cast<unsigned*>(p.to)[i] = word;
+    }
+}
+
+/// A weight a thread, grid-stride.
+__global__ void dequantise(Dequantise p) {
+    const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.n * p.k;
+         i += step) {
+        const long long n = i / p.k, k = i % p.k;
+        const int row = static_cast<int>(n % QuantisedLayout::block_rows),
+                  column = static_cast<int>(k % QuantisedLayout::block_k);
+        const unsigned char* block = p.from + p.layout.block_at(n, k, p.k);
+        const unsigned word = reinterpret_cast<const unsigned*>(block)[QuantisedLayout::word_of(row, column)];
+        const int q = static_cast<int>(word >> QuantisedLayout::shift_of(row, column) & 15);
+        const int zero = p.layout.zeros ? block[p.layout.zero_at(row, column)] : p.layout.bias();
+        const unsigned short scale =
+            *reinterpret_cast<const unsigned short*>(block + p.layout.scale_at(row, column));
+        const unsigned bits = round_to_bits((q - zero) * value_of_bits(scale, p.layout.scale), p.type);
+        if (p.type == Type::fp32) static_cast<unsigned*>(p.to)[i] = bits;
+        else static_cast<unsigned short*>(p.to)[i] = static_cast<unsigned short>(bits);
+    }
+}
+
+}  // namespace rooftile

@@ -1,0 +1,71 @@
+// How weights of 4 bits lie in memory once they are packed: for who packs, who multiplies and who checks. No includes beyond types: NVRTC
+// compiles this file too.
+#pragma once
+
+#include "kernels/types.hpp"
+
+namespace rooftile {
+
+/// What 4 bits of a weight mean: -8 .. 7, or 0 .. 15. `none`: B is a matrix of its own type.
+enum class WeightType : unsigned char { none, int4, uint4 };
+
+/// W[n, k] = (q - zero) * scale, both of `group` neighbours along K in one row.
+///
+/// In memory a header of 128 B, then blocks of 64 rows x 128 of K, those of 64 rows one after the other. A block is its weights in the order in
+/// which mma.sync m16n8k16 takes its first operand, so that a thread's share of 16 x 64 is one load of 16 B; then the scales, 64 of each
+/// group; then the zero points, 64 bytes of each group. What is copied into shared memory so is one piece of contiguous bytes.
+/// N and K are padded to whole blocks. A row's scale, of group 0, is stored once for each block.
+struct QuantisedLayout {
+    WeightType weights = WeightType::none;
+    int group = 128;          ///< of K: 32, 64 or 128; 0: one scale a row
+    Type scale = Type::bf16;  ///< or fp16
+    bool zeros = false;       ///< zero points, of the same range as weights
+
+    static constexpr int block_rows = 64, block_k = 128, half_k = 64;
+    static constexpr int header_bytes = 128, weight_bytes = block_rows * block_k / 2, scale_bytes = 2;
+    static constexpr unsigned version = 1;
+
+    /// Added to weights and zero points of int4, so that 4 bits hold them without a sign.
+    constexpr int bias() const { return weights == WeightType::int4 ? 8 : 0; }
+    /// K that has a scale of its own in a block.
+    constexpr int scaled_k() const { return group == 0 ? block_k : group; }
+    constexpr int block_groups() const { return block_k / scaled_k(); }
+    constexpr int zeros_at() const { return weight_bytes + block_groups() * block_rows * scale_bytes; }
+    constexpr int block_bytes() const { return zeros_at() + (zeros ? block_groups() * block_rows : 0); }
+
+    static constexpr long long row_blocks(long long n) { return (n + block_rows - 1) / block_rows; }
+    static constexpr long long k_blocks(long long k) { return (k + block_k - 1) / block_k; }
+    constexpr long long bytes(long long n, long long k) const {
+        return header_bytes + row_blocks(n) * k_blocks(k) * block_bytes();
+    }
+    /// Groups along K of the unpacked matrix.
+    constexpr long long groups(long long k) const { return group == 0 ? 1 : (k + group - 1) / group; }
+
+    /// Where the block of row n and column k begins.
+    constexpr long long block_at(long long n, long long k, long long all_k) const {
+        return header_bytes + (n / block_rows * k_blocks(all_k) + k / block_k) * block_bytes();
+    }
+    /// In a block: the 32-bit word that holds a weight, and by how many bits it is shifted there.
+    static constexpr int word_of(int row, int k) {
+        const int lane = row % 8 * 4 + k % 8 / 2;
+        return k / half_k * 512 + row / 16 * 128 + lane * 4 + k % half_k / 16;
+    }
+    static constexpr int shift_of(int row, int k) {
+        return 4 * (row % 16 / 8 + k % 16 / 8 * 2) + 16 * (k % 2);
+    }
+    /// Bytes from the block's begin to the scale, and to the zero point, of row and k.
+    constexpr int scale_at(int row, int k) const {
+        return weight_bytes + (k / scaled_k() * block_rows + row) * scale_bytes;
+    }
+    constexpr int zero_at(int row, int k) const { return zeros_at() + k / scaled_k() * block_rows + row; }
+
+    /// The header's first word, by which a kernel refuses what was packed for another layout; behind it n and k.
+    constexpr unsigned fingerprint() const {
+        return 0x51540000u | version << 12 | static_cast<unsigned>(weights) << 10
+               | (scale == Type::fp16 ? 1u : 0u) << 9 | (zeros ? 1u : 0u) << 8 | static_cast<unsigned>(group);
+    }
+
+    friend constexpr bool operator==(const QuantisedLayout&, const QuantisedLayout&) = default;
+};
+
+}  // namespace rooftile

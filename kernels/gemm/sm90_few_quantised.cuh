@@ -1,0 +1,298 @@
+// C[M, N] = A[M, K] * W[N, K]^T of few rows, W packed as 4 bits with scales and zero points of groups along K.
+//
+// Every byte of W is read once, so that DRAM sets the pace: one thread keeps a ring of stages full, a bulk copy for 64 rows of packed
+// weights, a box of TMA for A. The work is units: a tile of C by tile_k of K. CTAs take even shares of all units of all tiles, one after the
+// other, so that all of them read until the end. A tile that is cut is added up by whoever of its CTAs comes last, in the order of K: the same
+// bits every time. A consumer warp has 16 rows of W on the instruction's m and all rows of A on its n; it unpacks its own fragments into
+// whole numbers, which are exact in 16 bits, sums a group's products and multiplies the sum by the group's scale.
+//
+// Launched so that it may begin during the kernel before it: weights of the first stages are asked for at once, and so must not be
+// written by that kernel; all else waits for its end.
+#pragma once
+
+#include "kernels/gemm/sm90_few_quantised_config.hpp"
+#include "kernels/pipeline/came_last.cuh"
+#include "kernels/pipeline/ring.cuh"
+#include "kernels/ptx/bulk_copy.cuh"
+#include "kernels/ptx/cluster_memory.cuh"
+#include "kernels/ptx/matrix_store.cuh"
+#include "kernels/ptx/mma.cuh"
+#include "kernels/ptx/sync.cuh"
+#include "kernels/ptx/tma.cuh"
+
+namespace rooftile {
+
+template <Sm90QuantisedConfig config>
+struct Sm90Quantised {
+    static constexpr Sm90QuantisedConfig C = config;
+    static_assert(C.tile_m % C.mma_n == 0 && C.tile_m <= C.most_rows,
+                  "rows of A are columns of an instruction");
+    static_assert(C.tile_n % QuantisedLayout::block_rows == 0 && C.tile_k % QuantisedLayout::block_k == 0,
+                  "a stage holds whole blocks");
+    static_assert(C.consumer_warps % C.row_groups() == 0 && C.spans() % C.k_parts() == 0,
+                  "warps share a stage evenly");
+    static constexpr int consumer_threads = 32 * C.consumer_warps, sums_barrier = 1;
+    static constexpr unsigned sums_at = C.stages * C.stage_bytes();
+    using At = RingPosition<C.stages>;
+
+    /// Units that this CTA has, and the tile of each.
+    struct Share {
+        unsigned all, parts, begin, end, units;  ///< units: of a tile
+
+        __device__ explicit Share(const Sm90QuantisedArguments& p) {
+            units = (p.k + C.tile_k - 1) / C.tile_k;
+            all = (p.n + C.tile_n - 1) / C.tile_n * units;
+            parts = min(all, gridDim.x);
+            begin = edge(blockIdx.x), end = edge(blockIdx.x + 1);
+        }
+        __device__ unsigned edge(unsigned part) const {
+            return static_cast<unsigned>(static_cast<unsigned long long>(all) * min(part, parts) / parts);
+        }
+        __device__ unsigned part_of(unsigned unit) const {
+            return static_cast<unsigned>(((unit + 1ull) * parts - 1) / all);
+        }
+    };
+
+    /// Four fragments' words of 16-bit whole numbers less their zero points: of 4 bits amid a number of which they are the last bits.
+    __device__ static void unpack(unsigned (&a)[4], unsigned packed, const unsigned (&zero)[2]) {
+        constexpr unsigned one =
+            C.type == Type::bf16 ? 0x43004300 : 0x64006400;  // 128 or 1024, whose unit is the last bit
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            asm("lop3.b32 %0, %1, %2, %3, 0xea;"
+                : "=r"(a[i])
+                : "r"(packed >> 4 * i), "n"(0x000f000f), "r"(one));
+            if constexpr (C.type == Type::bf16) asm("sub.bf16x2 %0, %0, %1;" : "+r"(a[i]) : "r"(zero[i % 2]));
+            else asm("sub.f16x2 %0, %0, %1;" : "+r"(a[i]) : "r"(zero[i % 2]));
+        }
+    }
+    __device__ static float scale_of(unsigned short bits) {
+        if constexpr (C.layout.scale == Type::bf16) return __uint_as_float(static_cast<unsigned>(bits) << 16);
+        float x;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+        return x;
+    }
+    /// What unpack() takes away: the zero point, and the number amid which the 4 bits are.
+    __device__ static unsigned zero_word(unsigned zero) {
+        return (zero | (C.type == Type::bf16 ? 0x4300u : 0x6400u)) * 0x10001u;
+    }
+
+    // The thread that fills the ring.
+    __device__ static void produce(const TensorMap& map_a, const Sm90QuantisedArguments& p,
+                                   const Share& share, const Ring<C.stages>& ring, unsigned base) {
+        const int k_blocks = (p.k + QuantisedLayout::block_k - 1) / QuantisedLayout::block_k;
+        const int row_blocks = (p.n + QuantisedLayout::block_rows - 1) / QuantisedLayout::block_rows;
+        const auto weights = [&](unsigned unit, int stage) {
+            const int column = unit / share.units * C.columns(), block = unit % share.units * C.blocks();
+            const int columns = min(C.columns(), row_blocks - column),
+                      bytes = min(C.blocks(), k_blocks - block) * C.block_bytes();
+            const unsigned to = base + stage * C.stage_bytes() + C.activation_bytes();
+            ring.expect(stage, C.activation_bytes() + columns * bytes);
+            const unsigned char* from =
+                p.weights + QuantisedLayout::header_bytes
+                + (static_cast<long long>(column) * k_blocks + block) * C.block_bytes();
+            for (int i = 0; i < columns; ++i, from += static_cast<long long>(k_blocks) * C.block_bytes())
+                ptx::bulk_load<CachePolicy::evict_first>(to + i * C.column_bytes(), from, bytes,
+                                                         ring.full(stage));
+        };
+        const auto activations = [&](unsigned unit, int stage) {
+            const unsigned to = base + stage * C.stage_bytes();
+            const int span = unit % share.units * C.spans();
+            if constexpr (!C.ragged_k) ptx::tma_load_4d(to, map_a, 0, 0, span, 0, ring.full(stage));
+            else
+                for (int i = 0; i < C.spans(); ++i)
+                    ptx::tma_load_2d(to + i * C.tile_m * C.span_bytes, map_a, (span + i) * C.span_k, 0,
+                                     ring.full(stage));
+        };
+        constexpr unsigned early_stages = C.stages < C.early_stages ? C.stages : C.early_stages;
+        const unsigned early = min(share.end, share.begin + early_stages);
+        for (unsigned unit = share.begin; unit < early; ++unit) weights(unit, unit - share.begin);
+        ptx::wait_for_dependencies();
+        At at;
+        for (unsigned unit = share.begin; unit < early; ++unit, at.advance()) activations(unit, at.stage);
+        for (unsigned unit = early; unit < share.end; ++unit, at.advance()) {
+            ring.acquire(at);
+            weights(unit, at.stage);
+            activations(unit, at.stage);
+        }
+    }
+
+    using Sums = float[C.row_tiles()][4];
+
+    /// Adds a warp's products of one stage to `sums`. `spans`: of K that the stage holds.
+    __device__ static void multiply(Sums& sums, unsigned stage, int warp, int spans) {
+        constexpr int span_steps = C.span_k / C.mma_k, steps = C.own_spans() * span_steps;
+        constexpr int group_steps = C.layout.scaled_k() / C.mma_k,
+                      together = group_steps < steps ? group_steps : steps;
+        const int lane = threadIdx.x % 32, row_group = warp % C.row_groups(),
+                  first_span = warp / C.row_groups() * C.own_spans();
+        const unsigned packed = stage + C.activation_bytes() + row_group / 4 * C.column_bytes();
+        const unsigned weights = packed + row_group % 4 * 512 + lane * 16;
+        const int row = row_group % 4 * C.mma_m + lane / 4;  // of the block, and the one 8 below it
+        constexpr int scales_at = C.layout.scale_at(0, 0), zeros_at = C.layout.zero_at(0, 0);
+        const unsigned scales = packed + scales_at + row * QuantisedLayout::scale_bytes,
+                       zeros = packed + zeros_at + row;
+        unsigned w[4], b[C.row_tiles()][2][4];
+#pragma unroll
+        for (int first = 0; first < steps; first += together) {
+            const int span = first_span + first / span_steps;
+            if (span >= spans) continue;
+            const int group = (span % 2 * C.span_k + first % span_steps * C.mma_k) / C.layout.scaled_k();
+            const unsigned block = span / 2 * C.block_bytes();
+            unsigned zero[2] = {zero_word(C.layout.bias()), zero_word(C.layout.bias())};
+            if constexpr (C.layout.zeros)
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    unsigned z;
+                    asm volatile("ld.shared.u8 %0, [%1];"
+                                 : "=r"(z)
+                                 : "r"(zeros + block + group * QuantisedLayout::block_rows + i * 8));
+                    zero[i] = zero_word(z);
+                }
+            Sums part = {};
+#pragma unroll
+            for (int step = first; step < first + together; ++step) {
+                const int s = step % span_steps;
+                if (s == 0) {
+                    const int own = first_span + step / span_steps;
+                    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                                 : "r"(weights + own / 2 * C.block_bytes()
+                                       + own % 2 * (QuantisedLayout::weight_bytes / 2)));
+#pragma unroll
+                    for (int t = 0; t < C.row_tiles(); ++t)
+#pragma unroll
+                        for (int i = 0; i < 2; ++i)
+                            ptx::load_matrix_x4(b[t][i],
+                                                stage + (own * C.tile_m + t * 8 + lane % 8) * C.span_bytes
+                                                    + ((i * 4 + lane / 8) ^ lane % 8) * 16);
+                }
+                unsigned a[4];
+                unpack(a, w[s], zero);
+#pragma unroll
+                for (int t = 0; t < C.row_tiles(); ++t)
+                    ptx::mma<C.type>(part[t], a, b[t][s / 2][s % 2 * 2], b[t][s / 2][s % 2 * 2 + 1]);
+            }
+            const unsigned at =
+                scales + block + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
+            const float by[2] = {scale_of(ptx::load_shared_half(at)),
+                                 scale_of(ptx::load_shared_half(at + 8 * QuantisedLayout::scale_bytes))};
+#pragma unroll
+            for (int t = 0; t < C.row_tiles(); ++t)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) sums[t][e] = fmaf(part[t][e], by[e / 2], sums[t][e]);
+        }
+    }
+
+    /// The consumers' sums of a tile, or of this CTA's part of it: stored, or left to whoever comes last. `packed_for_this`: else C is NaN.
+    __device__ static void finish(Sums& sums, const Sm90QuantisedArguments& p, const Share& share,
+                                  unsigned tile, int warp, unsigned base, bool packed_for_this) {
+        const int lane = threadIdx.x % 32, row_group = warp % C.row_groups(), k_part = warp / C.row_groups();
+#pragma unroll
+        for (int t = 0; t < C.row_tiles(); ++t)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                const int row = t * 8 + lane % 4 * 2 + e % 2,
+                          column = row_group * C.mma_m + lane / 4 + e / 2 * 8;
+                ptx::store_shared_1(
+                    base + sums_at + ((k_part * C.tile_m + row) * C.sums_pitch() + column) * 4, sums[t][e]);
+                sums[t][e] = 0;
+            }
+        ptx::named_barrier_sync(sums_barrier, consumer_threads);
+        constexpr int row_pairs = C.tile_n / 2;
+        const int pairs = p.m * row_pairs;
+        const auto sum = [&](int pair) {
+            float2 all = make_float2(0, 0);
+#pragma unroll
+            for (int part = 0; part < C.k_parts(); ++part) {
+                const unsigned at =
+                    base + sums_at
+                    + ((part * C.tile_m + pair / row_pairs) * C.sums_pitch() + pair % row_pairs * 2) * 4;
+                all.x += ptx::load_shared_float(at), all.y += ptx::load_shared_float(at + 4);
+            }
+            return all;
+        };
+        const bool words =
+            (p.n | static_cast<int>(p.ldc)) % 2 == 0 && reinterpret_cast<unsigned long long>(p.c) % 4 == 0;
+        const auto store = [&](int pair, float2 x) {
+            const int column = tile * C.tile_n + pair % row_pairs * 2;
+            if (column >= p.n) return;
+            if (!packed_for_this) x.x = x.y = __uint_as_float(0x7fffffff);
+            unsigned short* to = static_cast<unsigned short*>(p.c) + pair / row_pairs * p.ldc + column;
+            const unsigned word = ptx::pack2<C.type>(x.x, x.y);
+            if (words) *reinterpret_cast<unsigned*>(to) = word;
+            else {
+                to[0] = static_cast<unsigned short>(word);
+                if (column + 1 < p.n) to[1] = static_cast<unsigned short>(word >> 16);
+            }
+        };
+        const unsigned first = share.part_of(tile * share.units),
+                       last = share.part_of((tile + 1) * share.units - 1);
+        if (first == last) {
+            for (int pair = threadIdx.x; pair < pairs; pair += consumer_threads) store(pair, sum(pair));
+        } else {
+            // A CTA's last tile is the one that it shares with those after it, its first part.
+            const auto place = [&](unsigned part) {
+                return reinterpret_cast<float2*>(p.partials)
+                       + (2ll * part + (part == first)) * (C.part_floats() / 2);
+            };
+            float2* own = place(blockIdx.x);
+            for (int pair = threadIdx.x; pair < pairs; pair += consumer_threads) own[pair] = sum(pair);
+            if (came_last(sums_barrier, consumer_threads, p.arrived + tile, last - first + 1))
+                for (int pair = threadIdx.x; pair < pairs; pair += consumer_threads) {
+                    float2 all = make_float2(0, 0);
+                    for (unsigned part = first; part <= last; ++part) {
+                        const float2 x = __ldcg(place(part) + pair);
+                        all.x += x.x, all.y += x.y;
+                    }
+                    store(pair, all);
+                }
+        }
+        ptx::named_barrier_sync(sums_barrier,
+                                consumer_threads);  // the next tile's sums take the place of these
+    }
+
+    __device__ static void consume(const Sm90QuantisedArguments& p, const Share& share,
+                                   const Ring<C.stages>& ring, unsigned base, int warp) {
+        const uint4 header = *reinterpret_cast<const uint4*>(p.weights);
+        const bool packed_for_this = header.x == C.layout.fingerprint()
+                                     && header.y == static_cast<unsigned>(p.n)
+                                     && header.z == static_cast<unsigned>(p.k);
+        ptx::wait_for_dependencies();
+        const int all_spans = (p.k + QuantisedLayout::block_k - 1) / QuantisedLayout::block_k * 2;
+        Sums sums = {};
+        At at;
+        for (unsigned unit = share.begin; unit < share.end; ++unit, at.advance()) {
+            ring.wait(at);
+            multiply(sums, base + at.stage * C.stage_bytes(), warp,
+                     all_spans - static_cast<int>(unit % share.units) * C.spans());
+            __syncwarp();
+            ring.release(at.stage);
+            if (unit + 1 == share.end || (unit + 1) % share.units == 0)
+                finish(sums, p, share, unit / share.units, warp, base, packed_for_this);
+        }
+    }
+};
+
+template <Sm90QuantisedConfig config>
+__global__ void __launch_bounds__(config.threads(), config.ctas_per_sm)
+    sm90_few_quantised(const __grid_constant__ TensorMap map_a,
+                       const __grid_constant__ Sm90QuantisedArguments arguments) {
+    using Kernel = Sm90Quantised<config>;
+    extern __shared__ __align__(1024) unsigned char memory[];
+    const unsigned base = ptx::shared_address(memory);
+    const Ring<config.stages> ring{base + Kernel::sums_at + config.sums_bytes()};
+    if (threadIdx.x == 0) {
+        ring.init(1, config.consumer_warps);
+        ptx::fence_mbarrier_init();
+    }
+    __syncthreads();
+    ptx::launch_dependents();
+    const typename Kernel::Share share(arguments);
+    if (share.begin == share.end) return;
+    const int warp = ptx::warp_uniform(threadIdx.x / 32);
+    if (warp < config.consumer_warps) return Kernel::consume(arguments, share, ring, base, warp);
+    if (ptx::elect_one()) Kernel::produce(map_a, arguments, share, ring, base);
+}
+
+}  // namespace rooftile

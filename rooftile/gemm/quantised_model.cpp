@@ -1,0 +1,271 @@
+#include "rooftile/gemm/quantised_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rooftile/core/derivation.hpp"
+#include "rooftile/gemm/formulas.hpp"
+#include "rooftile/gemm/plain_space.hpp"
+#include "rooftile/machine/query.hpp"
+#include "rooftile/tiled/pipeline.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr int warpgroup_warps = 4;
+/// DRAM and unpacking overlap in part: t^n is the sum of the t^n. From three shapes on an H200.
+constexpr double overlap_exponent = 4;
+
+std::int64_t stages_of_all(const GemmProblem& p, const GemmConfig& c) {
+    return ceil_div(p.n, std::int64_t{c.tile_n}) * ceil_div(p.k, std::int64_t{c.tile_k});
+}
+
+double in_flight(const Sm90QuantisedConfig& c, double stages) {
+    return (stages - 1) * c.packed_bytes() * c.ctas_per_sm;
+}
+
+double load_cycles(const GemmHardware& hw) {
+    return std::isnan(hw.loaded_latency) ? hw.dram_latency + max_known(hw.tma_latency, 0) : hw.loaded_latency;
+}
+
+/// Stages that keep half as much again in flight as DRAM's rate times the latency takes: what lies beyond waits in L2 and was no faster.
+int stages_enough(const GemmHardware& hw, const Sm90QuantisedConfig& c) {
+    constexpr double slack = 1.5;
+    const double stages =
+        whole_up(slack * hw.dram_share * load_cycles(hw) / (double(c.packed_bytes()) * c.ctas_per_sm)) + 1;
+    return std::isnan(stages) ? max_stages : std::max(3, int(std::min(stages, double(max_stages))));
+}
+
+Constraint warps_constraint(const GemmCandidate& c) {
+    const int warps = warpgroup_warps * c.consumer_warpgroups,
+              row_groups = c.tile_n / Sm90QuantisedConfig::mma_m;
+    if (warps % row_groups != 0)
+        return Constraint::at(
+            Reason::instruction, row_groups, warps,
+            "{available} warps for {needed} groups of 16 columns; take a multiple of these");
+    if (const int spans = c.tile_k / Sm90QuantisedConfig::span_k, parts = warps / row_groups;
+        spans % parts != 0)
+        return Constraint::at(
+            Reason::instruction, parts, spans,
+            "{needed} warps share {available} times 64 of K; take a longer tile_k or fewer warps");
+    return Constraint::none();
+}
+
+Constraint tile_constraint(const GemmCandidate& c, const GemmProblem& p) {
+    constexpr int step = Sm90QuantisedConfig::mma_n;
+    if (c.tile_m % step != 0 || c.tile_m > Sm90QuantisedConfig::most_rows || c.tile_m < p.m)
+        return Constraint::at(
+            Reason::instruction, double(ceil_div(p.m, std::int64_t{step}) * step), c.tile_m,
+            "tile_m = {available}: a CTA has all rows of A, in steps of 8 up to 64; take {needed}");
+    if (c.tile_n % QuantisedLayout::block_rows != 0 || c.tile_n > 256)
+        return Constraint::at(
+            Reason::instruction, QuantisedLayout::block_rows, c.tile_n,
+            "tile_n = {available}: weights are packed in {needed} rows; take 64, 128 or 256");
+    if (c.tile_k % QuantisedLayout::block_k != 0)
+        return Constraint::at(Reason::instruction, QuantisedLayout::block_k, c.tile_k,
+                              "tile_k = {available}: weights are packed in {needed} of K; take a multiple");
+    return warps_constraint(c);
+}
+
+}  // namespace
+
+Sm90QuantisedConfig quantised_config(const GemmProblem& p, const GemmConfig& c) {
+    return {.tile_m = c.tile_m,
+            .tile_n = c.tile_n,
+            .tile_k = c.tile_k,
+            .stages = c.stages,
+            .consumer_warps = warpgroup_warps * c.consumer_warpgroups,
+            .ctas_per_sm = c.ctas_per_sm,
+            .type = p.a_type,
+            .layout = p.quantised,
+            .ragged_k = p.k % Sm90QuantisedConfig::span_k != 0};
+}
+
+Constraint QuantisedFamily::examine(const GemmHardware& hw, const GemmProblem& p, GemmCandidate& c) const {
+    if (const Constraint constraint = tile_constraint(c, p)) return constraint;
+    if (c.grid_split_k != 1)
+        return Constraint::at(Reason::instruction, c.grid_split_k, 1,
+                              "{needed} pieces of K; CTAs share K out evenly, {available} is all there is");
+    const Sm90QuantisedConfig config = quantised_config(p, c);
+    c.warp_m = c.tile_m, c.warp_n = Sm90QuantisedConfig::mma_m;
+    c.set_work(hw, p);
+    c.exchange = 0;
+    c.threads = config.threads();
+    c.accumulators = config.accumulator_registers();
+    c.registers = config.registers();
+    c.registers_limit = launch_registers(hw, c.threads, c.ctas_per_sm);
+    c.stage_bytes = config.stage_bytes();
+    c.stage_overhead = 2 * 8;
+    c.reserved_bytes = config.sums_bytes();
+    c.shared_limit = shared_limit(hw, c.ctas_per_sm);
+    c.stages_enough = stages_enough(hw, config);
+    return plain_constraints(hw, c);
+}
+
+void QuantisedFamily::enumerate(const GemmHardware& hw, const GemmProblem& p, const GemmRequest& request,
+                                GemmVisitor& visitor) const {
+    constexpr int step = Sm90QuantisedConfig::mma_n;
+    const int tile_ms[] = {int(
+        std::min<std::int64_t>(ceil_div(p.m, std::int64_t{step}) * step, Sm90QuantisedConfig::most_rows))};
+    static constexpr int tile_ns[] = {64, 128}, tile_ks[] = {512, 256, 128}, warpgroups[] = {2, 4},
+                         ctas[] = {2, 1};
+    enumerate_plain_tiles(*this, {tile_ms, tile_ns, tile_ks, warpgroups, ctas}, hw, p, request, visitor);
+}
+
+std::int64_t quantised_ctas(const GemmHardware& hw, const GemmProblem& p, const GemmConfig& c) {
+    if (std::isnan(hw.sms)) return 0;
+    return std::min(std::int64_t(hw.sms) * c.ctas_per_sm, stages_of_all(p, c));
+}
+
+QuantisedWorkspace quantised_workspace(std::int64_t n, const GemmConfig& c, std::int64_t ctas) {
+    constexpr std::int64_t word = 4, line = 128;
+    const std::int64_t tiles = ceil_div(n, std::int64_t{c.tile_n});
+    return {ceil_div(tiles * word, line) * line, 2 * ctas * c.tile_m * c.tile_n * word};
+}
+
+QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& choices, const GemmProblem& p,
+                                   double stages, double clock, double dram) {
+    const Sm90QuantisedConfig c = quantised_config(p, choices);
+    const double ctas = min_known(hw.sms * c.ctas_per_sm, double(stages_of_all(p, choices)));
+    QuantisedSeconds t{};
+    t.units_a_cta = whole_up(double(stages_of_all(p, choices)) / ctas);
+    const double an_sm = min_known(double(c.ctas_per_sm), max_known(1, ctas / hw.sms)),
+                 latency = load_cycles(hw) / hw.clock_hz;
+    constexpr double lanes_of_warp = 32;
+    t.stage_cycles = double(c.consumer_warps) * c.warp_instructions() * lanes_of_warp / hw.issue_lanes;
+    const double of_cta = t.stage_cycles + Sm90QuantisedConfig::hand_over_cycles;
+    t.launch = max_known(hw.launch_seconds, 0);
+    t.fill = latency + of_cta / clock;
+    t.dram = dram / min_known(hw.dram_bandwidth, hw.sms * in_flight(c, stages) / latency);
+    t.issue = t.units_a_cta * std::max(an_sm * t.stage_cycles, of_cta) / clock;
+    t.l2 = t.units_a_cta * an_sm * (c.packed_bytes() + c.activation_bytes())
+           / min_known(hw.l2_share, hw.l2_port) / hw.clock_hz;
+    t.combine = 3 * hw.l2_latency / hw.clock_hz;
+    return t;
+}
+
+GemmTime quantised_time(const GemmHardware& hw, const GemmConfig& config, const GemmProblem& p, double stages,
+                        double clock, double dram) {
+    const double bytes = std::isnan(dram) ? p.compulsory_bytes().value : dram;
+    const QuantisedSeconds t = quantised_seconds(hw, config, p, stages, clock, bytes);
+    GemmTime out{};
+    double longest = t.dram, second = max_known(t.issue, t.l2);
+    out.bound = Bound::dram;
+    if (second > longest) {
+        std::swap(longest, second);
+        out.bound = t.issue >= t.l2 ? Bound::issue : Bound::l2;
+    }
+    if (t.rest() > longest) out.bound = t.launch > t.fill + t.combine ? Bound::launch : Bound::latency;
+    out.seconds = t.rest() + overlapped(longest, second, overlap_exponent);
+    out.least = out.seconds;
+    out.step = t.stage_cycles,
+    out.tile_cycles = t.stage_cycles * double(ceil_div(p.k, std::int64_t{config.tile_k}));
+    out.clock_hz = clock;
+    if (std::isnan(dram)) out.seconds = unknown_number;
+    return out;
+}
+
+namespace {
+
+double bytes_with(const GemmProblem& p, int group) {
+    QuantisedLayout layout = p.quantised;
+    layout.group = group;
+    return double(layout.bytes(p.n, p.k));
+}
+
+}  // namespace
+
+std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& kept) {
+    const GemmProblem& p = context.problem;
+    const GemmHardware& hw = context.hw;
+    const GemmCandidate& c = kept.candidate;
+    const Sm90QuantisedConfig config = quantised_config(p, c);
+    const QuantisedSeconds t = quantised_seconds(hw, c, p, c.stages, kept.time.clock_hz, kept.dram);
+    const auto given = [](std::string name, double value, std::string unit, std::string source) {
+        return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
+    };
+    const Input n = given("n", double(p.n), "", "problem"), k = given("k", double(p.k), "", "problem");
+    const Input ctas = given("ctas_per_sm", c.ctas_per_sm, "", "this plan");
+    const double packed = p.b_matrix_bytes();
+    Derivation steps(*context.machine);
+    steps.add(gemm_formula::packed_bytes,
+              {n, k, given("block", p.quantised.block_bytes(), "B", "the layout"),
+               given("header", QuantisedLayout::header_bytes, "B", "the layout")},
+              packed, "all of W with its scales and zero points, read once");
+    steps.add(gemm_formula::bits_a_weight, {given("packed_bytes", packed, "B", "an earlier step"), n, k},
+              p.b_element_bytes() * 8, "4 of them the weight");
+    const double all = double(p.n) * double(p.k),
+                 scales_of_bytes = all / QuantisedLayout::block_k * QuantisedLayout::scale_bytes;
+    steps.add(
+        gemm_formula::bits_compared,
+        {given("16 bits", 2 * all, "B", "problem"), given("8 bits", all + scales_of_bytes, "B", "problem"),
+         given("4 bits, groups of 128", bytes_with(p, 128), "B", "the layout"),
+         given("4 bits, groups of 32", bytes_with(p, 32), "B", "the layout")},
+        packed,
+        unless_unknown(hw.dram_bandwidth, "from DRAM in {:.4g}, {:.4g}, {:.4g} and {:.4g} us",
+                       2 * all / hw.dram_bandwidth * 1e6, (all + scales_of_bytes) / hw.dram_bandwidth * 1e6,
+                       bytes_with(p, 128) / hw.dram_bandwidth * 1e6,
+                       bytes_with(p, 32) / hw.dram_bandwidth * 1e6));
+    steps.add(gemm_formula::registers_per_thread,
+              {given("accumulator_registers", c.accumulators, "registers", "tile_m / 2 a thread"),
+               given("rest", c.registers - c.accumulators, "registers",
+                     "sums of a group, fragments of A and W, addresses; tried with ptxas"),
+               given("threads", c.threads, "", "this plan"), ctas},
+              c.registers, unless_unknown(c.registers_limit, "{} <= {}", c.registers, c.registers_limit));
+    steps.add(gemm_formula::registers_limit,
+              {steps.fact("sm.registers"), given("threads", c.threads, "", "this plan"), ctas,
+               steps.fact("sm.register_allocation_unit"), steps.fact("sm.max_registers_per_thread")},
+              c.registers_limit, "registers an SM / threads on it, at most what an instruction can name");
+    steps.add(gemm_formula::stages_max,
+              {given("shared_limit", c.shared_limit, "B", context.machine->id),
+               given("reserved", c.reserved_bytes, "B", "sums on their way out"),
+               given("stage_bytes", c.stage_bytes, "B", "packed weights and rows of A"),
+               given("barriers", c.stage_overhead, "B", "full and empty mbarrier")},
+              c.known_stages_max() ? double(*c.known_stages_max()) : unknown_number,
+              "what shared memory holds of them");
+    steps.add(gemm_formula::quantised_stages,
+              {given("share", hw.dram_share, "B/clk/SM", "dram.sustained_read or dram.bandwidth, of one SM"),
+               given("latency", load_cycles(hw), "cycles", "of a load from DRAM"),
+               given("stage_weights", config.packed_bytes(), "B", "the layout"), ctas},
+              c.stages_enough, "more would wait in L2");
+    steps.add(gemm_formula::quantised_in_flight,
+              {given("stages", c.stages, "", "this plan"),
+               given("stage_weights", config.packed_bytes(), "B", "the layout"), ctas},
+              in_flight(config, c.stages),
+              unless_unknown(hw.dram_share * hw.dram_latency,
+                             "the SM's share of DRAM takes {:.4g} B, its rate times the latency",
+                             hw.dram_share * hw.dram_latency));
+    steps.add(
+        gemm_formula::quantised_dram_us,
+        {given("dram_bytes", kept.dram, "B", "each once"),
+         steps.fact(context.machine->find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth"),
+         steps.fact("sm.count"),
+         given("bytes_in_flight", in_flight(config, c.stages), "B", "an earlier step"),
+         steps.fact(context.machine->find("tma.latency_loaded") ? "tma.latency_loaded" : "dram.latency")},
+        t.dram * 1e6, "what DRAM takes for every byte once");
+    steps.add(gemm_formula::quantised_units,
+              {n, k, given("tile_n", c.tile_n, "", "this plan"), given("tile_k", c.tile_k, "", "this plan"),
+               given("ctas", double(quantised_ctas(hw, p, c)), "", "this plan")},
+              t.units_a_cta, "even shares of all stages, one after the other");
+    steps.add(gemm_formula::quantised_issue_us,
+              {given("units_a_cta", t.units_a_cta, "", "an earlier step"), ctas,
+               given("slots", t.stage_cycles, "cycles", "counted from compiled code"),
+               given("hand_over", Sm90QuantisedConfig::hand_over_cycles, "cycles", "measured"),
+               given("clock", kept.time.clock_hz, "Hz", "this plan")},
+              t.issue * 1e6, "unpacking and products of all warps");
+    steps.add(gemm_formula::quantised_l2_us,
+              {given("units_a_cta", t.units_a_cta, "", "an earlier step"), ctas,
+               given("stage_bytes", config.packed_bytes() + config.activation_bytes(), "B", "this plan"),
+               steps.fact("l2.bandwidth"), steps.fact("l2.port")},
+              t.l2 * 1e6, "rows of A again for each tile");
+    steps.add(gemm_formula::quantised_time_us,
+              {steps.fact("launch.gap_stream"), given("fill", t.fill * 1e6, "us", "this plan"),
+               given("dram_us", t.dram * 1e6, "us", "an earlier step"),
+               given("unpack_us", t.issue * 1e6, "us", "an earlier step"),
+               given("l2_us", t.l2 * 1e6, "us", "an earlier step"),
+               given("combine", t.combine * 1e6, "us", "this plan")},
+              kept.time.seconds * 1e6, std::string(name_of(kept.time.bound)));
+    return steps.take();
+}
+
+}  // namespace rooftile

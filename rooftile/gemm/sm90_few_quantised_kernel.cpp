@@ -1,0 +1,103 @@
+// sm90_few_quantised as the planning stations see it: few rows by weights that are packed in 4 bits.
+#include <fmt/core.h>
+
+#include "rooftile/gemm/derivation_choices.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/quantised_model.hpp"
+
+namespace rooftile {
+namespace {
+
+std::optional<Refusal> refuse(std::string why, double needed = 1, double available = 0) {
+    return Refusal{Reason::instruction, std::move(why), needed, available};
+}
+
+/// Rows of A as boxes of TMA take them.
+std::optional<Refusal> refuse_rows(const GemmProblem& p) {
+    constexpr int step = copy_elements;
+    if (p.a_major != Major::k)
+        return refuse("A is m-major: packed weights meet rows along K so far; give it k-major");
+    for (const auto& [name, value] : {std::pair{"k", p.k}, {"lda", p.lda}, {"a_offset", p.a_offset}})
+        if (value % step != 0)
+            return Refusal{
+                Reason::alignment,
+                fmt::format("{} = {}: TMA takes rows of A in multiples of {} elements (16 B); pad it to {}",
+                            name, value, step, ceil_div(value, std::int64_t{step}) * step),
+                step, double(value % step)};
+    if (p.m > Sm90QuantisedConfig::most_rows)
+        return refuse(fmt::format("m = {}: packed weights meet up to {} rows so far; split the rows", p.m,
+                                  Sm90QuantisedConfig::most_rows),
+                      double(p.m), Sm90QuantisedConfig::most_rows);
+    return std::nullopt;
+}
+
+class Sm90FewQuantised final : public GemmKernel {
+  public:
+    std::string_view name() const override { return "sm90_few_quantised"; }
+    std::string instruction(const Machine&, Type) const override { return "mma_sync"; }
+
+    std::string missing_on(const Machine& machine) const override {
+        std::string missing;
+        for (const char* feature : {"mma_sync", "tma", "mbarrier"})
+            if (!machine.has(feature)) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", feature);
+        // Compiled and tried for that one alone.
+        if (missing.empty() && machine.arch != "sm_90") missing = "sm_90";
+        return missing;
+    }
+    std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& p,
+                                   const GemmRequest& request) const override {
+        if (auto why = refuse_type(machine, p)) return why;
+        if (p.epilogue)
+            return refuse(
+                "alpha, beta, scales and epilogues of packed weights: not supported yet; leave them out "
+                "here");
+        if (auto why = refuse_rows(p)) return why;
+        if (!machine.find("sm.count"))
+            return refuse("sm.count is unknown, and CTAs share the weights out evenly; give it with --set");
+        GemmRequest others = request;
+        others.programmatic_launch.reset();
+        if (request.order.value_or(Order::row) != Order::row || request.reverse.value_or(false)
+            || request.group)
+            return refuse(
+                "order, group and reverse: packed weights have one row of tiles, taken in their order; leave "
+                "them off");
+        return refuse_knobs(*this, machine, others);
+    }
+    bool is_of_quantised() const override { return true; }
+
+    void enumerate(const GemmHardware& hw, const GemmProblem& p, const GemmRequest& request,
+                   GemmVisitor& visitor) const override {
+        QuantisedFamily{}.enumerate(hw, p, request, visitor);
+    }
+    Constraint examine(const GemmHardware& hw, const GemmProblem& p, GemmCandidate& c) const override {
+        return QuantisedFamily{}.examine(hw, p, c);
+    }
+
+    void complete(const GemmContext& context, const Kept&, GemmConfig& config) const override {
+        config.programmatic_launch = context.request.programmatic_launch.value_or(true);
+    }
+    std::string why_not(const Machine&, const GemmProblem&, const GemmConfig&,
+                        const GemmHardware&) const override {
+        return "";
+    }
+    std::vector<std::string> notes(const GemmProblem& p, const GemmRequest&,
+                                   const GemmHardware&) const override {
+        std::vector<std::string> out = {
+            "weights are read before the kernel before this one has ended: it must not write them"};
+        if (p.quantised.group == 0) out.emplace_back("a row's scale is stored with each 128 of K");
+        return out;
+    }
+
+    GemmWords words(const GemmCandidate& c) const override { return plain_words(c); }
+    void explain_choices(const GemmContext&, const Kept&, const GemmConfig&, Derivation&) const override {
+    }  // quantised_derivation() has them all
+};
+
+}  // namespace
+
+const GemmKernel& sm90_few_quantised() {
+    static const Sm90FewQuantised kernel;
+    return kernel;
+}
+
+}  // namespace rooftile

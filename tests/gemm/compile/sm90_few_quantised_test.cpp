@@ -1,0 +1,111 @@
+// What sm90_few_quantised's configuration says about itself holds in the code that is made of it: no spills, registers that a launch leaves,
+// the instructions it is about.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/device/quantised_reference.hpp"
+#include "rooftile/gemm/device/sm90_quantised_launch.hpp"
+#include "rooftile/gemm/quantised_model.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "tests/from_environment.hpp"
+#include "tests/gemm/compile/compiled.hpp"
+#include "tests/gemm/draw_quantised.hpp"
+
+namespace rooftile {
+namespace {
+
+/// Of 65536 registers an SM, in units of 8 a thread, 255 at most.
+int left_by_launch(const Sm90QuantisedConfig& c) {
+    return std::min(255, 65536 / (c.threads() * c.ctas_per_sm) / 8 * 8);
+}
+
+// Every tile that the search meets, of layouts drawn.
+TEST(Sm90FewQuantised, CompilesWithoutSpills) {
+    Random random(from_environment("ROOFTILE_FUZZ_SEED", 3));
+    std::vector<Sm90QuantisedConfig> all;
+    for (int tile_m = 8; tile_m <= Sm90QuantisedConfig::most_rows; tile_m += 8)
+        for (const int tile_n : {64, 128})
+            for (const int tile_k : {128, 256, 512})
+                for (const int warps : {8, 16})
+                    for (const int ctas : {1, 2}) {
+                        Sm90QuantisedConfig c{.tile_m = tile_m,
+                                              .tile_n = tile_n,
+                                              .tile_k = tile_k,
+                                              .stages = 2,
+                                              .consumer_warps = warps,
+                                              .ctas_per_sm = ctas,
+                                              .type = random.coin() ? Type::bf16 : Type::fp16,
+                                              .layout = drawn_layout(random),
+                                              .ragged_k = random.one_in(3)};
+                        if (c.spans() % c.k_parts() == 0 && c.registers() <= left_by_launch(c))
+                            all.push_back(c);
+                    }
+    const std::vector<Sm90QuantisedConfig> cases = drawn_few(all, 8, 24);
+    std::vector<Source> sources;
+    for (const Sm90QuantisedConfig& c : cases) sources.push_back(quantised_source(c));
+    const std::vector<CompileOutcome> outcomes = compile_all(sources);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        SCOPED_TRACE(quantised_name_expression(cases[i]));
+        expect_clean(outcomes[i], left_by_launch(cases[i]));
+    }
+}
+
+// A warp of a 64x256 stage has 16 rows of W by 2 spans of 64 of K: a load of 16 B each, 4 words of it; a word is unpacked by 4 LOP3 and 4
+// subtractions, and multiplied once for each 8 rows of A, whose fragments are 2 ldmatrix a span.
+TEST(Sm90FewQuantised, UnpacksAndMultipliesAsItCounts) {
+    for (const int tile_m : {8, 24}) {
+        const Sm90QuantisedConfig c{.tile_m = tile_m,
+                                    .tile_n = 64,
+                                    .tile_k = 256,
+                                    .stages = 3,
+                                    .consumer_warps = 8,
+                                    .ctas_per_sm = 1,
+                                    .type = Type::bf16,
+                                    .layout = {.weights = WeightType::int4}};
+        ASSERT_EQ(c.own_spans(), 2);
+        const std::string ptx = compile_to_ptx(quantised_source(c));
+        const int words = c.own_spans() * 4;
+        EXPECT_EQ(mentions(ptx, "ld.shared.v4.u32"), c.own_spans());
+        EXPECT_EQ(mentions(ptx, "sub.bf16x2"), words * 4);
+        EXPECT_EQ(mentions(ptx, "0xea;"), words * 4);
+        EXPECT_EQ(mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), words * tile_m / 8);
+        EXPECT_EQ(mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), c.own_spans() * 2 * tile_m / 8);
+        EXPECT_EQ(Sm90QuantisedConfig::unpack_instructions, 4 + 4 + 3);  // and 3 shifts
+        EXPECT_EQ(c.span_instructions(), 4 * 11 + 1 + (2 + 4) * tile_m / 8);
+    }
+}
+
+TEST(Sm90FewQuantised, PlansSpillNothing) {
+    Random random(from_environment("ROOFTILE_FUZZ_SEED", 4));
+    std::vector<GemmPlan> plans;
+    for (const char* id : {"h100-sxm", "h200-sxm"})
+        for (int i = 0; i < 4; ++i) {
+            GemmRequest request;
+            request.top = 2;
+            const auto derived = derive(machine_by_id(id), drawn_quantised(random, 30000, 16000), request);
+            ASSERT_TRUE(std::holds_alternative<Plans>(derived))
+                << id << ' ' << std::get<Infeasible>(derived).message;
+            plans.push_back(std::get<Plans>(derived).plans.back());
+        }
+    const std::vector<KernelOutcome> kernels = compile_all(plans);
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        const auto* kernel = std::get_if<Kernel>(&kernels[i]);
+        ASSERT_TRUE(kernel) << std::get<Error>(kernels[i]).what() << std::get<Error>(kernels[i]).detail();
+        EXPECT_LE(kernel->entry().registers,
+                  left_by_launch(quantised_config(plans[i].problem, plans[i].config)))
+            << kernel->name_expression();
+    }
+}
+
+TEST(Sm90FewQuantised, ItsReferenceCompiles) {
+    const CompileOutcome outcome = compile_all(std::vector{quantised_reference_source("sm_90")}).front();
+    if (const Error* error = std::get_if<Error>(&outcome)) FAIL() << error->what() << error->detail();
+    EXPECT_EQ(std::get<Compiled>(outcome).entries.size(), 4u);
+    EXPECT_EQ(unclean(std::get<Compiled>(outcome)).value_or(""), "");
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,105 @@
+// sm90_few_quantised on random problems: every layout of weights, sizes that end anywhere, tiles that are cut among CTAs; every element
+// against fp64 of the dequantised weights.
+//
+// ROOFTILE_FUZZ_SHAPES sets how many (80), ROOFTILE_FUZZ_SEED repeats a run.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/machine/live.hpp"
+#include "tests/device/device.hpp"
+#include "tests/from_environment.hpp"
+#include "tests/gemm/device/gemm_verifier.hpp"
+#include "tests/gemm/draw_quantised.hpp"
+
+namespace rooftile {
+namespace {
+
+class QuantisedTest : public DeviceTest {
+  protected:
+    void SetUp() override {
+        DeviceTest::SetUp();
+        if (!IsSkipped() && live_machine().machine.arch != "sm_90")
+            GTEST_SKIP() << "packed weights are sm_90's";
+    }
+};
+
+struct PackedWay {
+    int tile_n, tile_k, warpgroups, ctas_per_sm, stages;  ///< 0: the planner's choice
+};
+constexpr PackedWay packed_ways[] = {
+    {0, 0, 0, 0, 0},     {64, 512, 2, 2, 3},  {64, 512, 2, 1, 0}, {128, 256, 4, 1, 0}, {64, 256, 2, 2, 0},
+    {128, 256, 2, 1, 0}, {128, 128, 2, 1, 2}, {64, 128, 2, 1, 5}, {64, 256, 4, 1, 0},  {128, 512, 4, 1, 0}};
+
+TEST_F(QuantisedTest, EveryElementIsRight) {
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", 1);
+    const int count = int(from_environment("ROOFTILE_FUZZ_SHAPES", 80));
+    const Machine machine = live_machine().machine;
+    Random random(seed);
+    std::vector<GemmPlan> plans;
+    for (int i = 0; i < count; ++i)
+        for (int attempt = 0; std::size_t(i) == plans.size() && attempt < 1000; ++attempt) {
+            const PackedWay& way = packed_ways[std::size_t(i) % std::size(packed_ways)];
+            GemmRequest r;
+            const auto fix = [](std::optional<int>& knob, int value) {
+                if (value > 0) knob = value;
+            };
+            fix(r.tile_n, way.tile_n), fix(r.tile_k, way.tile_k), fix(r.consumer_warpgroups, way.warpgroups),
+                fix(r.ctas_per_sm, way.ctas_per_sm);
+            fix(r.stages, way.stages);
+            r.top = 1;
+            const auto derived = derive(machine, drawn_quantised(random, 6000, 9000), r);
+            if (const auto* found = std::get_if<Plans>(&derived)) plans.push_back(found->plans.front());
+        }
+    ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";
+    expect_every_element_right(plans, seed, "sm90_few_quantised", [&](const GemmProblem& p, std::size_t i) {
+        return fmt::format(
+            "ROOFTILE_FUZZ_SEED={} case {}: {} x {}, {}x{}x{} ld {} {} offsets {} {}, groups of {}, scales "
+            "{}, zeros {}",
+            seed, i, name_of(p.a_type), p.b_name(), p.m, p.n, p.k, p.lda, p.ldc, p.a_offset, p.c_offset,
+            p.quantised.group, name_of(p.quantised.scale), p.quantised.zeros);
+    });
+}
+
+// Tiles that CTAs share are added up in the order of K: two launches give the same bits.
+TEST_F(QuantisedTest, GivesTheSameBitsEachTime) {
+    GemmProblem p = gemm_problem(3, 1000, 8192);
+    p.quantised.weights = WeightType::int4;
+    const auto plans = derive(live_machine().machine, p);
+    const Kernel kernel = compile(std::get<Plans>(plans).plans.front());
+    const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
+    const DeviceBuffer workspace(kernel.workspace_bytes());
+    fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
+    GemmVerifier verifier(measure_kernels, p);
+    const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* c) {
+        kernel.launch(stream, a, b, c, workspace.data());
+    };
+    const std::uint64_t first = verifier.fingerprint(5, launch);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(verifier.fingerprint(5, launch), first);
+}
+
+// What was packed for another layout or another K says so in its first words: C is NaN, not a plausible number.
+TEST_F(QuantisedTest, RefusesWeightsOfAnotherLayout) {
+    GemmProblem p = gemm_problem(2, 200, 512);
+    p.quantised.weights = WeightType::int4;
+    const auto plans = derive(live_machine().machine, p);
+    const Kernel kernel = compile(std::get<Plans>(plans).plans.front());
+    const DeviceBuffer workspace(kernel.workspace_bytes()), a(2 * 512 * 2),
+        b(std::size_t(p.quantised.bytes(p.n, p.k))), c(2 * 200 * 2);
+    for (const bool right : {true, false}) {
+        for (const DeviceBuffer* buffer : {&workspace, &a, &b, &c})
+            fill_bytes(buffer->address(), 0, buffer->bytes(), nullptr);
+        QuantisedLayout other = p.quantised;
+        if (!right) other.weights = WeightType::uint4;
+        const unsigned header[] = {other.fingerprint(), unsigned(p.n), unsigned(p.k)};
+        copy_to_device(b.address(), header, sizeof header);
+        kernel.launch(nullptr, a.data(), b.data(), c.data(), workspace.data());
+        synchronize(Stream(nullptr));
+        std::vector<std::uint16_t> got(2 * 200);
+        copy_to_host(got.data(), c.address(), got.size() * 2);
+        for (const std::uint16_t bits : got) ASSERT_EQ((bits & 0x7fff) > 0x7f80, !right);
+    }
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,33 @@
+// Products of few rows by packed weights, drawn over every layout: sizes that end anywhere in a tile, rows that are padded.
+#pragma once
+
+#include <array>
+
+#include "rooftile/core/random.hpp"
+#include "rooftile/gemm/problem.hpp"
+
+namespace rooftile {
+
+inline QuantisedLayout drawn_layout(Random& random) {
+    return {.weights = random.coin() ? WeightType::int4 : WeightType::uint4,
+            .group = random.one_of(std::array{32, 64, 128, 0}),
+            .scale = random.coin() ? Type::bf16 : Type::fp16,
+            .zeros = random.coin()};
+}
+
+/// m up to 64, K a multiple of 8.
+inline GemmProblem drawn_quantised(Random& random, std::int64_t most_n, std::int64_t most_k) {
+    const auto size = [&random](std::int64_t most) { return random.whole(1, random.one_in(4) ? 150 : most); };
+    GemmProblem p = gemm_problem(random.whole(1, 64), size(most_n), (size(most_k) + 7) / 8 * 8,
+                                 random.coin() ? Type::bf16 : Type::fp16);
+    p.quantised = drawn_layout(random);
+    if (random.coin()) p.k = p.lda = p.ldb = (p.k + 63) / 64 * 64;
+    if (random.coin()) p.lda += 8 * random.whole(1, 9);
+    if (random.coin()) p.ldc += random.whole(1, 64);
+    if (random.one_in(4)) p.a_offset = 8 * random.whole(1, 7);
+    if (random.one_in(4)) p.c_offset = random.whole(1, 63);
+    check(p);
+    return p;
+}
+
+}  // namespace rooftile

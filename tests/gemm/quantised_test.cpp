@@ -1,0 +1,223 @@
+// Packed weights in the planner: where they lie, what they take, which requests are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/fields.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/quantised_model.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "tests/gemm/draw_quantised.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+
+GemmProblem packed_problem(std::int64_t m, std::int64_t n, std::int64_t k,
+                           QuantisedLayout layout = {.weights = WeightType::int4}) {
+    GemmProblem p = gemm_problem(m, n, k);
+    p.quantised = layout;
+    return p;
+}
+
+const GemmPlan& first_of(const std::variant<Plans, Infeasible>& outcome) {
+    if (const auto* none = std::get_if<Infeasible>(&outcome)) ADD_FAILURE() << none->message;
+    return std::get<Plans>(outcome).plans.front();
+}
+
+std::string quantised_refusal(const GemmProblem& problem, const GemmRequest& request = {},
+                              const char* machine = "h200-sxm") {
+    const auto outcome = derive(machine_by_id(machine), problem, request);
+    const auto* none = std::get_if<Infeasible>(&outcome);
+    return none ? none->message : "";
+}
+
+Given given_of(std::initializer_list<std::pair<const char*, const char*>> fields) {
+    Given given(Given::Named::by_key);
+    for (const auto& [key, text] : fields) given.add(key, text);
+    return given;
+}
+
+std::string packed_request_error(std::initializer_list<std::pair<const char*, const char*>> fields) {
+    try {
+        gemm_problem(given_of(fields));
+    } catch (const RequestError& error) { return error.what(); }
+    return "";
+}
+
+// Every weight of a block has four bits of its own, and all of its 4096 B are taken.
+TEST(QuantisedLayout, GivesEachWeightItsOwnBits) {
+    std::set<int> places;
+    for (int row = 0; row < 64; ++row)
+        for (int k = 0; k < 128; ++k)
+            places.insert(QuantisedLayout::word_of(row, k) * 32 + QuantisedLayout::shift_of(row, k));
+    EXPECT_EQ(places.size(), 64u * 128u);
+    EXPECT_EQ(*places.rbegin(), (4096 / 4 - 1) * 32 + 28);
+    for (const int place : places) ASSERT_EQ(place % 4, 0);
+}
+
+// Two neighbours along K are the two halves of a word: mma.sync takes them as one register. Lane 5 has row 1 and columns 2 and 3.
+TEST(QuantisedLayout, HasWeightsInTheOrderOfTheInstruction) {
+    EXPECT_EQ(QuantisedLayout::word_of(1, 2), 5 * 4);
+    EXPECT_EQ(QuantisedLayout::shift_of(1, 2), 0);
+    EXPECT_EQ(QuantisedLayout::shift_of(1, 3), 16);
+    EXPECT_EQ(QuantisedLayout::shift_of(9, 2), 4);   // 8 rows below
+    EXPECT_EQ(QuantisedLayout::shift_of(1, 10), 8);  // 8 columns on
+    EXPECT_EQ(QuantisedLayout::word_of(17, 2), 128 + 20);
+    EXPECT_EQ(QuantisedLayout::word_of(1, 66), 512 + 20);
+    EXPECT_EQ(QuantisedLayout::word_of(1, 18), 21);
+}
+
+// 4096 B of weights, 128 / 32 groups of 64 scales of 2 B and 64 zero points of 1 B: 4096 + 4 * 192 = 4864 B a block of 64 x 128.
+TEST(QuantisedLayout, CountsItsBytes) {
+    const QuantisedLayout plain{.weights = WeightType::int4},
+        rich{.weights = WeightType::uint4, .group = 32, .scale = Type::fp16, .zeros = true};
+    EXPECT_EQ(plain.block_bytes(), 4096 + 128);
+    EXPECT_EQ(rich.block_bytes(), 4864);
+    EXPECT_EQ(rich.zeros_at(), 4096 + 512);
+    EXPECT_EQ(rich.scale_at(3, 65), 4096 + 2 * 128 + 6);
+    EXPECT_EQ(rich.zero_at(3, 65), 4608 + 2 * 64 + 3);
+    EXPECT_EQ(plain.bytes(8192, 8192), 128 + 128 * 64 * 4224);
+    EXPECT_EQ(plain.bytes(65, 129), 128 + 2 * 2 * 4224);
+    EXPECT_EQ(plain.block_at(64, 128, 300), 128 + (3 + 1) * 4224);
+    EXPECT_EQ(plain.groups(129), 2);
+    QuantisedLayout row = plain;
+    row.group = 0;
+    EXPECT_EQ(row.groups(129), 1);
+    EXPECT_EQ(row.block_bytes(), plain.block_bytes());
+}
+
+TEST(QuantisedLayout, IsToldFromOthersByItsFingerprint) {
+    std::set<unsigned> prints;
+    int layouts = 0;
+    for (const WeightType weights : {WeightType::int4, WeightType::uint4})
+        for (const int group : {0, 32, 64, 128})
+            for (const Type scale : {Type::bf16, Type::fp16})
+                for (const bool zeros : {false, true})
+                    ++layouts, prints.insert(QuantisedLayout{weights, group, scale, zeros}.fingerprint());
+    EXPECT_EQ(prints.size(), std::size_t(layouts));
+}
+
+TEST(Quantised, IsAskedForByTypes) {
+    const GemmProblem p = gemm_problem(given_of({{"m", "1"},
+                                                 {"n", "300"},
+                                                 {"k", "520"},
+                                                 {"types", "fp16,uint4,fp16"},
+                                                 {"quant_group", "row"},
+                                                 {"quant_scale", "fp16"},
+                                                 {"quant_zero", "int"}}));
+    EXPECT_EQ(
+        p.quantised,
+        (QuantisedLayout{.weights = WeightType::uint4, .group = 0, .scale = Type::fp16, .zeros = true}));
+    EXPECT_EQ(p.b_type, Type::fp16);
+    EXPECT_EQ(gemm_problem(gemm_given(p)), p);
+    const Problem problem{&gemm_operation(), Own::of(p)};
+    EXPECT_EQ(gemm_problem(gemm_operation().given_of_record(gemm_operation().problem_record(problem))), p);
+    const std::vector<TensorInfo> tensors = gemm_operation().tensors(problem);
+    EXPECT_EQ(tensors[1].type, "uint8");
+    ASSERT_EQ(tensors[1].extents.size(), 1u);
+    EXPECT_EQ(tensors[1].extents[0].most, p.quantised.bytes(300, 520));
+    const GemmProblem usual =
+        gemm_problem(given_of({{"m", "1"}, {"n", "300"}, {"k", "520"}, {"types", "bf16,int4,bf16"}}));
+    EXPECT_EQ(usual.quantised, (QuantisedLayout{.weights = WeightType::int4}));
+}
+
+TEST(Quantised, RequestsThatMeanNothingAreRefusedByName) {
+    const auto with = [](const char* types, const char* key = "top", const char* value = "1") {
+        return packed_request_error({{"m", "1"}, {"n", "64"}, {"k", "128"}, {"types", types}, {key, value}});
+    };
+    EXPECT_THAT(with("bf16,bf16,bf16", "quant_group", "64"), HasSubstr("quant_group is of packed weights"));
+    EXPECT_THAT(with("bf16,int4,bf16", "quant_group", "48"), HasSubstr("48"));
+    EXPECT_THAT(with("bf16,int4,bf16", "quant_zero", "float"), HasSubstr("float"));
+    EXPECT_THAT(with("bf16,int4,fp32"), HasSubstr("not fp32"));
+    EXPECT_THAT(with("fp8_e4m3,int4,bf16"), HasSubstr("bf16 or fp16"));
+    EXPECT_THAT(with("int4,bf16,bf16"), HasSubstr("int4"));
+    EXPECT_THAT(with("bf16,int4,bf16", "batch", "2"), HasSubstr("batches and groups"));
+    EXPECT_THAT(with("bf16,int4,bf16", "b_major", "n"), HasSubstr("leave b_major"));
+    EXPECT_THAT(with("bf16,int4,bf16", "ldb", "256"), HasSubstr("leave b_major, ldb"));
+}
+
+TEST(Quantised, WhatTheKernelCannotDoIsRefusedWithItsValue) {
+    EXPECT_THAT(quantised_refusal(packed_problem(65, 256, 256)), HasSubstr("m = 65"));
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 260)), HasSubstr("k = 260"));
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "a100-80-sxm"), HasSubstr("a100-80-sxm"));
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "b200"), HasSubstr("sm_90"));
+    GemmProblem p = packed_problem(3, 256, 256);
+    p.a_major = Major::mn, p.lda = 8;
+    EXPECT_THAT(quantised_refusal(p), HasSubstr("m-major"));
+    p = packed_problem(3, 256, 256);
+    p.a_offset = 4;
+    EXPECT_THAT(quantised_refusal(p), HasSubstr("a_offset = 4"));
+    GemmRequest request;
+    request.kernel = find_gemm_kernel("sm90_gemm");
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), request),
+                HasSubstr("sm90_gemm does not multiply packed weights"));
+    request.kernel = find_gemm_kernel("sm90_few_quantised");
+    EXPECT_THAT(quantised_refusal(gemm_problem(1, 256, 256), request),
+                HasSubstr("does not multiply weights that are not packed"));
+    request = {};
+    request.tile_n = 96;
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), request), HasSubstr("tile_n = 96"));
+    request = {};
+    request.order = Order::hilbert;
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), request), HasSubstr("one row of tiles"));
+}
+
+// 8192^2 / 2 + 8192 * 64 * 2 + 128 = 34,603,136 B of W, and A and C of 16,384 B each; at 4.2 TB/s 8.25 us.
+TEST(Quantised, MovesPackedBytesOnce) {
+    const auto outcome = derive(machine_by_id("h200-sxm"), packed_problem(1, 8192, 8192));
+    const GemmPlan& plan = first_of(outcome);
+    EXPECT_EQ(plan.config.kernel->name(), "sm90_few_quantised");
+    EXPECT_TRUE(plan.buildable) << plan.why_not;
+    EXPECT_EQ(plan.prediction.dram_bytes, 34603136 + 2 * 16384);
+    EXPECT_EQ(plan.prediction.moved_bytes, plan.prediction.dram_bytes);
+    EXPECT_GT(*plan.prediction.time_us, 8.25);
+    EXPECT_LT(*plan.prediction.time_us, 34603136 / (0.9 * 4.2e12) * 1e6 + 4);
+    // Two floats of a tile's elements a CTA, and a counter a tile.
+    const std::int64_t ctas = 132 * plan.config.ctas_per_sm, tiles = 8192 / plan.config.tile_n;
+    EXPECT_EQ(plan.resources.grid_ctas, ctas);
+    EXPECT_EQ(plan.resources.workspace_bytes,
+              (tiles * 4 + 127) / 128 * 128 + 2 * ctas * 8 * plan.config.tile_n * 4);
+}
+
+TEST(Quantised, TakesLongerWithMoreBitsAWeight) {
+    const auto time = [](QuantisedLayout layout) {
+        return *first_of(derive(machine_by_id("h200-sxm"), packed_problem(1, 28672, 8192, layout)))
+                    .prediction.time_us;
+    };
+    const double coarse = time({.weights = WeightType::int4, .group = 128}),
+                 fine = time({.weights = WeightType::int4, .group = 32}),
+                 with_zeros = time({.weights = WeightType::int4, .group = 32, .zeros = true});
+    EXPECT_LT(coarse, fine);
+    EXPECT_LT(fine, with_zeros);
+}
+
+// Of every plan: what it says fits, and its time is no less than its bytes at DRAM's rate.
+TEST(Quantised, PlansOfDrawnProblemsFit) {
+    Random random(11);
+    const Machine machine = machine_by_id("h200-sxm");
+    const double rate = 4.2e12;
+    for (int i = 0; i < 60; ++i) {
+        const GemmProblem p = drawn_quantised(random, 30000, 16000);
+        const auto outcome = derive(machine, p);
+        ASSERT_TRUE(std::holds_alternative<Plans>(outcome)) << std::get<Infeasible>(outcome).message;
+        for (const GemmPlan& plan : std::get<Plans>(outcome).plans) {
+            const Sm90QuantisedConfig c = quantised_config(p, plan.config);
+            EXPECT_LE(c.shared_bytes() * c.ctas_per_sm, 233472);
+            EXPECT_EQ(c.shared_bytes(), *plan.resources.shared_bytes);
+            EXPECT_GE(c.tile_m, p.m);
+            EXPECT_GT(*plan.prediction.time_us, p.b_matrix_bytes() / rate * 1e6);
+            EXPECT_FALSE(plan.derivation.all().empty());
+            EXPECT_NEAR(*plan.derivation.all().back().value, *plan.prediction.time_us,
+                        1e-9 * *plan.prediction.time_us);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace rooftile
