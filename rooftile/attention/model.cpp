@@ -238,6 +238,7 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     step.beside(softmax, Bound::issue);
     step.beside(max_known(b.products, b.shared), Bound::shared);
     step.beside(max_known(b.port, b.l2), Bound::l2);
+    step.time *= c.ctas_per_sm;  // they share the units, and not the chains
     // A warpgroup alone: scores, then the softmax, which the product of the block before with V runs beside.
     const double parties = warpgroups;
     const double own = b.tensor / parties, instructions = (b.exponential + max_known(b.comparison, 0)) / parties;
@@ -314,9 +315,10 @@ void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<
     constexpr double instructions_of_output = 4;
     const double outputs = double(std::min<std::int64_t>(c.tile_q, p.queries)) * double(p.dim_v) * (c.splits > 1 ? 2 : 1);  // parts in fp32
     const double store = max_known(max_known(outputs * bytes_an_element / hw.l2_port, outputs * instructions_of_output / hw.issue_lanes), 0);
-    begun_.tile_turn = max_known(alone - block, 0) + store + max_known(hw.turn_cycles, 0);
+    begun_.tile_turn = max_known(alone - block, 0) + store * c.ctas_per_sm + max_known(hw.turn_cycles, 0);
     begun_.store = store;
-    busy_ = begun_.work.blocks * block + begun_.work.masked_blocks * (masked - block) + begun_.work.tiles * begun_.tile_turn;
+    busy_ =
+        (begun_.work.blocks * block + begun_.work.masked_blocks * (masked - block) + begun_.work.tiles * begun_.tile_turn) / c.ctas_per_sm;
     adding_ = adding_cycles(hw, p, c);
     tiles->ends.emplace(hw, p, c, TileCycles{block, masked, begun_.tile_turn}, tiles->head);
     tiles_ = tiles;

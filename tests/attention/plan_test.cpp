@@ -318,6 +318,8 @@ TEST(AttentionWalls, RegistersByHand) {
     EXPECT_EQ(wall->available, 240);  // (65536 / 128 - 24) / 2 = 244, down to 8
     EXPECT_EQ(register_shares(h200(), {.tile_q = 192}).consumer, 160);
     EXPECT_EQ(register_shares(h200(), {.tile_q = 64}).consumer, 248);  // no more than a thread can have
+    // Two CTAs of 256 threads: 65536 / 512 = 128 at launch, of two threads' 256 the producer keeps 40.
+    EXPECT_EQ(register_shares(h200(), {.tile_q = 64, .splits = 264, .ctas_per_sm = 2}).consumer, 216);
 }
 
 // Q 128 x 128 x 2 = 32768 B; K and V of 128 keys 65536 B a stage: 3 fit into 227 KiB, 4 do not.
@@ -443,6 +445,24 @@ TEST(AttentionPlans, KeysAreSplitWhereTilesAreFew) {
     EXPECT_LT(*few.prediction.time_us, 15);  // 79 in one piece; its bytes need 8
     EXPECT_EQ(first("--heads 32 --q 4096 --dim 128 --mask causal").config.splits, 1);
     EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(derive(machine, problem_of("--heads 8 --q 64 --kv 64 --dim 64"), {.tile_kv = 64, .splits = 9})));
+}
+
+// Many tiles of few blocks: a tile's chain binds, and two CTAs an SM have two. One long tile a CTA has nothing to gain.
+TEST(AttentionPlans, ShortTilesRunTwoCtasAnSm) {
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    const auto planned = [&](const std::string& text, std::optional<int> ctas) {
+        return std::get<AttentionPlans>(derive(machine, problem_of(text), {.ctas_per_sm = ctas, .top = 1})).plans.front();
+    };
+    const std::string shorts = "--batch 300 --heads 16 --q 1 --kv 100 --dim 64";
+    const AttentionPlan two = planned(shorts, {});
+    EXPECT_EQ(two.config.ctas_per_sm, 2);
+    EXPECT_EQ(two.config.splits, 264);
+    EXPECT_LT(*two.prediction.time_us, 0.7 * *planned(shorts, 1).prediction.time_us);
+    EXPECT_EQ(planned("--heads 32 --kv-heads 8 --q 1 --kv 8192 --dim 128", {}).config.ctas_per_sm, 1);
+    // 228 KiB less 1 KiB of each CTA: 113 KiB, of which two tiles' Q are 16 KiB, and a stage of 64 keys of 64 elements 16 KiB.
+    const AttentionConfig c{.tile_q = 64, .tile_kv = 64, .stages = 2, .schedule = Schedule::cooperative, .splits = 264, .ctas_per_sm = 2};
+    EXPECT_EQ(stages_max(h200(), problem_of(shorts), c), 6);
+    EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(derive(machine, problem_of(shorts), {.splits = 1, .ctas_per_sm = 2})));
 }
 
 // Pieces have every block once, none but the last fewer than another, and are no more than a warp adds up.
