@@ -87,13 +87,6 @@ HeadBlocks whole_blocks(const AttentionProblem& p, const AttentionConfig& c) {
     return head;
 }
 
-/// Turns of the CTA that has most, where blocks are shared out: a tile, or a piece of one, each.
-double most_turns(const AttentionProblem& p, const AttentionConfig& c) {
-    if (c.batch_invariant) return whole_up(double(units_of_all(p, c)) / c.splits);
-    const double tiles = double(most_tiles(p, c.tile_q)), tiles_of_share = tiles / c.splits;
-    return std::fmod(c.splits, tiles) == 0 ? 1 : whole_up(tiles_of_share) + 1;
-}
-
 /// From few rows of tiles where there are many: between two of them the number of blocks is a straight line, but for rounding. Pieces of a tile
 /// count as tiles.
 HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
@@ -135,7 +128,7 @@ struct Ends {
         const double all = double(p.heads_of_all()) * head.sum.cycles(cycles.block, cycles.masked, head.tiles * cycles.turn);
         const double longest = cycles.of(head.longest);
         if (std::isnan(all) || std::isnan(hw.sms)) least = unknown_number;
-        else if (c.splits > 1) least = head.longest.cycles(cycles.block, cycles.masked, most_turns(p, c) * cycles.turn);
+        else if (c.splits > 1) least = head.longest.cycles(cycles.block, cycles.masked, double(most_turns(p, c)) * cycles.turn);
         else if (p.mask == AttentionMask::none && !p.packed()) least = whole_up(all_tiles / hw.sms) * longest;
         else if (all_tiles > few_rounds * hw.sms) least = all / hw.sms + longest / 4;
         else {

@@ -75,6 +75,26 @@ AttentionProblem heads_as_rows(const AttentionProblem& problem) {
     return out;
 }
 
+std::int64_t most_turns(const AttentionProblem& p, const AttentionConfig& c) {
+    const std::int64_t units = units_of_all(p, c), parts = std::min<std::int64_t>(units, c.splits),
+                       tiles = most_tiles(p, c.tile_q) / p.sequences();
+    if (c.batch_invariant) return (units + parts - 1) / parts;
+    std::int64_t sequence = 0, units_in_front = 0;
+    const auto tile_with = [&](std::int64_t unit) {  // asked for in rising order
+        for (;; ++sequence) {
+            const std::int64_t blocks = blocks_of(p, c, sequence);
+            if (unit < units_in_front + tiles * blocks) return sequence * tiles + (unit - units_in_front) / blocks;
+            units_in_front += tiles * blocks;
+        }
+    };
+    std::int64_t most = 0;
+    for (std::int64_t part = 0; part < parts; ++part) {
+        const std::int64_t first = tile_with(units * part / parts);
+        most = std::max(most, tile_with(units * (part + 1) / parts - 1) - first + 1);
+    }
+    return most;
+}
+
 bool few_queries(const AttentionProblem& p) {
     return !p.packed() && p.queries > 0 && p.keys > 0 && (p.cached || p.queries <= few_rows);
 }
