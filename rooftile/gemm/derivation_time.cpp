@@ -3,6 +3,7 @@
 
 #include "rooftile/gemm/bounds.hpp"
 #include "rooftile/gemm/derivation_writer.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/packing.hpp"
 
 namespace rooftile {
