@@ -74,6 +74,13 @@ typedef struct rooftile_tensor {
     int64_t offset;         /**< elements from an address that is a multiple of 256 B to the first */
 } rooftile_tensor;
 
+/** A dense array in host memory, `rows` of `columns`. */
+typedef struct rooftile_array {
+    const void* data;
+    const char* type; /**< "int8", "fp32" */
+    int64_t rows, columns;
+} rooftile_array;
+
 /** The plans of a request, best first. */
 typedef struct rooftile_plans rooftile_plans;
 /** A compiled plan. */
@@ -93,6 +100,11 @@ int rooftile_plan_tensors(const char* request, const rooftile_tensor* inputs, in
  * serves, from `from` to `to`, and the `fields` that get it from rooftile_plan() for any value of the part; parts of one
  * `kernel` are compiled once. `inputs` as of rooftile_plan_tensors(), or `count` 0. Takes some seconds. */
 int rooftile_plan_range(const char* request, const rooftile_tensor* inputs, int count, char** json);
+/** Bytes of the tensor that a request's kernels read packed: weights of 4 bits with their scales. */
+int rooftile_packed_bytes(const char* request, size_t* bytes);
+/** Packs that tensor of plain arrays: `q`, `scales` and, where the request says so, zero points. `packed` has `bytes` bytes, those of
+ * rooftile_packed_bytes(), in host memory. ROOFTILE_BAD_REQUEST where an array or a number does not fit. */
+int rooftile_pack(const char* request, const rooftile_array* arrays, int count, void* packed, size_t bytes);
 void rooftile_free_plans(rooftile_plans* plans);
 int rooftile_plan_count(const rooftile_plans* plans);
 /** The document `rooftile/plan/1`, docs/command-line.md. */

@@ -13,6 +13,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/evaluate_plan.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/machine/live.hpp"
 #include "rooftile/machine/query.hpp"
@@ -42,23 +43,7 @@ constexpr const char* fill_text = R"(
         }
     })";
 
-/// How the products are launched: by whose plan, and in which way.
-struct Way {
-    std::string name;
-    GemmRequest request;
-};
-GemmRequest request_of(const char* kernel, int ctas_per_sm) {
-    GemmRequest r;
-    r.kernel = find_gemm_kernel(kernel);
-    r.top = 1, r.buildable_only = true;
-    if (ctas_per_sm > 0) r.ctas_per_sm = ctas_per_sm;
-    return r;
-}
-std::vector<Way> ways() {
-    return {{"sm90_gemm", request_of("sm90_gemm", 0)},
-            {"sm90_gemm, 2 an SM", request_of("sm90_gemm", 2)},
-            {"sm80_few_gemm", request_of("sm80_few_gemm", 0)}};
-}
+constexpr const char* kernels[] = {"sm90_gemm", "sm80_few_gemm"};
 constexpr const char* following[] = {"plain", "pdl", "early"};
 
 struct Launcher {
@@ -79,6 +64,7 @@ struct Run {
     Graph graph;
     std::vector<double> us;
     std::vector<std::uint16_t> result;
+    double predicted_us = 0;
 };
 
 double median(std::vector<double> values) {
@@ -116,24 +102,20 @@ bool measure_rows(std::int64_t m, const Machine& machine, double read_rate,
     double bytes = 0;
     for (const Product& p : products) bytes += 2.0 * double(p.n * p.k + m * p.k + m * p.n);
     bool right = true;
-    for (const Way& way : ways()) {
+    for (const char* kernel_name : kernels) {
+        GemmRequest request;
+        request.kernel = find_gemm_kernel(kernel_name);
+        request.top = 1, request.buildable_only = true;
         std::vector<GemmPlan> plans;
         for (const Product& p : products) {
             GemmProblem problem = gemm_problem(m, p.n, p.k);
             problem.lda = p.lda;
-            const auto plan_by = [&](const GemmRequest& request) {
-                return derive(machine, problem, request);
-            };
-            auto derived = plan_by(way.request);
-            if (!std::holds_alternative<Plans>(derived))
-                derived = plan_by(request_of("sm90_gemm", 0));  // no plan so: the kernel's own choice
+            const auto derived = derive(machine, problem, request);
+            if (const auto* none = std::get_if<Infeasible>(&derived)) throw RequestError(none->message);
             plans.push_back(std::get<Plans>(derived).plans.front());
-            if (!way.request.ctas_per_sm) {
-                const GemmConfig& c = plans.back().config;
-                fmt::print("  {:22} {:8} {}x{}x{} stages {} split {}x{} ctas/SM {} predicted {:.2f} us\n",
-                           way.name, p.name, c.tile_m, c.tile_n, c.tile_k, c.stages, c.split_k,
-                           c.grid_split_k, c.ctas_per_sm, plans.back().prediction.time_us.value_or(NAN));
-            }
+            const GemmConfig& c = plans.back().config;
+            fmt::print("  {:14} {:8} {}x{}x{} stages {} split {}x{} ctas/SM {}\n", kernel_name, p.name,
+                       c.tile_m, c.tile_n, c.tile_k, c.stages, c.split_k, c.grid_split_k, c.ctas_per_sm);
         }
         const std::vector<std::uint16_t>* first_result = nullptr;
         const std::size_t first = chains.size();
@@ -156,7 +138,7 @@ bool measure_rows(std::int64_t m, const Machine& machine, double read_rate,
             for (int layer = 0; layer < layers; ++layer)
                 for (std::size_t i = 0; i < plans.size(); ++i)
                     launch_at(i, layer, room_of(layer == 0 && i == 0 ? 4 : (i + 3) % 4), room_of(i));
-            Run run{fmt::format("{}: {}", way.name, following[how]), end_capture(stream), {}, {}};
+            Run run{fmt::format("{}: {}", kernel_name, following[how]), end_capture(stream), {}, {}};
             fill_bytes(activations.address(), 0xff, 4 * room,
                        stream);  // all but what the first product reads
             run.graph.launch(stream);
@@ -165,15 +147,13 @@ bool measure_rows(std::int64_t m, const Machine& machine, double read_rate,
             run.result.resize(std::size_t(m * products[3].n));
             copy_to_host(run.result.data(), activations.address() + 3 * room, run.result.size() * 2);
             chains.push_back(std::move(run));
-            if (way.name == "sm90_gemm") {
-                for (std::size_t i = 0; i < plans.size(); ++i) {
-                    begin_capture(stream);
-                    for (int layer = 0; layer < layers; ++layer) launch_at(i, layer, room_of(4), room_of(i));
-                    alone.push_back({fmt::format("{} {}", products[i].name, following[how]),
-                                     end_capture(stream),
-                                     {},
-                                     {}});
-                }
+            for (std::size_t i = 0; i < plans.size(); ++i) {
+                begin_capture(stream);
+                for (int layer = 0; layer < layers; ++layer) launch_at(i, layer, room_of(4), room_of(i));
+                alone.push_back(
+                    {fmt::format("{:14} {}", kernel_name, products[i].name), end_capture(stream), {}, {}});
+                const auto evaluation = evaluate_plan(machine, followed(plans[i], how));
+                alone.back().predicted_us = evaluation ? evaluation->time.seconds * 1e6 : NAN;
             }
             kept.insert(kept.end(), launchers.begin(), launchers.end());
         }
@@ -181,9 +161,9 @@ bool measure_rows(std::int64_t m, const Machine& machine, double read_rate,
             if (!first_result) first_result = &chains[i].result;
             const bool same = chains[i].result == *first_result;
             const auto nans = std::ranges::count_if(chains[i].result,
-                                                    [](std::uint16_t x) { return (x & 0x7fff) > 0x7f80; });
+                                                    [](std::uint16_t x) { return (x & 0x7fff) >= 0x7f80; });
             if (!same || nans > 0)
-                fmt::print("  WRONG: {} {} ({} NaN)\n", chains[i].name,
+                fmt::print("  WRONG: {} {} ({} not finite)\n", chains[i].name,
                            same ? "" : "differs from plain launches", nans);
             right &= same && nans == 0;
         }
@@ -197,12 +177,16 @@ bool measure_rows(std::int64_t m, const Machine& machine, double read_rate,
         fmt::print("        {:32} {:10.2f} {:8.3f} {:10.3f}\n", chains[i].name, us,
                    bytes / (us * 1e-6) / read_rate, us / (median(chains[i / 3 * 3].us) / layers));
     }
-    for (std::size_t i = 0; i < std::size(products); ++i) {
-        const double own = 2.0 * double(products[i].n * products[i].k);
-        fmt::print("        {:10}", products[i].name);
-        for (int how = 0; how < 3; ++how) {
-            const double us = median(alone[std::size_t(how) * std::size(products) + i].us) / layers;
-            fmt::print("  {} {:7.2f} us {:.3f}", following[how], us, own / (us * 1e-6) / read_rate);
+    constexpr std::size_t count = std::size(products);
+    for (std::size_t i = 0; i < std::size(kernels) * count; ++i) {
+        const std::size_t first = i / count * 3 * count + i % count;
+        const double own = 2.0 * double(products[i % count].n * products[i % count].k);
+        fmt::print("        {:24}", alone[first].name);
+        for (std::size_t how = 0; how < 3; ++how) {
+            const Run& run = alone[first + how * count];
+            const double us = median(run.us) / layers;
+            fmt::print("  {} {:7.2f} us (predicted {:6.2f}) {:.3f}", following[how], us, run.predicted_us,
+                       own / (us * 1e-6) / read_rate);
         }
         fmt::print("\n");
     }

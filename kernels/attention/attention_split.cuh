@@ -50,11 +50,11 @@ __device__ void leave_part(const float (&sums)[width / 2], const Softmax& softma
 
 /// By one warp: row `row` of a tile from all its parts, into O and the logarithms; `row_of_all`: of the tile's head and batch. False: it is to be
 /// computed again, as it saw nothing, or a part's sum is lost.
-template <Type type, int width, bool own>
+template <Type type, int most_parts, int width, bool own>
 __device__ bool add_up_row(const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& at, int row_of_all,
                            const SplitTile<width, own>& tile, int row) {
     constexpr unsigned everyone = 0xffffffff;
-    constexpr int lanes = 32, parts_a_lane = Sm90AttentionConfig::most_splits / lanes;
+    constexpr int lanes = 32, parts_a_lane = most_parts / lanes;
     const int lane = static_cast<int>(threadIdx.x % lanes);
     // The first part lies in another of its CTA's places than the rest, which follow each other.
     const long long step = SplitTile<width, own>::places * SplitTile<width, own>::numbers(tile.rows);

@@ -345,7 +345,7 @@ struct SoftmaxBetween {
         if (!came_last(barrier + warpgroup, threads, arrived, split.parts)) return again;
 #pragma unroll 1
         for (int row = first, bit = 1; row < end; row += step, bit *= 2)
-            if (!add_up_row<C.type>(args, at.extent, at.tile, row, split, row - at.q)) again |= bit;
+            if (!add_up_row<C.type, C.most_splits()>(args, at.extent, at.tile, row, split, row - at.q)) again |= bit;
         return again;
     }
     /// Before a block is multiplied: rows behind the last key of a cache are whatever was there, and 0 times a NaN is NaN.
@@ -374,7 +374,7 @@ __device__ void run_attention(const TensorMap& map_q, const TensorMap& map_k, co
 }
 
 template <Sm90AttentionConfig C>
-__global__ void __launch_bounds__(C.threads(), 1)
+__global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     sm90_attention(const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k,
                    const __grid_constant__ TensorMap map_v, const __grid_constant__ AttentionArguments args) {
     run_attention<C>(map_q, map_k, map_v, args, PlainScore{});
@@ -382,7 +382,7 @@ __global__ void __launch_bounds__(C.threads(), 1)
 
 /// The same of scores that are not plain.
 template <Sm90AttentionConfig C, class Score>
-__global__ void __launch_bounds__(C.threads(), 1)
+__global__ void __launch_bounds__(C.threads(), C.ctas_per_sm)
     sm90_attention_scored(const __grid_constant__ TensorMap map_q, const __grid_constant__ TensorMap map_k,
                           const __grid_constant__ TensorMap map_v, const __grid_constant__ AttentionArguments args,
                           const __grid_constant__ Score score) {

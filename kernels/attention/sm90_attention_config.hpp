@@ -21,6 +21,7 @@ struct Sm90AttentionConfig {
     bool grouped = false; ///< heads that share keys are rows of one tile
     bool cache = false;   ///< behind a sequence's keys stands what nobody wrote, as lengths are read on the device
     int page = 0;         ///< keys of a page where keys lie in pages
+    int ctas_per_sm = 1;  ///< at once
     int piece = 0;        ///< blocks of a piece at least, where a tile's cuts follow from its own blocks alone; 0: from the shares
     bool packed = false;  ///< sequences of unlike lengths, one behind the other, in place of batches
 
@@ -33,10 +34,11 @@ struct Sm90AttentionConfig {
     static constexpr int tile_number_bytes = 8;  ///< which tile Q is of, for the consumers
     static constexpr int told_bytes = 36;        ///< and of packed sequences and of pieces where it is, of this tile and its neighbours
 
-    // Of a tile that is cut: parts at most, five a lane of the warp that adds them up; numbers behind a row of a part, two that it states and two
+    // Of a tile that is cut: parts at most, of each CTA an SM five a lane of the warp that adds them up; numbers behind a row of a part, two that it states and two
     // that keep rows at 16 bytes; parts of a row whose loads that warp has in flight.
-    static constexpr int most_splits = 160, split_pair = 4, split_loads = 8;
+    static constexpr int most_splits_a_cta = 160, split_pair = 4, split_loads = 8;
 
+    constexpr int most_splits() const { return most_splits_a_cta * ctas_per_sm; }
     /// A share may have many tiles of few blocks: the next one's Q and keys come while this one is computed and stored.
     constexpr int q_stages() const { return split ? 2 : 1; }
     /// A is Q, B the keys, E the values; between them the softmax.

@@ -28,6 +28,7 @@ constexpr bool obeys_the_hardware() {
     static_assert(C.along_k() || (C.copied_n() % C.mma_m == 0 && C.tile_k % (C.mma_k * C.shifts) == 0), "the same of K");
     static_assert(C.line_chunks() % C.bank_chunks == 0, "a chunk of eight rows lies in eight groups of banks");
     static_assert(C.a_pitch_chunks() % 2 == 1, "so do chunks of A");
+    static_assert(C.a_along_k() || C.a_words() <= C.most_a_words, "an m-major A comes by registers");
     static_assert(C.stages >= 2, "a ring needs two stages");
     static_assert(C.stage_bytes() % C.tile_alignment == 0 && C.sums_bytes() <= C.shared_bytes(), "the ring holds the sums in the end");
     return true;
@@ -83,7 +84,7 @@ struct FewReader {
 #pragma unroll
         for (int j = 0; j < C.row_tiles(); ++j) {
             const int row = j * C.mma_n + lane / 4;
-            const int element = few_a_element(few_shift_of(from.a_row(row)), begin);
+            const int element = few_a_element(from.a_shift(row), begin);
             a_word[j] = row * C.a_pitch_chunks() * C.chunk_bytes + (element / 2 + lane % 4 * element_step) * 4;
             if constexpr (!along_k) a_select[j] = element % 2 == 0 ? 0x5410 : 0x7632;
             else if constexpr (C.odd_rows) a_select[j] = element % 2 == 0 ? 0x3210 : 0x5432;
@@ -310,7 +311,8 @@ __device__ __forceinline__ void run_cta(const Sm80FewArguments& args, const Epil
 #pragma unroll 1
     for (int block = blocks.begin; block < blocks.begin + C.stages - 1; ++block) {
         if constexpr (C.early_weights) {
-            if (block < blocks.end) loader.copy_a(stage(block), block);
+            if constexpr (C.a_along_k())
+                if (block < blocks.end) loader.copy_a(stage(block), block);
             ptx::copy_async_commit();
         } else {
             fill(block);
@@ -318,6 +320,13 @@ __device__ __forceinline__ void run_cta(const Sm80FewArguments& args, const Epil
     }
     if (blocks.begin == 0) loader.copy_heads(ring);  // while the copies are on their way
 
+    // An m-major A is a block ahead in shared memory, and another one in registers.
+    [[maybe_unused]] FewTurner<C> turner{loader, {}};
+    if constexpr (!C.a_along_k()) {
+        turner.load(blocks.begin);
+        turner.store(ring);
+        turner.load(blocks.begin + 1);
+    }
     const FewReader<C> reader(loader);
     FewSums<C> sums = {};
 #pragma unroll 1
@@ -325,6 +334,10 @@ __device__ __forceinline__ void run_cta(const Sm80FewArguments& args, const Epil
         ptx::copy_async_wait<C.stages - 2>();  // the block is in shared memory as far as this thread copied it
         __syncthreads();                       // and all of it; nobody reads the stage of the one before any more
         fill(block + C.stages - 1);
+        if constexpr (!C.a_along_k()) {
+            turner.store(stage(block + 1));
+            turner.load(block + 2);
+        }
         reader.multiply(sums, stage(block));
     }
     ptx::copy_async_wait<0>();  // none but empty groups

@@ -5,7 +5,7 @@
 
 namespace rooftile {
 
-/// Sizes and leading dimensions in elements; A is k-major, C is row-major.
+/// Sizes and leading dimensions in elements; C is row-major.
 struct Sm80FewArguments {
     int m, n, k;
     int pieces;  ///< of K

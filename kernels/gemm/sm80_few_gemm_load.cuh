@@ -4,9 +4,12 @@
 // the leading dimension and the base are. Its last copy takes the line's own bytes alone. Its first would take what is before the line,
 // where it does not begin at such a multiple: along K that chunk's own elements pass through registers, so that beside a line's elements
 // there are zeros. Along N what is before a line makes sums of columns that nobody stores; only before the matrix nothing is read.
+//
+// An m-major A is turned on its way: elements come by registers, and are in shared memory as those of a k-major one that begins at 16 B.
 #pragma once
 
 #include "kernels/gemm/sm80_few_gemm_arguments.hpp"
+#include "kernels/ptx/cluster_memory.cuh"
 #include "kernels/ptx/cp_async.cuh"
 
 namespace rooftile {
@@ -36,12 +39,16 @@ struct FewLoader {
                   "all lines of B that a thread copies begin alike");
 
     __device__ const unsigned short* a_row(int row) const { return a + row * lda; }
+    __device__ int a_shift(int row) const {
+        if constexpr (C.a_along_k()) return few_shift_of(a_row(row));
+        else return 0;
+    }
     __device__ const unsigned short* b_line(long long line) const { return b + line * ldb; }
 
     /// Begins to copy block `block` of K to the stage at `shared`, but for heads.
     __device__ void copy(unsigned shared, int block) const {
         copy_b(shared + C.a_bytes(), block);
-        copy_a(shared, block);
+        if constexpr (C.a_along_k()) copy_a(shared, block);
     }
     __device__ void copy_b(unsigned shared, int block) const {
         constexpr bool along_k = C.along_k();
@@ -85,9 +92,42 @@ struct FewLoader {
         } else if (const int shift = few_shift_of(b); shift > 0 && column == 0 && threadIdx.x == 0) {
             copy_head(shared + C.a_bytes() + few_b_place(C, 0, 0), b, shift, columns);
         }
-        for (int row = threadIdx.x; row < C.tile_m; row += C.threads())
-            if (const int shift = few_shift_of(a_row(row)); shift > 0)
-                copy_head(shared + (row * C.a_pitch_chunks() + 1) * C.chunk_bytes, a_row(row), shift, row < rows ? k : 0);
+        if constexpr (C.a_along_k()) {
+            for (int row = threadIdx.x; row < C.tile_m; row += C.threads())
+                if (const int shift = few_shift_of(a_row(row)); shift > 0)
+                    copy_head(shared + (row * C.a_pitch_chunks() + 1) * C.chunk_bytes, a_row(row), shift, row < rows ? k : 0);
+        }
+    }
+};
+
+/// Blocks of an m-major A on their way to the ring, two elements of K a word, a block at a time: what load() asked for, store() leaves. A
+/// thread has a row; its neighbours have the next ones, whose elements are beside its own.
+template <Sm80FewConfig C>
+struct FewTurner {
+    const FewLoader<C>& from;
+    unsigned short element[C.a_words()][2];
+
+    static __device__ int row() { return threadIdx.x % C.tile_m; }
+    /// Of this thread's words of its row the `i`-th.
+    static __device__ int word(int i) { return threadIdx.x / C.tile_m + i * C.a_words_at_once(); }
+    static __device__ bool is_inside(int i) { return threadIdx.x < C.a_words_at_once() * C.tile_m && word(i) < C.a_row_words(); }
+
+    __device__ void load(int block) {
+        long long k = static_cast<long long>(block) * C.tile_k - C.chunk_elements + 2 * word(0);
+        const unsigned short* at = from.a + k * from.lda + row();
+#pragma unroll
+        for (int i = 0; i < C.a_words(); ++i) {
+            const bool inside = is_inside(i) && row() < from.rows && k >= 0;
+            element[i][0] = inside && k < from.k ? at[0] : 0;
+            element[i][1] = inside && k + 1 < from.k ? at[from.lda] : 0;
+            k += 2 * C.a_words_at_once(), at += 2 * C.a_words_at_once() * from.lda;
+        }
+    }
+    __device__ void store(unsigned shared) const {
+        const unsigned to = shared + row() * (C.a_pitch_chunks() * C.chunk_bytes);
+#pragma unroll
+        for (int i = 0; i < C.a_words(); ++i)
+            if (is_inside(i)) ptx::store_shared_1(to + word(i) * 4, __uint_as_float(element[i][0] | unsigned(element[i][1]) << 16));
     }
 };
 

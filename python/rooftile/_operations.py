@@ -281,6 +281,7 @@ def attention(
     stages: int | None = None,
     schedule: str | None = None,
     splits: int | None = None,
+    ctas_per_sm: int | None = None,
     section_heads: int | None = None,
     batch_invariant: bool | None = None,
     consumer_warpgroups: int | None = None,
@@ -326,6 +327,8 @@ def attention(
         stages: Blocks of K, and of V, in shared memory
         schedule: pingpong (consumer warpgroups issue their MMAs in turns) or cooperative (as they come)
         splits: CTAs that the blocks of all tiles are shared out to, evenly; 1: a tile is a turn of whoever is free
+        ctas_per_sm: CTAs an SM at once, where blocks are shared out: one's tile begins or ends while the other's is
+            computed
         section_heads: Heads of all batches whose tiles are taken before the next ones'
         batch_invariant: A sequence of few queries has the same bits whatever else is in the batch; default off
         consumer_warpgroups: Warpgroups that compute, 64 queries each
@@ -347,9 +350,10 @@ def attention(
         "pages": pages, "dim": dim, "dim_v": dim_v, "mask": mask, "type": type, "layout": layout,
         "q_strides": q_strides, "k_strides": k_strides, "v_strides": v_strides, "o_strides": o_strides,
         "log_sum_exp": log_sum_exp, "score": score, "tensors": tensors, "tile_q": tile_q, "tile_kv": tile_kv,
-        "stages": stages, "schedule": schedule, "splits": splits, "section_heads": section_heads,
-        "batch_invariant": batch_invariant, "consumer_warpgroups": consumer_warpgroups, "exhaustive": exhaustive,
-        "top": top, "numbers": numbers, "set": set, "buildable_only": buildable_only, "seed": seed
+        "stages": stages, "schedule": schedule, "splits": splits, "ctas_per_sm": ctas_per_sm,
+        "section_heads": section_heads, "batch_invariant": batch_invariant,
+        "consumer_warpgroups": consumer_warpgroups, "exhaustive": exhaustive, "top": top, "numbers": numbers,
+        "set": set, "buildable_only": buildable_only, "seed": seed
     })
 
 

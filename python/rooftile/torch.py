@@ -20,6 +20,7 @@ import functools
 import inspect
 import json
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ _TYPES = {
     torch.float64: ("fp64", 64),
     torch.bool: ("bool", 8),
     torch.int8: ("int8", 8),
+    torch.uint8: ("uint8", 8),
     torch.int32: ("int32", 32),
     torch.int64: ("int64", 64),
     torch.float8_e4m3fn: ("fp8_e4m3", 8),
@@ -709,18 +711,45 @@ def _linear_text(m_range: tuple[int, int] | None, with_row: bool) -> str:
     return _text_of_linear(m_range, with_row)
 
 
+def _linear_packed(input: torch.Tensor, packed: rooftile.Packed, bias: torch.Tensor | None) -> torch.Tensor:
+    if input.dim() == 0 or input.shape[-1] != packed.k:
+        raise rooftile.RequestError(f"input is {list(input.shape)} and the packed weights [{packed.n}, {packed.k}]; accepted is [..., {packed.k}]")
+    if input.requires_grad and torch.is_grad_enabled():
+        raise rooftile.RequestError("packed weights have no gradient; call under torch.no_grad()")
+    rows = input.reshape(-1, packed.k)
+    if rows.shape[0] == 0:
+        return input.new_zeros((*input.shape[:-1], packed.n))
+    out = _call(_product, (rows, packed_on(packed, input.device)), packed.fields(_TYPES.get(input.dtype, ("",))[0]))
+    out = out if bias is None else out.add_(bias)
+    return out.view(*input.shape[:-1], packed.n)
+
+
+def packed_on(packed: rooftile.Packed, device: torch.device) -> torch.Tensor:
+    """The bytes of packed weights on a device; copied there once, as long as the weights live."""
+    kept = _packed_on.setdefault(packed, {})
+    if device not in kept:
+        kept[device] = torch.frombuffer(packed.data, dtype=torch.uint8).to(device)
+    return kept[device]
+
+
+_packed_on: weakref.WeakKeyDictionary[rooftile.Packed, dict[torch.device, torch.Tensor]] = weakref.WeakKeyDictionary()
+
+
 def linear(
-    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, m_range: tuple[int, int] | None = None
+    input: torch.Tensor, weight: torch.Tensor | rooftile.Packed, bias: torch.Tensor | None = None, m_range: tuple[int, int] | None = None
 ) -> torch.Tensor:
     """input [..., K] times the transpose of weight [N, K], plus bias [N]: torch.nn.functional.linear by a planned kernel.
 
     bf16 or fp16, all alike (under autocast they are cast); any K, N and strides that have a contiguous axis.
     `m_range`: rows of input, (1, 16384): the fewest kernels that serve them all within 3 % of each one's own plan, as predicted,
     are compiled at the first call; another number of rows within compiles nothing.
+    `weight` of rooftile.pack(): up to 64 rows of input, without gradients.
     Raises rooftile.RequestError on other types and shapes.
     """
     if _product is None:
         raise rooftile.RequestError("this build has no operation that computes a matrix product")
+    if isinstance(weight, rooftile.Packed):
+        return _linear_packed(input, weight, bias)
     if torch.is_autocast_enabled("cuda"):
         dtype = torch.get_autocast_dtype("cuda")
         input, weight = input.to(dtype), weight.to(dtype)

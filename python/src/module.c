@@ -95,6 +95,61 @@ static PyObject* status_name(PyObject* self, PyObject* arguments) {
     return PyUnicode_FromString(rooftile_status_name(status));
 }
 
+enum { most_arrays = 8 };
+
+/* The buffers of `arrays`, (buffer, type, rows, columns) each, as rooftile_pack() takes them; how many were taken, -1 where it raised. */
+static int read_arrays(PyObject* arrays, Py_buffer* buffers, rooftile_array* out, int* taken) {
+    const Py_ssize_t count = PyTuple_Size(arrays);
+    if (count < 0) return -1;
+    if (count > most_arrays) {
+        raise_request("%d arrays are given; at most %d are packed", (int)count, most_arrays);
+        return -1;
+    }
+    for (; *taken < (int)count; ++*taken) {
+        PyObject* buffer = NULL;
+        const char* type = NULL;
+        long long rows = 0, columns = 0;
+        PyObject* array = PyTuple_GetItem(arrays, *taken);
+        if (!array || !PyArg_ParseTuple(array, "OsLL", &buffer, &type, &rows, &columns)) return -1;
+        if (PyObject_GetBuffer(buffer, &buffers[*taken], PyBUF_C_CONTIGUOUS) != 0) return -1;
+        out[*taken] = (rooftile_array){buffers[*taken].buf, type, rows, columns};
+        if (rows < 0 || columns < 0 || (rows > 0 && buffers[*taken].len / rows != columns * buffers[*taken].itemsize)) {
+            raise_request("array %d has %zd bytes, not those of %lld x %lld", *taken + 1, buffers[*taken].len, rows, columns);
+            ++*taken;
+            return -1;
+        }
+    }
+    return (int)count;
+}
+
+static PyObject* pack(PyObject* self, PyObject* arguments) {
+    (void)self;
+    const char* request = NULL;
+    PyObject* arrays = NULL;
+    if (!PyArg_ParseTuple(arguments, "sO!", &request, &PyTuple_Type, &arrays)) return NULL;
+    Py_buffer buffers[most_arrays];
+    rooftile_array given[most_arrays];
+    int taken = 0;
+    PyObject* packed = NULL;
+    const int count = read_arrays(arrays, buffers, given, &taken);
+    if (count >= 0) {
+        size_t bytes = 0;
+        int status = rooftile_packed_bytes(request, &bytes);
+        if (status == ROOFTILE_DONE && (packed = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)bytes))) {
+            char* to = PyByteArray_AsString(packed);
+            Py_BEGIN_ALLOW_THREADS
+            status = rooftile_pack(request, given, count, to, bytes);
+            Py_END_ALLOW_THREADS
+        }
+        if (status != ROOFTILE_DONE) {
+            Py_CLEAR(packed);
+            raise_status(status);
+        }
+    }
+    for (int i = 0; i < taken; ++i) PyBuffer_Release(&buffers[i]);
+    return packed;
+}
+
 static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "The library's version."},
     {"operations", operations, METH_NOARGS, "The operations with their fields, as JSON."},
@@ -103,6 +158,7 @@ static PyMethodDef functions[] = {
     {"add_cuda_folder", add_cuda_folder, METH_VARARGS,
      "add_cuda_folder(folder): where CUDA's libraries may lie."},
     {"plan_range", plan_range, METH_VARARGS, "plan_range(request, inputs=()): a document rooftile/range/1."},
+    {"pack", pack, METH_VARARGS, "pack(request, arrays): a bytearray of what arrays (buffer, type, rows, columns) are packed into."},
     {"status_name", status_name, METH_VARARGS, "status_name(status): the exception of a status."},
     {NULL, NULL, 0, NULL}};
 

@@ -173,7 +173,7 @@ class Writer {
         const BlockCycles& b = t_.block;
         steps_.add(attention_formula::overlap_ceiling,
                    {ours("t_mma", b.tensor, "clk"), ours("t_exp", b.exponential, "clk")}, b.ceiling(), fmt::format("what running both units at once can gain; this plan has {} of it",
-                               number_text((b.tensor + b.exponential) / b.all, 3)));
+                               number_text(c_.ctas_per_sm * (b.tensor + b.exponential) / b.all, 3)));
         steps_.add(attention_formula::chain_cycles,
                    {ours("softmax", b.softmax, "clk"), steps_.fact("softmax.stretch"), steps_.fact("softmax.latency")}, b.chain,
                    "what a warpgroup's block takes where it waits for nobody: its softmax hides its product with V, or that it");

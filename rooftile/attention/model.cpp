@@ -87,13 +87,6 @@ HeadBlocks whole_blocks(const AttentionProblem& p, const AttentionConfig& c) {
     return head;
 }
 
-/// Turns of the CTA that has most, where blocks are shared out: a tile, or a piece of one, each.
-double most_turns(const AttentionProblem& p, const AttentionConfig& c) {
-    if (c.batch_invariant) return whole_up(double(units_of_all(p, c)) / c.splits);
-    const double tiles = double(most_tiles(p, c.tile_q)), tiles_of_share = tiles / c.splits;
-    return std::fmod(c.splits, tiles) == 0 ? 1 : whole_up(tiles_of_share) + 1;
-}
-
 /// From few rows of tiles where there are many: between two of them the number of blocks is a straight line, but for rounding. Pieces of a tile
 /// count as tiles.
 HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
@@ -135,7 +128,7 @@ struct Ends {
         const double all = double(p.heads_of_all()) * head.sum.cycles(cycles.block, cycles.masked, head.tiles * cycles.turn);
         const double longest = cycles.of(head.longest);
         if (std::isnan(all) || std::isnan(hw.sms)) least = unknown_number;
-        else if (c.splits > 1) least = head.longest.cycles(cycles.block, cycles.masked, most_turns(p, c) * cycles.turn);
+        else if (c.splits > 1) least = head.longest.cycles(cycles.block, cycles.masked, double(most_turns(p, c)) * cycles.turn);
         else if (p.mask == AttentionMask::none && !p.packed()) least = whole_up(all_tiles / hw.sms) * longest;
         else if (all_tiles > few_rounds * hw.sms) least = all / hw.sms + longest / 4;
         else {
@@ -238,6 +231,7 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     step.beside(softmax, Bound::issue);
     step.beside(max_known(b.products, b.shared), Bound::shared);
     step.beside(max_known(b.port, b.l2), Bound::l2);
+    step.time *= c.ctas_per_sm;  // they share the units, and not the chains
     // A warpgroup alone: scores, then the softmax, which the product of the block before with V runs beside.
     const double parties = warpgroups;
     const double own = b.tensor / parties, instructions = (b.exponential + max_known(b.comparison, 0)) / parties;
@@ -314,9 +308,10 @@ void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<
     constexpr double instructions_of_output = 4;
     const double outputs = double(std::min<std::int64_t>(c.tile_q, p.queries)) * double(p.dim_v) * (c.splits > 1 ? 2 : 1);  // parts in fp32
     const double store = max_known(max_known(outputs * bytes_an_element / hw.l2_port, outputs * instructions_of_output / hw.issue_lanes), 0);
-    begun_.tile_turn = max_known(alone - block, 0) + store + max_known(hw.turn_cycles, 0);
+    begun_.tile_turn = max_known(alone - block, 0) + store * c.ctas_per_sm + max_known(hw.turn_cycles, 0);
     begun_.store = store;
-    busy_ = begun_.work.blocks * block + begun_.work.masked_blocks * (masked - block) + begun_.work.tiles * begun_.tile_turn;
+    busy_ =
+        (begun_.work.blocks * block + begun_.work.masked_blocks * (masked - block) + begun_.work.tiles * begun_.tile_turn) / c.ctas_per_sm;
     adding_ = adding_cycles(hw, p, c);
     tiles->ends.emplace(hw, p, c, TileCycles{block, masked, begun_.tile_turn}, tiles->head);
     tiles_ = tiles;

@@ -39,6 +39,7 @@ struct SplitBytes {
 struct AttentionResources {
     std::optional<std::int64_t> threads, accumulator_registers, producer_registers, consumer_registers, stages_max,
         stage_bytes, shared_bytes;
+    int ctas_per_sm = 1;
 };
 
 struct AttentionPrediction {

@@ -38,7 +38,7 @@ Record resources_record(const AttentionResources& r) {
             {"stage_bytes", r.stage_bytes},
             {"stages_max", r.stages_max},
             {"shared_bytes", r.shared_bytes},
-            {"ctas_per_sm", 1}};
+            {"ctas_per_sm", r.ctas_per_sm}};
 }
 
 Record prediction_record(const AttentionPrediction& p) {

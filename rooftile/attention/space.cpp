@@ -14,6 +14,11 @@ constexpr int max_stages = 4;
 constexpr int producer_of_shares = 40;  // which finds its turns, and pages (tests/attention/compile)
 constexpr std::int64_t few_rows = 4 * AttentionConfig::warpgroup_q;  // of a head, or of those that share keys
 
+/// Of one CTA, B.
+double shared_room(const AttentionHardware& hw, const AttentionConfig& c) {
+    return c.ctas_per_sm == 1 ? hw.shared_per_cta : min_known(hw.shared_per_cta, hw.shared_per_sm / c.ctas_per_sm - hw.shared_reserved);
+}
+
 /// Blocks of a piece at least, where a tile's cuts are its own.
 int least_of_piece(const AttentionConfig& c) {
     constexpr int keys = 256;  // of 128 elements each and their values: 128 KB, beside which a row's part of fp32 sums is half a KB
@@ -32,7 +37,8 @@ std::int64_t most_blocks(const AttentionProblem& p, const AttentionConfig& c) {
 }  // namespace
 
 RoleRegisters register_shares(const AttentionHardware& hw, const AttentionConfig& c) {
-    return role_registers(hw, c.consumer_warpgroups(), hw.moves_registers, c.splits > 1 ? producer_of_shares : tight_producer);
+    return role_registers(hw, c.consumer_warpgroups(), hw.moves_registers, c.splits > 1 ? producer_of_shares : tight_producer,
+                          c.ctas_per_sm);
 }
 
 Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const AttentionConfig& config) {
@@ -49,6 +55,7 @@ Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const Attenti
     k.split = config.splits > 1;
     k.cache = problem.cached;
     k.page = int(problem.page);
+    k.ctas_per_sm = config.ctas_per_sm;
     k.piece = config.batch_invariant ? least_of_piece(config) : 0;
     k.grouped = problem.group > 1;
     return k;
@@ -66,6 +73,26 @@ AttentionProblem heads_as_rows(const AttentionProblem& problem) {
     out.group = shared_by;
     out.heads = problem.kv_heads, out.queries = problem.queries * shared_by;
     return out;
+}
+
+std::int64_t most_turns(const AttentionProblem& p, const AttentionConfig& c) {
+    const std::int64_t units = units_of_all(p, c), parts = std::min<std::int64_t>(units, c.splits),
+                       tiles = most_tiles(p, c.tile_q) / p.sequences();
+    if (c.batch_invariant) return (units + parts - 1) / parts;
+    std::int64_t sequence = 0, units_in_front = 0;
+    const auto tile_with = [&](std::int64_t unit) {  // asked for in rising order
+        for (;; ++sequence) {
+            const std::int64_t blocks = blocks_of(p, c, sequence);
+            if (unit < units_in_front + tiles * blocks) return sequence * tiles + (unit - units_in_front) / blocks;
+            units_in_front += tiles * blocks;
+        }
+    };
+    std::int64_t most = 0;
+    for (std::int64_t part = 0; part < parts; ++part) {
+        const std::int64_t first = tile_with(units * part / parts);
+        most = std::max(most, tile_with(units * (part + 1) / parts - 1) - first + 1);
+    }
+    return most;
 }
 
 bool few_queries(const AttentionProblem& p) {
@@ -147,7 +174,7 @@ double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, 
     one.stages = 1;
     const Sm90AttentionConfig k = kernel_config(problem, one);
     const double stage = k.k_bytes() + k.v_bytes() + 4 * Sm90AttentionConfig::barrier_bytes;
-    return whole((hw.shared_per_cta - (k.shared_bytes() - stage)) / stage);
+    return whole((shared_room(hw, config) - (k.shared_bytes() - stage)) / stage);
 }
 
 std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const AttentionProblem& problem,
@@ -165,6 +192,7 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
     if (config.consumer_warpgroups() == 1 && config.schedule == Schedule::pingpong)
         return AttentionWall{Reason::instruction, 2, 1};
     if (rows_of_tile(config.tile_q, int(problem.group)) == 0) return AttentionWall{Reason::instruction, double(problem.group), double(config.tile_q)};
+    if (config.ctas_per_sm > 1 && config.splits == 1) return AttentionWall{Reason::instruction, 2, 1};
     if (config.batch_invariant && config.splits == 1) return AttentionWall{Reason::instruction, 2, 1};
     if (problem.cached && config.splits == 1) return AttentionWall{Reason::instruction, 2, 1};  // whose tile is whose is found where blocks are shared out
     if (problem.paged() && config.tile_kv % problem.page != 0 && problem.page % config.tile_kv != 0)
@@ -180,13 +208,13 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
         if (config.splits > most) return AttentionWall{Reason::instruction, double(config.splits), most};
         // A share may begin and end within a tile; of a cache one sequence may have all keys.
         const double parts = config.batch_invariant ? 1 : problem.cached ? config.splits : parts_of_a_tile(problem, config) + 1;
-        if (parts > Sm90AttentionConfig::most_splits) return AttentionWall{Reason::instruction, parts, Sm90AttentionConfig::most_splits};
+        if (parts > k.most_splits()) return AttentionWall{Reason::instruction, parts, double(k.most_splits())};
     }
     if (auto wall = falls(Reason::threads, k.threads(), hw.threads_per_cta)) return wall;
     if (auto wall = falls(Reason::registers, registers_needed(problem, config),
                           register_shares(hw, config).consumer))
         return wall;
-    return falls(Reason::shared, k.shared_bytes(), hw.shared_per_cta);
+    return falls(Reason::shared, k.shared_bytes(), shared_room(hw, config));
 }
 
 const Rule* rule_of(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config) {
@@ -242,6 +270,7 @@ void for_each_config(const AttentionRequest& request, const AttentionProblem& p,
     if (!tile_q && request.consumer_warpgroups) tile_q = *request.consumer_warpgroups * AttentionConfig::warpgroup_q;
     AttentionConfig c;
     c.batch_invariant = request.batch_invariant.value_or(false);
+    c.ctas_per_sm = request.ctas_per_sm.value_or(1);
     constexpr int q = AttentionConfig::warpgroup_q;
     open(tile_q, q, max_consumer_warpgroups * q, q, [&](int rows) {
         c.tile_q = rows;
@@ -255,15 +284,25 @@ void for_each_config(const AttentionRequest& request, const AttentionProblem& p,
                     c.schedule = schedule;
                     c.splits = request.splits.value_or(1);
                     visit(c);
-                    if (request.splits || !may_split(p)) continue;
+                    if (!may_split(p)) continue;
+                    // Two CTAs an SM: where each has tiles to go on with. Of one long tile they were no sooner (docs/facts.md 372).
+                    const std::int64_t turns = c.batch_invariant ? units_of_all(p, c) : most_tiles(p, c.tile_q);
+                    if (!request.ctas_per_sm && c.tile_q == q && double(turns) > 2 * sms) {
+                        AttentionConfig two = c;
+                        two.ctas_per_sm = 2;
+                        if (!request.splits) two.splits = 2 * int(sms);
+                        visit(two);
+                    }
+                    if (request.splits) continue;
                     if (c.batch_invariant) {
-                        visit((c.splits = std::isnan(sms) ? 2 : std::max(2, int(sms)), c));
+                        visit((c.splits = std::isnan(sms) ? 2 : std::max(2, c.ctas_per_sm * int(sms)), c));
                         continue;
                     }
                     // All that run at once, or as many CTAs as give each of a tile as many blocks: each a quarter more than the ones before. Of a cache
                     // who has how many is not known.
                     const std::int64_t tiles = most_tiles(p, c.tile_q), blocks = std::max<std::int64_t>(1, blocks_of_all(p, c) / tiles);
-                    const std::int64_t all = tiles * (p.cached ? (p.keys + c.tile_kv - 1) / c.tile_kv : blocks), most = std::min(std::isnan(sms) ? 1 : std::int64_t(sms), all);
+                    const std::int64_t all = tiles * (p.cached ? (p.keys + c.tile_kv - 1) / c.tile_kv : blocks),
+                                       most = std::min(std::isnan(sms) ? 1 : c.ctas_per_sm * std::int64_t(sms), all);
                     for (std::int64_t parts = 2; !p.cached && parts <= blocks && tiles * parts < most; parts += std::max<std::int64_t>(1, parts / 4))
                         visit((c.splits = int(tiles * parts), c));
                     if (p.cached || (most > 1 && (p.queries <= few_rows || tiles < most))) visit((c.splits = int(std::max<std::int64_t>(2, most)), c));

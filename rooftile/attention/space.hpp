@@ -61,8 +61,9 @@ bool few_queries(const AttentionProblem& problem);
 bool may_split(const AttentionProblem& problem);
 std::int64_t blocks_of_all(const AttentionProblem& problem, const AttentionConfig& config);
 std::int64_t units_of_all(const AttentionProblem& problem, const AttentionConfig& config);
-/// Blocks of the CTA that has most.
+/// Blocks of the CTA that has most; and turns, each a tile or a piece of one: where sequences are short a share is of many.
 std::int64_t longest_share(const AttentionProblem& problem, const AttentionConfig& config);
+std::int64_t most_turns(const AttentionProblem& problem, const AttentionConfig& config);
 double parts_of_a_tile(const AttentionProblem& problem, const AttentionConfig& config);
 SplitBytes split_bytes(const AttentionProblem& problem, const AttentionConfig& config);
 

@@ -8,6 +8,7 @@
 #include "rooftile/c/error.hpp"
 #include "rooftile/c/request.hpp"
 #include "rooftile/emit/emit.hpp"
+#include "rooftile/core/packs.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/machine/live.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -231,6 +232,41 @@ int rooftile_operations(char** json) {
                            {"fields", std::move(fields)}});
         }
         made = c::text_of(json_text(out, -1));
+    });
+}
+
+namespace {
+
+/// What packs the tensor of a request, and its problem.
+std::pair<const rooftile::Packs*, rooftile::Problem> packed_problem(const char* text) {
+    using namespace rooftile;
+    const c::Request request = c::read_request(c::request_text(text));
+    const auto* packs = static_cast<const Packs*>(request.operation->facet(typeid(Packs)));
+    if (!packs) throw RequestError(fmt::format("{} packs no tensor", request.operation->name()));
+    return {packs, request.operation->problem(request.given)};
+}
+
+}  // namespace
+
+int rooftile_packed_bytes(const char* request, size_t* bytes) {
+    return c::guarded([&] {
+        size_t& out = c::given(bytes, "bytes");
+        const auto [packs, problem] = packed_problem(request);
+        out = size_t(packs->packed_bytes(problem));
+    });
+}
+
+int rooftile_pack(const char* request, const rooftile_array* arrays, int count, void* packed, size_t bytes) {
+    return c::guarded([&] {
+        if (count > 0) c::given(arrays, "arrays");
+        auto& to = c::given(static_cast<unsigned char*>(packed), "packed");
+        const auto [packs, problem] = packed_problem(request);
+        if (const std::int64_t wanted = packs->packed_bytes(problem); std::int64_t(bytes) != wanted)
+            throw RequestError(fmt::format("packed has {} bytes; these weights take {}", bytes, wanted));
+        std::vector<PlainArray> plain;
+        for (const rooftile_array& a : std::span(arrays, std::size_t(std::max(0, count))))
+            plain.push_back({a.data, a.type ? a.type : "", a.rows, a.columns});
+        packs->pack(problem, plain, {&to, bytes});
     });
 }
 

@@ -135,13 +135,12 @@ double seconds_with(const GemmContext& context, const std::function<void(GemmReq
 void explain_early_weights(const GemmContext& context, const GemmConfig& config, int blocks, Derivation& steps) {
     if (!context.request.early_weights.value_or(false)) return;
     const double bytes = double(blocks) * config.tile_n * config.tile_k * bytes_of(context.problem.b_type) * config.ctas_per_sm;
-    std::vector<Input> inputs;
-    for (const char* key : {"dram.latency", "l2.latency"})
+    std::vector<Input> inputs{given("B", context.problem.b_bytes(), "B", "the problem")};
+    for (const char* key : {"launch.gap_stream", "dram.latency", "l2.latency"})
         if (context.machine->find(key)) inputs.push_back(steps.fact(key));
     inputs.push_back(given("of B before the wait", bytes, "B an SM", "the ring, as far as a tile's K fills it"));
-    steps.add(gemm_formula::early_saving, std::move(inputs), context.hw.dram_latency - context.hw.l2_latency,
-                     "B was complete before the kernel in front began, by the request; what the ring holds when that one ends saves "
-                     "more, and is not counted");
+    steps.add(gemm_formula::early_saving, std::move(inputs), context.hw.early_saving * 1e6,
+              "B was complete before the kernel in front began, by the request");
 }
 
 GemmWords plain_words(const GemmCandidate& f) {

@@ -224,7 +224,7 @@ void time(DerivationWriter& w) {
     const GemmRequest& request = w.context.request;
     const bool plain = !following(*w.context.kernel, request.programmatic_launch.value_or(true), false).programmatic;
     if (plain && !std::isnan(w.hw().programmatic_saving)) terms.push_back(w.steps.fact("launch.programmatic_saving"));
-    if (request.early_weights.value_or(false)) terms.push_back(w.step("early_saving", w.hw().dram_latency - w.hw().l2_latency, "cycles"));
+    if (request.early_weights.value_or(false)) terms.push_back(w.step("early_saving", w.hw().early_saving * 1e6, "us"));
     if (w.hw().packing_seconds > 0) terms.push_back(w.step("packing", w.hw().packing_seconds * 1e6, "us"));
     if (!std::isnan(w.hw().dram_overlap_exponent)) terms.push_back(w.steps.fact("wgmma.overlap_exponent"));
     w.steps.add(

@@ -258,7 +258,8 @@ void join(std::variant<Plans, Infeasible>& out, const std::shared_ptr<const Mach
     const std::string instruction = kernel.instruction(*machine, problem.a_type);
     std::vector<std::string> unknown;
     const Following follows = following(kernel, request.programmatic_launch.value_or(true), request.early_weights.value_or(false));
-    const GemmHardware hw = with_operands(as_launched(gemm_hardware(*machine, instruction, problem.a_type, unknown), follows), problem, {});
+    const GemmHardware plain = gemm_hardware(*machine, instruction, problem.a_type, unknown);
+    const GemmHardware hw = with_operands(as_launched(plain, follows, problem.b_bytes()), problem, {});
     const Request r{*machine, problem, request, hw, kernel};
     auto* others = std::get_if<Plans>(&out);
     bool joined = false;
@@ -298,7 +299,8 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     GemmHardware hw = gemm_hardware(machine, instruction, problem.a_type, unknown);
     // Beside products the schedulers' lanes are asked for by expressions and promoted sums: elsewhere nobody misses them.
     if (problem.epilogue || problem.promoted()) MachineReader(machine, {}, &unknown).count("sm.partitions");
-    hw = as_launched(hw, following(kernel, request.programmatic_launch.value_or(true), request.early_weights.value_or(false)));
+    hw = as_launched(hw, following(kernel, request.programmatic_launch.value_or(true), request.early_weights.value_or(false)),
+                     problem.b_bytes());
     const std::vector<PackedOperands> packings = kernel.packings(problem, request, hw);
     const GemmHardware apart = hw;
     hw = with_operands(hw, problem, packings.front());

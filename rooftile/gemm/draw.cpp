@@ -186,6 +186,15 @@ GemmProblem drawn_few_rows(Random& random) {
     return p;
 }
 
+/// Layers of models while they write, their weights in 4 bits.
+GemmProblem drawn_packed(Random& random) {
+    static constexpr int groups[] = {32, 64, 128, 0};
+    const Sizes s = layer_sizes(random, false);
+    GemmProblem p = gemm_problem(std::llround(random.log_uniform(1, 64)), s.n, s.k);
+    p.quantised = {.weights = random.coin() ? WeightType::int4 : WeightType::uint4, .group = random.one_of(groups), .zeros = random.coin()};
+    return p;
+}
+
 /// Sizes are drawn alike by all laws that do not draw whole problems, and then what is the law's own.
 struct Law {
     std::string_view name, meaning;
@@ -224,6 +233,10 @@ constexpr Law laws[] = {
      "m 1 to 64, log-uniform; n and k as by draw, in a third as by any, with its leading dimensions, majors and addresses; 5e7 to 2e13 FLOP, "
      "at most 4e10 B",
      nullptr, drawn_few_rows},
+    {"quantised",
+     "layers of models, m 1 to 64, log-uniform; weights int4 or uint4 in groups of 32, 64, 128 or a row, half of them with zero points; 5e7 to "
+     "2e13 FLOP, at most 4e10 B",
+     nullptr, drawn_packed},
 };
 
 const Law& law_of(const DrawRequest& request) {
@@ -266,7 +279,8 @@ std::string_view law_of(const GemmProblem& p) {
     const bool bytes = is_fp8(p.a_type), scaled = p.epilogue && p.epilogue->scales != Scales::none;
     const bool dense = p.a_major == Major::k && p.b_major == Major::k && p.lda == p.k && p.ldb == p.k && p.ldc == p.result_n()
                        && p.n % 8 == 0 && p.k % 8 == 0 && p.a_offset == 0 && p.b_offset == 0 && p.c_offset == 0;
-    if (p.is_quantised() || p.a_type == Type::fp32 || p.alpha != 1 || p.beta != 0) return {};
+    if (p.is_quantised()) return dense && p.m <= 64 && p.a_type == Type::bf16 && p.quantised.scale == Type::bf16 ? "quantised" : "";
+    if (p.a_type == Type::fp32 || p.alpha != 1 || p.beta != 0) return {};
     if (p.groups) return !bytes && !p.epilogue ? "group" : "experts";
     if (p.batch > 1) return !bytes && !p.epilogue ? "batch" : "";
     if (!dense) return !bytes && !p.epilogue ? "any" : "";

@@ -32,7 +32,7 @@ std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPl
     std::vector<std::string> unknown;
     GemmHardware hw = gemm_hardware(machine, family, p.a_type, unknown);
     const Following follows = following(*plan.config.kernel, plan.config.programmatic_launch, plan.config.early_weights);
-    hw = as_launched(hw, follows);
+    hw = as_launched(hw, follows, p.b_bytes());
     const PackedOperands packed = packed_operands(plan.config);
     hw = with_operands(hw, p, packed);
     const std::optional<GemmCandidate> tile = tile_of(hw, plan, p);
@@ -62,7 +62,7 @@ PlanEvaluation on_hardware(const GemmHardware& hw, const PlanEvaluation& evaluat
         return ScheduleTraffic(g.hw, g.tile, g.problem).dram(r.order.order, r.order.group);
     };
     const double before = simulated();
-    g.hw = with_operands(as_launched(hw, r.following), g.problem, r.packed);
+    g.hw = with_operands(as_launched(hw, r.following, g.problem.b_bytes()), g.problem, r.packed);
     if (const double now = simulated(); !std::isnan(now / before)) g.dram *= now / before;
     g.step = step_in_order(hw, g.tile, g.problem, r.order);
     g.waves = waves(hw, g.tile, g.problem);

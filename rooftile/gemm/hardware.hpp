@@ -15,12 +15,15 @@ namespace rooftile {
 struct GemmHardware : MatrixHardware {
     LineCost a_lines = {}, b_lines = {};  ///< of the problem's operands, as the GEMM reads them
     double packing_seconds = 0;           ///< of the launch that packs operands, which the kernel waits for
+    double early_saving = 0;              ///< of launch_seconds, what B asked for early has saved
 };
 
-/// Seconds that a launch takes less whose B was asked for before the kernel in front had ended: its first products wait for A alone,
-/// which that kernel left in L2. How much of the ring is full by then depends on how that one ends, and is not counted. 0: unknown.
-inline double early_saving(const GemmHardware& hw) {
-    return std::max(0.0, known_or((hw.dram_latency - hw.l2_latency) / hw.clock_hz, 0));
+/// Seconds that a launch takes less whose B, so many bytes, is asked for before the kernel in front has ended: loads fill the ring while
+/// that one ends and this one begins. What is left is A's way from L2, where that kernel left it. 0: unknown.
+inline double early_saving(const GemmHardware& hw, double b_bytes) {
+    const double b_way = b_bytes / hw.dram_bandwidth + (hw.dram_latency + hw.tma_latency) / hw.clock_hz;
+    const double beside = hw.launch_seconds < b_way ? hw.launch_seconds : b_way;
+    return std::max(0.0, known_or(beside - hw.few_loads_latency() / hw.clock_hz, 0));
 }
 
 /// How a launch follows the one in front.
@@ -30,9 +33,11 @@ struct Following {
 };
 
 /// The same where launches follow each other so.
-inline GemmHardware as_launched(GemmHardware hw, Following following) {
+inline GemmHardware as_launched(GemmHardware hw, Following following, double b_bytes) {
     if (!following.programmatic) hw.launch_seconds += known_or(hw.programmatic_saving, 0);
-    if (following.early_weights) hw.launch_seconds = std::max(0.0, hw.launch_seconds - early_saving(hw));
+    if (!following.early_weights) return hw;
+    hw.early_saving = early_saving(hw, b_bytes);
+    hw.launch_seconds -= hw.early_saving;
     return hw;
 }
 

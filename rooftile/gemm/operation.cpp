@@ -18,6 +18,7 @@
 #include "rooftile/gemm/fields.hpp"
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/measurement_text.hpp"
+#include "rooftile/gemm/pack_weights.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/pictured.hpp"
 #include "rooftile/gemm/plan_text.hpp"
@@ -223,10 +224,31 @@ void add_batch(Given& given, const Lie& a, const Lie& b) {
     given.add("stride_a", std::to_string(a.stride)), given.add("stride_b", std::to_string(b.stride));
 }
 
+/// Rows of a, and packed weights, whose columns the request says: their bytes tell them only roughly.
+void add_packed(Given& given, std::span<const TensorInfo> inputs) {
+    if (inputs.size() != 2) throw RequestError(fmt::format("{} tensors are given; packed weights take a and b, and no epilogue yet", inputs.size()));
+    const TensorInfo &a = inputs[0], &b = inputs[1];
+    const Lie of_a = lie_of("a", a);
+    if (!given.has("n")) throw RequestError(fmt::format("missing {}: the columns of C, which packed bytes do not tell", given.name("n")));
+    refuse_given(given, {"m", "k", "shape", "lda", "a_major", "type", "a_offset", "batch"});
+    for (const auto& [key, number] : {std::pair{"m", of_a.rows}, {"k", of_a.columns}, {"lda", of_a.pitch}}) given.add(key, std::to_string(number));
+    given.add("a_major", of_a.columns_contiguous ? "k" : "m");
+    const std::int64_t period = operand_alignment * 8 / a.element_bits;
+    if (a.offset % period != 0) given.add("a_offset", std::to_string(a.offset % period));
+    if (!given.text("types").starts_with(a.type + ","))
+        throw RequestError(fmt::format("{} {}: a is {}", given.name("types"), given.text("types"), a.type));
+    const GemmProblem p = gemm_problem(given);
+    const std::int64_t bytes = p.quantised.bytes(p.n, p.k);
+    if (!p.is_quantised() || b.type != "uint8" || b.extents.size() != 1 || b.extents[0].most != bytes || b.strides[0] != 1)
+        throw RequestError(fmt::format("b is {} of {} elements; {} of {} x {} are packed in {} bytes of uint8", b.type,
+                                       b.extents.empty() ? 0 : b.extents[0].most, p.b_name(), p.n, p.k, bytes));
+}
+
 /// a and b, offsets where there are groups, then scales, then what the epilogue reads.
 void add_operands(Given& given, std::span<const TensorInfo> inputs) {
     if (inputs.size() < 2)
         throw RequestError(fmt::format("{} tensor is given; a GEMM takes a and b, then what its epilogue reads", inputs.size()));
+    if (inputs[1].type == "uint8") return add_packed(given, inputs);
     for (std::size_t i = 0; i < 2; ++i) {
         const std::string_view name = i == 0 ? "a" : "b";
         if (!inputs[i].name.empty() && inputs[i].name != name)
@@ -365,6 +387,7 @@ class GemmOperation final : public Operation {
 
     const Facet* facet(const std::type_info& type) const override {
         if (type == typeid(TwoProducts)) return &two_gemms();
+        if (type == typeid(Packs)) return &gemm_packs();
         if (type == typeid(KnownKernels)) return &known_gemm_kernels();
         return type == typeid(Exports) ? &gemm_exports() : nullptr;
     }

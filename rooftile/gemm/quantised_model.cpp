@@ -24,9 +24,8 @@ double in_flight(const Sm90QuantisedConfig& c, double stages) {
     return (stages - 1) * c.packed_bytes() * c.ctas_per_sm;
 }
 
-double load_cycles(const GemmHardware& hw) {
-    return std::isnan(hw.loaded_latency) ? hw.dram_latency + max_known(hw.tma_latency, 0) : hw.loaded_latency;
-}
+/// Of a load from DRAM amid many: what L2 takes for one, and what DRAM adds to it.
+double load_cycles(const GemmHardware& hw) { return hw.load_latency + max_known(hw.dram_latency - hw.l2_latency, 0); }
 
 /// Stages that keep half as much again in flight as DRAM's rate times the latency takes: what lies beyond waits in L2 and was no faster.
 int stages_enough(const GemmHardware& hw, const Sm90QuantisedConfig& c) {
@@ -225,7 +224,7 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
               "what shared memory holds of them");
     steps.add(gemm_formula::quantised_stages,
               {given("share", hw.dram_share, "B/clk/SM", "dram.sustained_read or dram.bandwidth, of one SM"),
-               given("latency", load_cycles(hw), "cycles", "of a load from DRAM"),
+               given("latency", load_cycles(hw), "cycles", "tma.latency_loaded_l2 + dram.latency - l2.latency"),
                given("stage_weights", config.packed_bytes(), "B", "the layout"), ctas},
               c.stages_enough, "more would wait in L2");
     steps.add(gemm_formula::quantised_in_flight,
@@ -241,7 +240,7 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
          steps.fact(context.machine->find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth"),
          steps.fact("sm.count"),
          given("bytes_in_flight", in_flight(config, c.stages), "B", "an earlier step"),
-         steps.fact(context.machine->find("tma.latency_loaded") ? "tma.latency_loaded" : "dram.latency")},
+         given("latency", load_cycles(hw) / hw.clock_hz * 1e6, "us", "tma.latency_loaded_l2 + dram.latency - l2.latency")},
         t.dram * 1e6, "what DRAM takes for every byte once");
     steps.add(gemm_formula::quantised_units,
               {n, k, given("tile_n", c.tile_n, "", "this plan"), given("tile_k", c.tile_k, "", "this plan"),

@@ -141,7 +141,7 @@ class Inputs {
         std::vector<Input> inputs = facts({"launch.gap_stream"});
         if (!r_.following.programmatic && !std::isnan(r_.gemm.hw.programmatic_saving))
             inputs.push_back(facts_.fact("launch.programmatic_saving"));
-        if (r_.following.early_weights) add_known(inputs, {"dram.latency", "l2.latency"});
+        if (r_.following.early_weights) add_known(inputs, {"l2.latency", "dram.latency"});
         return inputs;
     }
 

@@ -18,12 +18,6 @@ std::optional<Refusal> refuse_many_rows(const GemmProblem& p) {
                    double(p.m), double(Sm80FewConfig::most_rows)};
 }
 
-std::optional<Refusal> refuse_a_major(const GemmProblem& p) {
-    if (p.a_major == Major::k) return std::nullopt;
-    return Refusal{Reason::instruction, "A is m-major: sm80_few_gemm reads its rows along K so far; give it k-major or take another kernel",
-                   1, 0};
-}
-
 /// One row of tiles has one order, and nothing is read again.
 std::optional<Refusal> refuse_reverse(const GemmRequest& request) {
     if (!request.reverse.value_or(false)) return std::nullopt;
@@ -45,7 +39,6 @@ class Sm80FewGemm final : public GemmKernel {
         if (auto why = refuse_type(machine, problem)) return why;
         if (auto why = refuse_sm90_alone(problem)) return why;
         if (auto why = refuse_many_rows(problem)) return why;
-        if (auto why = refuse_a_major(problem)) return why;
         if (auto why = refuse_reverse(request)) return why;
         if (auto why = refuse_following(machine, request)) return why;
         return refuse_knobs(*this, machine, request);

@@ -25,10 +25,9 @@ FewTiles few_tiles_of(const GemmProblem& p) {
 }
 bool has(std::span<const int> values, int value) { return std::ranges::find(values, value) != values.end(); }
 
-/// What all that says where a row of A or B begins has in common: bits that are 0.
-std::int64_t row_bits(const GemmProblem& p) {
-    return p.lda | p.ldb | p.a_offset | p.b_offset | (p.a_matrices() > 1 ? p.a_stride : 0) | (p.b_matrices() > 1 ? p.b_stride : 0);
-}
+/// What all that says where a line of A or B begins has in common: bits that are 0.
+std::int64_t a_bits(const GemmProblem& p) { return p.lda | p.a_offset | (p.a_matrices() > 1 ? p.a_stride : 0); }
+std::int64_t b_bits(const GemmProblem& p) { return p.ldb | p.b_offset | (p.b_matrices() > 1 ? p.b_stride : 0); }
 
 Constraint few_instruction_constraint(const GemmCandidate& c, const GemmProblem& p) {
     constexpr int step = Sm80FewConfig::mma_n;
@@ -56,7 +55,7 @@ Constraint few_instruction_constraint(const GemmCandidate& c, const GemmProblem&
 
 }  // namespace
 
-bool rows_on_chunks(const GemmProblem& p) { return row_bits(p) % copy_elements == 0; }
+bool rows_on_chunks(const GemmProblem& p) { return (a_bits(p) | b_bits(p)) % copy_elements == 0; }
 
 Sm80FewConfig sm80_few_config(const GemmProblem& p, const GemmConfig& c) {
     return {.tile_m = c.tile_m,
@@ -65,8 +64,9 @@ Sm80FewConfig sm80_few_config(const GemmProblem& p, const GemmConfig& c) {
             .stages = c.stages,
             .ctas_per_sm = c.ctas_per_sm,
             .type = p.a_type,
+            .a_major = p.a_major,
             .b_major = p.b_major,
-            .odd_rows = row_bits(p) % 2 != 0,
+            .odd_rows = ((p.a_major == Major::k ? a_bits(p) : 0) | b_bits(p)) % 2 != 0,
             .batched = p.batch > 1,
             .in_pieces = c.grid_split_k > 1,
             .early_weights = c.early_weights,
@@ -77,6 +77,9 @@ Sm80FewConfig sm80_few_config(const GemmProblem& p, const GemmConfig& c) {
 Constraint Sm80FewFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c) const {
     if (const Constraint constraint = few_instruction_constraint(c, problem)) return constraint;
     const Sm80FewConfig config = sm80_few_config(problem, c);
+    if (!config.a_along_k() && config.a_words() > config.most_a_words)
+        return Constraint::at(Reason::instruction, c.tile_k / 2, c.tile_k,
+                              "tile_k = {available}: an m-major A comes by registers, which hold half of such a block; take {needed}");
     // Along K every warp reads all of A, and twice where pairs of its elements are put together from two words; along N each its eighth
     // of K, twice.
     c.warp_m = c.tile_m;

@@ -147,14 +147,27 @@ std::optional<ModelQuantization> quantization_of(const Fields& outer, const Fiel
     return out;
 }
 
-std::string scaling_of(const Fields& fields) {
-    const auto block = fields.object("rope_scaling");
-    if (!block) return {};
-    const char* key = block->has("rope_type") ? "rope_type" : "type";
-    const std::string kind = block->text(key);
-    for (const char* known : {"default", "linear", "dynamic", "llama3", "yarn", "longrope", "su"})
-        if (kind == known) return kind == "default" ? "" : kind;
-    block->refuse(key, "default, linear, dynamic, llama3, yarn, longrope or su");
+/// Newer files have all of the rotary embedding in one object, of each kind of layer where they differ; older ones beside the others.
+void read_rotary(const Fields& fields, double usual_theta, ModelConfig& model) {
+    const auto all = fields.object("rope_parameters");
+    const auto full = all ? all->object("full_attention") : std::nullopt;
+    const Fields& rotary = full ? *full : all ? *all : fields;
+    model.rope_theta = rotary.number_or("rope_theta", usual_theta);
+    const char* share = "partial_rotary_factor";
+    const Fields& sharing = rotary.has(share) ? rotary : fields;
+    model.rotary_share = sharing.number_or(share, 1);
+    if (model.rotary_share > 1) sharing.refuse(share, "a number from 0 to 1");
+    const auto older = fields.object("rope_scaling");
+    if (!all && !older) return;
+    const Fields& scaling = all ? rotary : *older;
+    const char* key = scaling.has("rope_type") || all ? "rope_type" : "type";
+    const std::string kind = scaling.text(key);
+    for (const char* known : {"default", "linear", "dynamic", "llama3", "yarn", "longrope", "su"}) {
+        if (kind != known) continue;
+        model.rope_scaling = kind == "default" ? "" : kind;
+        return;
+    }
+    scaling.refuse(key, "default, linear, dynamic, llama3, yarn, longrope or su");
 }
 
 std::vector<LayerKind> windows_of(const Fields& fields, const Family& family, std::int64_t layers) {
@@ -258,10 +271,7 @@ ModelConfig read_model(const Fields& outer, const Fields& fields, const Family& 
     model.tied_embeddings = fields.flag_or("tie_word_embeddings", outer.flag_or("tie_word_embeddings", family.gemma));
     if (const double scalar = fields.number_or("query_pre_attn_scalar", 0); scalar > 0) model.query_scale = 1 / std::sqrt(scalar);
     model.score_cap = fields.number_or("attn_logit_softcapping", 0);
-    model.rope_theta = fields.number_or("rope_theta", inner ? 1e6 : 1e4);
-    model.rotary_share = fields.number_or("partial_rotary_factor", 1);
-    if (model.rotary_share > 1) fields.refuse("partial_rotary_factor", "a number from 0 to 1");
-    model.rope_scaling = scaling_of(fields);
+    read_rotary(fields, inner ? 1e6 : 1e4, model);
     model.quantization = quantization_of(outer, fields);
     read_experts(fields, family.mlp, model);
     return model;

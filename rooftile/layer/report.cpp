@@ -340,11 +340,10 @@ std::string layer_text(const Json& document, const Terminal& terminal) {
                        m.at("intermediate").dump(), bytes_text(m.at("weight_bytes").get<double>()),
                        bytes_text(m.at("cache_bytes_per_token").get<double>()));
     const std::string gpus =
-        document.at("tp") == 1 ? "" : fmt::format("{} GPUs share each layer; of one of them. ", document.at("tp").dump());
-    out +=
-        terminal.paint(fmt::format("{}on {}  {}", gpus, text_at(document.at("machine"), "id"), text_at(document.at("machine"), "name")),
-                       Tone::faint)
-        + "\n";
+        document.at("tp") == 1 ? "on " : fmt::format("one of {} GPUs that share each layer, ", document.at("tp").dump());
+    out += terminal.paint(fmt::format("{}{}  {}", gpus, text_at(document.at("machine"), "id"), text_at(document.at("machine"), "name")),
+                          Tone::faint)
+           + "\n";
     const bool swept = !cells.empty() && !cells.front().at("set").empty();
     if (cells.size() == 1) {
         const Json& cell = cells.front();

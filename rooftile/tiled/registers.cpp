@@ -27,8 +27,9 @@ RegisterSplit split_registers(double registers_per_sm, double registers_per_thre
     return {launch, std::min(round_down(pool - consumer * consumers), most), consumer};
 }
 
-RoleRegisters role_registers(const MatrixHardware& hw, int consumers, bool moves, int least_producer) {
-    const RegisterSplit split = split_registers(hw.registers_per_sm, known_or(hw.registers_per_thread, max_nameable), consumers, 1, least_producer);
+RoleRegisters role_registers(const MatrixHardware& hw, int consumers, bool moves, int least_producer, int ctas) {
+    const RegisterSplit split =
+        split_registers(hw.registers_per_sm, known_or(hw.registers_per_thread, max_nameable), consumers, ctas, least_producer);
     if (split.launch < 0) return {moves ? least_producer : unknown_number, unknown_number};
     if (!moves) return {double(split.launch), double(split.launch)};
     if (split.consumer > 0) return {double(split.producer), double(split.consumer)};

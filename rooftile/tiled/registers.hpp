@@ -18,8 +18,8 @@ RegisterSplit split_registers(double registers_per_sm, double registers_per_thre
 struct RoleRegisters {
     double producer, consumer;  ///< a thread; NaN: unknown
 };
-/// Of a CTA that has an SM alone, whose producer has `least_producer` at least. One consumer warpgroup takes as many as a thread can have; where nothing `moves`
-/// registers all threads have the same.
-RoleRegisters role_registers(const MatrixHardware& hw, int consumers, bool moves = true, int least_producer = tight_producer);
+/// Of a CTA that has an SM alone, or `ctas` of them, whose producer has `least_producer` at least. One consumer warpgroup takes as many as a
+/// thread can have; where nothing `moves` registers all threads have the same.
+RoleRegisters role_registers(const MatrixHardware& hw, int consumers, bool moves = true, int least_producer = tight_producer, int ctas = 1);
 
 }  // namespace rooftile

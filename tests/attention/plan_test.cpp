@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <numeric>
 
 #include "rooftile/report/plan_page.hpp"
 #include "rooftile/attention/fields.hpp"
@@ -318,6 +320,8 @@ TEST(AttentionWalls, RegistersByHand) {
     EXPECT_EQ(wall->available, 240);  // (65536 / 128 - 24) / 2 = 244, down to 8
     EXPECT_EQ(register_shares(h200(), {.tile_q = 192}).consumer, 160);
     EXPECT_EQ(register_shares(h200(), {.tile_q = 64}).consumer, 248);  // no more than a thread can have
+    // Two CTAs of 256 threads: 65536 / 512 = 128 at launch, of two threads' 256 the producer keeps 40.
+    EXPECT_EQ(register_shares(h200(), {.tile_q = 64, .splits = 264, .ctas_per_sm = 2}).consumer, 216);
 }
 
 // Q 128 x 128 x 2 = 32768 B; K and V of 128 keys 65536 B a stage: 3 fit into 227 KiB, 4 do not.
@@ -443,6 +447,65 @@ TEST(AttentionPlans, KeysAreSplitWhereTilesAreFew) {
     EXPECT_LT(*few.prediction.time_us, 15);  // 79 in one piece; its bytes need 8
     EXPECT_EQ(first("--heads 32 --q 4096 --dim 128 --mask causal").config.splits, 1);
     EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(derive(machine, problem_of("--heads 8 --q 64 --kv 64 --dim 64"), {.tile_kv = 64, .splits = 9})));
+}
+
+// The CTA with most turns, and the one with most blocks, against counting them block by block.
+TEST(AttentionPlans, TurnsAndBlocksOfASharesAreCounted) {
+    Random random(8);
+    for (int i = 0; i < 60; ++i) {
+        AttentionProblem p;
+        p.heads = p.kv_heads = random.whole(1, 5), p.queries = random.whole(1, 9), p.batch = random.whole(1, 20), p.dim = p.dim_v = 64;
+        p.cached = true, p.keys = random.whole(1, 900);
+        for (std::int64_t s = 0; s < p.batch; ++s) p.lengths.push_back(random.whole(0, p.keys));
+        AttentionConfig c{.tile_q = 64, .tile_kv = 64, .splits = int(random.whole(2, 150))};
+        std::vector<std::int64_t> tiles;  // of each block
+        for (std::int64_t s = 0; s < p.batch; ++s)
+            for (std::int64_t head = 0; head < p.heads; ++head)
+                tiles.insert(tiles.end(), std::size_t(std::max<std::int64_t>(1, (p.lengths[std::size_t(s)] + 63) / 64)),
+                             s * p.heads + head);
+        const auto parts = unsigned(std::min<std::size_t>(tiles.size(), std::size_t(c.splits)));
+        std::int64_t turns = 0, blocks = 0;
+        for (unsigned part = 0; part < parts; ++part) {
+            const BlockShare share = share_of(unsigned(tiles.size()), part, parts);
+            turns = std::max(turns, tiles[share.end - 1] - tiles[share.begin] + 1);
+            blocks = std::max(blocks, std::int64_t(share.end - share.begin));
+        }
+        EXPECT_EQ(most_turns(p, c), turns) << lengths_text(p);
+        EXPECT_EQ(longest_share(p, c), blocks) << lengths_text(p);
+        // Pieces of a tile's own: up to four blocks each, 256 keys, but for the last.
+        c.batch_invariant = true;
+        std::vector<std::int64_t> pieces;
+        for (std::size_t first = 0; first < tiles.size();) {
+            std::size_t end = first;
+            while (end < tiles.size() && tiles[end] == tiles[first]) ++end;
+            for (; first < end; first = std::min(end, first + 4)) pieces.push_back(std::int64_t(std::min(end - first, std::size_t(4))));
+        }
+        const auto of_own = unsigned(std::min<std::size_t>(pieces.size(), std::size_t(c.splits)));
+        blocks = 0;
+        for (unsigned part = 0; part < of_own; ++part) {
+            const BlockShare share = share_of(unsigned(pieces.size()), part, of_own);
+            blocks = std::max(blocks, std::accumulate(pieces.begin() + share.begin, pieces.begin() + share.end, std::int64_t{0}));
+        }
+        EXPECT_EQ(longest_share(p, c), blocks) << lengths_text(p);
+    }
+}
+
+// Many tiles of few blocks: a tile's chain binds, and two CTAs an SM have two. One long tile a CTA has nothing to gain.
+TEST(AttentionPlans, ShortTilesRunTwoCtasAnSm) {
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    const auto planned = [&](const std::string& text, std::optional<int> ctas) {
+        return std::get<AttentionPlans>(derive(machine, problem_of(text), {.ctas_per_sm = ctas, .top = 1})).plans.front();
+    };
+    const std::string shorts = "--batch 300 --heads 16 --q 1 --kv 100 --dim 64";
+    const AttentionPlan two = planned(shorts, {});
+    EXPECT_EQ(two.config.ctas_per_sm, 2);
+    EXPECT_EQ(two.config.splits, 264);
+    EXPECT_LT(*two.prediction.time_us, 0.7 * *planned(shorts, 1).prediction.time_us);
+    EXPECT_EQ(planned("--heads 32 --kv-heads 8 --q 1 --kv 8192 --dim 128", {}).config.ctas_per_sm, 1);
+    // 228 KiB less 1 KiB of each CTA: 113 KiB, of which two tiles' Q are 16 KiB, and a stage of 64 keys of 64 elements 16 KiB.
+    const AttentionConfig c{.tile_q = 64, .tile_kv = 64, .stages = 2, .schedule = Schedule::cooperative, .splits = 264, .ctas_per_sm = 2};
+    EXPECT_EQ(stages_max(h200(), problem_of(shorts), c), 6);
+    EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(derive(machine, problem_of(shorts), {.splits = 1, .ctas_per_sm = 2})));
 }
 
 // Pieces have every block once, none but the last fewer than another, and are no more than a warp adds up.

@@ -7,6 +7,7 @@
 
 #include "rooftile/attention/draw.hpp"
 #include "rooftile/attention/operation.hpp"
+#include "rooftile/attention/space.hpp"
 #include "rooftile/attention/suite_report.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -28,6 +29,14 @@ TEST(AttentionSuite, IsTheGridThatTheDocumentSays) {
         EXPECT_EQ(p.batch * p.queries, 16384);
         EXPECT_EQ(p.heads * p.dim, 2048);
     }
+}
+
+// Of few queries each, whose blocks may be shared out.
+TEST(AttentionSuite, CachesAreOfFewQueries) {
+    const Suite suite = read_suite(attention_operation(), ROOFTILE_SOURCE_DIR "/bench/suites/caches.toml");
+    EXPECT_EQ(suite.problems.size(), 19u);
+    for (const SuiteProblem& problem : suite.problems)
+        EXPECT_TRUE(few_queries(problem.problem.own.as<AttentionProblem>())) << problem.layers.front().layer;
 }
 
 SuiteRow row_of(const std::string& name, int rank, std::optional<double> time_us, double predicted_us, double tflops) {

@@ -51,6 +51,7 @@ GIVEN = {
     "rooftile_kernel*": lambda _: None,
     "rooftile_kernel**": lambda _: byref(c_void_p()),
     "const rooftile_tensor*": lambda _: None,
+    "const rooftile_array*": lambda _: None,
     "void*": lambda name: memory if name == "memory" else None,
     "void**": lambda _: byref(c_void_p()),
     "void* const*": lambda _: tensors,

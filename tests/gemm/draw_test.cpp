@@ -176,12 +176,29 @@ TEST(GemmDraw, FewRowsAreFew) {
     EXPECT_NEAR(any, draws / 3.0, 0.05 * draws);
 }
 
+// Four lengths of groups alike often, zero points in half, K of whole multiples of 8; the law is told again from the problem.
+TEST(GemmDraw, PackedWeightsAreOfEveryLayout) {
+    Random random(1);
+    std::map<int, int> groups;
+    int with_zeros = 0;
+    for (int i = 0; i < draws; ++i) {
+        const GemmProblem p = drawn_gemm(random, {.law = "quantised"});
+        EXPECT_TRUE(p.is_quantised() && p.m >= 1 && p.m <= 64 && p.k % 8 == 0) << text_of(p);
+        EXPECT_EQ(gemm_traits(p).law, "quantised");
+        ++groups[p.quantised.group];
+        with_zeros += p.quantised.zeros;
+    }
+    ASSERT_EQ(groups.size(), 4u);
+    for (const auto& [group, count] : groups) EXPECT_NEAR(count, draws / 4.0, 0.06 * draws) << group;
+    EXPECT_NEAR(with_zeros, draws / 2.0, 0.06 * draws);
+}
+
 TEST(GemmDraw, AnotherLawIsRefusedWithAllNames) {
     try {
         gemm_law({.law = "fp7"});
         FAIL() << "accepted";
     } catch (const RequestError& error) {
-        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, fp8_blocks, epilogue, batch, group, experts, few");
+        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, fp8_blocks, epilogue, batch, group, experts, few, quantised");
     }
 }
 

@@ -143,6 +143,17 @@ inline Mutant few_a_asked_for_early() {
              {few_kernel, "            if (block < blocks.end) loader.copy_a(stage(block), block);\n", ""}}};
 }
 
+inline Mutant few_turned_neighbours_swapped() {
+    return {"of an m-major A every two elements of K are swapped",
+            few() + " --a-major m",
+            {{few_load, "element[i][0] | unsigned(element[i][1]) << 16", "element[i][1] | unsigned(element[i][0]) << 16"}}};
+}
+inline Mutant few_turned_block_late() {
+    return {"an m-major A is a block behind B",
+            few() + " --a-major m",
+            {{few_kernel, "turner.load(block + 2);", "turner.load(block + 1);"}}};
+}
+
 inline Mutant tail_of_k_dropped() {
     return {"the tail of K is dropped",
             plain(520),
@@ -750,6 +761,8 @@ inline std::vector<Mutant> all() {
     std::vector<Mutant> out = {stage_not_given_back_to_peers(),
                                a_asked_for_early(),
                                few_a_asked_for_early(),
+                               few_turned_neighbours_swapped(),
+                               few_turned_block_late(),
                                turn_not_passed_on(),
                                tail_of_k_dropped(),
                                block_dropped_from_the_tenth_launch_on(),

@@ -119,6 +119,32 @@ TEST(Sm80Few, CountsItsStages) {
     EXPECT_TRUE(sm80_few_config(odd, plan.config).odd_rows);
 }
 
+// An m-major A is turned: it need not begin at words, and takes room in registers. A row of a block has (64 + 8) / 2 = 36 words of two
+// elements; 256 threads bring 16 of each of 16 rows at once, so that a thread has 3, and two registers a word.
+TEST(Sm80Few, TakesAnMMajorA) {
+    GemmProblem problem = gemm_problem(9, 12676, 4230, Type::bf16, Major::mn);
+    ASSERT_EQ(problem.lda, 9);
+    const GemmPlan plan = plans_for("h200-sxm", problem).plans.front();
+    EXPECT_EQ(plan.config.kernel->name(), "sm80_few_gemm");
+    const Sm80FewConfig config = sm80_few_config(problem, plan.config);
+    EXPECT_FALSE(config.a_along_k());
+    EXPECT_FALSE(config.odd_rows);  // B's are even
+    problem.ldb = 4231;
+    EXPECT_TRUE(sm80_few_config(problem, plan.config).odd_rows);
+    Sm80FewConfig turned = config;
+    turned.tile_m = 16, turned.tile_k = 64;
+    EXPECT_EQ(turned.a_words(), 3);
+    Sm80FewConfig upright = turned;
+    upright.a_major = Major::k;
+    EXPECT_EQ(turned.registers() - upright.registers(), 6);
+    EXPECT_EQ(plan.prediction.dram_bytes, plan.prediction.moved_bytes);
+    // Rows of 132 words, of which 40 rows have 6 at once: 22 a thread.
+    GemmRequest request = by_few();
+    request.tile_k = 256, request.grid_split_k = 1;
+    EXPECT_THAT(refusal_of(gemm_problem(40, 12676, 4230, Type::bf16, Major::mn), request),
+                HasSubstr("tile_k = 256: an m-major A comes by registers, which hold half of such a block; take 128"));
+}
+
 // 4096 columns are 32 tiles: 4 pieces of each keep 128 of 132 SMs, 5 would be 160. Counters of 32 tiles and the two warpgroups that others
 // count by are 256 B; sums are 32 * 4 tiles of 8 x 128 fp32.
 TEST(Sm80Few, CutsKWhereSmsIdle) {
@@ -174,7 +200,6 @@ TEST(Sm80Few, TakesLinesAlongN) {
 TEST(Sm80Few, RefusesInOneLine) {
     const GemmProblem few = gemm_problem(8, 1000, 1001);
     EXPECT_THAT(refusal_of(gemm_problem(65, 1000, 1001), by_few()), HasSubstr("m = 65: sm80_few_gemm takes up to 64 rows"));
-    EXPECT_THAT(refusal_of(gemm_problem(8, 1000, 1001, Type::bf16, Major::mn), by_few()), HasSubstr("A is m-major"));
     EXPECT_THAT(refusal_of(gemm_problem(8, 1008, 1024, Type::fp8_e4m3), by_few()), HasSubstr("sm90_gemm's so far"));
     GemmRequest request = by_few();
     request.reverse = true;

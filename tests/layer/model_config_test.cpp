@@ -91,6 +91,25 @@ TEST(ModelConfig, LayersThatDiffer) {
     EXPECT_EQ(own.layers[1].window, 512);
 }
 
+TEST(ModelConfig, RotaryEmbeddingsOfOlderAndNewerFiles) {
+    EXPECT_EQ(public_model("Meta-Llama-3-8B").rope_theta, 500000);
+    EXPECT_EQ(public_model("Meta-Llama-3-8B").rope_scaling, "");
+    EXPECT_EQ(public_model("Llama-3.1-8B").rope_scaling, "llama3");
+    EXPECT_EQ(public_model("DeepSeek-V3").rope_scaling, "yarn");
+    EXPECT_EQ(public_model("Phi-4-mini-instruct").rotary_share, 0.75);
+    Json config = Json::parse(public_config("Meta-Llama-3-8B"));
+    config.erase("rope_theta"), config.erase("rope_scaling");
+    EXPECT_EQ(model_config(config.dump(), "own").rope_theta, 10000);
+    config["rope_parameters"] = {{"rope_theta", 1e6}, {"rope_type", "yarn"}, {"partial_rotary_factor", 0.5}};
+    const ModelConfig newer = model_config(config.dump(), "own");
+    EXPECT_EQ(newer.rope_theta, 1e6);
+    EXPECT_EQ(newer.rope_scaling, "yarn");
+    EXPECT_EQ(newer.rotary_share, 0.5);
+    config["rope_parameters"] = {{"full_attention", {{"rope_theta", 2e6}, {"rope_type", "default"}}},
+                                 {"sliding_attention", {{"rope_theta", 1e4}}}};
+    EXPECT_EQ(model_config(config.dump(), "own").rope_theta, 2e6);
+}
+
 TEST(ModelConfig, Quantisation) {
     const ModelConfig awq = public_model("Meta-Llama-3.1-8B-Instruct-AWQ-INT4");
     ASSERT_TRUE(awq.quantization);

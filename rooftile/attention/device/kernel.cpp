@@ -177,10 +177,10 @@ Source attention_source(const AttentionPlan& plan) {
     source.name_expressions = {fmt::format(
         "rooftile::sm90_attention{}<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
         ".turns={}, .producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
-        ".mask=rooftile::AttentionMask::{}, .split={}, .grouped={}, .cache={}, .page={}, .piece={}, .packed={}}}{}>",
+        ".mask=rooftile::AttentionMask::{}, .split={}, .grouped={}, .cache={}, .page={}, .ctas_per_sm={}, .piece={}, .packed={}}}{}>",
         plan.problem.score ? "_scored" : "",
         c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.turns, c.producer_registers, c.consumer_registers,
-        attention_type_name(c.type), name_of(c.mask), c.split, c.grouped, c.cache, c.page, c.piece, c.packed,
+        attention_type_name(c.type), name_of(c.mask), c.split, c.grouped, c.cache, c.page, c.ctas_per_sm, c.piece, c.packed,
         plan.problem.score ? ", rooftile::score::Score" : "")};
     source.arch = nvrtc_arch(plan.arch);
     return source;

@@ -14,8 +14,8 @@ namespace {
 
 /// A's rows and B's lines begin at elements, or where the kernel takes whole words at every second one.
 void check_rows(const char* name, const char* ld_name, const void* pointer, std::int64_t leading, std::int64_t stride,
-                const Sm80FewConfig& config, std::int64_t extent) {
-    const int elements = config.odd_rows ? 1 : 2;
+                bool at_any_element, std::int64_t extent) {
+    const int elements = at_any_element ? 1 : 2;
     check_leading(ld_name, leading, extent, elements);
     check_pointer(name, pointer, elements * Sm80FewConfig::element_bytes);
     if (stride % elements != 0)
@@ -89,8 +89,8 @@ class Sm80FewCode final : public GemmCode {
 std::string sm80_few_name_expression(const Sm80FewConfig& c) {
     return fmt::format(
         "rooftile::sm80_few_gemm<rooftile::Sm80FewConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, .ctas_per_sm={}, "
-        ".type=rooftile::Type::{}, .b_major=rooftile::Major::{}, .odd_rows={}, .batched={}, .in_pieces={}, .early_weights={}}}>",
-        c.tile_m, c.tile_n, c.tile_k, c.stages, c.ctas_per_sm, name_of(c.type), c.along_k() ? "k" : "mn", c.odd_rows, c.batched,
+        ".type=rooftile::Type::{}, .a_major=rooftile::Major::{}, .b_major=rooftile::Major::{}, .odd_rows={}, .batched={}, .in_pieces={}, .early_weights={}}}>",
+        c.tile_m, c.tile_n, c.tile_k, c.stages, c.ctas_per_sm, name_of(c.type), c.a_along_k() ? "k" : "mn", c.along_k() ? "k" : "mn", c.odd_rows, c.batched,
         c.in_pieces, c.early_weights);
 }
 
@@ -109,8 +109,9 @@ void check_operands(const Sm80FewConfig& config, const GemmShape& s, const void*
     check_gemm_size("K", s.k);
     if (s.m > config.tile_m)
         throw RequestError(fmt::format("M is {}; this kernel holds {} rows; plan for this M to get one that does", s.m, config.tile_m));
-    check_rows("A", "lda", a, s.lda, s.a_matrices() > 1 ? s.a_stride : 0, config, s.k);
-    check_rows("B", "ldb", b, s.ldb, s.b_matrices() > 1 ? s.b_stride : 0, config, config.along_k() ? s.k : s.n);
+    const bool along_k = config.a_along_k();
+    check_rows("A", "lda", a, s.lda, s.a_matrices() > 1 ? s.a_stride : 0, config.odd_rows || !along_k, along_k ? s.k : s.m);
+    check_rows("B", "ldb", b, s.ldb, s.b_matrices() > 1 ? s.b_stride : 0, config.odd_rows, config.along_k() ? s.k : s.n);
     check_leading("ldc", s.ldc, s.n, 1);
     check_pointer("C", c, Sm80FewConfig::element_bytes);
 }

@@ -95,7 +95,8 @@ TritonModel::TritonModel(const Machine& machine, const GemmProblem& problem, Tri
                                        machine.arch.empty() ? "no architecture" : machine.arch));
     std::vector<std::string> unknown;
     const auto hardware = [&](const char* family, Following following) {
-        return with_operands(as_launched(gemm_hardware(machine, family, problem.a_type, unknown), following), problem, {});
+        return with_operands(as_launched(gemm_hardware(machine, family, problem.a_type, unknown), following, problem.b_bytes()), problem,
+                             {});
     };
     // Launches are plain ones; those of mma.sync were fitted without what a programmatic one saves.
     mma_sync_ = hardware("mma_sync", {});

@@ -90,6 +90,28 @@ TEST(AttentionKernels, SplitKeysFitAtTheWall) {
         }
 }
 
+// Two CTAs an SM leave a consumer 216 registers, and each lane of who adds a row up has ten parts.
+TEST(AttentionKernels, TwoCtasAnSmFitAtTheWall) {
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    for (const std::int64_t dim : {64, 80, 128, 192}) {
+        AttentionProblem p;
+        p.heads = 8, p.kv_heads = 2, p.queries = 3, p.keys = 5000, p.dim = p.dim_v = dim, p.mask = AttentionMask::causal;
+        p.cached = true, p.batch = 2, p.lengths = {5000, 77};
+        std::vector<std::string> unknown;
+        const AttentionHardware hw = attention_hardware(*machine, p.type, unknown);
+        AttentionRequest request{.tile_q = 64, .stages = 1, .splits = 264, .ctas_per_sm = 2, .top = 1};
+        for (int tile_kv = 256; tile_kv > 0 && !request.tile_kv; tile_kv -= 16) {
+            AttentionConfig c{.tile_q = 64, .tile_kv = tile_kv, .stages = 1, .schedule = Schedule::cooperative};
+            c.splits = 264, c.ctas_per_sm = 2;
+            if (!wall_of(hw, heads_as_rows(p), c)) request.tile_kv = tile_kv;
+        }
+        ASSERT_TRUE(request.tile_kv) << dim;
+        const AttentionPlan plan = std::get<AttentionPlans>(derive(machine, p, request)).plans.front();
+        SCOPED_TRACE(testing::Message() << plan.config.tile_q << "x" << plan.config.tile_kv << " dim " << dim);
+        EXPECT_NO_THROW(compiled_attention(plan));
+    }
+}
+
 // Cuts of a tile's own, of one warpgroup and of two, keys in one place and in pages.
 TEST(AttentionKernels, OwnCutsFit) {
     const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));

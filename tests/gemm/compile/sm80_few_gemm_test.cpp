@@ -33,7 +33,7 @@ std::vector<FewCase> all_few_cases() {
     for (int tile_m = 8; tile_m <= Sm80FewConfig::most_rows; tile_m += 8)
         for (const int tile_n : {128, 256, 56, 120})  // the latter along N
             for (const int tile_k : {64, 128, 256})
-                for (int bits = 0; bits < 16; ++bits)
+                for (int bits = 0; bits < 64; ++bits)
                     for (const int stages : {2, 5})
                         for (const char* arch : few_archs) {
                             Sm80FewConfig c{.tile_m = tile_m,
@@ -42,11 +42,14 @@ std::vector<FewCase> all_few_cases() {
                                             .stages = stages,
                                             .ctas_per_sm = 1,
                                             .type = bits & 1 ? Type::fp16 : Type::bf16,
+                                            .a_major = bits & 16 ? Major::mn : Major::k,
                                             .b_major = tile_n < 128 ? Major::mn : Major::k,
                                             .odd_rows = (bits & 2) != 0,
                                             .batched = (bits & 4) != 0,
-                                            .in_pieces = (bits & 8) != 0};
+                                            .in_pieces = (bits & 8) != 0,
+                                            .early_weights = (bits & 32) != 0};
                             if (c.sums_bytes() > c.shared_bytes() || c.k_steps() == 0) continue;
+                            if (!c.a_along_k() && c.a_words() > Sm80FewConfig::most_a_words) continue;
                             while (c.ctas_per_sm < 4 && c.registers() <= few_launch_registers(c, c.ctas_per_sm + 1)) ++c.ctas_per_sm;
                             if (c.registers() <= few_launch_registers(c, c.ctas_per_sm)) cases.push_back({c, arch});
                         }
@@ -103,7 +106,8 @@ TEST(Sm80FewGemm, PlansSpillNothing) {
     for (const char* id : {"a100-80-sxm", "l40s", "rtx4090", "h100-sxm", "h200-sxm"})
         for (int i = 0; i < 4; ++i) {
             GemmProblem p =
-                gemm_problem(random.whole(1, 64), random.whole(1, 9000), random.whole(1, 9000), random.coin() ? Type::bf16 : Type::fp16);
+                gemm_problem(random.whole(1, 64), random.whole(1, 9000), random.whole(1, 9000), random.coin() ? Type::bf16 : Type::fp16,
+                             random.one_in(3) ? Major::mn : Major::k);
             p.lda += random.whole(0, 3), p.ldb += random.whole(0, 3);
             if (i == 3)
                 p.batch = 3, p.a_stride = dense_stride(p, 'a'), p.b_stride = dense_stride(p, 'b'), p.c_stride = dense_stride(p, 'c');

@@ -31,8 +31,9 @@ GemmProblem drawn_few(Random& random, int index, Major b_major) {
     for (;;) {
         const auto size = [&random](std::int64_t most) { return random.whole(1, random.one_in(4) ? 150 : most); };
         GemmProblem p =
-            gemm_problem(random.whole(1, 64), size(3000), size(4000), index % 2 == 0 ? Type::bf16 : Type::fp16, Major::k, b_major);
-        if (random.one_in(4)) p = gemm_problem(p.m, p.n, (p.k + 7) / 8 * 8, p.a_type, Major::k, p.b_major);
+            gemm_problem(random.whole(1, 64), size(3000), size(4000), index % 2 == 0 ? Type::bf16 : Type::fp16,
+                         random.one_in(3) ? Major::mn : Major::k, b_major);
+        if (random.one_in(4)) p = gemm_problem(p.m, p.n, (p.k + 7) / 8 * 8, p.a_type, p.a_major, p.b_major);
         for (std::int64_t* pitch : {&p.lda, &p.ldb, &p.ldc})
             if (random.coin()) *pitch += random.whole(1, 64);
         for (std::int64_t* offset : {&p.a_offset, &p.b_offset, &p.c_offset})
@@ -72,8 +73,8 @@ TEST_F(Sm80FewTest, EveryElementIsRight) {
     ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";
     expect_every_element_right(plans, seed, "sm80_few_gemm", [&](const GemmProblem& p, std::size_t i) {
         return fmt::format(
-            "ROOFTILE_FUZZ_SEED={} case {}: {} of {}x{}x{} ld {} {} {} offsets {} {} {} strides {} {} {} {}", seed, i, p.batch, p.m, p.n,
-            p.k, p.lda, p.ldb, p.ldc, p.a_offset, p.b_offset, p.c_offset, p.a_stride, p.b_stride, p.c_stride, p.epilogue.text());
+            "ROOFTILE_FUZZ_SEED={} case {}: {} of {}x{}x{} A {}-major ld {} {} {} offsets {} {} {} strides {} {} {} {}", seed, i, p.batch, p.m, p.n,
+            p.k, p.a_major == Major::k ? 'k' : 'm', p.lda, p.ldb, p.ldc, p.a_offset, p.b_offset, p.c_offset, p.a_stride, p.b_stride, p.c_stride, p.epilogue.text());
     });
 }
 

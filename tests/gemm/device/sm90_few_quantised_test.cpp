@@ -5,7 +5,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "kernels/measure/numbers.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/pack_weights.hpp"
 #include "rooftile/machine/live.hpp"
 #include "tests/device/device.hpp"
 #include "tests/from_environment.hpp"
@@ -76,6 +78,41 @@ TEST_F(QuantisedTest, GivesTheSameBitsEachTime) {
     };
     const std::uint64_t first = verifier.fingerprint(5, launch);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(verifier.fingerprint(5, launch), first);
+}
+
+// W[n, k] = (n + k) % 16 - 8, by scales of (n + g) % 3 + 1 for the g-th 64 of K; A[m, k] = (m + k) % 5 - 2: sums of whole numbers below 2^24,
+// rounded once.
+TEST_F(QuantisedTest, MultipliesWhatTheHostPacked) {
+    GemmProblem p = gemm_problem(3, 70, 264, Type::fp16);
+    p.quantised = {.weights = WeightType::int4, .group = 64};
+    std::vector<signed char> q;
+    std::vector<float> scales;
+    std::vector<std::uint16_t> a;
+    for (std::int64_t n = 0; n < p.n; ++n) {
+        for (std::int64_t k = 0; k < p.k; ++k) q.push_back(static_cast<signed char>((n + k) % 16 - 8));
+        for (std::int64_t g = 0; g < p.quantised.groups(p.k); ++g) scales.push_back(float((n + g) % 3 + 1));
+    }
+    for (std::int64_t i = 0; i < p.m * p.k; ++i) a.push_back(std::uint16_t(round_to_bits(double((i / p.k + i % p.k) % 5) - 2, p.a_type)));
+    const PlainArray arrays[] = {{q.data(), "int8", p.n, p.k}, {scales.data(), "fp32", p.n, p.quantised.groups(p.k)}};
+    std::vector<unsigned char> packed(std::size_t(p.quantised.bytes(p.n, p.k)));
+    pack_weights(p, arrays, packed);
+    const auto plans = derive(live_machine().machine, p);
+    const Kernel kernel = compile(std::get<Plans>(plans).plans.front());
+    const DeviceBuffer workspace(kernel.workspace_bytes()), on_a(a.size() * 2), on_b(packed.size()), on_c(std::size_t(p.m * p.n * 2));
+    fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
+    copy_to_device(on_a.address(), a.data(), on_a.bytes());
+    copy_to_device(on_b.address(), packed.data(), on_b.bytes());
+    kernel.launch(nullptr, on_a.data(), on_b.data(), on_c.data(), workspace.data());
+    synchronize(Stream(nullptr));
+    std::vector<std::uint16_t> c(std::size_t(p.m * p.n));
+    copy_to_host(c.data(), on_c.address(), on_c.bytes());
+    for (std::int64_t m = 0; m < p.m; ++m)
+        for (std::int64_t n = 0; n < p.n; ++n) {
+            double sum = 0;
+            for (std::int64_t k = 0; k < p.k; ++k)
+                sum += (double((m + k) % 5) - 2) * q[std::size_t(n * p.k + k)] * scales[std::size_t(n * p.quantised.groups(p.k) + k / 64)];
+            ASSERT_EQ(c[std::size_t(m * p.n + n)], round_to_bits(sum, p.c_type)) << m << ' ' << n;
+        }
 }
 
 // What was packed for another layout or another K says so in its first words: C is NaN, not a plausible number.

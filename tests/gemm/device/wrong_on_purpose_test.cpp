@@ -73,6 +73,8 @@ TEST_F(WrongOnPurpose, GemmFewHeadOfKTaken) { caught(gemm_mutants::few_head_of_k
 TEST_F(WrongOnPurpose, GemmFewColumnsUnshifted) { caught(gemm_mutants::few_columns_unshifted(), By::random); }
 TEST_F(WrongOnPurpose, GemmFewWarpLeftOut) { caught(gemm_mutants::few_warp_left_out(), By::random); }
 TEST_F(WrongOnPurpose, GemmFewPieceTwice) { caught(gemm_mutants::few_piece_twice(), By::random); }
+TEST_F(WrongOnPurpose, GemmFewTurnedNeighboursSwapped) { caught(gemm_mutants::few_turned_neighbours_swapped(), By::random); }
+TEST_F(WrongOnPurpose, GemmFewTurnedBlockLate) { caught(gemm_mutants::few_turned_block_late(), By::random); }
 TEST_F(WrongOnPurpose, GemmFewStageReadEarly) { caught(gemm_mutants::few_stage_read_early(), By::random); }
 TEST_F(WrongOnPurpose, GemmScaleOfTheNeighbouringGroup) { caught(gemm_mutants::scale_of_the_neighbouring_group(), By::random); }
 TEST_F(WrongOnPurpose, GemmZeroPointOffByOne) { caught(gemm_mutants::zero_point_off_by_one(), By::random); }

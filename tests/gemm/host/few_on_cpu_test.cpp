@@ -67,7 +67,9 @@ void expect_right(const Shape& s) {
     std::mt19937 random(unsigned(s.k * 31 + s.n));
     const bool along_k = C.along_k();
     const int lines = along_k ? s.n : s.k, width = along_k ? s.k : s.n;
-    const Matrix a(C.type, s.batch, s.m, s.k, s.k + s.a_pad, s.a_offset, random, true);
+    constexpr bool a_along_k = C.a_along_k();
+    const int a_lines = a_along_k ? s.m : s.k, a_width = a_along_k ? s.k : s.m;
+    const Matrix a(C.type, s.batch, a_lines, a_width, a_width + s.a_pad, s.a_offset, random, true);
     const Matrix b(C.type, s.batch, lines, width, width + s.b_pad, s.b_offset, random, along_k);
     const long long ldc = s.n + s.b_pad % 3, c_stride = s.m * ldc + 1;
     constexpr unsigned short untouched = 0x1234;
@@ -95,7 +97,7 @@ void expect_right(const Shape& s) {
             for (int column = 0; column < s.n; ++column) {
                 float sum = 0;
                 for (int i = 0; i < s.k; ++i)
-                    sum += a.at(C.type, p, row, i) * (along_k ? b.at(C.type, p, column, i) : b.at(C.type, p, i, column));
+                    sum += (a_along_k ? a.at(C.type, p, row, i) : a.at(C.type, p, i, row)) * (along_k ? b.at(C.type, p, column, i) : b.at(C.type, p, i, column));
                 unsigned short& stored = c[std::size_t(p * c_stride + row * ldc + column)];
                 if (stored != ptx::bits_of(C.type, sum) && wrong++ == 0)
                     ADD_FAILURE() << "product " << p << ", row " << row << ", column " << column << ": " << ptx::number_of(C.type, stored)
@@ -156,6 +158,26 @@ TEST(FewOnCpu, Batches) {
     expect_right<many(plain(8, 128, 64, 3), true, true)>({8, 20, 200, 0, 1, 1, 2, 2, 2});
 }
 
+constexpr Sm80FewConfig m_major(Sm80FewConfig c) {
+    c.a_major = Major::mn;
+    return c;
+}
+
+// Lines of A along M, whatever their length and distance; beside B's lines of every shift, of which those along K begin up to seven
+// elements before a block.
+TEST(FewOnCpu, AnMMajorAIsTurned) {
+    for (int offset = 0; offset < 8; ++offset) expect_right<m_major(plain(8, 128, 64, 3))>({3, 40, 131, 2, 0, 7 - offset, offset});
+    for (int pad = 0; pad < 8; ++pad) expect_right<m_major(plain(16, 128, 64, 2))>({11, 24, 200, pad, pad, pad, 3});
+    for (const int k : {1, 2, 7, 63, 64, 65, 127, 128, 129, 320}) expect_right<m_major(plain(8, 128, 64, 3))>({8, 9, k, 1, k % 2, 5, 2});
+    expect_right<m_major(plain(64, 128, 128, 3, Type::fp16))>({61, 70, 300, 3, 1, 0, 1});
+    expect_right<m_major(plain(32, 128, 256, 2))>({28, 300, 517, 0, 2, 3, 0});
+    expect_right<m_major(plain(40, 256, 64, 2))>({33, 300, 217, 0, 2, 3, 0});
+    expect_right<even(m_major(plain(24, 128, 64, 4)))>({20, 33, 192, 1, 2, 3, 2});
+    expect_right<m_major(along_n(plain(24, 120, 128, 3)))>({20, 250, 301, 0, 0, 1, 6});
+    expect_right<m_major(along_n(plain(8, 56, 256, 3)))>({7, 113, 700, 5, 2, 3, 1});
+    for (const int pieces : {2, 9}) expect_right<m_major(many(plain(8, 128, 64, 3), true, true))>({7, 131, 330, 1, 1, 4, 5, pieces, 2});
+}
+
 constexpr Sm80FewConfig early(Sm80FewConfig c) {
     c.early_weights = true;
     return c;
@@ -165,6 +187,7 @@ constexpr Sm80FewConfig early(Sm80FewConfig c) {
 TEST(FewOnCpu, WeightsAreAskedForBeforeTheWait) {
     for (const int k : {64, 100, 128, 300, 641}) expect_right<early(plain(8, 128, 64, 4))>({3, 130, k, 1, 1, 4, 5});
     for (const int pieces : {2, 9}) expect_right<early(many(plain(16, 128, 64, 3), true, true))>({9, 131, 330, 0, 0, 4, 5, pieces, 2});
+    for (const int k : {64, 300}) expect_right<early(m_major(plain(8, 128, 64, 4)))>({3, 130, k, 1, 1, 4, 5});
     for (const int k : {128, 300, 700}) expect_right<early(along_n(plain(8, 120, 128, 3)))>({3, 131, k, 0, 0, 2, 3});
 }
 

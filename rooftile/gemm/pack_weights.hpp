@@ -1,0 +1,17 @@
+// Weights as plain arrays to weights as a kernel reads them: kernels/gemm/quantised_weights.hpp has the layout.
+#pragma once
+
+#include <span>
+
+#include "rooftile/core/packs.hpp"
+#include "rooftile/gemm/problem.hpp"
+
+namespace rooftile {
+
+/// q [N, K] of int8 or uint8; scales [N, groups along K] of fp32, fp16 or bf16, rounded to the layout's type; with zero points these
+/// [N, groups], as q. `to` has problem.quantised.bytes(). Throws RequestError naming the first array or element that does not fit.
+void pack_weights(const GemmProblem& problem, std::span<const PlainArray> arrays, std::span<unsigned char> to);
+
+const Packs& gemm_packs();
+
+}  // namespace rooftile

@@ -1,0 +1,129 @@
+// Weights packed of plain arrays: each is found where the layout says, and what does not fit is refused with its place.
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "kernels/measure/numbers.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/gemm/pack_weights.hpp"
+#include "tests/gemm/draw_quantised.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+
+struct Plain {
+    std::vector<signed char> q, zeros;
+    std::vector<float> scales;
+    std::vector<PlainArray> arrays(const GemmProblem& p) const {
+        std::vector<PlainArray> out = {{q.data(), "int8", p.n, p.k}, {scales.data(), "fp32", p.n, p.quantised.groups(p.k)}};
+        if (p.quantised.zeros) out.push_back({zeros.data(), "int8", p.n, p.quantised.groups(p.k)});
+        return out;
+    }
+};
+
+Plain drawn_plain(Random& random, const GemmProblem& p) {
+    const int bias = p.quantised.bias();
+    Plain w;
+    for (std::int64_t i = 0; i < p.n * p.k; ++i) w.q.push_back(static_cast<signed char>(random.whole(-bias, 15 - bias)));
+    for (std::int64_t i = 0; i < p.n * p.quantised.groups(p.k); ++i) {
+        w.scales.push_back(float(random.uniform(-2, 2)));
+        w.zeros.push_back(static_cast<signed char>(random.whole(-bias, 15 - bias)));
+    }
+    return w;
+}
+
+std::vector<unsigned char> packed_of(const GemmProblem& p, std::span<const PlainArray> arrays) {
+    std::vector<unsigned char> out(std::size_t(p.quantised.bytes(p.n, p.k)), 0xff);
+    pack_weights(p, arrays, out);
+    return out;
+}
+
+std::string pack_error(const GemmProblem& p, std::span<const PlainArray> arrays) {
+    try {
+        packed_of(p, arrays);
+    } catch (const RequestError& error) { return error.what(); }
+    return "";
+}
+
+// Lane l of an m16n8k16 has, of 16 rows and 16 of K, in its first register row l / 4 and columns 2 (l % 4) and the next; in the second row
+// l / 4 + 8; in the third columns 8 further; in the fourth both. Counted here by lanes, in the packer by elements.
+TEST(PackWeights, GivesEachLaneItsFragment) {
+    GemmProblem p = gemm_problem(1, 64, 128);
+    p.quantised = {.weights = WeightType::uint4};
+    Random random(1);
+    const Plain w = drawn_plain(random, p);
+    const std::vector<unsigned char> packed = packed_of(p, w.arrays(p));
+    for (int half = 0; half < 2; ++half)
+        for (int tile = 0; tile < 4; ++tile)
+            for (int lane = 0; lane < 32; ++lane)
+                for (int step = 0; step < 4; ++step) {
+                    std::uint32_t word = 0;
+                    std::memcpy(&word, &packed[std::size_t(128 + (((half * 4 + tile) * 32 + lane) * 4 + step) * 4)], 4);
+                    for (int reg = 0; reg < 4; ++reg)
+                        for (int e = 0; e < 2; ++e) {
+                            const int row = tile * 16 + lane / 4 + reg % 2 * 8, k = half * 64 + step * 16 + lane % 4 * 2 + reg / 2 * 8 + e;
+                            ASSERT_EQ(word >> (4 * reg + 16 * e) & 15, unsigned(w.q[std::size_t(row * 128 + k)]));
+                        }
+                }
+}
+
+TEST(PackWeights, HoldsEveryWeightOfEveryLayout) {
+    Random random(2);
+    for (int i = 0; i < 40; ++i) {
+        GemmProblem p = drawn_quantised(random, 200, 500);
+        const QuantisedLayout& layout = p.quantised;
+        const Plain w = drawn_plain(random, p);
+        const std::vector<unsigned char> packed = packed_of(p, w.arrays(p));
+        std::uint32_t header[3];
+        std::memcpy(header, packed.data(), sizeof header);
+        EXPECT_EQ(header[0], layout.fingerprint());
+        EXPECT_EQ(header[1], p.n);
+        EXPECT_EQ(header[2], p.k);
+        for (std::int64_t n = 0; n < p.n; ++n)
+            for (std::int64_t k = 0; k < p.k; ++k) {
+                const unsigned char* block = packed.data() + layout.block_at(n, k, p.k);
+                const int row = int(n % 64), column = int(k % 128);
+                std::uint32_t word = 0;
+                std::uint16_t scale = 0;
+                std::memcpy(&word, block + 4 * layout.word_of(row, column), 4);
+                std::memcpy(&scale, block + layout.scale_at(row, column), 2);
+                const std::size_t group = std::size_t(n * layout.groups(p.k) + (layout.group == 0 ? 0 : k / layout.group));
+                ASSERT_EQ(int(word >> layout.shift_of(row, column) & 15) - layout.bias(), w.q[std::size_t(n * p.k + k)]);
+                ASSERT_EQ(scale, round_to_bits(w.scales[group], layout.scale));
+                if (layout.zeros) { ASSERT_EQ(block[layout.zero_at(row, column)] - layout.bias(), w.zeros[group]); }
+            }
+    }
+}
+
+TEST(PackWeights, RefusesWhatDoesNotFit) {
+    GemmProblem p = gemm_problem(1, 3, 200);
+    p.quantised = {.weights = WeightType::int4, .group = 64, .zeros = true};
+    Random random(3);
+    Plain w = drawn_plain(random, p);
+    EXPECT_EQ(pack_error(p, w.arrays(p)), "");
+    w.q[203] = 8;
+    EXPECT_THAT(pack_error(p, w.arrays(p)), HasSubstr("q[1, 3] is 8; accepted are -8 .. 7"));
+    w.q[203] = 0, w.zeros[5] = -9;
+    EXPECT_THAT(pack_error(p, w.arrays(p)), HasSubstr("zeros[1, 1] is -9"));
+    w.zeros[5] = 0, w.scales[4] = INFINITY;
+    EXPECT_THAT(pack_error(p, w.arrays(p)), HasSubstr("scales[1, 0] is inf"));
+    w.scales[4] = 1;
+    std::vector<PlainArray> arrays = w.arrays(p);
+    arrays[1].columns = 3;
+    EXPECT_THAT(pack_error(p, arrays), HasSubstr("scales is [3, 3]; here it is [3, 4]"));
+    arrays = w.arrays(p), arrays[0].type = "fp32";
+    EXPECT_THAT(pack_error(p, arrays), HasSubstr("q is fp32; accepted are int8, uint8"));
+    arrays = w.arrays(p), arrays.pop_back();
+    EXPECT_THAT(pack_error(p, arrays), HasSubstr("2 arrays are given"));
+    p.quantised.weights = WeightType::uint4;
+    w.q[0] = -1;
+    EXPECT_THAT(pack_error(p, w.arrays(p)), HasSubstr("q[0, 0] is -1; accepted are 0 .. 15"));
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,50 @@
+"""Products by packed weights on PyTorch's tensors."""
+
+import unittest
+
+import torch
+from on_gpu import assert_close, rand
+
+import rooftile
+from rooftile import torch as rt
+
+
+def unpacked(q, scales, zeros, group):
+    width = q.shape[1] if group == "row" else group
+    index = torch.arange(q.shape[1], device=q.device) // width
+    shifted = q.double() if zeros is None else q.double() - zeros.double()[:, index]
+    return shifted * scales.double()[:, index]
+
+
+class Packed(unittest.TestCase):
+    def setUp(self):
+        if torch.cuda.get_device_capability()[0] != 9:
+            self.skipTest("packed weights are for compute capability 9.0")
+
+    def test_linear_is_that_of_the_unpacked_weights(self):
+        for dtype in (torch.bfloat16, torch.float16):
+            for weights, group, with_zeros, n, k, lead in (
+                ("int4", 128, False, 256, 512, (1,)), ("uint4", 64, True, 200, 328, (2, 3)), ("int4", 32, True, 65, 136, (17,)),
+                ("uint4", "row", False, 300, 1024, ()),
+            ):  # fmt: skip
+                with self.subTest(dtype=dtype, weights=weights, group=group):
+                    low = -8 if weights == "int4" else 0
+                    groups = 1 if group == "row" else -(-k // group)
+                    q = torch.randint(low, low + 16, (n, k), dtype=torch.int8)
+                    scales = (torch.rand(n, groups) + 0.5).to(torch.bfloat16)
+                    zeros = torch.randint(low, low + 16, (n, groups), dtype=torch.int8) if with_zeros else None
+                    packed = rooftile.pack(q, scales, zeros, weights=weights, group=group)
+                    x, bias = rand(*lead, k, dtype=dtype), rand(n, dtype=dtype)
+                    exact = x.double() @ unpacked(q, scales, zeros, group).cuda().t()
+                    assert_close(rt.linear(x, packed), exact, scale=64 * k**0.5)
+                    assert_close(rt.linear(x, packed, bias), exact + bias.double(), scale=64 * k**0.5)
+
+    def test_refuses_what_does_not_fit(self):
+        packed = rooftile.pack(torch.zeros(64, 128, dtype=torch.int8), torch.ones(64, 1))
+        with self.assertRaisesRegex(rooftile.RequestError, "128"):
+            rt.linear(rand(2, 64), packed)
+        with self.assertRaisesRegex(rooftile.RequestError, "gradient"):
+            rt.linear(rand(2, 128).requires_grad_(), packed)
+        with self.assertRaisesRegex(rooftile.Infeasible, "m = 65"):
+            rt.linear(rand(65, 128), packed)
+        self.assertEqual(rt.linear(rand(0, 128), packed).shape, (0, 64))
