@@ -17,12 +17,14 @@ namespace rooftile::cli {
 namespace {
 
 constexpr std::int64_t most_sequences = 65536, most_tokens = std::int64_t{1} << 24;
+constexpr std::size_t most_config_bytes = 1 << 20;
 constexpr std::string_view baselines[] = {"torch", "none"};
 
 std::vector<Field> layer_fields() {
     const char *layer = "Layer", *group = "Measuring";
     const std::vector<Field> own = {
         {"config", "FILE", "The model's config.json, as it is published", layer},
+        {"layer", "I", "Which of its layers, from 0 on; default: the first of the kind that most are of", layer},
         {"batch", "N", "Sequences; default 1", layer},
         {"context", "N", "Keys that each sequence has once its token is among them", layer},
         {"prefill", "N", "Prefill so many tokens of each sequence instead of decoding one", layer},
@@ -103,8 +105,11 @@ int measure_layer_verb(const Given& given, const OutputFlags& output, const Invo
     const bool with_torch = !given.has("baseline") || one_of(given.name("baseline"), given.text("baseline"), baselines) == 0;
     const LayerStep step = step_of(given);
     const std::string file = given.text("config");
-    const LayerModel model{file, model_config(read_whole_file(file), file)};
-    const std::int64_t which = model.config.usual_layer();
+    const std::string text = read_small_file(file, {.bytes = most_config_bytes, .line_bytes = most_config_bytes});
+    const LayerModel model{file, model_config(text, file)};
+    const std::int64_t which = given.has("layer")
+                                   ? whole_number(given.name("layer"), given.text("layer"), 0, std::int64_t(model.config.layers.size()) - 1)
+                                   : model.config.usual_layer();
     const LayerKind kind = model.config.layers.at(std::size_t(which));
     check_layer_reference(model.config, step);
 

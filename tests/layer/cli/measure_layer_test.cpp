@@ -42,6 +42,7 @@ TEST_F(MeasureLayerVerb, RefusesInOneLine) {
     expect_refused({"--config", config(), "--context", "9", "--batch", "many"}, "--batch many");
     expect_refused({"--config", config(), "--context", "9", "--rounds", "0"}, "--rounds 0");
     expect_refused({"--config", config(), "--context", "9", "--baseline", "jax"}, "--baseline jax");
+    expect_refused({"--config", config(), "--context", "9", "--layer", "2"}, "--layer 2");
     expect_refused({"--config", "/nowhere/config.json", "--context", "9"}, "/nowhere/config.json: no such file");
 }
 
