@@ -28,7 +28,7 @@ constexpr bool obeys_the_hardware() {
     static_assert(C.along_k() || (C.copied_n() % C.mma_m == 0 && C.tile_k % (C.mma_k * C.shifts) == 0), "the same of K");
     static_assert(C.line_chunks() % C.bank_chunks == 0, "a chunk of eight rows lies in eight groups of banks");
     static_assert(C.a_pitch_chunks() % 2 == 1, "so do chunks of A");
-    static_assert(C.a_along_k() || C.a_words() <= C.most_a_words, "an m-major A comes by registers");
+    static_assert(C.a_words() <= C.most_a_words, "A comes by registers");
     static_assert(C.stages >= 2, "a ring needs two stages");
     static_assert(C.stage_bytes() % C.tile_alignment == 0 && C.sums_bytes() <= C.shared_bytes(), "the ring holds the sums in the end");
     return true;
@@ -69,10 +69,11 @@ struct FewReader {
     static constexpr bool along_k = C.along_k();
     static constexpr int element_step = along_k ? 1 : C.shifts;                  // of A, from one of a k-step to the next
     static constexpr int step_bytes = C.mma_k * element_step * C.element_bytes;  // of A, from one k-step to the next
+    static constexpr int row_bytes = C.a_pitch_chunks() * C.chunk_bytes;         // of A
     static constexpr int line_bytes = C.line_chunks() * C.chunk_bytes, lines_bytes = C.mma_m * C.shifts * line_bytes;
-    unsigned b_line, b_twist;                                       // from the stage's begin; its chunks' places are xored
-    unsigned a_word[C.row_tiles()];                                 // the same, of the word that the lane's first element of a block is in
-    unsigned a_select[!along_k || C.odd_rows ? C.row_tiles() : 1];  // the two halves of two words that it takes
+    unsigned b_line, b_twist;  // from the stage's begin; its chunks' places are xored
+    unsigned a_word;           // the same, of the word that the lane's first element of a block is in, in the first rows
+    unsigned a_select;         // the two halves of two words that it takes
 
     __device__ explicit FewReader(const FewLoader<C>& from) {
         const int lane = threadIdx.x % 32, warp = ptx::warp_uniform(threadIdx.x / 32);
@@ -81,14 +82,9 @@ struct FewReader {
         b_line = C.a_bytes() + few_b_line(warp, 0, i) * line_bytes;
         b_twist = (chunk ^ i % C.bank_chunks) * C.chunk_bytes;
         const int begin = along_k ? -few_shift_of(from.b_line(warp)) : warp;  // of the warp's elements in the block
-#pragma unroll
-        for (int j = 0; j < C.row_tiles(); ++j) {
-            const int row = j * C.mma_n + lane / 4;
-            const int element = few_a_element(from.a_shift(row), begin);
-            a_word[j] = row * C.a_pitch_chunks() * C.chunk_bytes + (element / 2 + lane % 4 * element_step) * 4;
-            if constexpr (!along_k) a_select[j] = element % 2 == 0 ? 0x5410 : 0x7632;
-            else if constexpr (C.odd_rows) a_select[j] = element % 2 == 0 ? 0x3210 : 0x5432;
-        }
+        const int element = few_a_element(begin);
+        a_word = lane / 4 * row_bytes + (element / 2 + lane % 4 * element_step) * 4;
+        a_select = element % 2 == 0 ? along_k ? 0x3210 : 0x5410 : along_k ? 0x5432 : 0x7632;
     }
     __device__ void load_b(unsigned (&to)[4], unsigned stage, int tile, int k_step) const {
         if constexpr (along_k)
@@ -98,11 +94,11 @@ struct FewReader {
     /// Elements 2 (lane % 4) and the next of row lane / 4; those 8 further on.
     __device__ void load_a(unsigned (&to)[2], unsigned stage, int j, int k_step) const {
         constexpr int half = step_bytes / 2, next = along_k ? 4 : C.shifts * C.element_bytes;  // to the second word
-        const unsigned at = stage + a_word[j] + k_step * step_bytes;
+        const unsigned at = stage + a_word + j * (C.mma_n * row_bytes) + k_step * step_bytes;
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             to[i] = ptx::load_shared(at + i * half);
-            if constexpr (!along_k || C.odd_rows) to[i] = __byte_perm(to[i], ptx::load_shared(at + i * half + next), a_select[j]);
+            if constexpr (!along_k || C.odd_rows) to[i] = __byte_perm(to[i], ptx::load_shared(at + i * half + next), a_select);
         }
     }
     __device__ void multiply(FewSums<C>& sums, unsigned stage) const {
@@ -296,37 +292,26 @@ __device__ __forceinline__ void run_cta(const Sm80FewArguments& args, const Epil
     const FewBlocks blocks = blocks_of<C>(args, at, loader);
     const auto stage = [&](int block) { return ring + (block - blocks.begin) % C.stages * C.stage_bytes(); };
     const auto fill = [&](int block) {  // as one group of copies: an empty one where nothing is left
-        if (block < blocks.end) loader.copy(stage(block), block);
+        if (block < blocks.end) loader.copy_b(stage(block) + C.a_bytes(), block);
         ptx::copy_async_commit();
+    };
+    const auto fill_ring = [&] {
+#pragma unroll 1
+        for (int s = 0; s < C.stages - 1; ++s) fill(blocks.begin + s);
     };
     // The kernel in front may still write what this one reads, and read what it writes: B alone is asked for before the wait, and where
     // early_weights says that it was there before.
-    if constexpr (C.early_weights) {
-#pragma unroll 1
-        for (int block = blocks.begin; block < blocks.end && block < blocks.begin + C.stages - 1; ++block)
-            loader.copy_b(stage(block) + C.a_bytes(), block);
-    }
+    if constexpr (C.early_weights) fill_ring();
     ptx::launch_dependents();
     ptx::wait_for_dependencies();
-#pragma unroll 1
-    for (int block = blocks.begin; block < blocks.begin + C.stages - 1; ++block) {
-        if constexpr (C.early_weights) {
-            if constexpr (C.a_along_k())
-                if (block < blocks.end) loader.copy_a(stage(block), block);
-            ptx::copy_async_commit();
-        } else {
-            fill(block);
-        }
-    }
+    if constexpr (!C.early_weights) fill_ring();
     if (blocks.begin == 0) loader.copy_heads(ring);  // while the copies are on their way
+    // A is a block ahead in shared memory, and another one in registers.
+    FewTurner<C> turner{loader, {}};
+    turner.load(blocks.begin);
+    turner.store(ring);
+    turner.load(blocks.begin + 1);
 
-    // An m-major A is a block ahead in shared memory, and another one in registers.
-    [[maybe_unused]] FewTurner<C> turner{loader, {}};
-    if constexpr (!C.a_along_k()) {
-        turner.load(blocks.begin);
-        turner.store(ring);
-        turner.load(blocks.begin + 1);
-    }
     const FewReader<C> reader(loader);
     FewSums<C> sums = {};
 #pragma unroll 1
@@ -334,10 +319,8 @@ __device__ __forceinline__ void run_cta(const Sm80FewArguments& args, const Epil
         ptx::copy_async_wait<C.stages - 2>();  // the block is in shared memory as far as this thread copied it
         __syncthreads();                       // and all of it; nobody reads the stage of the one before any more
         fill(block + C.stages - 1);
-        if constexpr (!C.a_along_k()) {
-            turner.store(stage(block + 1));
-            turner.load(block + 2);
-        }
+        turner.store(stage(block + 1));
+        turner.load(block + 2);
         reader.multiply(sums, stage(block));
     }
     ptx::copy_async_wait<0>();  // none but empty groups

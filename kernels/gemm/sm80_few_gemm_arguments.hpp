@@ -41,10 +41,9 @@ constexpr unsigned few_b_place(const Sm80FewConfig& c, int line, int chunk) {
 /// Line `i` of those 16 of B that a warp multiplies at once, all of shift number `warp`.
 constexpr int few_b_line(int warp, int tile, int i) { return warp + Sm80FewConfig::shifts * (Sm80FewConfig::mma_m * tile + i); }
 
-/// Where element `begin` of a block, from the multiple of 16 B where the block would begin, is in a row of A of shift `a_shift`: in
-/// elements from the row's begin in the stage, whose first chunk is the one before the block's. Lines of B along K of shift s begin s
-/// elements earlier.
-constexpr int few_a_element(int a_shift, int begin) { return Sm80FewConfig::chunk_elements + a_shift + begin; }
+/// Where element `begin` of a block, counted as B's is from the multiple of 16 B at or before its first line, is in a row of A: in elements
+/// from the row's begin in the stage, whose first chunk is the one before the block's. Lines of B along K of shift s begin s elements earlier.
+constexpr int few_a_element(int begin) { return Sm80FewConfig::chunk_elements + begin; }
 
 /// Blocks of K of rows of which the furthest begins `shift` elements past a multiple of 16 B.
 constexpr long long few_blocks(const Sm80FewConfig& c, long long k, int shift) { return (k + shift + c.tile_k - 1) / c.tile_k; }

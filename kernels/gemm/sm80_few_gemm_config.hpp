@@ -14,7 +14,7 @@ struct Sm80FewConfig {
     int ctas_per_sm;             ///< that registers leave room for
     Type type;
     Major a_major = Major::k, b_major = Major::k;
-    /// Some row of A or B begins amid a word of two elements; of A where it is k-major.
+    /// Some line of B begins amid a word of two elements.
     bool odd_rows = true;
     /// Many products of one shape; the batch is the outermost index of a tile.
     bool batched = false;
@@ -39,8 +39,8 @@ struct Sm80FewConfig {
     static constexpr int shifts = chunk_elements;
     static constexpr int most_rows = 64;        ///< of A
     static constexpr int tile_alignment = 128;  ///< B, of a stage
-    static constexpr int halo_chunks = 2;       ///< of a row of A, beside a block's own: its elements meet those of rows of other shifts
-    static constexpr int most_a_words = 17;     ///< of an m-major A that a thread has on their way: of twice as many some spill
+    static constexpr int halo_chunks = 1;       ///< of a row of A, before a block's own: its elements meet those of lines of other shifts
+    static constexpr int most_a_words = 17;     ///< of A that a thread has on their way: of twice as many some spill
     static constexpr int pairs_in_flight = 4;   ///< of neighbours that a thread stores: what they need is loaded together
     static constexpr int pieces_in_flight = 4;  ///< whose sums of those pairs are loaded together
     /// Beyond accumulators and fragments: addresses and bounds of the copies, loop state. Tried with ptxas by ctas_per_sm; for sm_100 and
@@ -65,20 +65,21 @@ struct Sm80FewConfig {
     constexpr int accumulator_registers() const { return warp_tiles() * row_tiles() * 4; }
     /// Those of two k-steps: ptxas loads the next ones during the products of one.
     constexpr int fragment_registers() const { return 2 * (4 * warp_tiles() + 4); }
-    /// Of an m-major A, words of two elements of a row in a block and in the chunk before it; those that all threads bring at once, whole
-    /// columns of the tile; and how often.
+    /// Words of two elements of a row of A in a block and in the chunk before it; of an m-major A those that all threads bring at once, whole
+    /// columns of the tile; and how many a thread brings: of a k-major one those of its warp's rows, and one of the chunks before.
     constexpr int a_row_words() const { return (tile_k + chunk_elements) / 2; }
     constexpr int a_words_at_once() const { return threads() / tile_m; }
-    constexpr int a_words() const { return (a_row_words() + a_words_at_once() - 1) / a_words_at_once(); }
-    /// Elements that are on their way by registers.
-    constexpr int turning_registers() const { return a_along_k() ? 0 : 2 * a_words(); }
-    /// That a thread needs; of each row of A that it reads it keeps the place.
-    constexpr int registers() const {
-        return accumulator_registers() + fragment_registers() + 2 * row_tiles() + turning_registers() + working_registers();
+    constexpr int a_words() const {
+        if (a_along_k()) return tile_m / warps() * tile_k / (2 * 32) + 1;
+        return (a_row_words() + a_words_at_once() - 1) / a_words_at_once();
     }
+    /// Elements that are on their way by registers.
+    constexpr int turning_registers() const { return 2 * a_words(); }
+    /// That a thread needs.
+    constexpr int registers() const { return accumulator_registers() + fragment_registers() + turning_registers() + working_registers(); }
 
     /// An odd number, so that a chunk of eight rows lies in eight different groups of banks.
-    constexpr int a_pitch_chunks() const { return row_chunks() + halo_chunks + 1; }
+    constexpr int a_pitch_chunks() const { return row_chunks() + halo_chunks; }
     constexpr int a_bytes() const { return tile_m * a_pitch_chunks() * chunk_bytes; }
     constexpr int b_bytes() const { return lines() * line_chunks() * chunk_bytes; }
     constexpr int stage_bytes() const { return a_bytes() + b_bytes(); }

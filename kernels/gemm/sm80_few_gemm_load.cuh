@@ -5,7 +5,8 @@
 // where it does not begin at such a multiple: along K that chunk's own elements pass through registers, so that beside a line's elements
 // there are zeros. Along N what is before a line makes sums of columns that nobody stores; only before the matrix nothing is read.
 //
-// An m-major A is turned on its way: elements come by registers, and are in shared memory as those of a k-major one that begins at 16 B.
+// A comes by registers, an element at a time: few of them, which so are in shared memory as if each row began at 16 B, whatever its major,
+// leading dimension and base are.
 #pragma once
 
 #include "kernels/gemm/sm80_few_gemm_arguments.hpp"
@@ -38,18 +39,9 @@ struct FewLoader {
     static_assert(C.threads() % across == 0 && down % C.shifts == 0 && C.lines() % down == 0,
                   "all lines of B that a thread copies begin alike");
 
-    __device__ const unsigned short* a_row(int row) const { return a + row * lda; }
-    __device__ int a_shift(int row) const {
-        if constexpr (C.a_along_k()) return few_shift_of(a_row(row));
-        else return 0;
-    }
     __device__ const unsigned short* b_line(long long line) const { return b + line * ldb; }
 
-    /// Begins to copy block `block` of K to the stage at `shared`, but for heads.
-    __device__ void copy(unsigned shared, int block) const {
-        copy_b(shared + C.a_bytes(), block);
-        if constexpr (C.a_along_k()) copy_a(shared, block);
-    }
+    /// Begins to copy block `block` of K of B to its part of a stage, at `shared`, but for heads.
     __device__ void copy_b(unsigned shared, int block) const {
         constexpr bool along_k = C.along_k();
         const int first = threadIdx.x / across, chunk = threadIdx.x % across;
@@ -69,20 +61,6 @@ struct FewLoader {
                                                   i * down < left ? bytes : 0);
         }
     }
-    __device__ void copy_a(unsigned shared, int block) const {
-        constexpr int chunks = C.row_chunks() + C.halo_chunks, all = C.tile_m * chunks;
-#pragma unroll 1
-        for (int i = threadIdx.x; i < all; i += C.threads()) {
-            const int row = i / chunks, chunk = i % chunks;
-            const unsigned short* from = a_row(row);
-            const int shift = few_shift_of(from);
-            const long long at = static_cast<long long>(block) * C.row_chunks() + chunk - 1;
-            if (at == 0 && shift > 0) continue;
-            const int bytes = row < rows ? few_copy_bytes(k, shift, at) : 0;
-            ptx::copy_async_filled<C.chunk_bytes>(shared + (row * C.a_pitch_chunks() + chunk) * C.chunk_bytes,
-                                                  from - shift + at * C.chunk_elements, bytes);
-        }
-    }
     /// Of the first block of K, whose stage is at `shared`: the heads of lines. Waits for its loads.
     __device__ void copy_heads(unsigned shared) const {
         if constexpr (C.along_k()) {
@@ -92,42 +70,55 @@ struct FewLoader {
         } else if (const int shift = few_shift_of(b); shift > 0 && column == 0 && threadIdx.x == 0) {
             copy_head(shared + C.a_bytes() + few_b_place(C, 0, 0), b, shift, columns);
         }
-        if constexpr (C.a_along_k()) {
-            for (int row = threadIdx.x; row < C.tile_m; row += C.threads())
-                if (const int shift = few_shift_of(a_row(row)); shift > 0)
-                    copy_head(shared + (row * C.a_pitch_chunks() + 1) * C.chunk_bytes, a_row(row), shift, row < rows ? k : 0);
-        }
     }
 };
 
-/// Blocks of an m-major A on their way to the ring, two elements of K a word, a block at a time: what load() asked for, store() leaves. A
-/// thread has a row; its neighbours have the next ones, whose elements are beside its own.
+/// Blocks of A on their way to the ring, two elements of K a word, a block at a time: what load() asked for, store() leaves, each row from
+/// a multiple of 16 B on, wherever it begins in memory. Rows that began differently there would be read from the same banks.
+///
+/// Along K a warp has every eighth row, and lanes words beside each other; its last word is of the chunk before the block, four lanes a row.
+/// Along M a thread has one row, and neighbours the next ones.
 template <Sm80FewConfig C>
 struct FewTurner {
     const FewLoader<C>& from;
     unsigned short element[C.a_words()][2];
 
-    static __device__ int row() { return threadIdx.x % C.tile_m; }
-    /// Of this thread's words of its row the `i`-th.
-    static __device__ int word(int i) { return threadIdx.x / C.tile_m + i * C.a_words_at_once(); }
-    static __device__ bool is_inside(int i) { return threadIdx.x < C.a_words_at_once() * C.tile_m && word(i) < C.a_row_words(); }
+    static constexpr int lanes = 32, block_words = C.tile_k / 2, row_turns = block_words / lanes;  // along K, of a lane in one row
+    static constexpr int halo_words = C.chunk_elements / 2;
+
+    /// Of this thread's `i`-th word the row, and the place in it; beyond the row where there is none.
+    static __device__ int row(int i) {
+        if constexpr (!C.a_along_k()) return threadIdx.x % C.tile_m;
+        const int warp = threadIdx.x / lanes, lane = threadIdx.x % lanes;
+        return warp + C.warps() * (i + 1 < C.a_words() ? i / row_turns : lane / halo_words);
+    }
+    static __device__ int word(int i) {
+        if constexpr (!C.a_along_k()) return threadIdx.x / C.tile_m + i * C.a_words_at_once();
+        const int lane = threadIdx.x % lanes;
+        return i + 1 < C.a_words() ? halo_words + i % row_turns * lanes + lane : lane % halo_words;
+    }
+    static __device__ bool is_inside(int i) {
+        if constexpr (C.a_along_k()) return i + 1 < C.a_words() || row(i) < C.tile_m;
+        else return threadIdx.x < C.a_words_at_once() * C.tile_m && word(i) < C.a_row_words();
+    }
 
     __device__ void load(int block) {
-        long long k = static_cast<long long>(block) * C.tile_k - C.chunk_elements + 2 * word(0);
-        const unsigned short* at = from.a + k * from.lda + row();
+        const long long first = static_cast<long long>(block) * C.tile_k - C.chunk_elements, along = C.a_along_k() ? 1 : from.lda;
 #pragma unroll
         for (int i = 0; i < C.a_words(); ++i) {
-            const bool inside = is_inside(i) && row() < from.rows && k >= 0;
+            const long long k = first + 2 * word(i);
+            const unsigned short* at = from.a + (C.a_along_k() ? row(i) * from.lda + k : k * from.lda + row(i));
+            const bool inside = is_inside(i) && row(i) < from.rows && k >= 0;
             element[i][0] = inside && k < from.k ? at[0] : 0;
-            element[i][1] = inside && k + 1 < from.k ? at[from.lda] : 0;
-            k += 2 * C.a_words_at_once(), at += 2 * C.a_words_at_once() * from.lda;
+            element[i][1] = inside && k + 1 < from.k ? at[along] : 0;
         }
     }
     __device__ void store(unsigned shared) const {
-        const unsigned to = shared + row() * (C.a_pitch_chunks() * C.chunk_bytes);
 #pragma unroll
         for (int i = 0; i < C.a_words(); ++i)
-            if (is_inside(i)) ptx::store_shared_1(to + word(i) * 4, __uint_as_float(element[i][0] | unsigned(element[i][1]) << 16));
+            if (is_inside(i))
+                ptx::store_shared_1(shared + row(i) * (C.a_pitch_chunks() * C.chunk_bytes) + word(i) * 4,
+                                    __uint_as_float(element[i][0] | unsigned(element[i][1]) << 16));
     }
 };
 

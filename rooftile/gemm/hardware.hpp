@@ -19,7 +19,7 @@ struct GemmHardware : MatrixHardware {
 };
 
 /// Seconds that a launch takes less whose B, so many bytes, is asked for before the kernel in front has ended: loads fill the ring while
-/// that one ends and this one begins. What is left is A's way from L2, where that kernel left it. 0: unknown.
+/// that one ends and this one begins (docs/facts.md 381). What is left is A's way from L2, where that kernel left it. 0: unknown.
 inline double early_saving(const GemmHardware& hw, double b_bytes) {
     const double b_way = b_bytes / hw.dram_bandwidth + (hw.dram_latency + hw.tma_latency) / hw.clock_hz;
     const double beside = hw.launch_seconds < b_way ? hw.launch_seconds : b_way;

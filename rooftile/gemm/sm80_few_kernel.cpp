@@ -65,7 +65,7 @@ class Sm80FewGemm final : public GemmKernel {
         words.tile_k = &gemm_formula::tile_k_few;
         words.registers_source = "fragments, where rows of A are; addresses, bounds and loop state, tried with ptxas";
         words.reserved_source = "none: the sums take the ring's place";
-        words.overhead_source = "of rows of A: a chunk before a block and one after it, and one against conflicts of banks";
+        words.overhead_source = "of rows of A: a chunk before a block, which keeps rows in different banks, too";
         return words;
     }
     void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) const override {
@@ -93,8 +93,7 @@ class Sm80FewGemm final : public GemmKernel {
                                  context.hw.dram_share * context.hw.dram_latency));
         explain_early_weights(context, config, config.stages - 1, steps);
         steps.add(gemm_formula::odd_rows,
-                  {given("lda", double(p.lda), "", "problem"), given("ldb", double(p.ldb), "", "problem"),
-                   given("a_offset", double(p.a_offset), "", "problem"), given("b_offset", double(p.b_offset), "", "problem")},
+                  {given("ldb", double(p.ldb), "", "problem"), given("b_offset", double(p.b_offset), "", "problem")},
                   c.odd_rows,
                   c.odd_rows ? "some pairs of A's elements are put together from two words of shared memory"
                              : "pairs of A's elements are words of shared memory");

@@ -66,7 +66,7 @@ Sm80FewConfig sm80_few_config(const GemmProblem& p, const GemmConfig& c) {
             .type = p.a_type,
             .a_major = p.a_major,
             .b_major = p.b_major,
-            .odd_rows = ((p.a_major == Major::k ? a_bits(p) : 0) | b_bits(p)) % 2 != 0,
+            .odd_rows = b_bits(p) % 2 != 0,
             .batched = p.batch > 1,
             .in_pieces = c.grid_split_k > 1,
             .early_weights = c.early_weights,
@@ -77,14 +77,16 @@ Sm80FewConfig sm80_few_config(const GemmProblem& p, const GemmConfig& c) {
 Constraint Sm80FewFamily::examine(const GemmHardware& hw, const GemmProblem& problem, GemmCandidate& c) const {
     if (const Constraint constraint = few_instruction_constraint(c, problem)) return constraint;
     const Sm80FewConfig config = sm80_few_config(problem, c);
-    if (!config.a_along_k() && config.a_words() > config.most_a_words)
+    if (config.a_words() > config.most_a_words)
         return Constraint::at(Reason::instruction, c.tile_k / 2, c.tile_k,
-                              "tile_k = {available}: an m-major A comes by registers, which hold half of such a block; take {needed}");
+                              "tile_k = {available}: A comes by registers, which hold half of such a block of so many rows; take {needed}");
     // Along K every warp reads all of A, and twice where pairs of its elements are put together from two words; along N each its eighth
     // of K, twice.
     c.warp_m = c.tile_m;
     c.warp_n = !config.along_k() ? c.tile_n / 2 : c.tile_n / (Sm80FewConfig::warps() * (config.odd_rows ? 2 : 1));
     c.set_work(hw, problem);
+    // All warps meet before a step, read what they multiply, and multiply: two a scheduler do little of the one beside the other.
+    c.step_floor = max_known(c.step.shared, 0) + max_known(c.step.tensor, 0);
     c.exchange = exchange_cycles(hw, c);
     c.threads = Sm80FewConfig::threads();
     c.accumulators = config.accumulator_registers();

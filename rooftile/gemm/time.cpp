@@ -179,7 +179,7 @@ void GemmTimer::set_step(double ctas, double sharing) {
     if (latency_ > l2_latency_) mean += (latency_ - l2_latency_) * min_known(1, reads_ / loaded_);
     const double load = mean * scale_ + max_known(port, 0);
     const auto paced = [&](double cycles, double share) {
-        return max_known(fed_step(RingRule::lead, cycles, load, stages_, share), hw_.step_floor * share);
+        return max_known(fed_step(RingRule::lead, cycles, load, stages_, share), max_known(hw_.step_floor, tile_.step_floor) * share);
     };
     alone_ = paced(step.time, 1);
     out_.step = paced(step.time, part);

@@ -122,7 +122,6 @@ MatrixHardware matrix_hardware(const Machine& machine, MatrixUse use, std::vecto
     hw.dram_bandwidth = read.bandwidth(dram);
     hw.copy_bandwidth = read.bandwidth(read.first_known({"dram.sustained_copy", "dram.sustained_read", "dram.bandwidth"}));
     hw.dram_per_sm = read.number<BytesPerCycle>("dram.per_sm", Per::sm);
-    hw.dram_per_sm_alone = max_known(read.number<BytesPerCycle>("dram.per_sm_alone", Per::sm), hw.dram_per_sm);
     hw.shared_per_cta = read.number<Bytes>("shared.per_cta");
     hw.shared_per_sm = read.number<Bytes>("shared.per_sm");
     hw.shared_reserved = known_or(read.number<Bytes>("shared.reserved_per_cta"), 0);
@@ -139,6 +138,8 @@ MatrixHardware matrix_hardware(const Machine& machine, MatrixUse use, std::vecto
     hw.dram_latency = read.cycles("dram.latency");
     hw.l2_latency = read.cycles("l2.latency");
     const bool by_tma = machine.has("tma") && hw.family != "mma_sync";  // whose kernels copy by cp.async
+    // Probed with TMA. An H200's SM that copied by cp.async took no more while 82 others were idle (docs/facts.md 382).
+    hw.dram_per_sm_alone = by_tma ? max_known(read.number<BytesPerCycle>("dram.per_sm_alone", Per::sm), hw.dram_per_sm) : hw.dram_per_sm;
     hw.tma_latency = by_tma ? known_or(read.cycles("tma.latency_extra"), 0) : 0;
     hw.load_latency = known_or(read.cycles("tma.latency_loaded_l2"), hw.few_loads_latency());
     hw.load_in_seconds = read.in_seconds("tma.latency_loaded_l2");

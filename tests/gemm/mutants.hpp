@@ -139,17 +139,18 @@ inline Mutant a_asked_for_early() {
 inline Mutant few_a_asked_for_early() {
     return {"A of few rows is asked for before the kernel in front has ended",
             few() + " --early-weights on",
-            {{few_kernel, "loader.copy_b(stage(block) + C.a_bytes(), block);", "loader.copy(stage(block), block);"},
-             {few_kernel, "            if (block < blocks.end) loader.copy_a(stage(block), block);\n", ""}}};
+            {{few_kernel, "    ptx::launch_dependents();\n    ptx::wait_for_dependencies();\n", ""},
+             {few_kernel, "    turner.load(blocks.begin + 1);\n",
+              "    turner.load(blocks.begin + 1);\n    ptx::launch_dependents();\n    ptx::wait_for_dependencies();\n"}}};
 }
 
 inline Mutant few_turned_neighbours_swapped() {
-    return {"of an m-major A every two elements of K are swapped",
-            few() + " --a-major m",
+    return {"of A every two elements of K are swapped",
+            few(),
             {{few_load, "element[i][0] | unsigned(element[i][1]) << 16", "element[i][1] | unsigned(element[i][0]) << 16"}}};
 }
 inline Mutant few_turned_block_late() {
-    return {"an m-major A is a block behind B",
+    return {"the second block of an m-major A is multiplied again in the place of the third",
             few() + " --a-major m",
             {{few_kernel, "turner.load(block + 2);", "turner.load(block + 1);"}}};
 }
@@ -671,20 +672,21 @@ inline Mutant ampere_stale_sums() {
 inline Mutant few_shifted_by_one() {
     return {"elements of A meet those of B one further on, where B's rows do not begin at 16 B",
             few(),
-            {{few_arguments, "Sm80FewConfig::chunk_elements + a_shift + begin",
-              "Sm80FewConfig::chunk_elements + a_shift + begin + (begin < 0)"}}};
+            {{few_arguments, "Sm80FewConfig::chunk_elements + begin",
+              "Sm80FewConfig::chunk_elements + begin + (begin < 0)"}}};
 }
 
+// Where A has zeros what B has beside its lines counts if it is no number, as beside the matrix.
 inline Mutant few_tail_of_k_taken() {
     return {"a row's last copy takes the next row's first elements",
-            few(),
+            few() + " --b-offset 3",
             {{few_arguments, "left < Sm80FewConfig::chunk_bytes ? static_cast<int>(left) : Sm80FewConfig::chunk_bytes",
               "Sm80FewConfig::chunk_bytes"}}};
 }
 
 inline Mutant few_head_of_k_taken() {
     return {"a row's first chunk begins with the last elements of the row before",
-            few(),
+            few() + " --b-offset 3",
             {{few_load, "e >= shift && e - shift < count", "e - shift < count"}}};
 }
 

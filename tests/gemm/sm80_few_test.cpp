@@ -98,8 +98,8 @@ TEST(Sm80Few, GoesBeforeTimesThatLeaveItsAdvantageOut) {
         EXPECT_EQ(plan.config.kernel->name(), "sm80_gemm");
 }
 
-// (16 + 128) * 64 * 2 = 18432 B of elements in a stage. A row of A takes (64 / 8 + 2 + 1) * 16 = 176 B in place of 128: 16 * 48 = 768 more.
-// 232448 / 19200 = 12.1 stages.
+// (16 + 128) * 64 * 2 = 18432 B of elements in a stage. A row of A takes (64 / 8 + 1) * 16 = 144 B in place of 128: 16 * 16 = 256 more.
+// 232448 / 18688 = 12.4 stages.
 TEST(Sm80Few, CountsItsStages) {
     GemmRequest request = by_few();
     request.tile_n = 128, request.tile_k = 64, request.ctas_per_sm = 1;
@@ -107,7 +107,7 @@ TEST(Sm80Few, CountsItsStages) {
     EXPECT_EQ(plan.config.tile_m, 16);
     EXPECT_EQ(plan.resources.stage_bytes, 18432);
     EXPECT_EQ(plan.resources.stages_max, 12);
-    EXPECT_EQ(plan.resources.shared_bytes, 12 * 19200);
+    EXPECT_EQ(plan.resources.shared_bytes, 12 * 18688);
     EXPECT_EQ(plan.resources.threads, 256);
     EXPECT_EQ(plan.resources.accumulator_registers, 2 * 4);  // 2 m16n8 a warp
     const Sm80FewConfig config = sm80_few_config(plan.problem, plan.config);
@@ -115,12 +115,15 @@ TEST(Sm80Few, CountsItsStages) {
     EXPECT_FALSE(config.odd_rows);  // 4230 is even
     EXPECT_FALSE(config.in_pieces);
     GemmProblem odd = plan.problem;
-    odd.a_offset = 3;
+    odd.a_offset = 3;  // A is turned
+    EXPECT_FALSE(sm80_few_config(odd, plan.config).odd_rows);
+    odd.b_offset = 3;
     EXPECT_TRUE(sm80_few_config(odd, plan.config).odd_rows);
 }
 
-// An m-major A is turned: it need not begin at words, and takes room in registers. A row of a block has (64 + 8) / 2 = 36 words of two
-// elements; 256 threads bring 16 of each of 16 rows at once, so that a thread has 3, and two registers a word.
+// A comes by registers, whatever its major: it need not begin at words, and takes room there. A row of a block has (64 + 8) / 2 = 36 words of two
+// elements; of an m-major one 256 threads bring 16 of each of 16 rows at once, so that a thread has 3. Along K a warp has 2 of 16 rows, 32 words
+// of a block each, and 4 of the chunk before of both: 3 a lane.
 TEST(Sm80Few, TakesAnMMajorA) {
     GemmProblem problem = gemm_problem(9, 12676, 4230, Type::bf16, Major::mn);
     ASSERT_EQ(problem.lda, 9);
@@ -136,13 +139,14 @@ TEST(Sm80Few, TakesAnMMajorA) {
     EXPECT_EQ(turned.a_words(), 3);
     Sm80FewConfig upright = turned;
     upright.a_major = Major::k;
-    EXPECT_EQ(turned.registers() - upright.registers(), 6);
+    EXPECT_EQ(upright.a_words(), 3);
+    EXPECT_EQ(turned.turning_registers(), 6);
     EXPECT_EQ(plan.prediction.dram_bytes, plan.prediction.moved_bytes);
     // Rows of 132 words, of which 40 rows have 6 at once: 22 a thread.
     GemmRequest request = by_few();
     request.tile_k = 256, request.grid_split_k = 1;
     EXPECT_THAT(refusal_of(gemm_problem(40, 12676, 4230, Type::bf16, Major::mn), request),
-                HasSubstr("tile_k = 256: an m-major A comes by registers, which hold half of such a block; take 128"));
+                HasSubstr("tile_k = 256: A comes by registers, which hold half of such a block of so many rows; take 128"));
 }
 
 // 4096 columns are 32 tiles: 4 pieces of each keep 128 of 132 SMs, 5 would be 160. Counters of 32 tiles and the two warpgroups that others
@@ -172,8 +176,8 @@ TEST(Sm80Few, IsFixedByItsConfiguration) {
     }
 }
 
-// Along N a tile copies 8 columns more than it has: 128 lines of 128 columns are 32768 B a stage, 8 rows of A 8 * (16 + 3) * 16 = 2432 B;
-// 232448 / 35200 = 6.6 stages. Eight warps' sums of 64 rows, 8 * 64 * 57 * 4 = 116736 B, take 4 stages of 16384 + 64 * 19 * 16 = 35840 B.
+// Along N a tile copies 8 columns more than it has: 128 lines of 128 columns are 32768 B a stage, 8 rows of A 8 * (16 + 1) * 16 = 2176 B;
+// 232448 / 34944 = 6.7 stages. Eight warps' sums of 64 rows, 8 * 64 * 57 * 4 = 116736 B, take 4 stages of 16384 + 64 * 17 * 16 = 33792 B.
 TEST(Sm80Few, TakesLinesAlongN) {
     const GemmProblem along_n = gemm_problem(1, 4096, 4097, Type::bf16, Major::k, Major::mn);
     EXPECT_TRUE(rows_on_chunks(gemm_problem(1, 4096, 4096, Type::bf16, Major::k, Major::mn)));
@@ -181,7 +185,7 @@ TEST(Sm80Few, TakesLinesAlongN) {
     request.tile_n = 120, request.tile_k = 128, request.ctas_per_sm = 1;
     GemmPlan plan = plans_for("h200-sxm", along_n, request).plans.front();
     EXPECT_EQ(plan.resources.stage_bytes, (8 + 120) * 128 * 2);
-    EXPECT_EQ(plan.resources.shared_bytes, 6 * 35200);
+    EXPECT_EQ(plan.resources.shared_bytes, 6 * 34944);
     EXPECT_EQ(plan.resources.accumulator_registers, 8 * 4);  // all of 128 columns a warp
     EXPECT_EQ(sm80_few_config(plan.problem, plan.config).shared_bytes(), plan.resources.shared_bytes);
     request = by_few();

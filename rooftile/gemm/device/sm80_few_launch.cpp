@@ -12,7 +12,7 @@
 namespace rooftile {
 namespace {
 
-/// A's rows and B's lines begin at elements, or where the kernel takes whole words at every second one.
+/// A's and B's lines begin at elements, or where the kernel takes whole words at every second one.
 void check_rows(const char* name, const char* ld_name, const void* pointer, std::int64_t leading, std::int64_t stride,
                 bool at_any_element, std::int64_t extent) {
     const int elements = at_any_element ? 1 : 2;
@@ -109,8 +109,7 @@ void check_operands(const Sm80FewConfig& config, const GemmShape& s, const void*
     check_gemm_size("K", s.k);
     if (s.m > config.tile_m)
         throw RequestError(fmt::format("M is {}; this kernel holds {} rows; plan for this M to get one that does", s.m, config.tile_m));
-    const bool along_k = config.a_along_k();
-    check_rows("A", "lda", a, s.lda, s.a_matrices() > 1 ? s.a_stride : 0, config.odd_rows || !along_k, along_k ? s.k : s.m);
+    check_rows("A", "lda", a, s.lda, s.a_matrices() > 1 ? s.a_stride : 0, true, config.a_along_k() ? s.k : s.m);
     check_rows("B", "ldb", b, s.ldb, s.b_matrices() > 1 ? s.b_stride : 0, config.odd_rows, config.along_k() ? s.k : s.n);
     check_leading("ldc", s.ldc, s.n, 1);
     check_pointer("C", c, Sm80FewConfig::element_bytes);

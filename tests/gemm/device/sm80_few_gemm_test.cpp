@@ -25,7 +25,7 @@ struct FewWay {
 };
 // Lines of B along K or, in tiles of 56 and 120, along N.
 constexpr FewWay few_ways[] = {{0, 0, 0, 0, 0},     {56, 128, 2, 1, 0}, {120, 128, 1, 3, 0}, {120, 256, 1, 1, 0}, {128, 64, 1, 1, 2},
-                               {128, 128, 1, 3, 0}, {256, 64, 1, 1, 0}, {256, 128, 1, 2, 0}, {128, 256, 1, 5, 2}, {128, 64, 3, 1, 3}};
+                               {128, 128, 1, 3, 0}, {256, 64, 1, 1, 0}, {256, 128, 1, 2, 0}, {128, 256, 1, 5, 2}, {128, 64, 2, 1, 3}};
 
 GemmProblem drawn_few(Random& random, int index, Major b_major) {
     for (;;) {
