@@ -14,6 +14,8 @@ namespace {
 constexpr double element_bytes = 2, scale_bytes = 4, index_bytes = 4;
 /// Products read rows of B from multiples of 16 bytes: so many elements.
 constexpr std::int64_t aligned_columns = 8;
+/// Of the weights that products take packed.
+constexpr int packed_bits = 4;
 constexpr std::int64_t most_tokens = std::int64_t{1} << 26;
 
 /// A product's B is n x k; C has n columns, or half of them where they are pairs.
@@ -149,7 +151,7 @@ class Builder {
 
     void product(const Product& p) {
         const bool quantized = m_.quantization && !is_plain(p.name), fp8 = quantized && m_.quantization->is_fp8(),
-                   blocks = fp8 && m_.quantization->group > 0;
+                   blocks = fp8 && m_.quantization->group > 0, packed = quantized && !fp8 && m_.quantization->bits == packed_bits;
         // Eight bits of activations are made in a kernel of their own, once for all products that read them.
         std::string input = p.input;
         double input_bytes = double(p.rows * p.k) * element_bytes;
@@ -161,29 +163,37 @@ class Builder {
             if (quantized_ != input) small("quantize_" + p.name, {rows_of(p.input, p.rows, p.k)}, {activations(input, input_bytes)});
             quantized_ = input;
         }
-        // Nor do products with scales of blocks, or of groups, take pairs.
-        const bool gate_apart = !p.pairs.empty() && (s_.gates_apart || blocks || !p.groups.empty());
+        // Nor do products with scales of blocks, or of groups, take pairs; of packed weights they have no epilogue at all.
+        const bool gate_apart = !p.pairs.empty() && (s_.gates_apart || blocks || packed || !p.groups.empty());
+        const bool epilogue_apart = packed && p.pairs.empty() && !p.epilogue.empty(), has_epilogue = !gate_apart && !epilogue_apart;
         const std::int64_t columns = !p.pairs.empty() && !gate_apart ? p.n / 2 : p.n;
-        const std::string output = gate_apart ? p.output + ".gate_up" : p.output;
+        const std::string output = gate_apart ? p.output + ".gate_up" : epilogue_apart ? p.output + ".product" : p.output;
         const auto used = p.groups.empty() ? 1 : std::ranges::count_if(p.groups, [](std::int64_t rows) { return rows > 0; });
         const double weight_bytes = double(used) * (quantized ? stored(p.n, p.k) : double(p.n) * double(p.k) * element_bytes);
         LayerPart& part = small(p.name, {activations(input, input_bytes), weights(p.weight, weight_bytes)},
                                 {rows_of(output, p.rows, columns)}, 2 * double(p.rows) * double(p.n) * double(p.k));
         part.operation = "gemm";
-        if (quantized && !fp8)
+        if (quantized && !fp8 && !packed)
             part.why_not =
                 fmt::format("weights of {} bits ({}): no operation here plans them", m_.quantization->bits, m_.quantization->method);
         part.request.add("m", std::to_string(p.rows)), part.request.add("n", std::to_string(p.n)),
             part.request.add("k", std::to_string(p.k));
         if (fp8) part.request.add("types", "fp8_e4m3,fp8_e4m3," + m_.type), part.request.add("scales", blocks ? "block" : "tensor");
-        else part.request.add("type", m_.type);
+        else if (packed) {
+            const ModelQuantization& q = *m_.quantization;
+            part.request.add("types", fmt::format("{0},{1},{0}", m_.type, q.zero_points ? "uint4" : "int4"));
+            part.request.add("quant_group", q.group > 0 ? std::to_string(q.group) : "row");
+            if (q.zero_points) part.request.add("quant_zero", "int");
+        } else part.request.add("type", m_.type);
         if (!p.groups.empty()) part.request.add("groups", groups_text(p.groups));
-        if (!gate_apart && !p.epilogue.empty()) part.request.add("epilogue", p.epilogue);
+        if (has_epilogue && !p.epilogue.empty()) part.request.add("epilogue", p.epilogue);
         if (!gate_apart && !p.pairs.empty()) part.request.add("pairs", p.pairs);
+        std::vector<PartTensor> apart = {rows_of(output, p.rows, p.n)};
         for (const Product::Extra& extra : p.extras) {
-            part.request.add("tensor", fmt::format("{}:{}[{}]", extra.name, m_.type, extra.shape));
-            part.reads.push_back(extra.tensor);
+            if (has_epilogue) part.request.add("tensor", fmt::format("{}:{}[{}]", extra.name, m_.type, extra.shape));
+            (has_epilogue ? part.reads : apart).push_back(extra.tensor);
         }
+        if (epilogue_apart) small(p.name + "_epilogue", std::move(apart), {rows_of(p.output, p.rows, p.n)});
         if (gate_apart) small(p.name + "_gate", {rows_of(output, p.rows, p.n)}, {rows_of(p.output, p.rows, p.n / 2)});
     }
 

@@ -110,9 +110,24 @@ TEST_F(LayerPlan, WhatAnOperationRefusesHasNoTimeAndItsReason) {
     }
     EXPECT_EQ(refused, 3);
     EXPECT_FALSE(planner.sums(cell.kernels).time_us());
-    // Weights of four bits: their bytes count, no operation plans them.
+    ModelConfig eight = public_model("Llama-2-7B-GPTQ");
+    eight.quantization->bits = 8;
+    const LayerCell gptq = layer_cells(planner, eight, {.batches = {1}, .contexts = {4096}}).front();
+    EXPECT_EQ(gptq.kernels.at(1).time.plan, "weights of 8 bits (gptq): no operation here plans them");
+}
+
+TEST_F(LayerPlan, WeightsOfFourBits) {
+    LayerPlanner planner(shared_machine("h200-sxm"));
+    // Residuals and the gate are kernels of their own.
     const LayerCell awq = cells(planner, "Meta-Llama-3.1-8B-Instruct-AWQ-INT4", {.batches = {1}, .contexts = {4096}}).front();
-    EXPECT_EQ(awq.kernels.at(1).time.plan, "weights of 4 bits (awq): no operation here plans them");
+    ASSERT_EQ(awq.kernels.size(), 11u);
+    EXPECT_EQ(awq.kernels.at(1).part.request.text("types"), "fp16,uint4,fp16");
+    EXPECT_EQ(awq.kernels.at(5).part.name, "o_epilogue");
+    EXPECT_EQ(awq.kernels.at(5).part.reads.back().name, "x");
+    EXPECT_EQ(awq.kernels.at(8).part.name, "gate_up_gate");
+    EXPECT_EQ(awq.kernels.at(1).time.provenance, Provenance::planned);
+    const LayerCell plain = cells(planner, "Llama-3.1-8B", {.batches = {1}, .contexts = {4096}}).front();
+    EXPECT_LT(*planner.sums(awq.kernels).time_us(), 0.6 * *planner.sums(plain.kernels).time_us());
     EXPECT_NEAR(*awq.kernels.at(1).time.least_us, 6144 * 4096 * (0.5 + 2.5 / 128) / 4.32e6, 0.05);
 }
 
