@@ -32,6 +32,8 @@ struct Sm90Quantised {
     static_assert(C.consumer_warps % C.row_groups() == 0 && C.spans() % C.k_parts() == 0,
                   "warps share a stage evenly");
     static constexpr int consumer_threads = 32 * C.consumer_warps, sums_barrier = 1;
+    /// Of A: of more the products alone keep a warp busy, and two loops of them spill.
+    static constexpr int rows_without_branches = 8;
     static constexpr unsigned sums_at = C.stages * C.stage_bytes();
     using At = RingPosition<C.stages>;
 
@@ -118,8 +120,11 @@ struct Sm90Quantised {
     }
 
     using Sums = float[C.row_tiles()][4];
+    using Header = unsigned[3];
 
-    /// Adds a warp's products of one stage to `sums`. `spans`: of K that the stage holds.
+    /// Adds a warp's products of one stage to `sums`. `spans`: of K that the stage holds; `whole`: all of them, so that groups follow each other
+    /// without branches and one's loads run beside the other's products.
+    template <bool whole>
     __device__ static void multiply(Sums& sums, unsigned stage, int warp, int spans) {
         constexpr int span_steps = C.span_k / C.mma_k, steps = C.own_spans() * span_steps;
         constexpr int group_steps = C.layout.scaled_k() / C.mma_k,
@@ -136,7 +141,7 @@ struct Sm90Quantised {
 #pragma unroll
         for (int first = 0; first < steps; first += together) {
             const int span = first_span + first / span_steps;
-            if (span >= spans) continue;
+            if (!whole && span >= spans) continue;
             const int group = (span % 2 * C.span_k + first % span_steps * C.mma_k) / C.layout.scaled_k();
             const unsigned block = span / 2 * C.block_bytes();
             unsigned zero[2] = {zero_word(C.layout.bias()), zero_word(C.layout.bias())};
@@ -184,9 +189,25 @@ struct Sm90Quantised {
         }
     }
 
-    /// The consumers' sums of a tile, or of this CTA's part of it: stored, or left to whoever comes last. `packed_for_this`: else C is NaN.
+    /// Parts `first` to `last` in their order, of which several are on their way at once.
+    template <class Place>
+    __device__ static float2 added(const Place& place, int pair, unsigned first, unsigned last) {
+        constexpr int in_flight = 4;
+        float2 all = make_float2(0, 0);
+        for (unsigned part = first; part <= last; part += in_flight) {
+            float2 x[in_flight];
+#pragma unroll
+            for (int i = 0; i < in_flight; ++i) x[i] = part + i <= last ? __ldcg(place(part + i) + pair) : make_float2(0, 0);
+#pragma unroll
+            for (int i = 0; i < in_flight; ++i) all.x += x[i].x, all.y += x[i].y;
+        }
+        return all;
+    }
+
+    /// The consumers' sums of a tile, or of this CTA's part of it: stored, or left to whoever comes last. Where the
+    /// packed weights' header is of another layout or size, C is NaN.
     __device__ static void finish(Sums& sums, const Sm90QuantisedArguments& p, const Share& share,
-                                  unsigned tile, int warp, unsigned base, bool packed_for_this) {
+                                  unsigned tile, int warp, unsigned base, Header& header) {
         const int lane = threadIdx.x % 32, row_group = warp % C.row_groups(), k_part = warp / C.row_groups();
 #pragma unroll
         for (int t = 0; t < C.row_tiles(); ++t)
@@ -199,6 +220,9 @@ struct Sm90Quantised {
                 sums[t][e] = 0;
             }
         ptx::named_barrier_sync(sums_barrier, consumer_threads);
+        for (unsigned& word : header) ptx::keep(word);  // compared here, where it has come: not before the first product
+        const bool packed_for_this = header[0] == C.layout.fingerprint() && header[1] == static_cast<unsigned>(p.n)
+                                     && header[2] == static_cast<unsigned>(p.k);
         constexpr int row_pairs = C.tile_n / 2;
         const int pairs = p.m * row_pairs;
         const auto sum = [&](int pair) {
@@ -239,14 +263,7 @@ struct Sm90Quantised {
             float2* own = place(blockIdx.x);
             for (int pair = threadIdx.x; pair < pairs; pair += consumer_threads) own[pair] = sum(pair);
             if (came_last(sums_barrier, consumer_threads, p.arrived + tile, last - first + 1))
-                for (int pair = threadIdx.x; pair < pairs; pair += consumer_threads) {
-                    float2 all = make_float2(0, 0);
-                    for (unsigned part = first; part <= last; ++part) {
-                        const float2 x = __ldcg(place(part) + pair);
-                        all.x += x.x, all.y += x.y;
-                    }
-                    store(pair, all);
-                }
+                for (int pair = threadIdx.x; pair < pairs; pair += consumer_threads) store(pair, added(place, pair, first, last));
         }
         ptx::named_barrier_sync(sums_barrier,
                                 consumer_threads);  // the next tile's sums take the place of these
@@ -254,22 +271,25 @@ struct Sm90Quantised {
 
     __device__ static void consume(const Sm90QuantisedArguments& p, const Share& share,
                                    const Ring<C.stages>& ring, unsigned base, int warp) {
-        const uint4 header = *reinterpret_cast<const uint4*>(p.weights);
-        const bool packed_for_this = header.x == C.layout.fingerprint()
-                                     && header.y == static_cast<unsigned>(p.n)
-                                     && header.z == static_cast<unsigned>(p.k);
+        // On its way until the first tile is stored.
+        const uint4 words = *reinterpret_cast<const uint4*>(p.weights);
+        Header header = {words.x, words.y, words.z};
         ptx::wait_for_dependencies();
         const int all_spans = (p.k + QuantisedLayout::block_k - 1) / QuantisedLayout::block_k * 2;
+        unsigned tile = share.begin / share.units, of_tile = share.begin % share.units;
         Sums sums = {};
         At at;
         for (unsigned unit = share.begin; unit < share.end; ++unit, at.advance()) {
             ring.wait(at);
-            multiply(sums, base + at.stage * C.stage_bytes(), warp,
-                     all_spans - static_cast<int>(unit % share.units) * C.spans());
+            const unsigned stage = base + at.stage * C.stage_bytes();
+            const int spans = all_spans - static_cast<int>(of_tile) * C.spans();
+            if (C.tile_m <= rows_without_branches && spans >= C.spans()) multiply<true>(sums, stage, warp, spans);
+            else multiply<false>(sums, stage, warp, spans);
             __syncwarp();
             ring.release(at.stage);
-            if (unit + 1 == share.end || (unit + 1) % share.units == 0)
-                finish(sums, p, share, unit / share.units, warp, base, packed_for_this);
+            const bool ends = ++of_tile == share.units;
+            if (ends || unit + 1 == share.end) finish(sums, p, share, tile, warp, base, header);
+            if (ends) ++tile, of_tile = 0;
         }
     }
 };

@@ -10,7 +10,7 @@ GemmSizes sizes_of(const GemmProblem& p) {
     return {.m = double(p.m),
             .n = double(p.n),
             .k = double(p.k),
-            .a_bytes = bytes_of(p.a_type),
+            .a_bytes = double(bytes_of(p.a_type)),
             .b_bytes = p.b_element_bytes(),
             .c_bytes = int(std::lround(bytes_of(p.c_type) * stored_share(p))),
             .sum_bytes = bytes_of(p.accumulate_type),

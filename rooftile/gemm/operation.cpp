@@ -224,12 +224,12 @@ void add_batch(Given& given, const Lie& a, const Lie& b) {
     given.add("stride_a", std::to_string(a.stride)), given.add("stride_b", std::to_string(b.stride));
 }
 
-/// Rows of a, and packed weights, whose columns the request says: their bytes tell them only roughly.
+/// Rows of a, and packed weights, whose columns the request says: their bytes give them only roughly.
 void add_packed(Given& given, std::span<const TensorInfo> inputs) {
     if (inputs.size() != 2) throw RequestError(fmt::format("{} tensors are given; packed weights take a and b, and no epilogue yet", inputs.size()));
     const TensorInfo &a = inputs[0], &b = inputs[1];
     const Lie of_a = lie_of("a", a);
-    if (!given.has("n")) throw RequestError(fmt::format("missing {}: the columns of C, which packed bytes do not tell", given.name("n")));
+    if (!given.has("n")) throw RequestError(fmt::format("missing {}: the columns of C, which packed bytes do not say", given.name("n")));
     refuse_given(given, {"m", "k", "shape", "lda", "a_major", "type", "a_offset", "batch"});
     for (const auto& [key, number] : {std::pair{"m", of_a.rows}, {"k", of_a.columns}, {"lda", of_a.pitch}}) given.add(key, std::to_string(number));
     given.add("a_major", of_a.columns_contiguous ? "k" : "m");

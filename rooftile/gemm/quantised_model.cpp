@@ -13,7 +13,7 @@ namespace rooftile {
 namespace {
 
 constexpr int warpgroup_warps = 4;
-/// DRAM and unpacking overlap in part: t^n is the sum of the t^n. From three shapes on an H200.
+/// DRAM, L2 and unpacking overlap in part: t^n is the sum of the t^n. From three shapes on an H200 (docs/facts.md 380).
 constexpr double overlap_exponent = 4;
 
 std::int64_t stages_of_all(const GemmProblem& p, const GemmConfig& c) {
@@ -106,9 +106,14 @@ void QuantisedFamily::enumerate(const GemmHardware& hw, const GemmProblem& p, co
     constexpr int step = Sm90QuantisedConfig::mma_n;
     const int tile_ms[] = {int(
         std::min<std::int64_t>(ceil_div(p.m, std::int64_t{step}) * step, Sm90QuantisedConfig::most_rows))};
-    static constexpr int tile_ns[] = {64, 128}, tile_ks[] = {512, 256, 128}, warpgroups[] = {2, 4},
-                         ctas[] = {2, 1};
-    enumerate_plain_tiles(*this, {tile_ms, tile_ns, tile_ks, warpgroups, ctas}, hw, p, request, visitor);
+    static constexpr int narrow[] = {64}, wide[] = {128}, both[] = {64, 128}, tile_ks[] = {512, 256}, warpgroups[] = {2, 4}, ctas[] = {2, 1}, one[] = {1};
+    const auto among = [&](std::span<const int> tile_ns, std::span<const int> of_sm) {
+        enumerate_plain_tiles(*this, {tile_ms, tile_ns, tile_ks, warpgroups, of_sm}, hw, p, request, visitor);
+    };
+    if (request.tile_n || request.ctas_per_sm || request.exhaustive) return among(both, ctas);
+    // Two CTAs an SM that copy from two places each were slower than from one (docs/facts.md 380).
+    among(narrow, ctas);
+    among(wide, one);
 }
 
 std::int64_t quantised_ctas(const GemmHardware& hw, const GemmProblem& p, const GemmConfig& c) {
@@ -122,43 +127,43 @@ QuantisedWorkspace quantised_workspace(std::int64_t n, const GemmConfig& c, std:
     return {ceil_div(tiles * word, line) * line, 2 * ctas * c.tile_m * c.tile_n * word};
 }
 
-QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& choices, const GemmProblem& p,
-                                   double stages, double clock, double dram) {
+QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& choices, const GemmProblem& p, double stages, double clock, double dram) {
     const Sm90QuantisedConfig c = quantised_config(p, choices);
     const double ctas = min_known(hw.sms * c.ctas_per_sm, double(stages_of_all(p, choices)));
     QuantisedSeconds t{};
     t.units_a_cta = whole_up(double(stages_of_all(p, choices)) / ctas);
-    const double an_sm = min_known(double(c.ctas_per_sm), max_known(1, ctas / hw.sms)),
-                 latency = load_cycles(hw) / hw.clock_hz;
-    constexpr double lanes_of_warp = 32;
-    t.stage_cycles = double(c.consumer_warps) * c.warp_instructions() * lanes_of_warp / hw.issue_lanes;
-    const double of_cta = t.stage_cycles + Sm90QuantisedConfig::hand_over_cycles;
+    const double an_sm = min_known(double(c.ctas_per_sm), max_known(1, ctas / hw.sms)), latency = load_cycles(hw) / hw.clock_hz;
+    // Every warp reads all rows of its part of A, and its own weights.
+    constexpr double lanes_of_warp = 32, fragment_bytes = 512;
+    const double slots = double(c.consumer_warps) * c.warp_instructions() * lanes_of_warp / hw.issue_lanes;
+    const double tensor = 2.0 * c.tile_m * c.tile_n * c.tile_k / hw.flops_per_cycle;
+    const double shared = (double(c.consumer_warps) * c.own_spans() * c.row_tiles() * 2 * fragment_bytes + c.packed_bytes()) / hw.shared_bandwidth;
+    t.busiest_cycles = max_known(slots, max_known(tensor, shared));
+    // A warp loads, unpacks and multiplies one after the other, and there are few warps: half of what is shorter shows.
+    t.stage_cycles = Sm90QuantisedConfig::hand_over_cycles + t.busiest_cycles + (slots + tensor + shared - t.busiest_cycles) / 2;
+    const double in_ring = (latency * clock + t.stage_cycles) / stages;
     t.launch = max_known(hw.launch_seconds, 0);
-    t.fill = latency + of_cta / clock;
+    t.fill = latency;
     t.dram = dram / min_known(hw.dram_bandwidth, hw.sms * in_flight(c, stages) / latency);
-    t.issue = t.units_a_cta * std::max(an_sm * t.stage_cycles, of_cta) / clock;
-    t.l2 = t.units_a_cta * an_sm * (c.packed_bytes() + c.activation_bytes())
-           / min_known(hw.l2_share, hw.l2_port) / hw.clock_hz;
-    t.combine = 3 * hw.l2_latency / hw.clock_hz;
+    t.unpack = t.units_a_cta * max_known(an_sm * t.busiest_cycles, max_known(t.stage_cycles, in_ring)) / clock;
+    t.l2 = t.units_a_cta * an_sm * (c.packed_bytes() + c.activation_bytes()) / min_known(hw.l2_share, hw.l2_port) / hw.clock_hz;
+    t.combine = 3 * hw.l2_latency / hw.clock_hz + 2 * Sm90QuantisedConfig::hand_over_cycles / clock;
     return t;
 }
 
-GemmTime quantised_time(const GemmHardware& hw, const GemmConfig& config, const GemmProblem& p, double stages,
-                        double clock, double dram) {
+GemmTime quantised_time(const GemmHardware& hw, const GemmConfig& config, const GemmProblem& p, double stages, double clock, double dram) {
     const double bytes = std::isnan(dram) ? p.compulsory_bytes().value : dram;
     const QuantisedSeconds t = quantised_seconds(hw, config, p, stages, clock, bytes);
     GemmTime out{};
-    double longest = t.dram, second = max_known(t.issue, t.l2);
-    out.bound = Bound::dram;
-    if (second > longest) {
-        std::swap(longest, second);
-        out.bound = t.issue >= t.l2 ? Bound::issue : Bound::l2;
-    }
-    if (t.rest() > longest) out.bound = t.launch > t.fill + t.combine ? Bound::launch : Bound::latency;
-    out.seconds = t.rest() + overlapped(longest, second, overlap_exponent);
+    Pace longest{t.dram, Bound::dram};
+    longest.beside(t.unpack, Bound::issue);
+    longest.beside(t.l2, Bound::l2);
+    out.bound = longest.bound;
+    if (t.rest() > longest.time) out.bound = t.launch > t.fill + t.combine ? Bound::launch : Bound::latency;
+    const auto power = [](double x) { return std::pow(x, overlap_exponent); };
+    out.seconds = t.rest() + std::pow(power(t.dram) + power(t.unpack) + power(t.l2), 1 / overlap_exponent);
     out.least = out.seconds;
-    out.step = t.stage_cycles,
-    out.tile_cycles = t.stage_cycles * double(ceil_div(p.k, std::int64_t{config.tile_k}));
+    out.step = t.stage_cycles, out.tile_cycles = t.stage_cycles * double(ceil_div(p.k, std::int64_t{config.tile_k}));
     out.clock_hz = clock;
     if (std::isnan(dram)) out.seconds = unknown_number;
     return out;
@@ -248,10 +253,10 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
               t.units_a_cta, "even shares of all stages, one after the other");
     steps.add(gemm_formula::quantised_issue_us,
               {given("units_a_cta", t.units_a_cta, "", "an earlier step"), ctas,
-               given("slots", t.stage_cycles, "cycles", "counted from compiled code"),
-               given("hand_over", Sm90QuantisedConfig::hand_over_cycles, "cycles", "measured"),
-               given("clock", kept.time.clock_hz, "Hz", "this plan")},
-              t.issue * 1e6, "unpacking and products of all warps");
+               given("busiest", t.busiest_cycles, "cycles", "of a stage: its issue slots, matrix units or shared memory"),
+               given("chain", t.stage_cycles, "cycles", "hand-over, busiest, half of the others"), given("clock", kept.time.clock_hz, "Hz", "this plan"),
+               given("stages", c.stages, "", "this plan"), given("latency", load_cycles(hw) / hw.clock_hz * 1e6, "us", "an earlier step")},
+              t.unpack * 1e6, "unpacking and products of all warps");
     steps.add(gemm_formula::quantised_l2_us,
               {given("units_a_cta", t.units_a_cta, "", "an earlier step"), ctas,
                given("stage_bytes", config.packed_bytes() + config.activation_bytes(), "B", "this plan"),
@@ -260,7 +265,7 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
     steps.add(gemm_formula::quantised_time_us,
               {steps.fact("launch.gap_stream"), given("fill", t.fill * 1e6, "us", "this plan"),
                given("dram_us", t.dram * 1e6, "us", "an earlier step"),
-               given("unpack_us", t.issue * 1e6, "us", "an earlier step"),
+               given("unpack_us", t.unpack * 1e6, "us", "an earlier step"),
                given("l2_us", t.l2 * 1e6, "us", "an earlier step"),
                given("combine", t.combine * 1e6, "us", "this plan")},
               kept.time.seconds * 1e6, std::string(name_of(kept.time.bound)));

@@ -719,8 +719,8 @@ inline Mutant few_stage_read_early() {
 }
 
 /// Weights of 4 bits with zero points; K ends amid a group, and CTAs share tiles.
-inline std::string packed_weights(int group = 64) {
-    return with_k("--types bf16,uint4,bf16 --quant-zero int --quant-group " + std::to_string(group) + " --m 9 --n 250 --tile 16x64x256", 1032);
+inline std::string packed_weights(int group = 64, std::int64_t k = 1032) {
+    return with_k("--types bf16,uint4,bf16 --quant-zero int --quant-group " + std::to_string(group) + " --m 9 --n 250 --tile 16x64x256", k);
 }
 
 inline Mutant scale_of_the_neighbouring_group() {
@@ -738,11 +738,11 @@ inline Mutant nibbles_swapped() {
 }
 
 inline Mutant last_group_short() {
-    return {"the last 64 of K are left out", packed_weights(32), {{few_quantised, "if (span >= spans) continue;", "if (span >= spans - 1) continue;"}}};
+    return {"the last 64 of K are left out", packed_weights(32, 1144), {{few_quantised, "span >= spans) continue;", "span >= spans - 1) continue;"}}};
 }
 
 inline Mutant packed_part_lost() {
-    return {"the last part of a tile that CTAs share is not added", packed_weights(), {{few_quantised, "part <= last; ++part", "part < last; ++part"}}};
+    return {"the last part of a tile that CTAs share is not added", packed_weights(), {{few_quantised, "part + i <= last ?", "part + i < last ?"}}};
 }
 
 inline Mutant stage_not_given_back_to_peers() {
