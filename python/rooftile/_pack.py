@@ -54,7 +54,7 @@ def _array(name: str, array: Any) -> tuple[Any, str, int, int]:
         view = memoryview(array)
     except TypeError:
         raise RequestError(f"{name} is {type(array).__name__}; accepted is an array of two axes with the buffer protocol, as NumPy's") from None
-    if view.ndim != 2 or view.format not in _TYPES:
+    if view.shape is None or view.ndim != 2 or view.format not in _TYPES:
         raise RequestError(f"{name} has {view.ndim} axes of format {view.format!r}; accepted are two, of int8, uint8, fp16 or fp32")
     if not view.c_contiguous:
         raise RequestError(f"{name} is not contiguous; make a dense copy of it")
@@ -84,7 +84,7 @@ def pack_gguf(file: str | os.PathLike[str], tensor: str) -> Packed:
     or it is of another type.
     """
     try:
-        import gguf
+        import gguf  # type: ignore[import]
     except ImportError:
         raise RequestError("reading GGUF files needs the package gguf: pip install gguf") from None
     named = {found.name: found for found in gguf.GGUFReader(file).tensors}

@@ -32,14 +32,11 @@ std::optional<double> microseconds(const Machine& machine, const char* key) {
 
 std::optional<double> times(std::optional<double> value, double count) { return value ? std::optional(*value * count) : std::nullopt; }
 
-/// The least that bytes and FLOP take at the machine's rates. Activations that L2 holds need not come from DRAM.
+/// The least that bytes and FLOP take at the rates of the machine's datasheet. Activations that L2 holds need not come from DRAM.
 std::optional<double> least_us(const Machine& machine, const LayerPart& part, const std::string& type) {
     const auto clock = machine.number<Clock>("clock.boost");
-    // The best that anybody measured, be it with writes or without; else the datasheet's.
-    std::optional<Bandwidth> rate;
-    for (const char* key : {"dram.sustained_read", "dram.sustained_copy"})
-        if (const auto measured = bandwidth(machine, key, clock); measured && (!rate || measured->value > rate->value)) rate = measured;
-    if (!rate) rate = bandwidth(machine, "dram.bandwidth", clock);
+    // The datasheet's: what somebody measured once is beaten by who streams better.
+    const auto rate = bandwidth(machine, "dram.bandwidth", clock);
     if (!rate) return std::nullopt;
     const double activations = part.bytes(TensorKind::activations);
     const Fact* l2 = machine.find("l2.size");
@@ -166,7 +163,15 @@ KernelTime LayerPlanner::exchanged(double bytes, int tp) const {
 KernelTime LayerPlanner::time_of(const LayerPart& part, int tp) const {
     if (part.exchanged_bytes > 0) return exchanged(part.exchanged_bytes, tp);
     if (part.operation.empty()) return moved(part);
-    if (part.why_not.empty()) return planned(part.operation, part.request);
+    if (part.why_not.empty()) {
+        KernelTime out = planned(part.operation, part.request);
+        if (part.flops > 0) return out;
+        // Rows that the kernel in front wrote: a plan by itself reads them from memory.
+        const KernelTime in_layer = moved(part);
+        if (out.time_us && in_layer.time_us && *in_layer.time_us < *out.time_us)
+            out.time_us = in_layer.time_us, out.bound = in_layer.bound, out.provenance = Provenance::modelled, out.interval.reset();
+        return out;
+    }
     KernelTime out;
     out.provenance = Provenance::refused;
     out.plan = part.why_not;
