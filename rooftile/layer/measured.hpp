@@ -25,7 +25,8 @@ struct LayerError {
     double all = 0;             ///< of all rows together
     double bound = 0;           ///< of `row`
     std::uint64_t changed = 0;  ///< elements of a cache that are none of this step's and were written
-    bool ok() const { return row <= bound && element <= layer_element_factor * bound && changed == 0; }
+    /// False too where a figure is NaN: a reference of zeros says nothing.
+    bool ok() const { return row <= bound && element <= layer_element_factor * bound && all <= bound && changed == 0; }
 };
 
 struct LayerKernelTime {

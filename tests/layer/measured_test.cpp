@@ -69,6 +69,8 @@ TEST(MeasuredLayer, IsRightOnlyWhereAllOfItIs) {
     EXPECT_FALSE(layer.right()) << "nothing was compared";
     layer = made_up(), layer.errors[0].element = std::nan("");
     EXPECT_FALSE(layer.right());
+    layer = made_up(), layer.errors[0].all = std::nan("");
+    EXPECT_FALSE(layer.right()) << "zeros were compared with zeros";
 }
 
 TEST(MeasuredLayer, TheDocument) {
