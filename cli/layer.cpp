@@ -40,7 +40,7 @@ std::vector<double> shares_of(const std::string& name, const std::string& text) 
         const auto* number = std::get_if<NumberText>(&read);
         if (!number || !number->unit.text.empty() || number->value > 1)
             throw RequestError(fmt::format("{} is \"{}\"; accepted: shares from 0 to 1, as in 0,0.25,1", name, printable(text)));
-        out.push_back(number->value);
+        if (std::ranges::find(out, number->value) == out.end()) out.push_back(number->value);
         at = comma + 1;
     }
     return out;
@@ -101,7 +101,14 @@ int plan_layer(const Given& given, const OutputFlags& output, const Invocation& 
             std::shared_ptr<const Machine> machine = target.machine;
             if (!setting.empty()) {
                 Machine changed = *machine;
-                set_numbers(changed, setting);
+                try {
+                    set_numbers(changed, setting);
+                } catch (const RequestError& error) {  // which says how such a number is usually given
+                    std::string why = error.what();
+                    constexpr std::string_view usual = "--set";
+                    if (why.starts_with(usual)) why.replace(0, usual.size(), given.name("hardware"));
+                    throw RequestError(why);
+                }
                 machine = std::make_shared<const Machine>(std::move(changed));
             }
             add_layer_cells(document, machine, setting, model, request);

@@ -26,12 +26,17 @@ constexpr BlockShare share_of(unsigned blocks, unsigned part, unsigned parts) { 
 /// Which part has that block.
 constexpr unsigned part_with(unsigned block, unsigned blocks, unsigned parts) { return ((block + 1) * parts - 1) / blocks; }
 
+constexpr int most_pieces_of_a_tile = 128;
 /// Where a tile's cuts follow from its own blocks alone: blocks of each of its pieces but the last. `least` of them, or more where pieces
 /// would be beyond what is added up.
 constexpr int blocks_of_piece(int blocks, int least) {
-    constexpr int most_pieces = 128;
-    const int wanted = (blocks + most_pieces - 1) / most_pieces;
+    const int wanted = (blocks + most_pieces_of_a_tile - 1) / most_pieces_of_a_tile;
     return wanted > least ? wanted : least;
+}
+/// The most pieces that any number of blocks up to `blocks` is cut in; more blocks may be cut in fewer.
+constexpr int most_pieces_up_to(int blocks, int least) {
+    const int pieces = (blocks + least - 1) / least;
+    return pieces < most_pieces_of_a_tile ? pieces : most_pieces_of_a_tile;
 }
 constexpr int pieces_of(int blocks, int least) {
     const int each = blocks_of_piece(blocks, least);

@@ -714,12 +714,16 @@ def _linear_text(m_range: tuple[int, int] | None, with_row: bool) -> str:
 def _linear_packed(input: torch.Tensor, packed: rooftile.Packed, bias: torch.Tensor | None) -> torch.Tensor:
     if input.dim() == 0 or input.shape[-1] != packed.k:
         raise rooftile.RequestError(f"input is {list(input.shape)} and the packed weights [{packed.n}, {packed.k}]; accepted is [..., {packed.k}]")
+    if input.dtype not in (torch.bfloat16, torch.float16):
+        raise rooftile.RequestError(f"input is {input.dtype}; accepted with packed weights are bf16 and fp16")
+    if bias is not None and (bias.dtype != input.dtype or list(bias.shape) != [packed.n]):
+        raise rooftile.RequestError(f"bias is {bias.dtype} {list(bias.shape)}; accepted is {input.dtype} [{packed.n}]")
     if input.requires_grad and torch.is_grad_enabled():
         raise rooftile.RequestError("packed weights have no gradient; call under torch.no_grad()")
     rows = input.reshape(-1, packed.k)
     if rows.shape[0] == 0:
         return input.new_zeros((*input.shape[:-1], packed.n))
-    out = _call(_product, (rows, packed_on(packed, input.device)), packed.fields(_TYPES.get(input.dtype, ("",))[0]))
+    out = _call(_product, (rows, packed_on(packed, input.device)), packed.fields(_TYPES[input.dtype][0]))
     out = out if bias is None else out.add_(bias)
     return out.view(*input.shape[:-1], packed.n)
 
@@ -748,12 +752,13 @@ def linear(
     """
     if _product is None:
         raise rooftile.RequestError("this build has no operation that computes a matrix product")
-    if isinstance(weight, rooftile.Packed):
-        return _linear_packed(input, weight, bias)
     if torch.is_autocast_enabled("cuda"):
         dtype = torch.get_autocast_dtype("cuda")
-        input, weight = input.to(dtype), weight.to(dtype)
+        input = input.to(dtype)
+        weight = weight if isinstance(weight, rooftile.Packed) else weight.to(dtype)
         bias = None if bias is None else bias.to(dtype)
+    if isinstance(weight, rooftile.Packed):
+        return _linear_packed(input, weight, bias)
     axes = input.dim()
     columns, inner = weight.shape if weight.dim() == 2 else (0, None)
     if axes == 0 or input.shape[-1] != inner:

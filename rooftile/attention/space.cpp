@@ -151,8 +151,9 @@ SplitBytes split_bytes(const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return {};
     const std::int64_t rows = std::min<std::int64_t>(rows_of_tile(c.tile_q, int(p.group)), p.queries), width = padded_to(p.dim_v, value_product_step);
     constexpr std::int64_t aligned = 256;
-    // Each piece has a place; or each CTA two: for the tile that it goes on with, and for the one that it begins.
-    const std::int64_t pieces = most_tiles(p, c.tile_q) * pieces_of(int(most_blocks(p, c)), least_of_piece(c));
+    // Each piece has a place, whatever lengths are read on the device; or each CTA two: for the tile that it goes on with, and for the one
+    // that it begins.
+    const std::int64_t pieces = most_tiles(p, c.tile_q) * most_pieces_up_to(int(most_blocks(p, c)), least_of_piece(c));
     const std::int64_t counters = c.batch_invariant ? pieces : c.splits, places = c.batch_invariant ? pieces : 2 * c.splits;
     return {padded_to(counters * c.consumer_warpgroups() * std::int64_t(sizeof(unsigned)), aligned),
             places * rows * (width + Sm90AttentionConfig::split_pair) * std::int64_t(sizeof(float))};

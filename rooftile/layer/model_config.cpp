@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rooftile/error.hpp"
+#include "rooftile/machine/units_text.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/terminal.hpp"
 
@@ -31,7 +32,7 @@ class Fields {
     }
     [[noreturn]] void refuse(const char* key, std::string_view accepted) const {
         std::string value = has(key) ? object_.at(key).dump() : "missing";
-        if (value.size() > longest_value) value = value.substr(0, longest_value) + "...";
+        value = printable(value, longest_value);
         throw RequestError(fmt::format("{}: {} is {}; accepted: {}", where_, key, value, accepted));
     }
     std::int64_t whole(const char* key, std::int64_t most = most_size, std::int64_t least = 1) const {
@@ -153,6 +154,7 @@ void read_rotary(const Fields& fields, double usual_theta, ModelConfig& model) {
     const auto full = all ? all->object("full_attention") : std::nullopt;
     const Fields& rotary = full ? *full : all ? *all : fields;
     model.rope_theta = rotary.number_or("rope_theta", usual_theta);
+    if (!(model.rope_theta > 0)) rotary.refuse("rope_theta", "a number above 0");
     const char* share = "partial_rotary_factor";
     const Fields& sharing = rotary.has(share) ? rotary : fields;
     model.rotary_share = sharing.number_or(share, 1);

@@ -62,7 +62,11 @@ class Builder {
             throw RequestError(fmt::format("{} decoded and {} prefilled sequences of {} tokens are {} rows; accepted: 1 to {}",
                                            step.decode, step.prefill, step.context, tokens_, most_tokens));
         heads_ = shared(model.heads, "num_attention_heads");
-        kv_heads_ = std::max<std::int64_t>(1, model.kv_heads / step.tp);  // fewer than GPUs: some have the same
+        // Fewer than GPUs: some have the same ones.
+        if (model.kv_heads > 0 && model.kv_heads % step.tp != 0 && step.tp % model.kv_heads != 0)
+            throw RequestError(fmt::format("num_key_value_heads {} cannot be shared by {} GPUs; give a divisor or a multiple of it",
+                                           model.kv_heads, step.tp));
+        kv_heads_ = std::max<std::int64_t>(1, model.kv_heads / step.tp);
     }
 
     std::vector<LayerPart> layer(const LayerKind& kind) {

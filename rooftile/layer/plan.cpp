@@ -12,6 +12,7 @@
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/machine/keys.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/machine/units_text.hpp"
@@ -43,12 +44,14 @@ std::optional<double> least_us(const Machine& machine, const LayerPart& part, co
     const bool held = l2 && activations <= l2->value;
     const double seconds = (part.bytes() - (held ? activations : 0)) / rate->value;
     if (part.flops == 0) return us_per_second * seconds;
-    const std::string input = part.request.has("types") ? "fp8" : type;
-    const auto instruction = fastest_instruction(machine, input, "fp32");
-    const auto peak =
-        instruction ? peak_flops(machine, instruction->family, input, "fp32", machine.number<Clock>("clock.tensor")) : std::nullopt;
-    if (!peak) return us_per_second * seconds;
-    return us_per_second * std::max(seconds, part.flops / peak->value);
+    // Packed weights are multiplied in the type of the other operand, which comes first.
+    const std::string types = part.request.has("types") ? part.request.text("types") : type, first = types.substr(0, types.find(',')),
+                      input = first.starts_with("fp8") ? "fp8" : first;
+    double peak = 0;
+    for (const std::string_view family : instruction_families())
+        if (const auto rate = peak_flops(machine, family, input, "fp32", machine.number<Clock>("clock.tensor")))
+            peak = std::max(peak, rate->value);
+    return us_per_second * (peak > 0 ? std::max(seconds, part.flops / peak) : seconds);
 }
 
 }  // namespace
@@ -277,10 +280,10 @@ std::vector<LayerKernel> layer_ends(LayerPlanner& planner, const ModelConfig& mo
     return std::move(planner.kernels({end_parts(model, step)}, model.type, step.tp).front());
 }
 
-LayerRoom layer_room(const Machine& machine, const ModelConfig& model, const LayerKind& kind) {
+LayerRoom layer_room(const Machine& machine, const ModelConfig& model, const LayerKind& kind, int tp) {
     // Of many tokens, so that what a token needs is told apart from what all share.
     constexpr std::int64_t tokens = 1 << 10;
-    const std::vector<LayerPart> parts = layer_parts(model, kind, {.decode = tokens, .prefill = 0, .context = 1});
+    const std::vector<LayerPart> parts = layer_parts(model, kind, {.decode = tokens, .prefill = 0, .context = 1, .tp = tp});
     struct Life {
         std::string name;
         std::size_t first, last;
@@ -375,8 +378,9 @@ std::vector<std::string> swept_numbers(std::string_view name, std::string_view t
     std::vector<std::string> out;
     for (const Value& value : values) {
         const std::string& unit = value.unit.empty() ? values.back().unit : value.unit;
-        out.push_back(
-            fmt::format("{}={}{}{}", assignment->key, shortest_text(value.number), unit.empty() || unit.front() == ' ' ? "" : " ", unit));
+        std::string set =
+            fmt::format("{}={}{}{}", assignment->key, shortest_text(value.number), unit.empty() || unit.front() == ' ' ? "" : " ", unit);
+        if (std::ranges::find(out, set) == out.end()) out.push_back(std::move(set));
     }
     return out;
 }

@@ -117,7 +117,8 @@ struct LayerRoom {
     std::optional<double> room_bytes;    ///< shared memory of all SMs
     std::optional<std::int64_t> tokens;  ///< that fit
 };
-LayerRoom layer_room(const Machine& machine, const ModelConfig& model, const LayerKind& kind);
+/// Of one of `tp` GPUs that share the layer.
+LayerRoom layer_room(const Machine& machine, const ModelConfig& model, const LayerKind& kind, int tp = 1);
 
 /// "l2.size=25MB..200MB" by doubling, "sm.count=66,132": a number of the machine over values, each as --set takes it. Throws
 /// RequestError.

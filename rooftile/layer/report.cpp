@@ -125,7 +125,7 @@ std::string share_text(const Json& cell) {
     const double share = cell.at("prefill").get<double>();
     if (share == 0) return "decode: one new token a sequence";
     if (share == 1) return "prefill: all tokens of every sequence";
-    return fmt::format("mixed: all tokens of {} of the sequences, one of the others", percent_text(share));
+    return fmt::format("mixed: all tokens of {} of the sequences, rounded to whole ones, one of the others", percent_text(share));
 }
 
 std::string step_text(const Json& cell) {
@@ -293,7 +293,7 @@ Json layer_document(const DocumentContext& context, const LayerModel& model, con
             {"unknown", Json::array()},
             {"cells", Json::array()},
             {"ends", Json::array()},
-            {"room", room_json(layer_room(machine, model.config, model.config.layers.at(std::size_t(request.layer))))}};
+            {"room", room_json(layer_room(machine, model.config, model.config.layers.at(std::size_t(request.layer)), request.tp))}};
 }
 
 void add_layer_cells(Json& document, const std::shared_ptr<const Machine>& machine, const std::vector<std::string>& set,

@@ -514,6 +514,8 @@ TEST(AttentionPlans, PiecesAreATilesBlocksOnce) {
     for (int i = 0; i < 300; ++i) {
         const int blocks = int(random.whole(1, i % 2 ? 40 : 100000)), least = int(random.whole(1, 9)), pieces = pieces_of(blocks, least);
         EXPECT_LE(pieces, 128);
+        // Room for more keys than there are is room for their pieces.
+        EXPECT_LE(pieces, most_pieces_up_to(blocks + int(random.whole(0, 300)), least));
         int next = 5;
         for (int piece = 0; piece < pieces; ++piece) {
             const KeyBlocks of = piece_of({5, 5 + blocks}, piece, least);
@@ -525,6 +527,7 @@ TEST(AttentionPlans, PiecesAreATilesBlocksOnce) {
     }
     EXPECT_EQ(pieces_of(128 * 4, 4), 128);
     EXPECT_EQ(blocks_of_piece(128 * 4 + 1, 4), 5);  // 103 pieces
+    EXPECT_EQ(most_pieces_up_to(128 * 4 + 1, 4), 128);
 }
 
 // Whatever the batch, its lengths and their room: tiles and pieces are the same. What that costs is said, and it is of few queries alone.

@@ -122,6 +122,9 @@ TEST(LayerParts, SeveralGpusShareALayer) {
     EXPECT_EQ(named(parts_of("gemma-2b", {.decode = 1, .prefill = 0, .context = 100, .tp = 2}), "attention").request.text("kv_heads"),
               "1");
     EXPECT_THROW(parts_of("Qwen2.5-7B", {.decode = 1, .prefill = 0, .context = 100, .tp = 8}), RequestError) << "28 heads";
+    ModelConfig six = public_model("Meta-Llama-3-8B");
+    six.heads = 24, six.kv_heads = 6;
+    EXPECT_THROW(layer_parts(six, six.layers[0], {.decode = 1, .prefill = 0, .context = 100, .tp = 4}), RequestError) << "6 heads of keys";
 }
 
 /// Every request is one that its operation takes, and every tensor of the part is one of the operation's, of as many bytes.

@@ -81,6 +81,28 @@ TEST_F(LayerPlan, TheCachesShareOfLlama3) {
     EXPECT_NEAR(*planner.sums(one.kernels).least_us, (436207616 + 8192 * 4096.0) / 4.8e6, 0.2);
 }
 
+// Products of 8 bits and packed ones have peaks too: no part of many rows is least in the time of its bytes alone.
+TEST_F(LayerPlan, TheLeastOfManyRowsIsTheMatrixUnits) {
+    LayerPlanner planner(shared_machine("h200-sxm"));
+    const auto expect_peak = [&](const ModelConfig& model, double peak) {
+        const LayerCell cell = layer_cells(planner, model, {.batches = {1}, .contexts = {4096}, .prefill_shares = {1}}).front();
+        for (const LayerKernel& k : cell.kernels)
+            if (k.part.operation == "gemm") { EXPECT_NEAR(*k.time.least_us / (k.part.flops / peak * 1e6), 1, 0.02) << k.part.name; }
+    };
+    ModelConfig model = model_config(public_config("Meta-Llama-3-8B"), "config.json");
+    expect_peak(model, 989.4e12);
+    model.quantization = ModelQuantization{.method = "fp8"};
+    expect_peak(model, 1978.9e12);
+    model.quantization = ModelQuantization{.method = "awq", .bits = 4, .group = 128, .zero_points = true};
+    expect_peak(model, 989.4e12);
+}
+
+TEST_F(LayerPlan, SeveralGpusHaveMoreRoom) {
+    const auto machine = shared_machine("h200-sxm");
+    const ModelConfig model = model_config(public_config("Meta-Llama-3-8B"), "config.json");
+    EXPECT_LT(layer_room(*machine, model, model.layers[0], 8).bytes_per_token, 0.6 * layer_room(*machine, model, model.layers[0]).bytes_per_token);
+}
+
 TEST_F(LayerPlan, MoreTakesLonger) {
     LayerPlanner planner(shared_machine("h200-sxm"));
     const auto all = cells(planner, "Meta-Llama-3-8B", {.batches = {1, 4, 16, 64}, .contexts = {1024, 4096, 16384}});

@@ -65,7 +65,7 @@ TEST_F(LayerText, AGrid) {
     EXPECT_EQ(d.at("ends").size(), 2u + 4u) << "decoding asks for as many ends at every context";
     const std::string text = layer_text(d, Terminal{.width = 100});
     EXPECT_THAT(text, HasSubstr("decode: one new token a sequence"));
-    EXPECT_THAT(text, HasSubstr("mixed: all tokens of 50.0 % of the sequences, one of the others"));
+    EXPECT_THAT(text, HasSubstr("mixed: all tokens of 50.0 % of the sequences, rounded to whole ones, one of the others"));
     EXPECT_THAT(text, HasSubstr("cache of bytes"));
     EXPECT_THAT(pictures(d), testing::ElementsAre("layer_time", "layer_attention", "layer_cache", "layer_gaps", "layer_time_2",
                                                   "layer_attention_2", "layer_cache_2", "layer_gaps_2"));

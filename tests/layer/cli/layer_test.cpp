@@ -52,6 +52,17 @@ TEST_F(PlanLayer, EveryCombinationOfNumbersOfAMachine) {
     EXPECT_EQ(nlohmann::json::parse(got.out).at("cells").size(), 6u);
 }
 
+TEST_F(PlanLayer, WhatIsGivenTwiceIsPlannedOnce) {
+    const Outcome got = layer({"--prefill", "0,0.5,0", "--batch", "2,2", "--hardware", "l2.size=25MB,25MB,50MB", "--json"});
+    ASSERT_EQ(got.code, 0) << got.err;
+    EXPECT_EQ(nlohmann::json::parse(got.out).at("cells").size(), 4u);
+    EXPECT_EQ(layer({"--prefill", "0,0"}).code, 0);
+}
+
+TEST_F(PlanLayer, ANumberThatDoesNotExistIsNamedAsItWasGiven) {
+    EXPECT_EQ(layer({"--hardware", "nokey=1"}).err.rfind("rooftile: --hardware nokey", 0), 0u);
+}
+
 TEST_F(PlanLayer, WrongRequestsEndInOneLine) {
     const std::vector<std::vector<std::string>> requests = {{"--batch", "0"},
                                                             {"--batch", "x"},
