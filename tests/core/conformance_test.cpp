@@ -363,10 +363,11 @@ std::string without_columns(std::string row, const std::string& header, std::ini
     for (const std::string_view title : titles) {
         const std::size_t at = header.find(title);
         if (at == header.npos) continue;
-        // A number ends where its title does, and is no wider than the gap before the title allows.
-        std::size_t begin = at;
-        while (begin > 0 && header[begin - 1] == ' ') --begin;
-        row.replace(begin + 1, at + title.size() - begin - 1, at + title.size() - begin - 1, ' ');
+        // A number ends where its title does and begins behind two blanks; what is in front may reach further than its own title.
+        const std::size_t end = at + title.size();
+        std::size_t begin = end;
+        while (begin > 1 && (row[begin - 1] != ' ' || row[begin - 2] != ' ')) --begin;
+        row.replace(begin, end - begin, end - begin, ' ');
     }
     return row;
 }
