@@ -214,30 +214,26 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
     plans.problem = asked;
     const AttentionHardware hw = attention_hardware(*machine, problem.type, plans.unknown);
     plans.unchecked_constraints = unchecked_walls(hw);
-    if (std::string missing = missing_matrix_type(*machine, attention_type_name(problem.type)); !missing.empty()) {
+    const auto infeasible = [&](Reason reason, std::string message) {
         AttentionInfeasible none;
         none.machine_id = plans.machine_id;
         none.machine_name = plans.machine_name;
         none.problem = asked;
+        none.rejected = plans.rejected;
         none.unknown = plans.unknown;
-        none.reason = Reason::instruction;
-        none.message = std::move(missing);
+        none.reason = reason;
+        none.message = std::move(message);
         return none;
-    }
-    if (request.batch_invariant.value_or(false) && !may_split(problem)) {
-        AttentionInfeasible none;
-        none.machine_id = plans.machine_id;
-        none.machine_name = plans.machine_name;
-        none.problem = asked;
-        none.unknown = plans.unknown;
-        none.reason = Reason::instruction;
-        none.message = fmt::format("batch_invariant is of few queries over keys, and {}; leave batch_invariant off",
-                                   problem.packed() ? "these are packed sequences"
-                                   : problem.queries == 0 || problem.keys == 0
-                                       ? "here is nothing to compute"
-                                       : fmt::format("here are {} rows a head of K; with a mask 256 are the most", problem.queries));
-        return none;
-    }
+    };
+    if (std::string missing = missing_matrix_type(*machine, attention_type_name(problem.type)); !missing.empty())
+        return infeasible(Reason::instruction, std::move(missing));
+    if (request.batch_invariant.value_or(false) && !may_split(problem))
+        return infeasible(Reason::instruction,
+                          fmt::format("batch_invariant is of few queries over keys, and {}; leave batch_invariant off",
+                                      problem.packed() ? "these are packed sequences"
+                                      : problem.queries == 0 || problem.keys == 0
+                                          ? "here is nothing to compute"
+                                          : fmt::format("here are {} rows a head of K; with a mask 256 are the most", problem.queries)));
     const AttentionRequest searched = request.batch_invariant.value_or(false) ? with_own_tiles(hw, problem, request) : request;
     std::vector<AttentionConfig> open;
     // Who fixes what a rule speaks of gets it.
@@ -263,16 +259,9 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
         for (const auto& [config, rule] : behind_rules) plans.rejected.add(*rule);
     std::vector<Candidate> candidates = fastest_of_all(hw, problem, open, request);
     if (candidates.empty()) {
-        AttentionInfeasible none;
-        none.machine_id = plans.machine_id;
-        none.machine_name = plans.machine_name;
-        none.problem = asked;
-        none.rejected = plans.rejected;
-        none.unknown = plans.unknown;
         const AttentionWall wall = nearest.value_or(AttentionWall{Reason::instruction, 0, 0});
-        none.reason = wall.reason;
+        AttentionInfeasible none = infeasible(wall.reason, wall_text(wall, machine->id));
         if (wall.reason != Reason::instruction) none.needed = wall.needed, none.available = wall.available;
-        none.message = wall_text(wall, machine->id);
         return none;
     }
     plans.rejected.add(Reason::dominated, std::int64_t(open.size() - candidates.size()));

@@ -143,7 +143,8 @@ std::int64_t longest_share(const AttentionProblem& p, const AttentionConfig& c) 
 double parts_of_a_tile(const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return 1;
     if (c.batch_invariant) return double(pieces_of(int(most_blocks(p, c)), least_of_piece(c)));
-    const double each = double(std::max<std::int64_t>(1, p.cached ? (p.keys + c.tile_kv - 1) / c.tile_kv : blocks_of_all(p, c) / most_tiles(p, c.tile_q))), share = double(blocks_of_all(p, c)) / c.splits;
+    const double each = double(p.cached ? most_blocks(p, c) : std::max<std::int64_t>(1, blocks_of_all(p, c) / most_tiles(p, c.tile_q))),
+                 share = double(blocks_of_all(p, c)) / c.splits;
     return std::max(1.0, std::ceil(each / share));
 }
 
@@ -302,7 +303,7 @@ void for_each_config(const AttentionRequest& request, const AttentionProblem& p,
                     // All that run at once, or as many CTAs as give each of a tile as many blocks: each a quarter more than the ones before. Of a cache
                     // who has how many is not known.
                     const std::int64_t tiles = most_tiles(p, c.tile_q), blocks = std::max<std::int64_t>(1, blocks_of_all(p, c) / tiles);
-                    const std::int64_t all = tiles * (p.cached ? (p.keys + c.tile_kv - 1) / c.tile_kv : blocks),
+                    const std::int64_t all = tiles * (p.cached ? most_blocks(p, c) : blocks),
                                        most = std::min(std::isnan(sms) ? 1 : c.ctas_per_sm * std::int64_t(sms), all);
                     for (std::int64_t parts = 2; !p.cached && parts <= blocks && tiles * parts < most; parts += std::max<std::int64_t>(1, parts / 4))
                         visit((c.splits = int(tiles * parts), c));
