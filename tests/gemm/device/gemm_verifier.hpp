@@ -76,6 +76,18 @@ class GemmVerifier {
     Verifier verifier_;
 };
 
+/// `count` plans: of each place the first that `derived(place)`, which draws anew each time, finds.
+template <class Derived>
+std::vector<GemmPlan> drawn_plans(int count, const Derived& derived) {
+    std::vector<GemmPlan> plans;
+    for (int i = 0; i < count; ++i)
+        for (int attempt = 0; std::size_t(i) == plans.size() && attempt < 1000; ++attempt) {
+            const auto outcome = derived(i);
+            if (const auto* found = std::get_if<Plans>(&outcome)) plans.push_back(found->plans.front());
+        }
+    return plans;
+}
+
 /// Every plan's kernel, compiled, at every element; up to ten failures. `shown(plan's problem, its place)` says how to have it again.
 template <class Shown>
 void expect_every_element_right(const std::vector<GemmPlan>& plans, std::uint64_t seed, std::string_view kernel_name, const Shown& shown) {

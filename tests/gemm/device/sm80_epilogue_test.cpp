@@ -44,17 +44,14 @@ TEST_F(Sm80EpilogueTest, EveryElementIsRight) {
     const int count = int(from_environment("ROOFTILE_FUZZ_SHAPES", 60));
     const Machine machine = live_machine().machine;
     Random random(seed);
-    std::vector<GemmPlan> plans;
-    for (int i = 0; i < count; ++i)
-        for (int attempt = 0; std::size_t(i) == plans.size() && attempt < 1000; ++attempt) {
-            const Sm80Way& way = sm80_ways[std::size_t(i) % std::size(sm80_ways)];
-            GemmRequest r;
-            r.kernel = find_gemm_kernel("sm80_gemm");
-            if (i % 5 != 4) r.tile_m = way.tile_m, r.tile_n = way.tile_n, r.tile_k = way.tile_k, r.consumer_warpgroups = way.warpgroups, r.ctas_per_sm = way.ctas_per_sm;
-            r.top = 1, r.buildable_only = true;
-            const auto derived = derive(machine, drawn(random, i), r);
-            if (const auto* found = std::get_if<Plans>(&derived)) plans.push_back(found->plans.front());
-        }
+    const std::vector<GemmPlan> plans = drawn_plans(count, [&](int i) {
+        const Sm80Way& way = sm80_ways[std::size_t(i) % std::size(sm80_ways)];
+        GemmRequest r;
+        r.kernel = find_gemm_kernel("sm80_gemm");
+        if (i % 5 != 4) r.tile_m = way.tile_m, r.tile_n = way.tile_n, r.tile_k = way.tile_k, r.consumer_warpgroups = way.warpgroups, r.ctas_per_sm = way.ctas_per_sm;
+        r.top = 1, r.buildable_only = true;
+        return derive(machine, drawn(random, i), r);
+    });
     ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";
     expect_every_element_right(plans, seed, "sm80_gemm", [&](const GemmProblem& p, std::size_t i) {
         return fmt::format("ROOFTILE_FUZZ_SEED={} case {}: {} of {}x{}x{} strides {} {} {} {}", seed, i, p.batch, p.m, p.n, p.k, p.a_stride,

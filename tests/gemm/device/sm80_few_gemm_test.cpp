@@ -54,22 +54,19 @@ TEST_F(Sm80FewTest, EveryElementIsRight) {
     const int count = int(from_environment("ROOFTILE_FUZZ_SHAPES", 80));
     const Machine machine = live_machine().machine;
     Random random(seed);
-    std::vector<GemmPlan> plans;
-    for (int i = 0; i < count; ++i)
-        for (int attempt = 0; std::size_t(i) == plans.size() && attempt < 1000; ++attempt) {
-            const FewWay& way = few_ways[std::size_t(i) % std::size(few_ways)];
-            const bool along_n = way.tile_n == 0 ? random.coin() : way.tile_n < 128;
-            GemmRequest r;
-            r.kernel = find_gemm_kernel("sm80_few_gemm");
-            const auto fix = [](std::optional<int>& knob, int value) {
-                if (value > 0) knob = value;
-            };
-            fix(r.tile_n, way.tile_n), fix(r.tile_k, way.tile_k), fix(r.ctas_per_sm, way.ctas_per_sm), fix(r.grid_split_k, way.pieces),
-                fix(r.stages, way.stages);
-            r.top = 1, r.buildable_only = true;
-            const auto derived = derive(machine, drawn_few(random, i, along_n ? Major::mn : Major::k), r);
-            if (const auto* found = std::get_if<Plans>(&derived)) plans.push_back(found->plans.front());
-        }
+    const std::vector<GemmPlan> plans = drawn_plans(count, [&](int i) {
+        const FewWay& way = few_ways[std::size_t(i) % std::size(few_ways)];
+        const bool along_n = way.tile_n == 0 ? random.coin() : way.tile_n < 128;
+        GemmRequest r;
+        r.kernel = find_gemm_kernel("sm80_few_gemm");
+        const auto fix = [](std::optional<int>& knob, int value) {
+            if (value > 0) knob = value;
+        };
+        fix(r.tile_n, way.tile_n), fix(r.tile_k, way.tile_k), fix(r.ctas_per_sm, way.ctas_per_sm), fix(r.grid_split_k, way.pieces),
+            fix(r.stages, way.stages);
+        r.top = 1, r.buildable_only = true;
+        return derive(machine, drawn_few(random, i, along_n ? Major::mn : Major::k), r);
+    });
     ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";
     expect_every_element_right(plans, seed, "sm80_few_gemm", [&](const GemmProblem& p, std::size_t i) {
         return fmt::format(

@@ -38,21 +38,18 @@ TEST_F(QuantisedTest, EveryElementIsRight) {
     const int count = int(from_environment("ROOFTILE_FUZZ_SHAPES", 80));
     const Machine machine = live_machine().machine;
     Random random(seed);
-    std::vector<GemmPlan> plans;
-    for (int i = 0; i < count; ++i)
-        for (int attempt = 0; std::size_t(i) == plans.size() && attempt < 1000; ++attempt) {
-            const PackedWay& way = packed_ways[std::size_t(i) % std::size(packed_ways)];
-            GemmRequest r;
-            const auto fix = [](std::optional<int>& knob, int value) {
-                if (value > 0) knob = value;
-            };
-            fix(r.tile_n, way.tile_n), fix(r.tile_k, way.tile_k), fix(r.consumer_warpgroups, way.warpgroups),
-                fix(r.ctas_per_sm, way.ctas_per_sm);
-            fix(r.stages, way.stages);
-            r.top = 1;
-            const auto derived = derive(machine, drawn_quantised(random, 6000, 9000), r);
-            if (const auto* found = std::get_if<Plans>(&derived)) plans.push_back(found->plans.front());
-        }
+    const std::vector<GemmPlan> plans = drawn_plans(count, [&](int i) {
+        const PackedWay& way = packed_ways[std::size_t(i) % std::size(packed_ways)];
+        GemmRequest r;
+        const auto fix = [](std::optional<int>& knob, int value) {
+            if (value > 0) knob = value;
+        };
+        fix(r.tile_n, way.tile_n), fix(r.tile_k, way.tile_k), fix(r.consumer_warpgroups, way.warpgroups),
+            fix(r.ctas_per_sm, way.ctas_per_sm);
+        fix(r.stages, way.stages);
+        r.top = 1;
+        return derive(machine, drawn_quantised(random, 6000, 9000), r);
+    });
     ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";
     expect_every_element_right(plans, seed, "sm90_few_quantised", [&](const GemmProblem& p, std::size_t i) {
         return fmt::format(
