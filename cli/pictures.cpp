@@ -7,6 +7,7 @@
 
 #include "cli/target.hpp"
 #include "cli/verb.hpp"
+#include "rooftile/core/in_parallel.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/registry.hpp"

@@ -116,12 +116,8 @@ std::vector<std::int64_t> whole_numbers(std::string_view name, std::string_view 
     if (1 + std::count(text.begin(), text.end(), 'x') != wanted)
         throw RequestError(fmt::format("{} {}: accepted is {}, {} whole numbers joined by 'x'", name,
                                        printable(text), form, wanted));
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find('x', begin), text.size());
-        values.push_back(whole_number(fmt::format("{} {}:", name, printable(text)),
-                                      std::string_view(text).substr(begin, end - begin), least, most));
-        begin = end + 1;
-    }
+    for (const std::string_view part : split(text, 'x'))
+        values.push_back(whole_number(fmt::format("{} {}:", name, printable(text)), part, least, most));
     return values;
 }
 
@@ -140,14 +136,21 @@ void only_value(std::string_view name, std::string_view text, std::string_view o
             fmt::format("{} {} is not supported yet; accepted is {}", name, printable(text), only));
 }
 
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> out;
+    for (std::size_t from = 0; from <= text.size();) {
+        const std::size_t to = std::min(text.find(separator, from), text.size());
+        out.push_back(text.substr(from, to - from));
+        from = to + 1;
+    }
+    return out;
+}
+
 std::vector<std::int64_t> value_list(std::string_view name, std::string_view text, std::int64_t most) {
     constexpr std::size_t most_values = 200;
     std::vector<std::int64_t> out;
     const auto number = [&](std::string_view part) { return whole_number(name, part, 1, most); };
-    for (std::size_t at = 0; at <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', at), text.size());
-        const std::string_view part = text.substr(at, comma - at);
-        at = comma + 1;
+    for (const std::string_view part : split(text, ',')) {
         const std::size_t dots = part.find("..");
         if (dots == part.npos) {
             out.push_back(number(part));

@@ -31,6 +31,9 @@ std::uint64_t seed_number(std::string_view name, std::string_view text);
 std::vector<std::int64_t> whole_numbers(std::string_view name, std::string_view text, std::string_view form,
                                         std::int64_t least, std::int64_t most);
 
+/// Parts of a text, empty ones too: one more than it has separators.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
 /// Values from 1 on, each once, in their order: "512", "1,2,8", "64..4096" by doubling, "128..1024..128" in steps. Throws RequestError.
 std::vector<std::int64_t> value_list(std::string_view name, std::string_view text, std::int64_t most);
 

@@ -3,14 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <future>
-#include <thread>
 #include <utility>
 #include <variant>
 
+#include "rooftile/core/in_parallel.hpp"
 #include "rooftile/core/operation.hpp"
+#include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/keys.hpp"
 #include "rooftile/machine/query.hpp"
@@ -192,15 +191,7 @@ std::vector<std::vector<LayerKernel>> LayerPlanner::kernels(std::vector<std::vec
     for (const auto& list : lists)
         for (const LayerPart& part : list)
             if (const auto [place, is_new] = known_.try_emplace(request_of(part)); is_new) wanted.emplace_back(&part, &place->second);
-    std::atomic<std::size_t> next = 0;
-    const auto work = [&] {
-        for (std::size_t i; (i = next++) < wanted.size();) *wanted[i].second = time_of(*wanted[i].first, tp);
-    };
-    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-    std::vector<std::future<void>> helpers;
-    for (std::size_t i = 1; i < std::min(cores, wanted.size()); ++i) helpers.push_back(std::async(std::launch::async, work));
-    work();
-    for (auto& helper : helpers) helper.get();
+    in_parallel(wanted.size(), 0, [&](std::size_t i) { *wanted[i].second = time_of(*wanted[i].first, tp); });
     for (const auto& [part, time] : wanted) missing(time->unknown);
     std::vector<std::vector<LayerKernel>> out;
     for (auto& list : lists) {
@@ -354,10 +345,7 @@ std::vector<std::string> swept_numbers(std::string_view name, std::string_view t
     };
     const std::string_view list = assignment->text;
     std::vector<Value> values;
-    for (std::size_t at = 0; at <= list.size();) {
-        const std::size_t comma = std::min(list.find(',', at), list.size());
-        const std::string_view part = list.substr(at, comma - at);
-        at = comma + 1;
+    for (const std::string_view part : split(list, ',')) {
         const std::size_t dots = part.find("..");
         if (dots == part.npos) {
             values.push_back(value_of(part));

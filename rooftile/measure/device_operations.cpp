@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rooftile/core/first_buildable.hpp"
+#include "rooftile/core/in_parallel.hpp"
 #include "rooftile/measure/device_operation.hpp"
 
 namespace rooftile {

@@ -1,9 +1,9 @@
 #include "rooftile/measure/measure_kernels.hpp"
+#include "rooftile/core/in_parallel.hpp"
 #include "rooftile/units.hpp"
 
 #include <algorithm>
 #include <cassert>
-#include <exception>
 #include <optional>
 #include <utility>
 
@@ -26,12 +26,7 @@ Launch grid(std::int64_t items, int sms, Stream stream) {
 
 std::vector<Source> measure_sources(std::string_view arch) {
     const auto source = [&](const char* name, const char* header, std::vector<std::string> kernels) {
-        Source s;
-        s.name = name;
-        s.text = std::string("#include \"") + header + "\"\n";
-        s.name_expressions = std::move(kernels);
-        s.arch = nvrtc_arch(arch);
-        return s;
+        return source_of_header(name, header, std::move(kernels), arch);
     };
     return {
         source("measure", "kernels/measure/measure.cuh",
@@ -47,15 +42,7 @@ std::vector<Source> measure_sources(std::string_view arch) {
 std::vector<CachedCompile> compile_measure_kernels(std::string_view arch) {
     const std::vector<Source> sources = measure_sources(arch);
     std::vector<CachedCompile> compiled(sources.size());
-    std::vector<std::exception_ptr> failed(sources.size());
-    in_parallel(sources.size(), 0, [&](std::size_t i) {
-        try {
-            compiled[i] = compile_cached(sources[i]);
-        } catch (...) { failed[i] = std::current_exception(); }
-    });
-    for (const std::exception_ptr& error : failed) {
-        if (error) std::rethrow_exception(error);
-    }
+    in_parallel(sources.size(), 0, [&](std::size_t i) { compiled[i] = compile_cached(sources[i]); });
     return compiled;
 }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "rooftile/core/in_parallel.hpp"
 #include "rooftile/measure/bench.hpp"
 #include "rooftile/measure/space_bench.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
@@ -63,16 +64,10 @@ std::vector<SpaceTask> space_tasks(const std::vector<Problem>& problems,
                                    const std::shared_ptr<const Machine>& machine, int top,
                                    const std::function<std::vector<Pick>(const Problem&)>& others) {
     std::vector<SpaceTask> tasks(problems.size());
-    std::vector<std::optional<Error>> errors(problems.size());
     in_parallel(problems.size(), 0, [&](std::size_t i) {
-        try {
-            const std::vector<Pick> picks = others ? others(problems[i]) : std::vector<Pick>();
-            tasks[i] = {problems[i],
-                        declared_space(*problems[i].operation, machine, problems[i], top, picks)};
-        } catch (const Error& error) { errors[i] = error; }
+        const std::vector<Pick> picks = others ? others(problems[i]) : std::vector<Pick>();
+        tasks[i] = {problems[i], declared_space(*problems[i].operation, machine, problems[i], top, picks)};
     });
-    for (const auto& error : errors)
-        if (error) throw *error;
     return tasks;
 }
 

@@ -104,16 +104,6 @@ std::vector<std::string_view> arguments_of(std::string_view text, std::string_vi
     return {};
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-    std::vector<std::string_view> out;
-    for (std::size_t from = 0; from <= text.size();) {
-        const std::size_t to = std::min(text.find(separator, from), text.size());
-        out.push_back(text.substr(from, to - from));
-        from = to + 1;
-    }
-    return out;
-}
-
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 bool has(std::span<const std::string_view> tokens, std::string_view token) {
     return std::find(tokens.begin(), tokens.end(), token) != tokens.end();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rooftile/core/read_value.hpp"
 #include "rooftile/names/kernel_name.hpp"
 
 namespace rooftile::names {
@@ -28,7 +29,7 @@ Signature signature_of(std::string_view text);
 /// Template arguments of the first `name<` in `text`; none where there is none.
 std::vector<std::string_view> arguments_of(std::string_view text, std::string_view name);
 
-std::vector<std::string_view> split(std::string_view text, char separator);
+using rooftile::split;
 bool contains(std::string_view text, std::string_view part);
 /// Whether one of `tokens` is `token`.
 bool has(std::span<const std::string_view> tokens, std::string_view token);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <exception>
 
 #include <fmt/core.h>
 
 #include "kernels/measure/arguments.hpp"
+#include "rooftile/core/in_parallel.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/measure/statistics.hpp"
 #include "rooftile/probe/mma_sync.hpp"
@@ -57,12 +57,7 @@ std::vector<ProbeProgram> probe_programs() {
 }
 
 Source probe_source(const ProbeProgram& program, std::string_view arch) {
-    Source source;
-    source.name = "probe_" + program.name;
-    source.text = "#include \"" + program.header + "\"\n";
-    source.name_expressions = program.kernels;
-    source.arch = nvrtc_arch(arch);
-    return source;
+    return source_of_header("probe_" + program.name, program.header, program.kernels, arch);
 }
 
 void add_sample(LaunchSamples& samples, std::span<const ProbeRecord> records) {
@@ -107,14 +102,8 @@ void LaunchSampler::load(const std::vector<std::string>& names) {
         if (named && !programs_.count(program.name)) wanted.push_back(program);
     }
     std::vector<CachedCompile> compiled(wanted.size());
-    std::vector<std::exception_ptr> failed(wanted.size());
-    in_parallel(wanted.size(), 0, [&](std::size_t i) {
-        try {
-            compiled[i] = compile_cached(probe_source(wanted[i], device_.arch()));
-        } catch (...) { failed[i] = std::current_exception(); }
-    });
+    in_parallel(wanted.size(), 0, [&](std::size_t i) { compiled[i] = compile_cached(probe_source(wanted[i], device_.arch())); });
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-        if (failed[i]) std::rethrow_exception(failed[i]);
         Loaded& loaded = programs_[wanted[i].name];
         loaded.module = Module(std::span<const char>(compiled[i].compiled.cubin));
         for (std::size_t k = 0; k < wanted[i].kernels.size(); ++k) {

@@ -271,6 +271,9 @@ void launch(const Function& function, const Launch& configuration, const Argumen
     launch_raw(function, configuration, pointers);
 }
 
+/// Of a kernel's argument: throws RequestError, one line, where it is null or not aligned to so many bytes.
+void check_pointer(std::string_view name, const void* pointer, int alignment);
+
 /// Clusters of that launch which can be resident at once on the whole device.
 int active_clusters(const Function& function, const Launch& launch);
 

@@ -141,6 +141,12 @@ int active_clusters(const Function& function, const Launch& launch) {
     return clusters;
 }
 
+void check_pointer(std::string_view name, const void* pointer, int alignment) {
+    if (!pointer) throw RequestError(fmt::format("the pointer to {} is null", name));
+    if (reinterpret_cast<std::uintptr_t>(pointer) % std::uintptr_t(alignment) != 0)
+        throw RequestError(fmt::format("{} at {} is not aligned to {} B", name, pointer, alignment));
+}
+
 void launch_raw(const Function& function, const Launch& launch, void* const* arguments) {
     assert(function);
     const DriverTable& driver = driver_table();

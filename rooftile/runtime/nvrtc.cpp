@@ -145,6 +145,15 @@ std::string nvrtc_arch(std::string_view arch) {
     return name;
 }
 
+Source source_of_header(std::string name, std::string_view header, std::vector<std::string> name_expressions, std::string_view arch) {
+    Source source;
+    source.name = std::move(name);
+    source.text = fmt::format("#include \"{}\"\n", header);
+    source.name_expressions = std::move(name_expressions);
+    source.arch = nvrtc_arch(arch);
+    return source;
+}
+
 std::vector<std::string> compile_options(const Source& source) {
     std::vector<std::string> options = {
         "--gpu-architecture=" + source.arch,

@@ -68,15 +68,15 @@ std::vector<std::string> compile_options(const Source& source);
 /// whole log. Thread-safe, and parallel in threads.
 Compiled compile_source(const Source& source);
 
+/// A source that is one include, "kernels/...", and what it instantiates.
+Source source_of_header(std::string name, std::string_view header, std::vector<std::string> name_expressions, std::string_view arch);
+
 /// The PTX of the same source, for reading. Throws as compile_source.
 std::string compile_to_ptx(const Source& source);
 
 using CompileOutcome = std::variant<Compiled, Error>;
 /// Compiles all in up to `threads` threads (0: one a core); outcomes in the order of `sources`.
 std::vector<CompileOutcome> compile_all(std::span<const Source> sources, unsigned threads = 0);
-
-/// Runs `work(i)` for i in [0, count) in up to `threads` threads (0: one a core); `work` must not throw.
-void in_parallel(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work);
 
 /// The entries that a ptxas log describes, in its order.
 std::vector<EntryInfo> parse_entries(std::string_view log);

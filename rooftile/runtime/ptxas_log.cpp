@@ -1,12 +1,11 @@
 // What ptxas says with -v, read; and the parallel compile of nvrtc.hpp.
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <exception>
-#include <thread>
 
 #include <fmt/core.h>
 
+#include "rooftile/core/in_parallel.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
 
 namespace rooftile {
@@ -102,17 +101,6 @@ void check_clean(const Compiled& compiled, std::string_view name) {
     if (std::ranges::any_of(compiled.entries, spills))
         throw SpillError(ExitCode::compile_failed, message, compiled.log);
     throw Error(ExitCode::compile_failed, message, compiled.log);
-}
-
-void in_parallel(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work) {
-    if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-    std::atomic<std::size_t> next{0};
-    auto run = [&] {
-        for (std::size_t i = next++; i < count; i = next++) work(i);
-    };
-    std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i) helpers.emplace_back(run);
-    run();
 }
 
 std::vector<CompileOutcome> compile_all(std::span<const Source> sources, unsigned threads) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rooftile/error.hpp"
+#include "rooftile/core/in_parallel.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
 
 namespace rooftile {

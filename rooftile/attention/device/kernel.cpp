@@ -65,12 +65,6 @@ AxesMapRequest grouped_request(const AttentionProblem& p, const void* base, int 
     return request;
 }
 
-void check_pointer(std::string_view name, const void* pointer, int alignment) {
-    if (!pointer) throw RequestError(fmt::format("the pointer to {} is null", name));
-    if (reinterpret_cast<std::uintptr_t>(pointer) % std::uintptr_t(alignment) != 0)
-        throw RequestError(fmt::format("{} at {} is not aligned to {} B", name, pointer, alignment));
-}
-
 class AttentionRunnable final : public Runnable {
   public:
     AttentionRunnable(AttentionPlan plan, Source source, CachedCompile compiled, double seconds)

@@ -149,16 +149,11 @@ bool is_one_kernel(const Plan& plan) { return typed(plan).config.form == ChainFo
 Source on_chip_source(const Plan& plan) {
     const ChainPlan& own = typed(plan);
     const Sm90ChainConfig c = kernel_config(own);
-    Source source;
-    source.name = "sm90_chain";
-    source.text = "#include \"kernels/chain/sm90_chain.cuh\"\n";
-    source.name_expressions = {
+    return source_of_header("sm90_chain", "kernels/chain/sm90_chain.cuh", {
         fmt::format("rooftile::sm90_chain<rooftile::Sm90ChainConfig{{.tile_m={}, .tile_ff={}, .d={}, .stages={}, .x_stages={}, .resident={}, .turns={}, "
                     ".producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, .act=rooftile::ChainFunction::{}, .residual={}}}>",
                     c.tile_m, c.tile_ff, c.d, c.stages, c.x_stages, c.resident, c.turns, c.producer_registers, c.consumer_registers, chain_type_name(c.type),
-                    name_of(own.problem.act), c.residual)};
-    source.arch = nvrtc_arch(own.arch);
-    return source;
+                    name_of(own.problem.act), c.residual)}, own.arch);
 }
 
 }  // namespace

@@ -38,12 +38,7 @@ double unit_deviation(std::int64_t terms) { return std::exp2(-std::round(std::lo
 }  // namespace
 
 Source chain_reference_source(std::string_view arch) {
-    Source source;
-    source.name = "chain_reference";
-    source.text = "#include \"kernels/chain/reference.cuh\"\n";
-    source.name_expressions = {"rooftile::chain_round", "rooftile::chain_judge", "rooftile::chain_scale"};
-    source.arch = nvrtc_arch(arch);
-    return source;
+    return source_of_header("chain_reference", "kernels/chain/reference.cuh", {"rooftile::chain_round", "rooftile::chain_judge", "rooftile::chain_scale"}, arch);
 }
 
 ChainReference::ChainReference(const MeasureKernels& kernels, const ChainProblem& problem, const std::string& arch)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rooftile/core/in_parallel.hpp"
+
 namespace rooftile {
 
 std::vector<FuseOutcome> compile_all(const std::vector<FusePlan>& plans, unsigned threads) {

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "kernels/pipeline/tile_order.cuh"
+#include "rooftile/core/in_parallel.hpp"
 #include "rooftile/elapsed.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/driver_table.hpp"

@@ -6,6 +6,7 @@
 #include <future>
 #include <optional>
 
+#include "rooftile/core/in_parallel.hpp"
 #include "rooftile/gemm/device/ladder_kernel.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/operation.hpp"

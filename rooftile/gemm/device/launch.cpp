@@ -14,7 +14,6 @@ namespace {
 // Of two bytes each: lines are less than 2^40 B apart (cuTensorMapEncodeTiled).
 constexpr std::int64_t max_leading = (std::int64_t(1) << 39) - 1;
 
-std::uintptr_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 }  // namespace
 
@@ -55,13 +54,6 @@ void check_leading(const char* name, std::int64_t leading, std::int64_t contiguo
                                        multiple));
     if (leading > max_leading)
         throw RequestError(fmt::format("{} is {}; lines must be less than 2^40 B apart", name, leading));
-}
-
-void check_pointer(const char* name, const void* pointer, int alignment) {
-    if (!pointer) throw RequestError(fmt::format("the pointer to {} is null", name));
-    if (address(pointer) % std::uintptr_t(alignment) != 0)
-        throw RequestError(
-            fmt::format("{} at {:#x} is not aligned to {} B", name, address(pointer), alignment));
 }
 
 void check_tiles(const GemmShape& shape, const ClusterTiles& tiles, std::int64_t step, int tile_m, int tile_n) {

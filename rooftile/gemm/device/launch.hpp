@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rooftile/gemm/plan.hpp"
+#include "rooftile/runtime/driver.hpp"
 
 namespace rooftile {
 
@@ -35,7 +36,6 @@ inline constexpr std::int64_t max_gemm_size = INT32_MAX;
 void check_gemm_size(const char* name, std::int64_t size);
 /// `contiguous`: elements of a line; `multiple`: of so many elements.
 void check_leading(const char* name, std::int64_t leading, std::int64_t contiguous, int multiple);
-void check_pointer(const char* name, const void* pointer, int alignment);
 /// That the kernel can count `tiles` in an int and step past the last by `step`.
 void check_tiles(const GemmShape& shape, const ClusterTiles& tiles, std::int64_t step, int tile_m, int tile_n);
 

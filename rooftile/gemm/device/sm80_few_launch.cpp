@@ -95,12 +95,7 @@ std::string sm80_few_name_expression(const Sm80FewConfig& c) {
 }
 
 Source sm80_few_source(const Sm80FewConfig& config, const std::string& arch) {
-    Source source;
-    source.name = "sm80_few_gemm";
-    source.text = "#include \"kernels/gemm/sm80_few_gemm.cuh\"\n";
-    source.name_expressions = {sm80_few_name_expression(config)};
-    source.arch = nvrtc_arch(arch);
-    return source;
+    return source_of_header("sm80_few_gemm", "kernels/gemm/sm80_few_gemm.cuh", {sm80_few_name_expression(config)}, arch);
 }
 
 void check_operands(const Sm80FewConfig& config, const GemmShape& s, const void* a, const void* b, const void* c) {

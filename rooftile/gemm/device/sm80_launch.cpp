@@ -97,12 +97,7 @@ std::string sm80_name_expression(const Sm80GemmConfig& c) {
 }
 
 Source sm80_source(const Sm80GemmConfig& config, const std::string& arch) {
-    Source source;
-    source.name = "sm80_gemm";
-    source.text = "#include \"kernels/gemm/sm80_gemm.cuh\"\n";
-    source.name_expressions = {sm80_name_expression(config)};
-    source.arch = nvrtc_arch(arch);
-    return source;
+    return source_of_header("sm80_gemm", "kernels/gemm/sm80_gemm.cuh", {sm80_name_expression(config)}, arch);
 }
 
 void check_operands(const Sm80GemmConfig& config, const GemmShape& s, const void* a, const void* b,

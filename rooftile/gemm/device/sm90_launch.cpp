@@ -72,12 +72,7 @@ std::string sm90_config_text(const Sm90GemmConfig& config) {
 std::string sm90_name_expression(const Sm90GemmConfig& config) { return fmt::format("rooftile::sm90_gemm<{}>", sm90_config_text(config)); }
 
 Source gemm_source(const Sm90GemmConfig& config) {
-    Source source;
-    source.name = "sm90_gemm";
-    source.text = "#include \"kernels/gemm/sm90_gemm.cuh\"\n";
-    source.name_expressions = {sm90_name_expression(config)};
-    source.arch = nvrtc_arch("sm_90");
-    return source;
+    return source_of_header("sm90_gemm", "kernels/gemm/sm90_gemm.cuh", {sm90_name_expression(config)}, "sm_90");
 }
 
 ClusterTiles cluster_tiles(const Sm90GemmConfig& config, const GemmShape& shape) {

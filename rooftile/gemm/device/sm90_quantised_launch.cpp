@@ -106,12 +106,7 @@ std::string quantised_name_expression(const Sm90QuantisedConfig& c) {
 }
 
 Source quantised_source(const Sm90QuantisedConfig& config) {
-    Source source;
-    source.name = "sm90_few_quantised";
-    source.text = "#include \"kernels/gemm/sm90_few_quantised.cuh\"\n";
-    source.name_expressions = {quantised_name_expression(config)};
-    source.arch = nvrtc_arch("sm_90");
-    return source;
+    return source_of_header("sm90_few_quantised", "kernels/gemm/sm90_few_quantised.cuh", {quantised_name_expression(config)}, "sm_90");
 }
 
 void check_operands(const Sm90QuantisedConfig& config, const GemmShape& s, const void* a, const void* b,

@@ -9,12 +9,6 @@ namespace {
 
 constexpr int access_bytes = 16, step = 16, most_dim = 512;
 
-void check_pointer(const char* name, const void* pointer, int alignment) {
-    if (!pointer) throw RequestError(fmt::format("the pointer to {} is null", name));
-    if (reinterpret_cast<std::uintptr_t>(pointer) % std::uintptr_t(alignment) != 0)
-        throw RequestError(fmt::format("{} at {} is not aligned to {} B", name, pointer, alignment));
-}
-
 }  // namespace
 
 Source rotary_source(const RotaryConfig& c, const std::string& arch) {
@@ -24,14 +18,9 @@ Source rotary_source(const RotaryConfig& c, const std::string& arch) {
         throw RequestError(
             fmt::format("{} of {} elements are rotated: rotary embedding takes multiples of {} up to all", c.rotated, c.dim, step));
     if (c.type != Type::bf16 && c.type != Type::fp16) throw RequestError("rotary embedding takes bf16 and fp16");
-    Source source;
-    source.name = "rotary_append";
-    source.text = "#include \"kernels/layer/rotary_append.cuh\"\n";
-    source.name_expressions = {fmt::format(
+    return source_of_header("rotary_append", "kernels/layer/rotary_append.cuh", {fmt::format(
         "rooftile::rotary_append<rooftile::RotaryConfig{{.dim={}, .rotated={}, .type=rooftile::Type::{}, .normed={}, .paged={}}}>", c.dim,
-        c.rotated, c.type == Type::bf16 ? "bf16" : "fp16", c.normed, c.paged)};
-    source.arch = nvrtc_arch(arch);
-    return source;
+        c.rotated, c.type == Type::bf16 ? "bf16" : "fp16", c.normed, c.paged)}, arch);
 }
 
 RotaryAppend::RotaryAppend(const RotaryConfig& config, const std::string& arch, const CompileOptions& options)

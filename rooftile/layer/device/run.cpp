@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 
+#include "rooftile/core/in_parallel.hpp"
 #include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/measure/bench.hpp"
@@ -68,14 +68,7 @@ RunnablePart made(const std::shared_ptr<const Machine>& machine, const ModelConf
 std::vector<RunnablePart> compile_layer(const std::shared_ptr<const Machine>& machine, const ModelConfig& model, const LayerStep& step,
                                         const std::vector<LayerPart>& parts, unsigned threads) {
     std::vector<RunnablePart> out(parts.size());
-    std::vector<std::exception_ptr> failed(parts.size());
-    in_parallel(parts.size(), threads, [&](std::size_t i) {
-        try {
-            out[i] = made(machine, model, step, parts[i]);
-        } catch (...) { failed[i] = std::current_exception(); }
-    });
-    for (const std::exception_ptr& error : failed)
-        if (error) std::rethrow_exception(error);
+    in_parallel(parts.size(), threads, [&](std::size_t i) { out[i] = made(machine, model, step, parts[i]); });
     return out;
 }
 

@@ -59,11 +59,10 @@ class ExpertsPart final : public SmallKernel {
   public:
     using Launcher = std::function<void(Stream, std::span<const Function> functions, std::span<void* const> tensors)>;
     ExpertsPart(std::string name, std::vector<std::string> kernels, const std::string& arch, std::string label, Launcher launcher)
-        : arch_(arch), label_(std::move(label)), launcher_(std::move(launcher)) {
-        source_.name = std::move(name);
-        source_.text = "#include \"kernels/layer/experts.cuh\"\n";
-        source_.name_expressions = std::move(kernels);
-        source_.arch = nvrtc_arch(arch);
+        : arch_(arch),
+          label_(std::move(label)),
+          launcher_(std::move(launcher)),
+          source_(source_of_header(std::move(name), "kernels/layer/experts.cuh", std::move(kernels), arch)) {
         compiled_ = compile_cached(source_);
     }
     std::string label() const override { return label_; }
@@ -95,7 +94,7 @@ Launch dependent(Stream stream, std::int64_t ctas, unsigned threads) {
     return launch;
 }
 
-std::string type_name(const ModelConfig& model) { return model.type == "fp16" ? "rooftile::Type::fp16" : "rooftile::Type::bf16"; }
+std::string type_name(const ModelConfig& model) { return "rooftile::Type::" + model.type; }
 
 void check_experts(const ModelConfig& m) {
     const ModelExperts& e = *m.experts;
