@@ -6,6 +6,7 @@
 #include <set>
 #include <variant>
 
+#include "cli/layer_model.hpp"
 #include "cli/pictures.hpp"
 #include "cli/progress.hpp"
 #include "cli/target.hpp"
@@ -13,7 +14,6 @@
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/layer/report.hpp"
-#include "rooftile/machine/file_text.hpp"
 #include "rooftile/machine/set.hpp"
 #include "rooftile/machine/units_text.hpp"
 
@@ -21,27 +21,23 @@ namespace rooftile::cli {
 namespace {
 
 constexpr std::int64_t most_batch = 1 << 16, most_context = 1 << 24;
-constexpr std::size_t most_cells = 20'000, most_config_bytes = 1 << 20;
+constexpr std::size_t most_cells = 20'000;
 
 LayerModel model_of(const Given& given) {
     if (!given.has("config"))
         throw RequestError("missing --config: rooftile plan layer --config config.json --batch 1,16,64 --context 2k..128k");
-    const std::string& file = given.text("config");
-    const std::string text = read_small_file(file, {.bytes = most_config_bytes, .line_bytes = most_config_bytes});
-    return {file, model_config(text, file)};
+    return layer_model(given);
 }
 
 /// "0,0.25,1".
 std::vector<double> shares_of(const std::string& name, const std::string& text) {
     std::vector<double> out;
-    for (std::size_t at = 0; at <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', at), text.size());
-        const auto read = parse_number(std::string_view(text).substr(at, comma - at));
+    for (const std::string_view part : split(text, ',')) {
+        const auto read = parse_number(part);
         const auto* number = std::get_if<NumberText>(&read);
         if (!number || !number->unit.text.empty() || number->value > 1)
             throw RequestError(fmt::format("{} is \"{}\"; accepted: shares from 0 to 1, as in 0,0.25,1", name, printable(text)));
         if (std::ranges::find(out, number->value) == out.end()) out.push_back(number->value);
-        at = comma + 1;
     }
     return out;
 }
@@ -55,8 +51,7 @@ LayerRequest request_of(const Given& given, const ModelConfig& model) {
         constexpr std::string_view accepted[] = {"1", "2", "4", "8"};
         out.tp = 1 << one_of(given.name("tp"), given.text("tp"), accepted);
     }
-    const auto layers = std::int64_t(model.layers.size());
-    out.layer = given.has("layer") ? whole_number(given.name("layer"), given.text("layer"), 0, layers - 1) : model.usual_layer();
+    out.layer = layer_number(given, model);
     return out;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/interrupt.hpp"
+#include "cli/layer_model.hpp"
 #include "cli/measure_flags.hpp"
 #include "cli/python_run.hpp"
 #include "cli/verb.hpp"
@@ -11,13 +12,11 @@
 #include "rooftile/error.hpp"
 #include "rooftile/layer/device/measure.hpp"
 #include "rooftile/layer/device/reference.hpp"
-#include "rooftile/machine/file_text.hpp"
 
 namespace rooftile::cli {
 namespace {
 
 constexpr std::int64_t most_sequences = 65536, most_tokens = std::int64_t{1} << 24;
-constexpr std::size_t most_config_bytes = 1 << 20;
 constexpr std::string_view baselines[] = {"torch", "none"};
 
 std::vector<Field> layer_fields() {
@@ -104,12 +103,8 @@ int measure_layer_verb(const Given& given, const OutputFlags& output, const Invo
     if (!given.has("config")) throw RequestError("measure layer needs --config FILE, the config.json of a model");
     const bool with_torch = !given.has("baseline") || one_of(given.name("baseline"), given.text("baseline"), baselines) == 0;
     const LayerStep step = step_of(given);
-    const std::string file = given.text("config");
-    const std::string text = read_small_file(file, {.bytes = most_config_bytes, .line_bytes = most_config_bytes});
-    const LayerModel model{file, model_config(text, file)};
-    const std::int64_t which = given.has("layer")
-                                   ? whole_number(given.name("layer"), given.text("layer"), 0, std::int64_t(model.config.layers.size()) - 1)
-                                   : model.config.usual_layer();
+    const LayerModel model = layer_model(given);
+    const std::int64_t which = layer_number(given, model.config);
     const LayerKind kind = model.config.layers.at(std::size_t(which));
     check_layer_reference(model.config, step);
 

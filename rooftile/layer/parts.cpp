@@ -222,18 +222,25 @@ class Builder {
         part.exchanged_bytes = double(tokens_ * m_.hidden) * element_bytes;
     }
 
-    void gated(const std::string& up, const std::string& down, std::int64_t intermediate, const char* field,
-               const std::string& residual_name, const std::string& output, bool post_norm) {
-        const std::int64_t own = shared(intermediate, field);
-        product({.name = up,
-                 .input = "mlp_in",
-                 .weight = up + ".weight",
-                 .output = up + "_out",
-                 .rows = tokens_,
+    /// Gate and up of `own` columns, in pairs; the result is "NAME_out".
+    void gate_up(const std::string& name, const std::string& input, const std::string& weight, std::int64_t rows, std::int64_t own,
+                 std::vector<std::int64_t> groups = {}) {
+        product({.name = name,
+                 .input = input,
+                 .weight = weight,
+                 .output = name + "_out",
+                 .rows = rows,
                  .n = 2 * own,
                  .k = m_.hidden,
                  .epilogue = fmt::format("d = {}(gate) * up", m_.activation),
-                 .pairs = "interleaved"});
+                 .pairs = "interleaved",
+                 .groups = std::move(groups)});
+    }
+
+    void gated(const std::string& up, const std::string& down, std::int64_t intermediate, const char* field,
+               const std::string& residual_name, const std::string& output, bool post_norm) {
+        const std::int64_t own = shared(intermediate, field);
+        gate_up(up, "mlp_in", up + ".weight", tokens_, own);
         into_hidden(
             {.name = down, .input = up + "_out", .weight = down + ".weight", .output = {}, .rows = tokens_, .n = m_.hidden, .k = own},
             residual_name, output, "mlp", post_norm);
@@ -432,16 +439,7 @@ class Builder {
         small("gather", {rows_of("mlp_in", tokens_, m_.hidden), activations("choices", choices)},
               {rows_of("expert_in", rows, m_.hidden)});
         const std::vector<std::int64_t> groups = expert_rows(e, tokens_);
-        product({.name = "experts_gate_up",
-                 .input = "expert_in",
-                 .weight = "experts.gate_up",
-                 .output = "experts_gate_up_out",
-                 .rows = rows,
-                 .n = 2 * own,
-                 .k = m_.hidden,
-                 .epilogue = fmt::format("d = {}(gate) * up", m_.activation),
-                 .pairs = "interleaved",
-                 .groups = groups});
+        gate_up("experts_gate_up", "expert_in", "experts.gate_up", rows, own, groups);
         product({.name = "experts_down",
                  .input = "experts_gate_up_out",
                  .weight = "experts.down",
@@ -453,15 +451,7 @@ class Builder {
         std::string beside = "x_attention";
         if (e.shared_intermediate > 0) {
             const std::int64_t shared_own = shared(e.shared_intermediate, "shared experts' intermediate size");
-            product({.name = "shared_gate_up",
-                     .input = "mlp_in",
-                     .weight = "shared.gate_up",
-                     .output = "shared_gate_up_out",
-                     .rows = tokens_,
-                     .n = 2 * shared_own,
-                     .k = m_.hidden,
-                     .epilogue = fmt::format("d = {}(gate) * up", m_.activation),
-                     .pairs = "interleaved"});
+            gate_up("shared_gate_up", "mlp_in", "shared.gate_up", tokens_, shared_own);
             Product down{.name = "shared_down",
                          .input = "shared_gate_up_out",
                          .weight = "shared.down",

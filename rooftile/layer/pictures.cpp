@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "rooftile/layer/report.hpp"
 #include "rooftile/picture/pictures.hpp"
 #include "rooftile/report/number.hpp"
 
@@ -109,12 +110,7 @@ constexpr LayerFigure layer_figures[] = {
     {"layer_attention", "Attention's share of the kernels' time", true,
      [](const Json& cell) { return number_at(cell, "attention_share"); }},
     {"layer_cache", "The cache's share of the bytes", true, [](const Json& cell) { return number_at(cell, "cache_share"); }},
-    {"layer_gaps", "The gaps' share of the time", true,
-     [](const Json& cell) -> std::optional<double> {
-         const auto gaps = number_at(cell.at("gaps_us"), "graph"), time = number_at(cell, "time_us");
-         if (!gaps || !time) return std::nullopt;
-         return *gaps / *time;
-     }},
+    {"layer_gaps", "The gaps' share of the time", true, gaps_share},
 };
 
 /// One figure of cells that differ in batch and context.

@@ -225,10 +225,7 @@ std::string least_figure(const Json& cell) { return short_time(number_at(cell, "
 std::string share_or_unknown(const std::optional<double>& share) { return share ? percent_text(*share) : "?"; }
 std::string attention_figure(const Json& cell) { return share_or_unknown(number_at(cell, "attention_share")); }
 std::string cache_figure(const Json& cell) { return share_or_unknown(number_at(cell, "cache_share")); }
-std::string gap_figure(const Json& cell) {
-    const auto gap = number_at(cell.at("gaps_us"), "graph"), time = number_at(cell, "time_us");
-    return share_or_unknown(gap && time ? std::optional(*gap / *time) : std::nullopt);
-}
+std::string gap_figure(const Json& cell) { return share_or_unknown(gaps_share(cell)); }
 
 std::string grids_text(const Json& document, const Terminal& terminal) {
     std::string out;
@@ -283,6 +280,11 @@ std::string sweep_text(const Json& document, const Terminal& terminal) {
 }
 
 }  // namespace
+
+std::optional<double> gaps_share(const Json& cell) {
+    const auto gaps = number_at(cell.at("gaps_us"), "graph"), time = number_at(cell, "time_us");
+    return gaps && time ? std::optional(*gaps / *time) : std::nullopt;
+}
 
 Json layer_document(const DocumentContext& context, const LayerModel& model, const LayerRequest& request, const Machine& machine) {
     return {{"schema", "rooftile/layer/1"},

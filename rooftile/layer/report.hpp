@@ -1,6 +1,7 @@
 // The document `rooftile/layer/1` (docs/schema/layer-1.json) and what a terminal shows of it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ Json layer_document(const DocumentContext& context, const LayerModel& model, con
 /// Plans the request's cells on that machine, of whose numbers `set` says which are others than the document's: "l2.size=25 MB".
 void add_layer_cells(Json& document, const std::shared_ptr<const Machine>& machine, const std::vector<std::string>& set,
                      const LayerModel& model, const LayerRequest& request);
+
+/// Of a cell of a document: the gaps' share of its time in a graph. Empty: unknown.
+std::optional<double> gaps_share(const Json& cell);
 
 /// Throws nlohmann::json::exception where it is no such document.
 std::string layer_text(const Json& document, const Terminal& terminal);
