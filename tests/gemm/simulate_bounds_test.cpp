@@ -15,7 +15,8 @@ namespace {
 const int cases = test_all() ? 120000 : 30000;  // 100,000 at least of all
 
 GemmSizes sizes_of(const TileSchedule& g) {
-    return {double(g.m), double(g.n), double(g.k), g.a_bytes, g.b_bytes, g.c_bytes, std::max(4, g.c_bytes)};
+    return {double(g.m),       double(g.n), double(g.k),              double(g.a_bytes),
+            double(g.b_bytes), g.c_bytes,   std::max(4, g.c_bytes)};
 }
 /// What a cluster holds while it multiplies: one step of A and B and the sums of its tiles, a part of K each.
 double cluster_bytes(const TileSchedule& g) {
