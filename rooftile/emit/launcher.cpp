@@ -349,6 +349,28 @@ inline cudaError_t make_tensor_map(TensorMap* map, CUtensorMapDataType type, con
 }
 
 )";
+    if (std::ranges::any_of(recording.maps, [](const RecordedMap& map) { return !map.steps.empty(); }))
+        out +=
+            R"(/// The same of images, channels innermost: the box is channels and pixels of one copy; the first tap's pixel lies between the corners, a
+/// step from the next.
+inline cudaError_t make_image_map(TensorMap* map, CUtensorMapDataType type, const void* base, std::initializer_list<cuuint64_t> extents,
+                                  std::initializer_list<cuuint64_t> strides, std::initializer_list<cuuint32_t> box, CUtensorMapSwizzle swizzle,
+                                  CUtensorMapL2promotion promotion, std::initializer_list<int> first, std::initializer_list<int> past_last,
+                                  std::initializer_list<cuuint32_t> steps) {
+    static void* encode = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    if (!encode)
+        if (const cudaError_t error =
+                cudaGetDriverEntryPointByVersion("cuTensorMapEncodeIm2col", &encode, 12000, cudaEnableDefault, &found))
+            return error;
+    const CUresult result = reinterpret_cast<decltype(&cuTensorMapEncodeIm2col)>(encode)(
+        reinterpret_cast<CUtensorMap*>(map), type, cuuint32_t(extents.size()), const_cast<void*>(base), extents.begin(), strides.begin(),
+        first.begin(), past_last.begin(), box.begin()[0], box.begin()[1], steps.begin(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+)";
     int n = 0;
     for (const auto& [address, bytes] : recording.memory) {
         const std::size_t words = bytes.size() / 4;
@@ -454,11 +476,12 @@ std::string launcher_text(const Program& program, const std::vector<LaunchText>&
             if (const int m = map_of(bytes); m >= 0) {
                 const RecordedMap& map = recording.maps[std::size_t(m)];
                 const std::string base = assignments.pointer(map.base, "const void*");
+                const std::string image = map.steps.empty() ? "" : fmt::format(", {}, {}, {}", list_of(map.first), list_of(map.past_last), list_of(map.steps));
                 body += fmt::format(
-                    "{0}TensorMap {1}{{}};\n{0}if (const cudaError_t error = make_tensor_map(&{1}, {2}, {3}, {4}, {5}, {6},\n{0}        "
-                    "{7}, {8}))\n{0}    return error;\n",
+                    "{0}TensorMap {1}{{}};\n{0}if (const cudaError_t error = make_{9}map(&{1}, {2}, {3}, {4}, {5}, {6},\n{0}        "
+                    "{7}, {8}{10}))\n{0}    return error;\n",
                     in, p.name, map.type, base.empty() ? "nullptr" : base, list_of(map.extents), list_of(map.strides), list_of(map.box),
-                    map.swizzle, map.l2_promotion);
+                    map.swizzle, map.l2_promotion, image.empty() ? "tensor_" : "image_", image);
                 continue;
             }
             if (p.pointer) {

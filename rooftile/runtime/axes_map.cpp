@@ -6,6 +6,7 @@
 #include <span>
 
 #include "rooftile/runtime/driver_table.hpp"
+#include "rooftile/runtime/image_map.hpp"
 
 namespace rooftile {
 namespace {
@@ -50,6 +51,29 @@ void encode(TensorMap& map, const AxesMapRequest& request) {
                               fmt::join(std::span(request.extents, std::size_t(axes)), "x"),
                               fmt::join(std::span(request.stride_bytes, std::size_t(axes - 1)), ", "),
                               fmt::join(std::span(request.box, std::size_t(axes)), "x"), request.swizzle_bytes, request.base));
+}
+
+void encode(TensorMap& map, const ImageMapRequest& request) {
+    constexpr int most = ImageMapRequest::most_axes + 2;
+    const int axes = request.axes, rank = axes + 2;
+    cuuint64_t extents[most] = {cuuint64_t(request.channels)}, strides[most - 1] = {};
+    cuuint32_t element_strides[most] = {1};
+    std::int64_t step = request.channels * bytes_of(request.type);
+    for (int i = 0; i < axes; ++i) {
+        extents[i + 1] = cuuint64_t(request.extents[i]), element_strides[i + 1] = cuuint32_t(request.strides[i]);
+        strides[i] = cuuint64_t(step);
+        step *= request.extents[i];
+    }
+    extents[rank - 1] = cuuint64_t(request.images), strides[rank - 2] = cuuint64_t(step), element_strides[rank - 1] = 1;
+    const CUresult result = driver_table().cuTensorMapEncodeIm2col(
+        reinterpret_cast<CUtensorMap*>(&map), type_of(request.type), cuuint32_t(rank), reinterpret_cast<void*>(request.base), extents, strides,
+        request.first, request.past_last, cuuint32_t(request.box_channels), cuuint32_t(request.box_pixels), element_strides,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(request.swizzle_bytes), promotion_of(request.l2_promotion_bytes), CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (result == CUDA_SUCCESS) return;
+    check(result, fmt::format("cuTensorMapEncodeIm2col(extents {}, strides {} B, corners {} and {}, {} channels, {} pixels, steps {}, base {:#x})",
+                              fmt::join(std::span(extents, std::size_t(rank)), "x"), fmt::join(std::span(strides, std::size_t(rank - 1)), ", "),
+                              fmt::join(std::span(request.first, std::size_t(axes)), ","), fmt::join(std::span(request.past_last, std::size_t(axes)), ","),
+                              request.box_channels, request.box_pixels, fmt::join(std::span(request.strides, std::size_t(axes)), ","), request.base));
 }
 
 }  // namespace rooftile

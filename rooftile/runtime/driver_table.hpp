@@ -70,6 +70,7 @@ namespace rooftile {
     X(cuOccupancyMaxActiveClusters)                \
     X(cuLaunchKernelEx)                            \
     X(cuTensorMapEncodeTiled)                      \
+    X(cuTensorMapEncodeIm2col)                     \
     X(cuUserObjectCreate)                          \
     X(cuUserObjectRelease)                         \
     X(cuGraphRetainUserObject)                     \

@@ -78,9 +78,9 @@ CUresult launch_kernel(const CUlaunchConfig* c, CUfunction f, void** arguments, 
     return CUDA_SUCCESS;
 }
 
-CUresult encode_map(CUtensorMap* to, CUtensorMapDataType type, cuuint32_t rank, void* base, const cuuint64_t* extents,
-                    const cuuint64_t* strides, const cuuint32_t* box, const cuuint32_t*, CUtensorMapInterleave,
-                    CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2, CUtensorMapFloatOOBfill) {
+/// What both kinds of maps have, and its number into `to`.
+RecordedMap& record_map(CUtensorMap* to, CUtensorMapDataType type, void* base, cuuint32_t rank, const cuuint64_t* extents, const cuuint64_t* strides,
+                        CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2) {
     RecordedMap map;
     map.type = type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16  ? "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16"
                : type == CU_TENSOR_MAP_DATA_TYPE_FLOAT16 ? "CU_TENSOR_MAP_DATA_TYPE_FLOAT16"
@@ -97,11 +97,27 @@ CUresult encode_map(CUtensorMap* to, CUtensorMapDataType type, cuuint32_t rank, 
     map.base = reinterpret_cast<DevicePointer>(base);
     map.extents.assign(extents, extents + rank);
     map.strides.assign(strides, strides + rank - 1);
-    map.box.assign(box, box + rank);
     std::memset(to, 0, sizeof *to);
     auto* const words = reinterpret_cast<std::uint64_t*>(to);
     words[0] = map_mark, words[1] = recorder->recording.maps.size();
-    recorder->recording.maps.push_back(std::move(map));
+    return recorder->recording.maps.emplace_back(std::move(map));
+}
+
+CUresult encode_map(CUtensorMap* to, CUtensorMapDataType type, cuuint32_t rank, void* base, const cuuint64_t* extents,
+                    const cuuint64_t* strides, const cuuint32_t* box, const cuuint32_t*, CUtensorMapInterleave,
+                    CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2, CUtensorMapFloatOOBfill) {
+    record_map(to, type, base, rank, extents, strides, swizzle, l2).box.assign(box, box + rank);
+    return CUDA_SUCCESS;
+}
+
+CUresult encode_image_map(CUtensorMap* to, CUtensorMapDataType type, cuuint32_t rank, void* base, const cuuint64_t* extents,
+                          const cuuint64_t* strides, const int* first, const int* past_last, cuuint32_t channels, cuuint32_t pixels,
+                          const cuuint32_t* steps, CUtensorMapInterleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2,
+                          CUtensorMapFloatOOBfill) {
+    RecordedMap& map = record_map(to, type, base, rank, extents, strides, swizzle, l2);
+    map.box = {channels, pixels};
+    map.first.assign(first, first + rank - 2), map.past_last.assign(past_last, past_last + rank - 2);
+    map.steps.assign(steps, steps + rank);
     return CUDA_SUCCESS;
 }
 
@@ -156,6 +172,7 @@ DriverTable recording_table() {
     };
     t.cuLaunchKernelEx = launch_kernel;
     t.cuTensorMapEncodeTiled = encode_map;
+    t.cuTensorMapEncodeIm2col = encode_image_map;
     return t;
 }
 

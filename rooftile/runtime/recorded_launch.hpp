@@ -20,12 +20,15 @@ struct RecordedDevice {
     std::int64_t shared_per_sm_bytes = 0, shared_per_cta_bytes = 0;
 };
 
-/// What cuTensorMapEncodeTiled was asked for: its numbers as they are, and its enumerators by name.
+/// What cuTensorMapEncodeTiled or, where there are corners, cuTensorMapEncodeIm2col was asked for: its numbers as they are, and its
+/// enumerators by name.
 struct RecordedMap {
     std::string type, swizzle, l2_promotion;
     DevicePointer base = 0;
     std::vector<std::uint64_t> extents, strides;  ///< elements; bytes, one fewer
-    std::vector<std::uint32_t> box;
+    std::vector<std::uint32_t> box;               ///< of an image channels and pixels
+    std::vector<int> first, past_last;            ///< corners of an image
+    std::vector<std::uint32_t> steps;             ///< of an image, along each axis
 };
 
 /// One launch. An argument is a kernel parameter's bytes; a tensor map among them is its number in Recording::maps, by map_of().

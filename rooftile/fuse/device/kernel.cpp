@@ -205,7 +205,7 @@ fuse::FuseSizes fuse_sizes(const FusePlan& plan) {
     if (!p.flat && p.form != FuseForm::row) {
         const std::int64_t row =
             rows_off_vectors(p, vector_width) ? p.columns : row_vectors;  // elements or vectors
-        sizes.row_vectors = fuse::divider(unsigned(std::clamp<std::int64_t>(row, 1, most)));
+        sizes.row_vectors = rooftile::divider(unsigned(std::clamp<std::int64_t>(row, 1, most)));
     }
     return sizes;
 }
