@@ -55,6 +55,8 @@ struct MatrixConfig {
     /// pair_step gates, then the ups that belong to them, and so on, however they lie in memory: a thread has both.
     bool pairs = false;
     int results = 1;  ///< of the expression: C, and others as large, of its type, dense
+    /// A's rows are places of an image of so many axes, 2 or 3, and K its channels, tap by tap of a filter; 0: A is a matrix.
+    int image_axes = 0;
     /// Of a kernel of two products, which share the ring and the epilogue tiles: B from stage to stage, and of all epilogue tiles; 0: what
     /// this product's need.
     int stage_room = 0, epilogue_room = 0;
@@ -287,6 +289,7 @@ struct MatrixConfig {
         visit("block_scales", &C::block_scales);
         visit("pairs", &C::pairs);
         visit("results", &C::results);
+        visit("image_axes", &C::image_axes);
         visit("stage_room", &C::stage_room);
         visit("epilogue_room", &C::epilogue_room);
     }

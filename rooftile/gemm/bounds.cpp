@@ -16,14 +16,16 @@ GemmSizes sizes_of(const GemmProblem& p) {
             .sum_bytes = bytes_of(p.accumulate_type),
             .products = double(p.batch),
             .a_matrices = double(p.a_matrices()),
-            .b_matrices = double(p.b_matrices_read())};
+            .b_matrices = double(p.b_matrices_read()),
+            .a_columns = p.a_columns(),
+            .reuse = p.image ? double(p.image->most_uses()) : 1};
 }
 
 double min_traffic_bytes(const GemmSizes& s, double storage, double units) {
     const double sums = s.products * s.m * s.n;
-    const double once = s.a_matrices * s.m * s.k * s.a_bytes + s.b_matrices * s.n * s.k * s.b_bytes + sums * s.c_bytes;
+    const double once = s.a_matrices * s.m * s.a_columns * s.a_bytes + s.b_matrices * s.n * s.k * s.b_bytes + sums * s.c_bytes;
     const auto with_sums_of = [&](double sum_bytes) {
-        return 2 * sums * s.k * std::sqrt(s.a_bytes * s.b_bytes * sum_bytes / storage) - 2 * storage * units
+        return 2 * sums * s.k * std::sqrt(s.a_bytes * s.b_bytes * sum_bytes / (storage * s.reuse)) - 2 * storage * units
                - (sum_bytes - s.c_bytes) * sums;
     };
     return max_known(once, max_known(with_sums_of(s.c_bytes), with_sums_of(s.sum_bytes)));
@@ -43,7 +45,7 @@ double l2_lower_bound_bytes(const GemmHardware& hw, const GemmConfig& t, const G
 }
 
 double shared_traffic_bytes(const GemmCandidate& t, const GemmProblem& p) {
-    const double steps = cluster_grid(p, t.tile_m, t.tile_n, 1, 1).count() * double(ceil_div(p.k, t.tile_k));
+    const double steps = cluster_grid(p, t.tile_m, t.tile_n, 1, 1).count() * double(p.k_blocks(t.tile_k));
     return steps * shared_step_bytes(t, bytes_of(p.a_type)).read + p.c_bytes();
 }
 

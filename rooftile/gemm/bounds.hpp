@@ -11,6 +11,9 @@
 // nothing passes but by the level below, lose 2 S each; what they make of the same element of C must be
 // brought together, which costs no less than one of them saves.
 //
+// Of an image an element stands at up to U places of A (taps over strides): N_A elements give U N_A places, and Q >= 2 M N K sqrt(a b s / (U S))
+// - 2 S follows as above.
+//
 // What an epilogue reads, and scales of blocks, come on top: the stretches above are of bytes of A, B and sums alone, and none of these
 // others stands in for them.
 //
@@ -28,6 +31,8 @@ struct GemmSizes {
     double a_bytes, b_bytes;
     int c_bytes, sum_bytes;
     double products = 1, a_matrices = 1, b_matrices = 1;
+    double a_columns = k;  ///< of A in memory: of an image fewer than k
+    double reuse = 1;      ///< places of A that an element of it stands at, at most
 };
 GemmSizes sizes_of(const GemmProblem& problem);
 

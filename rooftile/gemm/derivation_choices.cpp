@@ -154,7 +154,7 @@ GemmWords plain_words(const GemmCandidate& f) {
 }
 
 std::vector<Input> split_inputs(const GemmContext& context, const Kept& kept) {
-    const double k_blocks = double(ceil_div(context.problem.k, kept.candidate.tile_k));
+    const double k_blocks = double(context.problem.k_blocks(kept.candidate.tile_k));
     return {given("tiles", double(kept.waves.tiles), "", "waves, above"),
             given("slots", kept.waves.slots, "", "waves, above"),
             given("k_steps", k_blocks, "", "ceil(k / tile_k)")};

@@ -135,7 +135,7 @@ void latency_constraint(DerivationWriter& w) {
                 "with the machine's stated latency taken as the whole time from issue to use");
 
     const GemmCandidate& t = w.candidate();
-    const bool short_k = double(ceil_div(w.problem().k, t.tile_k)) < stages_min;
+    const bool short_k = double(w.problem().k_blocks(t.tile_k)) < stages_min;
     w.steps.add(
         gemm_formula::stages_needed,
         {w.steps.fact("dram.latency"), w.step("pace", w.candidate().pace(), "cycles"), w.config("ctas_per_sm", t.ctas_per_sm),

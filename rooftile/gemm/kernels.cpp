@@ -77,6 +77,7 @@ std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem) {
                        1, 0};
     if (problem.groups)
         return Refusal{Reason::instruction, "groups are sm90_gemm's so far; launch the products one by one", double(problem.groups->count()), 1};
+    if (problem.image) return Refusal{Reason::instruction, "rows that are places of an image are sm90_gemm's so far, whose copy engine finds their pixels", 1, 0};
     if (problem.pairs() != Pairs::none) return pairs_elsewhere(problem);
     if (problem.results() > 1)
         return Refusal{Reason::instruction,

@@ -154,7 +154,7 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, co
 }
 
 ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, double rows, double products)
-    : a_(rows * (double(p.k) * bytes_of(p.a_type) + (p.block_scales() ? 4 * double(p.a_scales().lines) : 0))),
+    : a_(rows * (p.a_columns() * bytes_of(p.a_type) + (p.block_scales() ? 4 * double(p.a_scales().lines) : 0))),
       b_(p.b_matrix_bytes() + (p.block_scales() ? 4 * double(p.b_scales().lines * p.b_scales().width) : 0)),
       c_(rows * double(p.result_n()) * bytes_of(p.c_type) * double(p.results())
          + (p.epilogue ? p.epilogue->bytes * rows / (double(p.m) * double(p.batch)) : 0)),  // read once, tile by tile, as C is written
@@ -245,7 +245,7 @@ double crossing_share(const GemmHardware& hw, const GemmConfig& t, const GemmPro
             if (readers % 2 == 1) all_at_home *= one;
         return 1 - all_at_home;
     };
-    const double a = double(p.m) * bytes_of(p.a_type), b = double(p.n) * p.b_element_bytes() * (p.groups ? double(p.groups->with_rows()) : 1);
+    const double a = double(p.m) * p.a_columns() / double(p.k) * bytes_of(p.a_type), b = double(p.n) * p.b_element_bytes() * (p.groups ? double(p.groups->with_rows()) : 1);
     return (a * crossing(columns) + b * crossing(std::int64_t(whole_up(rows_a_matrix(p, {rows, columns, products}))))) / (a + b);
 }
 

@@ -172,7 +172,7 @@ SharedBytes shared_step_bytes(const GemmCandidate& tile, int element_bytes);
 
 /// k-steps that one CTA takes for one tile, the longest part of K.
 inline std::int64_t k_steps(const GemmConfig& tile, const GemmProblem& problem) {
-    return ceil_div(ceil_div(problem.k, tile.tile_k), tile.k_parts());
+    return ceil_div(problem.k_blocks(tile.tile_k), tile.k_parts());
 }
 
 /// Cycles from the last product of a tile to its sum over the parts of K: every CTA writes its fp32 sums to

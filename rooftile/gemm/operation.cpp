@@ -17,6 +17,7 @@
 #include "rooftile/gemm/export/exports.hpp"
 #include "rooftile/gemm/fields.hpp"
 #include "rooftile/gemm/formulas.hpp"
+#include "rooftile/gemm/images.hpp"
 #include "rooftile/gemm/measurement_text.hpp"
 #include "rooftile/gemm/pack_weights.hpp"
 #include "rooftile/gemm/packing.hpp"
@@ -330,7 +331,7 @@ class GemmOperation final : public Operation {
         const auto& p = problem.own.as<GemmProblem>();
         const auto& ask = request.as<GemmAsk>();
         PlanSet set = gemm_plan_set(derive_asked(machine, p, ask));
-        if (ask.sample == 0 && ask.orders.empty()) weigh_apart(set, machine, p, ask.request);
+        if (ask.sample == 0 && ask.orders.empty() && !p.image) weigh_apart(set, machine, p, ask.request);
         return set;
     }
 
@@ -387,6 +388,7 @@ class GemmOperation final : public Operation {
 
     const Facet* facet(const std::type_info& type) const override {
         if (type == typeid(TwoProducts)) return &two_gemms();
+        if (type == typeid(ProductsOfImages)) return &gemm_of_images();
         if (type == typeid(Packs)) return &gemm_packs();
         if (type == typeid(KnownKernels)) return &known_gemm_kernels();
         return type == typeid(Exports) ? &gemm_exports() : nullptr;

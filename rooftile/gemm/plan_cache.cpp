@@ -44,11 +44,11 @@ struct Hash {
 }  // namespace
 
 // A structure that gets a field does not compile here until the field is named.
-PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& request) : epilogue_(problem.epilogue.text() + '\n' + problem.groups.text()) {
+PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& request) : epilogue_(problem.epilogue.text() + '\n' + problem.groups.text() + '\n' + (problem.image ? problem.image->text() : "")) {
     const Packer pack{bytes_, size_};
     const auto put = [&](const auto&... values) { (pack(values), ...); };
     const auto& [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset,
-                 b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups, quantised] = problem;
+                 b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups, quantised, image, image_columns] = problem;
     put(m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset, b_offset,
         c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, quantised.weights, quantised.group, quantised.scale,
         quantised.zeros);

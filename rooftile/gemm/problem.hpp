@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "kernels/gemm/quantised_weights.hpp"
 #include "kernels/types.hpp"
 #include "rooftile/gemm/epilogue.hpp"
 #include "rooftile/gemm/groups.hpp"
+#include "rooftile/tiled/image_operand.hpp"
 #include "rooftile/units.hpp"
 
 namespace rooftile {
@@ -50,6 +52,9 @@ struct GemmProblem {
     SharedEpilogue epilogue{};  ///< of alpha and beta too; made by gemm_epilogue()
     SharedGroups groups{};      ///< of the m rows of A and C; B's matrices are then b_stride apart, one a group
     QuantisedLayout quantised{};  ///< B is packed so, one tensor of bytes, and multiplied as b_type; ldb means nothing then
+    /// Where A's rows and columns are taken from, of which m and k are the counts; lda means nothing then.
+    std::optional<ImageOperand> image{};
+    double image_columns = 0;  ///< elements of the image that are read, for each row: worked out once
 
     bool block_scales() const { return epilogue && epilogue->scales == Scales::block; }
     bool promoted() const { return accumulation == Accumulation::promoted || block_scales(); }
@@ -79,7 +84,11 @@ struct GemmProblem {
     /// Of all groups, or of all products.
     double rows_a_matrix() const { return groups ? double(m) / double(groups->with_rows()) : double(m); }
     /// Of all matrices, each element once.
-    double a_bytes() const { return double(a_matrices()) * double(m) * double(k) * bytes_of(a_type); }
+    double a_bytes() const { return double(a_matrices()) * double(m) * a_columns() * bytes_of(a_type); }
+    /// Of A in memory, for each of its rows: of an image fewer than k, since several rows and columns share an element.
+    double a_columns() const { return image ? image_columns : double(k); }
+    /// Blocks of K, of which those of an image are a tap's.
+    std::int64_t k_blocks(std::int64_t tile_k) const { return image ? image->blocks(tile_k) : (k + tile_k - 1) / tile_k; }
     double b_bytes() const { return double(b_matrices_read()) * b_matrix_bytes(); }
     /// Of all results.
     double c_bytes() const { return double(results()) * double(batch) * double(m) * double(result_n()) * bytes_of(c_type); }

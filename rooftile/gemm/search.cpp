@@ -173,8 +173,8 @@ GemmSearch::GemmSearch(const GemmHardware& hw, const GemmProblem& problem, const
     const auto orders = inner_.orders.begin();
     if (problem.groups) std::stable_partition(orders, orders + inner_.order_count, [](const OrderChoice& o) { return o.order == Order::column; });
     const ScheduleTraffic any(hw, {.tile_m = 1, .tile_n = 1}, problem);
-    // Packed weights are read once whatever the order.
-    simulates_ = simulates_ && !problem.is_quantised() && any.least_of_one() > hw.l2_bytes;  // else every order moves the least
+    // Packed weights are read once whatever the order. Of an image tiles side by side share lines that the simulation takes for different ones.
+    simulates_ = simulates_ && !problem.is_quantised() && !problem.image && any.least_of_one() > hw.l2_bytes;  // else every order moves the least
     if (std::isnan(any.dram(inner_.orders[0].order, inner_.orders[0].group))) compulsory_ = unknown_number;
 }
 

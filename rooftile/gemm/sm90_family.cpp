@@ -70,6 +70,7 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmConfig& c) {
     config.promoted = p.promoted(), config.block_scales = p.block_scales();
     config.pairs = p.pairs() != Pairs::none;
     config.results = int(p.results());
+    config.image_axes = p.image ? p.image->is_deep() ? 3 : 2 : 0;
     config.expression = bool(p.epilogue);
     config.epilogue_registers = p.epilogue ? p.epilogue->registers(c.swap_ab, config.operand_staged) : 0;
     return config;

@@ -120,7 +120,7 @@ std::optional<Refusal> refuse_pieces(const Machine& machine, const GemmProblem& 
     const auto refused = [&](Reason reason, std::string why, double needed, double available) {
         return Refusal{reason, fmt::format("grid_split_k = {}: {}", pieces, why), needed, available};
     };
-    const std::int64_t parts = std::int64_t{pieces} * request.split_k.value_or(1), steps = ceil_div(p.k, std::int64_t{span});
+    const std::int64_t parts = std::int64_t{pieces} * request.split_k.value_or(1), steps = p.k_blocks(span);
     if (parts > steps) return refused(Reason::instruction, fmt::format("K has {} steps of {} for {} parts", steps, span, parts), double(parts), double(steps));
     if (request.ctas_per_sm.value_or(1) > 1)
         return refused(Reason::instruction, "K is cut where SMs idle; take one CTA an SM", *request.ctas_per_sm, 1);
@@ -148,6 +148,19 @@ std::optional<Refusal> refuse_pairs(const GemmProblem& p) {
     return std::nullopt;
 }
 
+/// What loads of images cannot address, or the kernel of them does not have.
+std::optional<Refusal> refuse_image(const GemmProblem& p, const GemmRequest& request) {
+    if (!p.image) return std::nullopt;
+    const auto refused = [](Reason reason, std::string why) { return Refusal{reason, std::move(why), 1, 0}; };
+    if (std::string why = image_load_obstacle(*p.image, bytes_of(p.a_type)); !why.empty()) return refused(Reason::alignment, std::move(why));
+    if (is_fp8(p.a_type)) return refused(Reason::instruction, "images of 8 bits are not planned yet; take bf16 or fp16");
+    if (p.batch > 1 || p.groups || p.pairs() != Pairs::none || p.results() > 1)
+        return refused(Reason::instruction, "of an image there is one product with one result");
+    if (p.a_major != Major::k || p.b_major != Major::k) return refused(Reason::alignment, "of an image both operands are k-major: channels are innermost");
+    if (request.pack_a.value_or(false) || request.pack_b.value_or(false)) return refused(Reason::instruction, "pack_a, pack_b: nothing of an image's product is packed; leave them off");
+    return std::nullopt;
+}
+
 class Sm90Gemm final : public GemmKernel {
   public:
     std::string_view name() const override { return "sm90_gemm"; }
@@ -162,6 +175,7 @@ class Sm90Gemm final : public GemmKernel {
     std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
+        if (auto why = refuse_image(problem, request)) return why;
         if (auto why = refuse_groups(problem, request)) return why;
         if (request.dynamic_scheduler.value_or(false) && problem.batch == 1 && !problem.groups)
             return Refusal{Reason::instruction, "dynamic_scheduler: so far of groups, or of a batch that is not computed as one product, as one that shares B is; leave it off", 1, 0};
@@ -173,6 +187,7 @@ class Sm90Gemm final : public GemmKernel {
         return refuse_unpacked(problem, request);
     }
     PackedOperands packs(const GemmProblem& problem, const GemmRequest& request) const override {
+        if (problem.image) return {};
         return {request.pack_a.value_or(!a_taken(problem)), request.pack_b.value_or(!b_taken(problem))};
     }
 
@@ -181,7 +196,7 @@ class Sm90Gemm final : public GemmKernel {
         const PackedOperands needed = packs(problem, request);
         const GemmHardware as_needed = with_operands(hw, problem, needed);
         std::vector<PackedOperands> all{needed};
-        if (is_fp8(problem.a_type)) return all;
+        if (is_fp8(problem.a_type) || problem.image) return all;
         const auto add = [&](bool PackedOperands::*operand) {
             for (std::size_t i = 0, before = all.size(); i < before; ++i) {
                 all.push_back(all[i]);

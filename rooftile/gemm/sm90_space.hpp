@@ -87,7 +87,7 @@ class Space {
             clusters = {{request.cluster_m.value_or(1), request.cluster_n.value_or(1)}};
         GemmConfig c;
         for_each_kind(c, [&] { ++(c.schedule == Schedule::pingpong ? pingpongs_ : cooperatives_); });
-        list_all_parts(ceil_div(problem.k, request.tile_k.value_or(k_span(problem.a_type))));
+        list_all_parts(problem.k_blocks(request.tile_k.value_or(k_span(problem.a_type))));
         for (const PartsOfK& p : std::span(parts_).subspan(1)) in_parts_ += p.candidates;
         slots_.reserve(residencies.size() * parts_.size());
         for (int ctas_per_sm : residencies)

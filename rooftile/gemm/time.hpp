@@ -94,7 +94,8 @@ inline double streamed_bytes(const GemmConfig& t, const GemmProblem& p, const Ti
     const auto waited_for = [&](double extent, int sharing, std::int64_t all_readers) {
         return extent / sharing / double(ceil_div(all_readers, sharing));
     };
-    const double lines = waited_for(min_known(t.tile_m, double(p.m)), t.cluster_n, tiles.columns)
+    // Of an image each element comes once, and is there for the other taps.
+    const double lines = waited_for(min_known(t.tile_m, double(p.m)), t.cluster_n, tiles.columns) * p.a_columns() / double(p.k)
                          + waited_for(min_known(t.tile_n, double(p.n)), t.cluster_m, std::int64_t(whole_up(rows_a_matrix(p, tiles))));
     return lines * t.tile_k * bytes_of(p.a_type);
 }

@@ -263,7 +263,7 @@ void Kernel::launch(Stream stream, GemmPointers pointers, const GemmShape& given
 std::optional<Kernel> Kernel::with_rows(std::int64_t m) const {
     const GemmPlan& own = state_->plan;
     // Of a batch the distance of its members may follow from M.
-    if (m < 1 || m > max_gemm_size || own.problem.a_major != Major::k || own.problem.batch != 1 || own.problem.groups) return std::nullopt;
+    if (m < 1 || m > max_gemm_size || own.problem.a_major != Major::k || own.problem.batch != 1 || own.problem.groups || own.problem.image) return std::nullopt;
     auto state = std::make_shared<State>();
     state->plan.rank = own.rank;
     state->plan.buildable = true;

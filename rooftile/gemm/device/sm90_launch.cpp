@@ -8,6 +8,7 @@
 
 #include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/pack_arguments.hpp"
+#include "kernels/matrix/image_arguments.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/epilogue_source.hpp"
@@ -17,6 +18,7 @@
 #include "rooftile/gemm/pieces.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/runtime/axes_map.hpp"
+#include "rooftile/runtime/image_map.hpp"
 
 namespace rooftile {
 namespace {
@@ -72,6 +74,9 @@ std::string sm90_config_text(const Sm90GemmConfig& config) {
 std::string sm90_name_expression(const Sm90GemmConfig& config) { return fmt::format("rooftile::sm90_gemm<{}>", sm90_config_text(config)); }
 
 Source gemm_source(const Sm90GemmConfig& config) {
+    if (config.image_axes > 0)
+        return source_of_header("sm90_image_gemm", "kernels/gemm/sm90_image_gemm.cuh",
+                                {fmt::format("rooftile::sm90_image_gemm<{}>", sm90_config_text(config))}, "sm_90");
     return source_of_header("sm90_gemm", "kernels/gemm/sm90_gemm.cuh", {sm90_name_expression(config)}, "sm_90");
 }
 
@@ -249,6 +254,38 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
     return arguments;
 }
 
+/// A's boxes: a copy takes as many places as a tile's slice has rows, and channels of one tap.
+ImageMapRequest image_map(const ImageOperand& image, const Sm90GemmConfig& config, const TensorMapRequest& a) {
+    ImageMapRequest request;
+    request.type = a.type, request.base = a.base, request.axes = config.image_axes;
+    request.images = image.images, request.channels = image.channels;
+    for (std::size_t i = 0; i < image.axes.size(); ++i) {
+        const ImageAxis& axis = image.axes[i];
+        request.extents[i] = axis.extent, request.strides[i] = int(axis.stride);
+        request.first[i] = int(-axis.padding), request.past_last[i] = int(axis.padding - axis.reach());
+    }
+    request.box_channels = a.box_inner, request.box_pixels = a.box_outer;
+    request.swizzle_bytes = a.swizzle_bytes, request.l2_promotion_bytes = a.l2_promotion_bytes;
+    return request;
+}
+
+/// Filters [n][taps][channels]: a box has some channels of one tap, and zeros behind the last.
+AxesMapRequest filters_map(const ImageOperand& image, const TensorMapRequest& b) {
+    const std::int64_t channels = image.channels * bytes_of(b.type);
+    return {.type = b.type, .base = b.base, .axes = 3, .extents = {image.channels, image.taps(), b.outer}, .stride_bytes = {channels, b.outer_stride_bytes},
+            .box = {b.box_inner, 1, b.box_outer}, .swizzle_bytes = b.swizzle_bytes, .l2_promotion_bytes = b.l2_promotion_bytes};
+}
+
+ImageArguments image_arguments(const ImageOperand& image, int tile_k) {
+    ImageArguments out{};
+    for (std::size_t i = 0; i < image.axes.size(); ++i) {
+        const ImageAxis& axis = image.axes[i];
+        out.axes[i] = {divider(unsigned(axis.places())), divider(unsigned(axis.taps)), int(axis.stride), int(axis.padding), int(axis.dilation)};
+    }
+    out.channel_blocks = divider(unsigned(ceil_div(image.channels, std::int64_t{tile_k})));
+    return out;
+}
+
 /// The operand of an epilogue that is staged, in boxes like those in which C leaves: `request` is C's.
 TensorMapRequest staged_operand(const GemmProblem& problem, const Sm90GemmConfig& config, const GemmShape& shape, TensorMapRequest request,
                                 std::span<const void* const> operands) {
@@ -283,9 +320,14 @@ void check_lines(const char* name, const char* leading_name, std::int64_t width,
 
 /// Of a problem with an epilogue the class stands before the kernel, and is its second parameter.
 void add_epilogue(Source& source, const GemmProblem& problem, const Sm90GemmConfig& config) {
-    if (!problem.epilogue) return;
+    if (!problem.epilogue) {
+        if (problem.image) source.name_expressions.front().insert(source.name_expressions.front().size() - 1, ", rooftile::NoEpilogue");
+        return;
+    }
     source.text = epilogue_text(*problem.epilogue, config.operand_staged);
-    name_with_epilogue(source, config.block_scales  ? "rooftile::sm90_gemm_scaled"
+    if (problem.image) source.text += "#include \"kernels/gemm/sm90_image_gemm.cuh\"\n";
+    name_with_epilogue(source, config.image_axes > 0 ? "rooftile::sm90_image_gemm"
+                               : config.block_scales ? "rooftile::sm90_gemm_scaled"
                                : config.results > 1 ? "rooftile::sm90_gemm_results"
                                                     : "rooftile::sm90_gemm_epilogue");
 }
@@ -366,8 +408,10 @@ class Sm90Code final : public GemmCode {
             as_packed(gemm_tensors(config_, shape, p.a, p.b, p.c, policy_of(plan_.evict_first.a), policy_of(plan_.evict_first.b)), shape);
         if (most_groups_are_one_tile()) tensors.b.l2_promotion_bytes = 128;  // what operand() does where one reads it
         TensorMap map_a{}, map_b{}, map_c{};
-        encode(map_a, tensors.a);
-        if (config_.pairs) encode(map_b, of_pairs(tensors.b, problem_.pairs(), shape.n));
+        if (problem_.image) encode(map_a, image_map(*problem_.image, config_, tensors.a));
+        else encode(map_a, tensors.a);
+        if (problem_.image) encode(map_b, filters_map(*problem_.image, tensors.b));
+        else if (config_.pairs) encode(map_b, of_pairs(tensors.b, problem_.pairs(), shape.n));
         else encode(map_b, tensors.b);
         if (config_.tma_store) encode(map_c, tensors.c);
         GemmArguments arguments = gemm_arguments(plan_, config_, shape);
@@ -389,12 +433,19 @@ class Sm90Code final : public GemmCode {
         }
         Launch configured = launch;
         configured.programmatic_dependent = plan_.programmatic_launch;
-        if (!problem_.epilogue) return rooftile::launch(function, configured, map_a, map_b, map_c, arguments);
-        std::vector<std::uint64_t> epilogue = epilogue_words(*problem_.epilogue, p.operands);
+        if (!problem_.epilogue && !problem_.image) return rooftile::launch(function, configured, map_a, map_b, map_c, arguments);
+        std::vector<std::uint64_t> epilogue{0};
+        if (problem_.epilogue) epilogue = epilogue_words(*problem_.epilogue, p.operands);
         TensorMap map_operand{};
         if (config_.operand_staged) {
             encode(map_operand, staged_operand(problem_, config_, shape, tensors.c, p.operands));
             arguments.operand_step = problem_.epilogue->operands[*problem_.epilogue->staged_operand()].by_product ? 1 : 0;
+        }
+        if (problem_.image) {
+            arguments.k = int(problem_.k_blocks(config_.tile_k) * config_.tile_k);  // the kernel counts blocks
+            ImageArguments image = image_arguments(*problem_.image, config_.tile_k);
+            void* all[] = {&map_a, &map_b, &map_c, &arguments, &map_operand, &image, epilogue.data()};
+            return launch_raw(function, configured, all);
         }
         if (config_.block_scales) {
             TensorMap map_a_scale{}, map_b_scale{};

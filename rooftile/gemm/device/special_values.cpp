@@ -51,6 +51,14 @@ std::vector<InjectedValue> special_values(const GemmProblem& p, std::uint64_t se
         {Operand::a, below(p.m), below(p.k), infinity(p.a_type, false)},
         {Operand::b, below(p.k), below(p.n), infinity(p.b_type, true)},
     };
+    if (p.image) {
+        // Rows of A are pixels here, and K their channels; B's stand at one tap of them. Two pixels lie at the border.
+        const ImageOperand& image = *p.image;
+        for (InjectedValue& value : values)
+            if (value.operand == Operand::a) value.row = below(image.pixels()), value.column %= image.channels;
+        values[2].row = 0, values[4].row = image.pixels() - 1;
+        return values;
+    }
     if (p.is_quantised()) {  // whose weights are finite
         std::erase_if(values, [](const InjectedValue& value) { return value.operand == Operand::b; });
         return values;

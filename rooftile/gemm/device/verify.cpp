@@ -114,6 +114,7 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
         packed_ = std::make_unique<QuantisedReference>(problem);
         weights_ = DeviceBuffer(std::size_t(packed_->dequantised_bytes(Type::fp32)));
     }
+    if (problem.image) image_ = std::make_unique<ImageReference>(problem);
     if (!problem.epilogue) return;
     epilogue_ = std::make_unique<ExpressionReference>(problem.epilogue->graph,
                                                       Driver::instance().device(current_device()).arch());
@@ -146,7 +147,9 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
     if (problem_.block_scales())
         for (const bool of_b : {false, true})
             kernels_.fill(stream, scale_fill(of_b ? problem_.b_scales() : problem_.a_scales(), of_b, tensors[problem_.first_scale() + (of_b ? 1 : 0)], fill, seed));
+    if (image_) fill_image(stream, fill, seed, tensors);
     for (const Operand operand : {Operand::a, Operand::b}) {
+        if (image_) break;
         if (packed_ && operand == Operand::b) {
             packed_->fill(stream, reinterpret_cast<DevicePointer>(tensors[1]), which == VerifyCase::exact, seed);
             continue;
@@ -162,9 +165,21 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
     for (const InjectedValue& injected : special_values(problem_, seed)) {
         const auto data = reinterpret_cast<DevicePointer>(tensors[static_cast<std::size_t>(injected.operand)]);
         const std::int64_t offset = injected.matrix * batch_of(problem_, injected.operand).stride
-                                    + offset_of(problem_, injected.operand, injected.row, injected.column);
+                                    + (problem_.image && injected.operand == Operand::a ? injected.row * problem_.image->channels + injected.column
+                                                                                        : offset_of(problem_, injected.operand, injected.row, injected.column));
         const int bytes = bytes_of(injected.operand == Operand::a ? problem_.a_type : problem_.b_type);
         kernels_.inject(stream, data + DevicePointer(bytes * offset), injected.bits, bytes);
+    }
+}
+
+void GemmReference::fill_image(Stream stream, Fill fill, std::uint64_t seed, TensorPointers tensors) const {
+    const ImageOperand& image = *problem_.image;
+    GemmProblem filled = problem_;
+    filled.k = 2 * problem_.k;  // each tap begins anew where wide numbers stand, so that there are up to twice as many
+    const std::int64_t lines[] = {image.pixels(), problem_.n * image.taps()};
+    for (const Operand operand : {Operand::a, Operand::b}) {
+        const auto i = static_cast<std::size_t>(operand);
+        kernels_.fill(stream, fill_arguments(filled, operand, {tensors[i], lines[i], image.channels, image.channels}, fill, seed));
     }
 }
 
@@ -208,6 +223,14 @@ std::vector<CaseOutcome> GemmReference::judge_product(Stream stream, VerifyCase 
     const auto sums = [&](bool of_ups, Stream to, std::int64_t row, std::int64_t rows, Bounded* out) {
         VerifyArguments of = verify_arguments(problem_, first[0], first[1], {}, product);
         if (problem_.pairs() != Pairs::none) take_half(of, problem_, of_ups);
+        if (image_) {
+            for (std::int64_t done = 0; done < rows; done += image_->rows()) {
+                of.m = std::min(image_->rows(), rows - done);
+                of.a = image_->unroll(to, first[0], row + done, of.m);
+                kernels_.bounded_sums(to, of, which == VerifyCase::exact, out + done * problem_.n);
+            }
+            return;
+        }
         of.a = static_cast<const unsigned char*>(of.a) + row * of.a_m_stride * bytes_of(of.a_type);
         of.m = rows;
         if (problem_.block_scales()) {
@@ -268,6 +291,16 @@ std::vector<CaseOutcome> GemmReference::judge_groups(Stream stream, VerifyCase w
     return epilogue_->judge(stream, rows_of_groups(results[0]), outputs, undecided_limit(epilogue_->graph(), which));
 }
 
+void GemmReference::verify_image(Stream stream, VerifyCase which, TensorPointers inputs, std::span<const void* const> c) const {
+    for (std::int64_t row = 0; row < problem_.m; row += image_->rows()) {
+        const std::int64_t rows = std::min(image_->rows(), problem_.m - row);
+        VerifyArguments of = verify_arguments(problem_, image_->unroll(stream, inputs[0], row, rows), inputs[1], c);
+        for (int i = 0; i < of.results; ++i) of.c[i] = static_cast<const unsigned char*>(of.c[i]) + row * problem_.ldc * bytes_of(problem_.c_type);
+        of.first_row = row, of.m = rows;
+        kernels_.verify(stream, of, which == VerifyCase::exact, records_.address());  // each adds to the records
+    }
+}
+
 std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, std::uint64_t,
                                               std::span<const TensorPointers> results) const {
     if (epilogue_ && problem_.groups) return judge_groups(stream, which, results);
@@ -289,7 +322,8 @@ std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, s
         of.b_type = Type::fp32;
         packed_->verify(stream, of, which == VerifyCase::exact, records_.address(), kernels_.verify_ctas());
     }
-    for (std::int64_t product = 0; !problem_.groups && !packed_ && product < problem_.batch; ++product)  // each adds to the records
+    if (image_) verify_image(stream, which, results[0], c);
+    for (std::int64_t product = 0; !problem_.groups && !packed_ && !image_ && product < problem_.batch; ++product)  // each adds to the records
         kernels_.verify(stream, verify_arguments(problem_, results[0][0], results[0][1], c, product), which == VerifyCase::exact,
                         records_.address());
     synchronize(stream);

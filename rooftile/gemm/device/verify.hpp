@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/gemm/device/image_reference.hpp"
 #include "rooftile/gemm/device/operands.hpp"
 #include "rooftile/gemm/device/quantised_reference.hpp"
 #include "rooftile/measure/expression_reference.hpp"
@@ -36,6 +37,10 @@ class GemmReference final : public Reference {
 
   private:
     const MeasureKernels& kernels_;
+    /// Both operands of an image's product; numbers stand by channels in both, tap by tap.
+    void fill_image(Stream stream, Fill fill, std::uint64_t seed, TensorPointers tensors) const;
+    /// The same as verify() of an image's rows, some at a time.
+    void verify_image(Stream stream, VerifyCase which, TensorPointers inputs, std::span<const void* const> c) const;
     /// Inputs of the epilogue's graph, of one product of a batch or of one group; the sums are not in memory.
     std::vector<const void*> operands_of(TensorPointers tensors, std::int64_t product) const;
     std::vector<CaseOutcome> judge_product(Stream stream, VerifyCase which, std::span<const TensorPointers> results,
@@ -52,6 +57,7 @@ class GemmReference final : public Reference {
     std::unique_ptr<ExpressionReference> epilogue_;  ///< where there is one
     std::unique_ptr<QuantisedReference> packed_;     ///< of packed weights
     DeviceBuffer weights_;                           ///< these in fp32, which holds each of them
+    std::unique_ptr<ImageReference> image_;          ///< of A that is taken from one
 };
 
 /// What is injected in the special case: bits at row/column (i, k) of A or (k, j) of B, of one matrix of a batch.

@@ -1,0 +1,26 @@
+#include "rooftile/gemm/images.hpp"
+
+#include "rooftile/gemm/fields.hpp"
+#include "rooftile/gemm/operation.hpp"
+
+namespace rooftile {
+namespace {
+
+class GemmOfImages final : public ProductsOfImages {
+  public:
+    Problem problem(const Given& given, const ImageOperand& image) const override {
+        GemmProblem problem = gemm_problem(given);
+        problem.image = image;
+        problem.image_columns = double(image.elements_read()) / double(image.rows());
+        return {&gemm_operation(), Own::of(std::move(problem))};
+    }
+};
+
+}  // namespace
+
+const ProductsOfImages& gemm_of_images() {
+    static const GemmOfImages images;
+    return images;
+}
+
+}  // namespace rooftile

@@ -1,0 +1,17 @@
+// Products whose left operand is taken from an image: an operation of products plans and compiles them, and who filters
+// images asks for them as a facet. Neither includes the other.
+#pragma once
+
+#include "rooftile/core/operation.hpp"
+#include "rooftile/tiled/image_operand.hpp"
+
+namespace rooftile {
+
+/// Of an operation of products.
+class ProductsOfImages : public Facet {
+  public:
+    /// The operation's problem: what `given` says, whose m and k are the image's rows and columns, with A taken from the image. Throws RequestError.
+    virtual Problem problem(const Given& given, const ImageOperand& image) const = 0;
+};
+
+}  // namespace rooftile
