@@ -9,7 +9,7 @@ from typing import Literal
 from rooftile._plan import Plan
 from rooftile._request import plan_one
 
-__all__ = ["attention", "chain", "fuse", "gemm"]
+__all__ = ["attention", "chain", "conv", "fuse", "gemm"]
 
 
 def gemm(
@@ -425,4 +425,116 @@ def chain(
         "stages": stages, "x_stages": x_stages, "resident": resident, "schedule": schedule,
         "exhaustive": exhaustive, "top": top, "flips": flips, "numbers": numbers, "set": set,
         "buildable_only": buildable_only, "seed": seed
+    })
+
+
+def conv(
+    batch: int | None = None,
+    channels: int | None = None,
+    *,
+    machine: str | os.PathLike[str] | None = None,
+    depth: int | None = None,
+    height: int | None = None,
+    width: int | None = None,
+    filters: int | None = None,
+    kernel_size: str | None = None,
+    stride: int | None = None,
+    padding: int | None = None,
+    dilation: int | None = None,
+    groups: int | None = None,
+    layout: str | None = None,
+    type: str | None = None,
+    epilogue: str | None = None,
+    tensors: str | Sequence[str] | None = None,
+    tile: str | Sequence[int] | None = None,
+    stages: int | None = None,
+    consumer_warpgroups: int | None = None,
+    schedule: str | None = None,
+    swap_ab: bool | None = None,
+    cluster: str | Sequence[int] | None = None,
+    order: str | None = None,
+    group: int | None = None,
+    split_k: int | None = None,
+    grid_split_k: int | None = None,
+    ctas_per_sm: int | None = None,
+    overlapped_epilogue: bool | None = None,
+    epilogue_tile_n: int | None = None,
+    pdl: bool | None = None,
+    early_weights: bool | None = None,
+    evict_first: str | None = None,
+    reverse: bool | None = None,
+    exhaustive: bool | None = None,
+    top: int | None = None,
+    numbers: str | None = None,
+    set: str | Sequence[str] | None = None,
+    buildable_only: bool | None = None,
+    seed: int | None = None,
+) -> Plan:
+    r"""A convolution of images, channels innermost, as an implicit product: the best plan; its attribute `plans` has the others.
+
+    Problem, y[n, p, f] = sum over taps t and channels c of x[n, p stride - padding + t dilation, c] w[f, t, c]:
+        batch: Images; default 1
+        channels: Channels of the image
+    Machine:
+        machine: A machine's id, or a machine file; default: the GPU here, else h100-sxm
+    Problem, y[n, p, f] = sum over taps t and channels c of x[n, p stride - padding + t dilation, c] w[f, t, c]:
+        depth: Pixels along the slowest axis; left out of images of two axes
+        height: Rows of pixels; left out of one axis, as of tokens
+        width: Pixels of a row
+        filters: Filters: channels of the result
+        kernel_size: Taps along each axis, the width last: 3x3, or one number for all
+        stride: Pixels from one place of the result to the next; default 1
+        padding: Zeros on either side of an axis; default 0
+        dilation: Pixels from one tap to the next; default 1
+        groups: Groups of channels that do not meet; so far 1
+        layout: nhwc (default): channels innermost, filters [F, taps, C]; nchw is not planned: hand over
+            channels-last tensors
+        type: bf16 (default) or fp16, for all tensors; fp32 accumulation
+        epilogue: What is stored, an expression of the sums acc: "y = relu(acc + bias)"
+        tensors: A tensor that the epilogue reads: bias:bf16[N], of a number a filter; x:bf16[M,N], of one an
+            element
+    Fixed parameters (the rest is searched):
+        tile: Tile of one CTA: tile_m, tile_n, tile_k
+        stages: Tiles in flight; one fills while another is used
+        consumer_warpgroups: Warpgroups that multiply
+        schedule: cooperative or pingpong
+        swap_ab: Compute C^T: columns of C on the instruction's m, and rows on its n, so tile_m goes in steps of 8;
+            default: whichever is faster
+        cluster: CTAs of a cluster
+        order: row, column, grouped, serpentine, morton or hilbert
+        group: Rows of tiles taken together by orders grouped and serpentine
+        split_k: Split-K in a cluster: CTAs that sum parts of K through shared memory
+        grid_split_k: Split-K through a workspace: pieces of K, each in as many parts, that clusters sum and add up
+            through L2
+        ctas_per_sm: Resident CTAs of an SM
+        overlapped_epilogue: Store a tile between the next one's first MMAs; default: on where registers allow
+        epilogue_tile_n: Columns of C that one TMA store takes
+        pdl: Start during the end of the kernel before (programmatic dependent launch); default: on
+        early_weights: Ask for B before waiting for the kernel in front: B was complete before that one began;
+            default: off
+        evict_first: Operands, of a, b and c, that L2 drops first, as in bc; default: none
+        reverse: Tiles from the last one of the order to the first; default: off
+        exhaustive: Search also what structural rules leave out
+    Output:
+        top: Plans to keep
+    Machine:
+        numbers: A machine of a few numbers: smem, regs, bw, peak, latency, and any key of a machine file
+        set: Replaces one number of the machine, as in "dram.bandwidth=4 TB/s"
+    Output:
+        buildable_only: Leave out plans that no kernel exists for yet
+    Other plans than the best:
+        seed: Seed of plans that are drawn; default 1
+
+    Raises RequestError where a value is not what is accepted, Infeasible where no plan fits.
+    """
+    return plan_one("conv", machine, {
+        "batch": batch, "channels": channels, "depth": depth, "height": height, "width": width, "filters": filters,
+        "kernel_size": kernel_size, "stride": stride, "padding": padding, "dilation": dilation, "groups": groups,
+        "layout": layout, "type": type, "epilogue": epilogue, "tensors": tensors, "tile": tile, "stages": stages,
+        "consumer_warpgroups": consumer_warpgroups, "schedule": schedule, "swap_ab": swap_ab, "cluster": cluster,
+        "order": order, "group": group, "split_k": split_k, "grid_split_k": grid_split_k,
+        "ctas_per_sm": ctas_per_sm, "overlapped_epilogue": overlapped_epilogue, "epilogue_tile_n": epilogue_tile_n,
+        "pdl": pdl, "early_weights": early_weights, "evict_first": evict_first, "reverse": reverse,
+        "exhaustive": exhaustive, "top": top, "numbers": numbers, "set": set, "buildable_only": buildable_only,
+        "seed": seed
     })

@@ -21,6 +21,7 @@ SIZES = {
     ),
     "gemm of 8 bits": (("m", "n", "k"), {"m": 48, "n": 64, "k": 128, "types": "fp8_e4m3,fp8_e4m3,bf16", "scales": "row"}),
     "chain": (("m", "d", "ff"), {"m": 256, "d": 128, "ff": 512, "act": "relu", "residual": True}),
+    "conv": (("batch", "channels", "filters"), {"batch": 2, "channels": 24, "height": 9, "width": 7, "filters": 40, "kernel_size": "3x3", "padding": 1}),
     "attention": (("batch", "q", "kv", "heads"), {"batch": 2, "heads": 4, "q": 100, "kv": 70, "dim": 64}),
 }  # fmt: skip
 

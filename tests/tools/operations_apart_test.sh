@@ -17,9 +17,10 @@ files=$(find rooftile cli kernels cmake python CMakeLists.txt pyproject.toml -ty
 words=$(echo "$operations" | tr '\n' '|')cublaslt
 status=0
 
-# English words go first, so that what is left of a line is looked at: (re|con|dif)fuse; chains of dependent instructions, by themselves.
+# English words go first, so that what is left of a line is looked at: (re|con|dif)fuse; chains of dependent instructions, by themselves;
+# convert, converge and <charconv>.
 for file in $files; do
-    found=$(sed -E 's/([Rr]e|[Cc]on|[Dd]if)fus(e|ed|es|al|ing)//g; s/[Ff]used//g; s/alu_chains?//g; s/"chain of/"/g; s/(^|[^"/_A-Za-z])[Cc]hains?([^"/_A-Za-z]|$)/\1\2/g' "$file" | grep -niE "$words" || true)
+    found=$(sed -E 's/([Rr]e|[Cc]on|[Dd]if)fus(e|ed|es|al|ing)//g; s/[Ff]used//g; s/alu_chains?//g; s/"chain of/"/g; s/[Cc]har_?conv|[Cc]onver[a-z]+//g; s/(^|[^"/_A-Za-z])[Cc]hains?([^"/_A-Za-z]|$)/\1\2/g' "$file" | grep -niE "$words" || true)
     if [ -n "$found" ]; then
         echo "$file names an operation:"
         echo "$found" | head -3

@@ -3,13 +3,13 @@
 The laws are those of the draws of `rooftile sweep`; unaligned sizes, fixed parameters, requests that are refused and
 other output flags are mixed in, so that messages and optional parts of the document are compared too.
 """
-from . import attention, chain, fuse, gemm
+from . import attention, chain, conv, fuse, gemm
 from .laws import fixed, generator
 
 MACHINES = ("v100-sxm2 a100-40-sxm a100-80-sxm a40 rtx4090 l40s h100-sxm h100-pcie h800-sxm h200-sxm h20 b200").split()
 MACHINES_WITH_KERNELS = ("h100-sxm", "h200-sxm")
-OPERATIONS = {"gemm": gemm, "fuse": fuse, "attention": attention, "chain": chain}
-BUILDS = {"gemm": 1, "fuse": 0.2, "attention": 0.2, "chain": 0.1}  # kernels of each for one that --sass asks for
+OPERATIONS = {"gemm": gemm, "fuse": fuse, "attention": attention, "chain": chain, "conv": conv}
+BUILDS = {"gemm": 1, "fuse": 0.2, "attention": 0.2, "chain": 0.1, "conv": 0.1}  # kernels of each for one that --sass asks for
 
 
 def plan_request(seed, operation, index):

@@ -1,0 +1,281 @@
+#include "rooftile/conv/fields.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+namespace {
+
+constexpr std::string_view types[] = {"bf16", "fp16"}, layouts[] = {"nhwc", "nchw"};
+/// Extents of the image by axes, x first.
+constexpr std::string_view extent_keys[] = {"width", "height", "depth"};
+/// Numbers that have one for each axis, or one for all.
+struct AxisField {
+    std::string_view key;
+    std::int64_t ImageAxis::*number;
+    std::int64_t least, plain;
+};
+constexpr AxisField axis_fields[] = {{"kernel_size", &ImageAxis::taps, 1, 0},
+                                     {"stride", &ImageAxis::stride, 1, 1},
+                                     {"padding", &ImageAxis::padding, 0, 0},
+                                     {"dilation", &ImageAxis::dilation, 1, 1}};
+/// Of the product's configuration, under names of convolutions in documents.
+constexpr std::pair<std::string_view, std::string_view> renamed[] = {{"tile_m", "tile_pixels"}, {"tile_n", "tile_filters"}};
+/// What of the product's a convolution has no choice of.
+constexpr std::string_view left_out[] = {"kernel", "pack_a", "pack_b", "dynamic_scheduler", "epilogue_apart"};
+
+/// Fields of the product's plan, as the product has them.
+std::vector<Field> product_fields() {
+    std::vector<Field> out;
+    for (const Field& field : image_products().operation->fields())
+        if ((field.group.starts_with("Fixed") || field.key == "top") && std::ranges::find(left_out, field.key) == std::end(left_out)) out.push_back(field);
+    return out;
+}
+
+std::vector<Field> make_fields() {
+    const char* problem = "Problem, y[n, p, f] = sum over taps t and channels c of x[n, p stride - padding + t dilation, c] w[f, t, c]";
+    std::vector<Field> fields = {
+        {"batch", "N", "Images; default 1", problem},
+        {"channels", "C", "Channels of the image", problem},
+        {"depth", "D", "Pixels along the slowest axis; left out of images of two axes", problem},
+        {"height", "H", "Rows of pixels; left out of one axis, as of tokens", problem},
+        {"width", "W", "Pixels of a row", problem},
+        {"filters", "F", "Filters: channels of the result", problem},
+        {"kernel_size", "RxS", "Taps along each axis, the width last: 3x3, or one number for all", problem},
+        {"stride", "N", "Pixels from one place of the result to the next; default 1", problem},
+        {"padding", "N", "Zeros on either side of an axis; default 0", problem},
+        {"dilation", "N", "Pixels from one tap to the next; default 1", problem},
+        {"groups", "N", "Groups of channels that do not meet; so far 1", problem},
+        {"layout", "NAME", "nhwc (default): channels innermost, filters [F, taps, C]; nchw is not planned: hand over channels-last tensors", problem},
+        {"type", "TYPE", "bf16 (default) or fp16, for all tensors; fp32 accumulation", problem},
+        {"epilogue", "TEXT", "What is stored, an expression of the sums acc: \"y = relu(acc + bias)\"", problem, FieldKind::text},
+        {"tensor", "NAME:TYPE[SHAPE]", "A tensor that the epilogue reads: bias:bf16[N], of a number a filter; x:bf16[M,N], of one an element", problem, FieldKind::list},
+    };
+    for (Field& field : product_fields()) fields.push_back(std::move(field));
+    return fields;
+}
+
+/// What comes of an empty size, and what loads take: pixels of whole 16 bytes.
+constexpr std::int64_t whole_channels = 8;
+
+std::int64_t needed(const Given& g, std::string_view key) {
+    if (!g.has(key))
+        throw RequestError(fmt::format("missing {}: rooftile plan conv --batch 32 --channels 64 --height 56 --width 56 --filters 64 --kernel-size 3x3 --padding 1",
+                                       g.name(key)));
+    return size_number(g.name(key), g.text(key), max_conv_extent);
+}
+
+/// "3x3", the width last, or one number for all axes that the image has.
+void read_axes(const Given& g, const AxisField& field, ConvProblem& p) {
+    if (!g.has(field.key)) {
+        if (field.least == 1 && field.plain == 0) needed(g, field.key);
+        for (int i = 0; i < p.axes; ++i) p.image.axes[std::size_t(i)].*field.number = field.plain;
+        return;
+    }
+    const std::string& text = g.text(field.key);
+    const std::vector<std::string_view> parts = split(text, 'x');
+    if (parts.size() != 1 && int(parts.size()) != p.axes)
+        throw RequestError(fmt::format("{} {}: the image has {} ax{}; give one number for {} or one for each, the width last", g.name(field.key), text, p.axes,
+                                       p.axes == 1 ? "is" : "es", p.axes == 1 ? "it" : "all"));
+    for (int i = 0; i < p.axes; ++i)
+        p.image.axes[std::size_t(i)].*field.number =
+            whole_number(g.name(field.key), parts.size() == 1 ? parts[0] : parts[std::size_t(p.axes - 1 - i)], field.least, max_conv_extent);
+}
+
+/// Elements from one to the next along each axis where nothing lies between them.
+std::vector<std::int64_t> dense_strides(const std::vector<Extent>& extents) {
+    std::vector<std::int64_t> strides(extents.size(), 1);
+    for (std::size_t i = extents.size(); i-- > 1;) strides[i - 1] = strides[i] * extents[i].most;
+    return strides;
+}
+
+TensorInfo dense_tensor(std::string name, const std::string& type, const std::vector<std::int64_t>& extents, TensorRole role) {
+    TensorInfo out{.name = std::move(name), .type = type, .element_bits = 16, .extents = {}, .strides = {}, .role = role, .offset = 0};
+    for (const std::int64_t extent : extents) out.extents.push_back(Extent::of(extent));
+    out.strides = dense_strides(out.extents);
+    return out;
+}
+
+/// `first`, then a number of each axis, the width last, then `last`.
+std::vector<std::int64_t> around(const ConvProblem& p, std::int64_t first, const auto& of_axis, std::int64_t last) {
+    std::vector<std::int64_t> out = {first};
+    for (int i = p.axes - 1; i >= 0; --i) out.push_back(of_axis(p.image.axes[std::size_t(i)]));
+    out.push_back(last);
+    return out;
+}
+
+}  // namespace
+
+std::span<const Field> conv_fields() {
+    static const std::vector<Field> fields = make_fields();
+    return fields;
+}
+
+ConvProblem conv_problem(const Given& g) {
+    ConvProblem p;
+    if (g.has("layout") && one_of(g.name("layout"), g.text("layout"), layouts) != 0)
+        throw RequestError(fmt::format("{} nchw is not planned: every library transposes such tensors first; hand over channels-last ones, which in PyTorch is "
+                                       "x.to(memory_format=torch.channels_last)", g.name("layout")));
+    if (g.has("groups") && whole_number(g.name("groups"), g.text("groups"), 1, max_conv_extent) != 1)
+        throw RequestError(fmt::format("{} {}: groups of channels are not planned yet, 1 is", g.name("groups"), g.text("groups")));
+    p.axes = g.has("depth") ? 3 : g.has("height") ? 2 : 1;
+    if (p.axes == 3) needed(g, "height");
+    p.image.images = g.has("batch") ? needed(g, "batch") : 1;
+    p.image.channels = needed(g, "channels");
+    if (p.image.channels % whole_channels != 0)
+        throw RequestError(fmt::format("{} {}: loads take pixels of whole 16 bytes, multiples of {} channels; fill x and w up to {} with zeros", g.name("channels"),
+                                       p.image.channels, whole_channels, (p.image.channels + whole_channels - 1) / whole_channels * whole_channels));
+    for (int i = 0; i < p.axes; ++i) p.image.axes[std::size_t(i)].extent = needed(g, extent_keys[std::size_t(i)]);
+    p.filters = needed(g, "filters");
+    for (const AxisField& field : axis_fields) read_axes(g, field, p);
+    if (g.has("type")) p.type = types[one_of(g.name("type"), g.text("type"), types)];
+    p.epilogue = g.text("epilogue");
+    p.tensors = g.list("tensor");
+    complete(p);
+    return p;
+}
+
+Given conv_product_request(const Given& g) {
+    Given out(Given::Named::by_key);
+    for (const Field& field : product_fields())
+        if (g.has(field.key)) out.add(field.key, g.text(field.key));
+    return out;
+}
+
+std::string_view conv_config_key(std::string_view of_product) {
+    for (const auto& [theirs, ours] : renamed)
+        if (theirs == of_product) return ours;
+    return of_product;
+}
+
+Record conv_config(const Record& product) {
+    Record out;
+    for (const auto& [key, value] : product) {
+        if (key != "kernel" && std::ranges::find(left_out, key) != std::end(left_out)) continue;
+        out.emplace_back(std::string(conv_config_key(key)), value);
+        if (key == "kernel") out.emplace_back("loads", "im2col"), out.emplace_back("taps_per_step", 1);
+    }
+    return out;
+}
+
+Given conv_given_of_config(const Record& config) {
+    const Operation& product = *image_products().operation;
+    Record theirs;
+    for (const auto& [key, value] : config) {
+        if (key == "loads" || key == "taps_per_step") continue;
+        std::string name = key;
+        for (const auto& [their, own] : renamed)
+            if (own == key) name = their;
+        theirs.emplace_back(name, value);
+    }
+    const Given asked = product.given_of_config(theirs);
+    Given out(Given::Named::by_key);
+    for (const Field& field : product_fields())
+        if (asked.has(field.key)) out.add(field.key, asked.text(field.key));
+    return out;
+}
+
+Given conv_with_work(const Given& asked, std::int64_t size) {
+    Given given = asked;
+    const auto replace = [&](const char* key, std::int64_t with) {
+        if (given.has(key)) given.replace(key, with_size_for_zero(given.text(key), with));
+    };
+    replace("batch", size), replace("filters", size);
+    replace("channels", (size + whole_channels - 1) / whole_channels * whole_channels);
+    return given;
+}
+
+Given conv_given(const ConvProblem& p) {
+    Given given(Given::Named::by_key);
+    given.add("batch", std::to_string(p.image.images));
+    given.add("channels", std::to_string(p.image.channels));
+    for (int i = p.axes - 1; i >= 0; --i) given.add(extent_keys[std::size_t(i)], std::to_string(p.image.axes[std::size_t(i)].extent));
+    given.add("filters", std::to_string(p.filters));
+    for (const AxisField& field : axis_fields) given.add(field.key, by_axes(p, field.number));
+    given.add("type", p.type);
+    if (!p.epilogue.empty()) given.add("epilogue", p.epilogue);
+    for (const std::string& tensor : p.tensors) given.add("tensor", tensor);
+    return given;
+}
+
+Record conv_record(const ConvProblem& p) {
+    const auto extent = [&](std::size_t axis) { return int(axis) < p.axes ? Value(p.image.axes[axis].extent) : Value(Unused{}); };
+    Record out = {{"batch", p.image.images}, {"channels", p.image.channels}, {"depth", extent(2)}, {"height", extent(1)}, {"width", extent(0)},
+                  {"filters", p.filters}};
+    for (const AxisField& field : axis_fields) out.emplace_back(std::string(field.key), by_axes(p, field.number));
+    out.emplace_back("type", p.type);
+    out.emplace_back("epilogue", p.epilogue.empty() ? "none" : p.epilogue);
+    if (!p.epilogue.empty()) out.emplace_back("epilogue_tensors", p.tensors);
+    return out;
+}
+
+Given conv_given(const Record& record) {
+    Given given(Given::Named::by_key);
+    for (const char* key : {"batch", "channels", "depth", "height", "width", "filters"})
+        if (const auto number = find_as<std::int64_t>(record, key)) given.add(key, std::to_string(*number));
+    for (const char* key : {"kernel_size", "stride", "padding", "dilation", "type"})
+        if (const auto text = find_as<std::string>(record, key)) given.add(key, *text);
+    if (const auto text = find_as<std::string>(record, "epilogue"); text && *text != "none") given.add("epilogue", *text);
+    for (const Value& tensor : find_as<List>(record, "epilogue_tensors").value_or(List()))
+        if (const auto* text = std::get_if<std::string>(&tensor.content())) given.add("tensor", *text);
+    return given;
+}
+
+void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
+    if (inputs.size() < 2) throw RequestError(fmt::format("{} tensor is given; a convolution takes x and w, then what its epilogue reads", inputs.size()));
+    const TensorInfo &x = inputs[0], &w = inputs[1];
+    const std::size_t axes = x.extents.size();
+    if (axes < 3 || axes > 5) throw RequestError(fmt::format("x has {} axes; accepted are [N, W, C], [N, H, W, C] and [N, D, H, W, C]", axes));
+    if (w.extents.size() != axes) throw RequestError(fmt::format("w has {} axes and x {}; w is [filters, taps..., channels]", w.extents.size(), axes));
+    if (x.type != w.type) throw RequestError(fmt::format("x is {} and w {}; they must be alike", x.type, w.type));
+    for (const TensorInfo* t : {&x, &w}) {
+        const std::vector<std::int64_t> dense = dense_strides(t->extents);
+        for (std::size_t i = 0; i < axes; ++i)
+            if (t->extents[i].most > 1 && t->strides[i] != dense[i])
+                throw RequestError(fmt::format("{} is not dense with its channels innermost; in PyTorch that is memory_format=torch.channels_last, axes permuted to end "
+                                               "with channels", t == &x ? "x" : "w"));
+        if (t->offset % 8 != 0) throw RequestError(fmt::format("{} does not begin at a multiple of 16 bytes; hand over a copy that does", t == &x ? "x" : "w"));
+    }
+    const std::int64_t channels = x.extents.back().most;
+    if (w.extents.back().most != channels) throw RequestError(fmt::format("x has {} channels and w {}", channels, w.extents.back().most));
+    const auto add = [&](std::string_view key, std::string text) {
+        if (given.has(key)) throw RequestError(given.name(key) + " follows from the tensors; leave it out");
+        given.add(key, std::move(text));
+    };
+    add("batch", std::to_string(x.extents[0].most));
+    add("channels", std::to_string(channels));
+    add("filters", std::to_string(w.extents[0].most));
+    std::string taps;
+    for (std::size_t i = 1; i + 1 < axes; ++i) {
+        add(extent_keys[axes - 2 - i], std::to_string(x.extents[i].most));
+        taps += fmt::format("{}{}", taps.empty() ? "" : "x", w.extents[i].most);
+    }
+    add("kernel_size", taps);
+    add("type", x.type);
+    for (const TensorInfo& t : inputs.subspan(2)) {
+        if (t.name.empty()) throw RequestError("a tensor after x and w is the epilogue's, and needs a name");
+        const std::size_t count = t.extents.size();
+        if (count != 1 && count != axes && count != 2)
+            throw RequestError(fmt::format("{} has {} axes; an epilogue reads [filters] or what has an element for each of the result", t.name, count));
+        add("tensor", fmt::format("{}:{}[{}]", t.name, t.type, count == 1 ? t.extents[0].most == 1 ? "1" : "N" : "M,N"));
+    }
+}
+
+std::vector<TensorInfo> conv_tensors(const ConvProblem& p) {
+    std::vector<TensorInfo> out = {
+        dense_tensor("x", p.type, around(p, p.image.images, [](const ImageAxis& a) { return a.extent; }, p.image.channels), TensorRole::in),
+        dense_tensor("w", p.type, around(p, p.filters, [](const ImageAxis& a) { return a.taps; }, p.image.channels), TensorRole::in)};
+    // Between the product's two operands and its result is what its epilogue reads.
+    const std::vector<TensorInfo> theirs = p.product.operation->tensors(p.product);
+    out.insert(out.end(), theirs.begin() + 2, theirs.end() - 1);
+    out.push_back(dense_tensor(theirs.back().name == "c" ? "y" : theirs.back().name, p.type,
+                               around(p, p.image.images, [](const ImageAxis& a) { return a.places(); }, p.filters), TensorRole::out));
+    return out;
+}
+
+}  // namespace rooftile

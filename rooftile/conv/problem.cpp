@@ -1,0 +1,72 @@
+#include "rooftile/conv/problem.hpp"
+
+#include <fmt/core.h>
+
+#include "rooftile/error.hpp"
+
+namespace rooftile {
+namespace {
+
+template <class Number>
+std::string joined_by_axes(int axes, const Number& number) {
+    std::string out;
+    for (int i = axes - 1; i >= 0; --i) out += fmt::format("{}{}", out.empty() ? "" : "x", number(std::size_t(i)));
+    return out;
+}
+
+void check(const ConvProblem& p) {
+    static constexpr std::string_view names[] = {"width", "height", "depth"};
+    for (std::size_t i = 0; i < 3; ++i) {
+        const ImageAxis& axis = p.image.axes[i];
+        if (axis.places() < 1)
+            throw RequestError(fmt::format("the result is empty along the {}: {} pixels and twice {} of padding are fewer than the filter's {} taps {} apart take ({})",
+                                           names[i], axis.extent, axis.padding, axis.taps, axis.dilation, axis.reach() + 1));
+    }
+    constexpr double most = double(max_conv_extent);
+    const auto limit = [](std::string_view what, double count) {
+        if (count > most) throw RequestError(fmt::format("{} are {:.0f}; kernels count fewer than 2^31: convolve parts of the batch", what, count));
+    };
+    double rows = double(p.image.images), columns = double(p.image.channels);
+    for (const ImageAxis& axis : p.image.axes) rows *= double(axis.places()), columns *= double(axis.taps);
+    limit("places of the result", rows);
+    limit("taps times channels", columns);
+}
+
+}  // namespace
+
+ImageProducts image_products() {
+    for (const Operation* operation : operations())
+        if (const auto* images = facet_of<ProductsOfImages>(*operation)) return {operation, images};
+    throw RequestError("this build has no operation of products that takes an image");
+}
+
+void complete(ConvProblem& p) {
+    check(p);
+    const auto [operation, images] = image_products();
+    Given given(Given::Named::by_key);
+    for (const auto& [key, number] : {std::pair{"m", p.image.rows()}, {"n", p.filters}, {"k", p.image.columns()}}) given.add(key, std::to_string(number));
+    given.add("type", p.type);
+    if (!p.epilogue.empty()) given.add("epilogue", p.epilogue);
+    for (const std::string& tensor : p.tensors) given.add("tensor", tensor);
+    p.product = images->problem(given, p.image);
+}
+
+std::string by_axes(const ConvProblem& p, std::int64_t ImageAxis::*number) {
+    return joined_by_axes(p.axes, [&](std::size_t i) { return p.image.axes[i].*number; });
+}
+std::string places_by_axes(const ConvProblem& p) {
+    return joined_by_axes(p.axes, [&](std::size_t i) { return p.image.axes[i].places(); });
+}
+
+std::string short_name(const ConvProblem& p) {
+    std::string out = fmt::format("{}x{}x{} {} {}", p.image.images, p.image.channels, by_axes(p, &ImageAxis::extent), p.filters, by_axes(p, &ImageAxis::taps));
+    const auto add = [&](char letter, std::int64_t ImageAxis::*number, std::int64_t plain) {
+        bool is_plain = true;
+        for (int i = 0; i < p.axes; ++i) is_plain &= p.image.axes[std::size_t(i)].*number == plain;
+        if (!is_plain) out += fmt::format(" {}{}", letter, by_axes(p, number));
+    };
+    add('s', &ImageAxis::stride, 1), add('p', &ImageAxis::padding, 0), add('d', &ImageAxis::dilation, 1);
+    return out;
+}
+
+}  // namespace rooftile

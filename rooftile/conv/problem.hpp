@@ -1,0 +1,49 @@
+// A convolution's problem: the image, the filters, what is made of the sums, and the product that it is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/types.hpp"
+#include "rooftile/core/field.hpp"
+#include "rooftile/core/plan.hpp"
+#include "rooftile/tiled/products_of_images.hpp"
+
+namespace rooftile {
+
+inline constexpr std::int64_t max_conv_extent = (std::int64_t{1} << 31) - 1;
+
+/// y[n, place, f] = sum over taps and channels of x[n, place * stride - padding + tap * dilation, c] w[f, tap, c], zero outside the image.
+struct ConvProblem {
+    ImageOperand image;
+    int axes = 2;  ///< that were given, of which the last is the width: 1, 2 or 3
+    std::int64_t filters = 1;
+    std::string type = "bf16";
+    std::string epilogue{};              ///< of the sums; empty: they are stored
+    std::vector<std::string> tensors{};  ///< that it reads, declared
+    Problem product{};                   ///< what the operation of products makes of it
+
+    double flops() const { return 2.0 * double(image.rows()) * double(image.columns()) * double(filters); }
+    double image_bytes() const { return double(image.elements()) * element_bytes; }
+    double filter_bytes() const { return double(filters) * double(image.columns()) * element_bytes; }
+    double result_bytes() const { return double(image.rows()) * double(filters) * element_bytes; }
+    static constexpr int element_bytes = 2;
+};
+
+/// The operation of products that takes their left operand from an image, and its facet. Throws RequestError where this build has none.
+struct ImageProducts {
+    const Operation* operation;
+    const ProductsOfImages* images;
+};
+ImageProducts image_products();
+
+/// Throws RequestError, one line, where a number is out of range, the result is empty, or 2^31 is reached; fills in `product`.
+void complete(ConvProblem& problem);
+
+/// "3x3": an axis after the other, the width last.
+std::string by_axes(const ConvProblem& problem, std::int64_t ImageAxis::*number);
+std::string places_by_axes(const ConvProblem& problem);
+/// "32x64x56x56 64 3x3": images, channels, extents, filters, taps, then strides, padding and dilation where they are not the plain ones.
+std::string short_name(const ConvProblem& problem);
+
+}  // namespace rooftile

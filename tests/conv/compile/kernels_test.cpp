@@ -1,0 +1,42 @@
+// Convolutions' kernels without a GPU: drawn ones, of every count of axes, with an epilogue, swapped and in parts, without spills.
+#include <gtest/gtest.h>
+
+#include "rooftile/conv/fields.hpp"
+#include "rooftile/conv/operation.hpp"
+#include "rooftile/core/random.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/measure/device_operation.hpp"
+#include "tests/core/example.hpp"
+#include "tests/from_environment.hpp"
+
+namespace rooftile {
+namespace {
+
+void expect_built(const std::string& line, const std::string& fixed) {
+    SCOPED_TRACE(line + " " + fixed);
+    const Given given = given_of(conv_operation(), fixed.empty() ? line : line + " " + fixed);
+    const PlanSet set = conv_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), conv_operation().problem(given),
+                                                conv_operation().request(given, {.top = 1, .buildable_only = true}));
+    ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+    EXPECT_NO_THROW(compile(set.plans.front()));
+}
+
+TEST(ConvKernels, NeitherSpillNorSerialise) {
+    const std::string image = "--batch 8 --channels 64 --height 30 --width 30 --kernel-size 3 --padding 1 --filters ";
+    const std::string cases[][2] = {
+        {image + "64", ""},
+        {image + "256", "--swap-ab on"},
+        {image + "256", "--split-k 2"},
+        {image + "256", "--cluster 2x1"},
+        {image + "512 --type fp16", "--cluster 1x2"},
+        {image + "128 --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]", ""},
+        {image + "255", ""},
+        {"--batch 3 --channels 16 --width 500 --kernel-size 5 --filters 64", ""},
+        {"--channels 128 --depth 9 --height 30 --width 30 --kernel-size 3 --padding 1 --filters 128", ""},
+        {"--channels 128 --depth 9 --height 30 --width 30 --kernel-size 3 --padding 1 --filters 128", "--cluster 1x2"},
+    };
+    for (const auto& [line, fixed] : cases) expect_built(line, fixed);
+}
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,175 @@
+// Convolutions' plans: what is refused, what an image's product counts, and what kernels make of a place and a tap.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "kernels/matrix/image_arguments.hpp"
+#include "rooftile/conv/derivation.hpp"
+#include "rooftile/conv/draw.hpp"
+#include "rooftile/conv/fields.hpp"
+#include "rooftile/conv/operation.hpp"
+#include "rooftile/core/random.hpp"
+#include "rooftile/error.hpp"
+#include "rooftile/machine/registry.hpp"
+#include "rooftile/machine/set.hpp"
+#include "tests/core/example.hpp"
+#include "tests/from_environment.hpp"
+
+namespace rooftile {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* body = "--batch 4 --channels 64 --height 56 --width 56 --filters 128 --kernel-size 3x3 --padding 1";
+
+std::string refusal_of(const std::string& line) {
+    try {
+        conv_problem(given_of(conv_operation(), line));
+    } catch (const RequestError& error) { return error.what(); }
+    return "none";
+}
+
+PlanSet plans_of(const std::string& line, const char* machine = "h200-sxm", std::string_view set = "") {
+    Machine m = machine_by_id(machine);
+    if (!set.empty()) set_number(m, set);
+    const Given given = given_of(conv_operation(), line);
+    return conv_operation().derive(std::make_shared<const Machine>(m), conv_operation().problem(given), conv_operation().request(given, {}));
+}
+
+TEST(ConvFields, WhatCannotBeIsRefusedByName) {
+    EXPECT_THAT(refusal_of("--channels 64 --filters 8 --kernel-size 3"), HasSubstr("missing --width"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 8 --filters 8"), HasSubstr("missing --kernel-size"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 8 --filters 8 --kernel-size 3x3"), HasSubstr("the image has 1 axis"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 8 --height 8 --filters 8 --kernel-size 9"), HasSubstr("empty along the width"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 8 --height 8 --filters 8 --kernel-size 3x3 --layout nchw"), HasSubstr("channels-last"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 8 --height 8 --filters 8 --kernel-size 3x3 --groups 2"), HasSubstr("groups"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 8 --depth 8 --filters 8 --kernel-size 3"), HasSubstr("missing --height"));
+    EXPECT_THAT(refusal_of("--batch 65536 --channels 8 --width 65536 --filters 8 --kernel-size 1"), HasSubstr("2^31"));
+    EXPECT_THAT(refusal_of(std::string(body) + " --epilogue relu(acc)"), HasSubstr("epilogue"));
+}
+
+TEST(ConvFields, WhatImageLoadsCannotAddressIsRefusedByName) {
+    const auto refused = [](const std::string& line) {
+        const PlanSet set = plans_of(line);
+        return set.refusal ? set.refusal->message : "planned";
+    };
+    EXPECT_THAT(refusal_of("--channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3"), HasSubstr("fill x and w up to 8"));
+    EXPECT_THAT(refused("--channels 8 --height 99 --width 99 --filters 64 --kernel-size 3 --stride 9"), HasSubstr("stride"));
+    EXPECT_THAT(refused("--channels 8 --height 99 --width 999 --filters 64 --kernel-size 3 --dilation 1x200"), HasSubstr("along width"));
+    EXPECT_THAT(refused("--channels 8 --depth 99 --height 9 --width 9 --filters 64 --kernel-size 3 --dilation 17x1x1 --padding 17x0x0"), HasSubstr("along depth"));
+    EXPECT_THAT(refused("--channels 8 --height 9 --width 9 --filters 64 --kernel-size 1 --padding 129"), HasSubstr("padding"));
+    EXPECT_EQ(refused(body), "planned");
+    EXPECT_THAT(plans_of(body, "a100-80-sxm").refusal->message, HasSubstr("sm90_gemm"));
+}
+
+/// Pixels, pairs and most uses by the definition.
+void expect_counts(const ImageAxis& axis) {
+    std::set<std::int64_t> met;
+    std::map<std::int64_t, std::int64_t> uses;
+    std::int64_t places = 0, pairs = 0;
+    for (std::int64_t first = -axis.padding; first + axis.reach() < axis.extent + axis.padding; first += axis.stride, ++places)
+        for (std::int64_t tap = 0; tap < axis.taps; ++tap)
+            if (const std::int64_t at = first + tap * axis.dilation; at >= 0 && at < axis.extent) met.insert(at), ++pairs, ++uses[at];
+    SCOPED_TRACE(testing::Message() << axis.extent << " pixels, " << axis.taps << " taps, stride " << axis.stride << ", padding " << axis.padding << ", dilation "
+                                    << axis.dilation);
+    EXPECT_EQ(axis.places(), places);
+    if (places == 0) return;
+    EXPECT_EQ(axis.pixels_read(), std::int64_t(met.size()));
+    EXPECT_EQ(axis.pairs_inside(), pairs);
+    for (const auto& [pixel, count] : uses) EXPECT_LE(count, axis.most_uses());
+}
+
+TEST(ConvImage, CountsAreThoseOfTheDefinition) {
+    Random random(test_seed());
+    for (int i = 0; i < 3000; ++i)
+        expect_counts({.extent = random.whole(1, 40), .taps = random.whole(1, 7), .stride = random.whole(1, 9), .padding = random.whole(0, 12),
+                       .dilation = random.whole(1, 6)});
+}
+
+// What a load names for a place, a tap and a block of K is the pixel and the channels of the definition.
+TEST(ConvImage, LoadsNameThePixelsOfTheDefinition) {
+    Random random(test_seed());
+    for (int i = 0; i < 200; ++i) {
+        ImageOperand image{.images = random.whole(1, 3), .channels = 8 * random.whole(1, 30)};
+        for (ImageAxis& axis : image.axes)
+            axis = {.extent = random.whole(1, 9), .taps = random.whole(1, 3), .stride = random.whole(1, 3), .padding = random.whole(1, 3), .dilation = random.whole(1, 2)};
+        if (image.rows() == 0) continue;
+        ImageArguments arguments{};
+        for (std::size_t a = 0; a < 3; ++a) {
+            const ImageAxis& axis = image.axes[a];
+            arguments.axes[a] = {divider(unsigned(axis.places())), divider(unsigned(axis.taps)), int(axis.stride), int(axis.padding), int(axis.dilation)};
+        }
+        constexpr int tile_k = 64;
+        const std::int64_t blocks = (image.channels + tile_k - 1) / tile_k;
+        arguments.channel_blocks = divider(unsigned(blocks));
+        const auto place = std::uint64_t(random.whole(0, image.rows() - 1)), block = std::uint64_t(random.whole(0, image.blocks(tile_k) - 1));
+        int pixel[4];
+        unsigned short offset[3];
+        const ImageArguments::Block at = arguments.block_at(unsigned(block), tile_k);
+        arguments.first_pixel<3>(unsigned(place), pixel);
+        arguments.tap_offset<3>(at.tap, offset);
+        std::uint64_t left = place, tap = block / std::uint64_t(blocks);
+        EXPECT_EQ(at.channel, int(block % std::uint64_t(blocks)) * tile_k);
+        for (std::size_t a = 0; a < 3; ++a) {
+            const ImageAxis& axis = image.axes[a];
+            const std::int64_t expected = std::int64_t(left % std::uint64_t(axis.places())) * axis.stride - axis.padding
+                                          + std::int64_t(tap % std::uint64_t(axis.taps)) * axis.dilation;
+            EXPECT_EQ(pixel[a] + offset[a], expected);
+            left /= std::uint64_t(axis.places()), tap /= std::uint64_t(axis.taps);
+        }
+        EXPECT_EQ(pixel[3], int(left));
+        // One beyond the end: the last tap's channels, past the last.
+        const ImageArguments::Block beyond = arguments.block_at(unsigned(image.blocks(tile_k)), tile_k);
+        EXPECT_EQ(beyond.tap, unsigned(image.taps() - 1));
+        EXPECT_GE(beyond.channel, image.channels);
+    }
+}
+
+// A convolution of one tap is a matrix product, and planned as one.
+TEST(ConvPlan, OfOneTapIsTheProducts) {
+    const PlanSet conv = plans_of("--batch 8 --channels 256 --height 56 --width 56 --filters 128 --kernel-size 1");
+    const Operation& products = *image_products().operation;
+    const Given given = given_of(products, "--m 25088 --n 128 --k 256");
+    const PlanSet product = products.derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), products.problem(given), products.request(given, {}));
+    ASSERT_FALSE(conv.plans.empty() || product.plans.empty());
+    EXPECT_NEAR(*conv.plans[0].time_us, *product.plans[0].time_us, 0.01 * *product.plans[0].time_us);
+}
+
+// No plan moves less than its bounds; a dilated filter takes what a dense one does.
+TEST(ConvPlan, KeepsItsBounds) {
+    Random random(test_seed());
+    for (int i = 0; i < (test_all() ? 200 : 12); ++i) {
+        const Problem problem{&conv_operation(), Own::of(drawn_conv(random))};
+        SCOPED_TRACE(conv_operation().short_name(problem));
+        const PlanSet set = conv_operation().derive(std::make_shared<const Machine>(machine_by_id("h100-sxm")), problem,
+                                                    conv_operation().request(Given(Given::Named::by_key), {.top = 2}));
+        ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+        for (const Plan& plan : set.plans) {
+            const Record p = conv_operation().prediction_record(plan);
+            const auto number = [&](std::string_view key) { return double(find_as<std::int64_t>(p, key).value_or(-1)); };
+            EXPECT_GE(number("dram_bytes") * 1.000001, number("dram_lower_bound_bytes"));
+            EXPECT_GE(number("l2_bytes") * 1.000001, number("l2_lower_bound_bytes"));
+            EXPECT_GE(number("dram_bytes"), number("image_bytes"));
+            EXPECT_GT(*plan.time_us, 0);
+            EXPECT_FALSE(plan.derivation.all().empty());
+        }
+    }
+    const std::string dense = "--batch 4 --channels 128 --height 60 --width 60 --filters 128 --kernel-size 3 --padding ";
+    EXPECT_NEAR(*plans_of(dense + "1").plans[0].time_us, *plans_of(dense + "6 --dilation 6").plans[0].time_us, 0.01);
+}
+
+TEST(ConvPlan, TensorsAreChannelsLast) {
+    const auto tensors = conv_operation().tensors(conv_operation().problem(
+        given_of(conv_operation(), std::string(body) + " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]")));
+    ASSERT_EQ(tensors.size(), 5u);
+    EXPECT_EQ(tensors[0].extents.size(), 4u);
+    EXPECT_EQ(tensors[1].strides, (std::vector<std::int64_t>{576, 192, 64, 1}));
+    EXPECT_EQ(tensors[2].name, "bias");
+    EXPECT_EQ(tensors[4].name, "y");
+    EXPECT_EQ(tensors[4].extents[3].most, 128);
+}
+
+}  // namespace
+}  // namespace rooftile
