@@ -400,6 +400,8 @@ def _gradients(
     fields = _parsed(text)
     if _OPERATIONS[op].array_function == "matmul":
         return _product_gradients(op, names, fields, inputs, gradients)
+    if _OPERATIONS[op].array_function == "convolution":
+        return _filter_gradients(fields, inputs, gradients)
     expression = fields.get(_TEXT_FIELDS[op])
     if expression is None:
         raise NotImplementedError(f"{op} has no gradient")
@@ -429,6 +431,25 @@ def _product_gradients(
         _product_of(op, a.t(), given) if b.requires_grad else None,
         *of_operands,
     ]
+
+
+def _filter_gradients(fields: dict[str, Any], inputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+    """By torch's own convolution, of views with the channels second."""
+    x, w, *operands = (tensor.movedim(-1, 1) if tensor.dim() > 1 else tensor for tensor in inputs)
+    if "epilogue" in fields and not _adds_row(fields):
+        raise NotImplementedError("epilogues of convolutions have no gradient yet")
+    axes = x.dim() - 2
+    stride, padding, dilation = (
+        [int(part) for part in str(fields.get(key, plain)).split("x")] for key, plain in (("stride", 1), ("padding", 0), ("dilation", 1))
+    )
+    numbers = [part * axes if len(part) == 1 else part for part in (stride, padding, dilation)]
+    wanted = [x.requires_grad, w.requires_grad, bool(operands) and operands[0].requires_grad]
+    given = gradients[0].movedim(-1, 1)
+    of_x, of_w, of_row = torch.ops.aten.convolution_backward(
+        given, x, w, list(operands[0].shape) if operands else None, *numbers, False, [0] * axes, 1, wanted
+    )
+    found = [None if gradient is None else gradient.movedim(1, -1) for gradient in (of_x, of_w)]
+    return [*found, of_row] if operands else found
 
 
 def _gate_and_up(product: torch.Tensor, pairs: str) -> dict[str, torch.Tensor]:
@@ -690,6 +711,7 @@ for _operation in _OPERATIONS.values():
 # By what they compute, since no name of an operation stands here.
 _by_function = {op.array_function: op.name for op in _OPERATIONS.values() if op.array_function}
 _product = _by_function.get("matmul")
+_filter = _by_function.get("convolution")
 _of_expressions = next((op.name for op in _OPERATIONS.values() if any(field.kind == "positional" for field in op.fields)), None)
 
 
@@ -779,6 +801,82 @@ def linear(
         _check_device(tensors)
         out = _operator(_product, tensors, names, text)
     return out if axes == 2 else out.view(*input.shape[:-1], columns)
+
+
+def _by_axes(name: str, value: int | Sequence[int], axes: int) -> str:
+    """One number for all axes or one for each, the width last, as a field has them."""
+    numbers = [value] if isinstance(value, int) else list(value)
+    if len(numbers) not in (1, axes) or not all(isinstance(number, int) for number in numbers):
+        raise rooftile.RequestError(f"{name} is {value}; accepted are a whole number, or {axes} of them")
+    return "x".join(map(str, numbers))
+
+
+def _channels_last(name: str, tensor: torch.Tensor, axes: int) -> torch.Tensor:
+    """Its view with the channels innermost."""
+    if tensor.dim() != axes + 2:
+        raise rooftile.RequestError(f"{name} is {list(tensor.shape)}; accepted are {axes + 2} axes")
+    view = tensor.movedim(1, -1)
+    if not view.is_contiguous():
+        how = "x.mT.contiguous().mT" if axes == 1 else f"x.to(memory_format=torch.channels_last{'_3d' if axes == 3 else ''})"
+        raise rooftile.RequestError(f"{name} has its channels outermost in memory, which takes a copy each time; keep it as {how}")
+    return view
+
+
+def _convolution(axes: int, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, **numbers: Any) -> torch.Tensor:
+    if _filter is None:
+        raise rooftile.RequestError("this build has no operation that filters images")
+    if numbers.pop("groups") != 1:
+        raise rooftile.RequestError("groups of channels are not planned yet; accepted is groups=1")
+    if torch.is_autocast_enabled("cuda"):
+        dtype = torch.get_autocast_dtype("cuda")
+        input, weight, bias = input.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
+    x, w = _channels_last("input", input, axes), _channels_last("weight", weight, axes)
+    if x.shape[-1] != w.shape[-1]:
+        raise rooftile.RequestError(f"input has {x.shape[-1]} channels and weight {w.shape[-1]}")
+    if bias is not None and (bias.dtype != input.dtype or list(bias.shape) != [w.shape[0]]):
+        raise rooftile.RequestError(f"bias is {bias.dtype} {list(bias.shape)}; accepted is {input.dtype} [{w.shape[0]}]")
+    fields = {key: _by_axes(key, value, axes) for key, value in numbers.items()}
+    tensors, names = ((x, w), _UNNAMED) if bias is None else ((x, w, bias), _WITH_ROW)
+    text = json.dumps(fields if bias is None else {**fields, **_ADD_ROW})
+    if _is_plain(tensors):
+        out = _run_plain(_filter, names, text, tensors)
+    else:
+        _check_device(tensors)
+        out = _operator(_filter, tensors, names, text)
+    return out.movedim(-1, 1)
+
+
+def conv1d(
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> torch.Tensor:
+    """torch.nn.functional.conv1d by a planned kernel, of tensors whose channels are innermost in memory.
+
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8; so is the result. Gradients are torch's.
+    Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
+    """
+    return _convolution(1, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
+
+
+def conv2d(
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> torch.Tensor:
+    """torch.nn.functional.conv2d by a planned kernel, of tensors whose channels are innermost in memory (channels_last).
+
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8; so is the result. Gradients are torch's.
+    Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
+    """
+    return _convolution(2, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
+
+
+def conv3d(
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> torch.Tensor:
+    """torch.nn.functional.conv3d by a planned kernel, of tensors whose channels are innermost in memory (channels_last_3d).
+
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8; so is the result. Gradients are torch's.
+    Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
+    """
+    return _convolution(3, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
 
 
 def _with_parameters(function: Callable[..., Any], count: int) -> Callable[..., Any]:

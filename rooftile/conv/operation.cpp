@@ -60,6 +60,7 @@ class ConvOperation final : public Operation {
 
     Problem problem(const Given& given) const override { return {this, Own::of(conv_problem(given))}; }
     void add_tensors(Given& given, std::span<const TensorInfo> inputs) const override { add_conv_tensors(given, inputs); }
+    std::string_view array_function() const override { return "convolution"; }
     Own request(const Given& given, const PlanDefaults& defaults) const override { return products().request(conv_product_request(given), defaults); }
     PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
         PlanSet set = products().derive(machine, typed(problem).product, request);

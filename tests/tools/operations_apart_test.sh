@@ -18,9 +18,9 @@ words=$(echo "$operations" | tr '\n' '|')cublaslt
 status=0
 
 # English words go first, so that what is left of a line is looked at: (re|con|dif)fuse; chains of dependent instructions, by themselves;
-# convert, converge and <charconv>.
+# convert, converge and <charconv>; torch's convolution and conv2d.
 for file in $files; do
-    found=$(sed -E 's/([Rr]e|[Cc]on|[Dd]if)fus(e|ed|es|al|ing)//g; s/[Ff]used//g; s/alu_chains?//g; s/"chain of/"/g; s/[Cc]har_?conv|[Cc]onver[a-z]+//g; s/(^|[^"/_A-Za-z])[Cc]hains?([^"/_A-Za-z]|$)/\1\2/g' "$file" | grep -niE "$words" || true)
+    found=$(sed -E 's/([Rr]e|[Cc]on|[Dd]if)fus(e|ed|es|al|ing)//g; s/[Ff]used//g; s/alu_chains?//g; s/"chain of/"/g; s/[Cc]har_?conv|[Cc]onver[a-z]+|[Cc]onvolution[a-z_]*|conv[123]d//g; s/(^|[^"/_A-Za-z])[Cc]hains?([^"/_A-Za-z]|$)/\1\2/g' "$file" | grep -niE "$words" || true)
     if [ -n "$found" ]; then
         echo "$file names an operation:"
         echo "$found" | head -3

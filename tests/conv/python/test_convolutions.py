@@ -1,0 +1,60 @@
+"""rooftile.torch's convolutions against torch's own in fp64."""
+
+import random
+import unittest
+
+import torch
+import torch.nn.functional as F
+from on_gpu import assert_close, rand
+
+import rooftile
+from rooftile import torch as rt
+
+OURS = {1: rt.conv1d, 2: rt.conv2d, 3: rt.conv3d}
+TORCHS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+
+
+def channels_last(tensor):
+    return tensor.movedim(1, -1).contiguous().movedim(-1, 1)
+
+
+class Convolutions(unittest.TestCase):
+    def test_are_torchs(self):
+        drawn = random.Random(58)
+        for i in range(18):
+            axes = i % 3 + 1
+            channels, filters, taps = 8 * drawn.randint(1, 12), 8 * drawn.randint(1, 12), drawn.choice((1, 3, 5))
+            numbers = {"stride": drawn.randint(1, 2), "padding": drawn.randint(0, 3), "dilation": drawn.randint(1, 2)}
+            sides = [drawn.randint(9, 30) for _ in range(axes)]
+            x, w = channels_last(rand(drawn.randint(1, 3), channels, *sides)), channels_last(rand(filters, channels, *[taps] * axes))
+            bias = rand(filters) if drawn.random() < 0.5 else None
+            with self.subTest(x=list(x.shape), w=list(w.shape), bias=bias is not None, **numbers):
+                exact = TORCHS[axes](x.double(), w.double(), None if bias is None else bias.double(), **numbers)
+                y = OURS[axes](x, w, bias, **numbers)
+                self.assertEqual(y.shape, exact.shape)
+                assert_close(y, exact, scale=4 * (channels * taps**axes) ** 0.5)
+
+    def test_gradients_are_torchs(self):
+        x, w, bias = channels_last(rand(2, 16, 9, 11)), channels_last(rand(24, 16, 3, 3)), rand(24)
+        ours, exact = ([t.detach().to(kind).requires_grad_() for t in (x, w, bias)] for kind in (x.dtype, torch.float64))
+        y, z = rt.conv2d(*ours, padding=1, stride=2), F.conv2d(*exact, padding=1, stride=2)
+        given = rand(*y.shape)
+        y.backward(given), z.backward(given.double())
+        for mine, other in zip(ours, exact, strict=True):
+            assert_close(mine.grad, other.grad, scale=100)
+
+    def test_what_they_do_not_take_is_refused(self):
+        x, w = rand(2, 16, 9, 9), channels_last(rand(24, 16, 3, 3))
+        for call, said in (
+            (lambda: rt.conv2d(x, w), "channels_last"),
+            (lambda: rt.conv2d(channels_last(x), w, groups=2), "groups"),
+            (lambda: rt.conv2d(channels_last(x), channels_last(rand(24, 8, 3, 3))), "channels"),
+            (lambda: rt.conv1d(channels_last(x), w), "axes"),
+            (lambda: rt.conv2d(channels_last(x), w, stride=(1, 2, 3)), "stride"),
+        ):
+            with self.assertRaisesRegex(rooftile.RequestError, said):
+                call()
+
+
+if __name__ == "__main__":
+    unittest.main()
