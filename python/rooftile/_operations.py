@@ -486,7 +486,7 @@ def conv(
         stride: Pixels from one place of the result to the next; default 1
         padding: Zeros on either side of an axis; default 0
         dilation: Pixels from one tap to the next; default 1
-        groups: Groups of channels that do not meet; so far 1
+        groups: Groups of channels and filters that do not meet, such as one a channel (depthwise); default 1
         layout: nhwc (default): channels innermost, filters [F, taps, C]; nchw is not planned: hand over
             channels-last tensors
         type: bf16 (default) or fp16, for all tensors; fp32 accumulation

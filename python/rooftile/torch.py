@@ -446,7 +446,7 @@ def _filter_gradients(fields: dict[str, Any], inputs: Sequence[torch.Tensor], gr
     wanted = [x.requires_grad, w.requires_grad, bool(operands) and operands[0].requires_grad]
     given = gradients[0].movedim(-1, 1)
     of_x, of_w, of_row = torch.ops.aten.convolution_backward(
-        given, x, w, list(operands[0].shape) if operands else None, *numbers, False, [0] * axes, 1, wanted
+        given, x, w, list(operands[0].shape) if operands else None, *numbers, False, [0] * axes, int(fields.get("groups", 1)), wanted
     )
     found = [None if gradient is None else gradient.movedim(1, -1) for gradient in (of_x, of_w)]
     return [*found, of_row] if operands else found
@@ -825,25 +825,28 @@ def _channels_last(name: str, tensor: torch.Tensor, axes: int) -> torch.Tensor:
 def _convolution(axes: int, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, **numbers: Any) -> torch.Tensor:
     if _filter is None:
         raise rooftile.RequestError("this build has no operation that filters images")
-    if numbers.pop("groups") != 1:
-        raise rooftile.RequestError("groups of channels are not planned yet; accepted is groups=1")
+    groups = numbers.pop("groups")
     if torch.is_autocast_enabled("cuda"):
         dtype = torch.get_autocast_dtype("cuda")
         input, weight, bias = input.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
     x, w = _channels_last("input", input, axes), _channels_last("weight", weight, axes)
-    if x.shape[-1] != w.shape[-1]:
-        raise rooftile.RequestError(f"input has {x.shape[-1]} channels and weight {w.shape[-1]}")
+    if x.shape[-1] != w.shape[-1] * groups:
+        raise rooftile.RequestError(f"input has {x.shape[-1]} channels and weight {w.shape[-1]} for each of {groups} groups")
     if bias is not None and (bias.dtype != input.dtype or list(bias.shape) != [w.shape[0]]):
         raise rooftile.RequestError(f"bias is {bias.dtype} {list(bias.shape)}; accepted is {input.dtype} [{w.shape[0]}]")
     fields = {key: _by_axes(key, value, axes) for key, value in numbers.items()}
-    tensors, names = ((x, w), _UNNAMED) if bias is None else ((x, w, bias), _WITH_ROW)
-    text = json.dumps(fields if bias is None else {**fields, **_ADD_ROW})
+    direct = groups > 1 or x.shape[-1] % 8 != 0  # by a kernel that adds no bias
+    if groups > 1:
+        fields["groups"] = str(groups)
+    tensors, names = ((x, w), _UNNAMED) if bias is None or direct else ((x, w, bias), _WITH_ROW)
+    text = json.dumps(fields if len(tensors) == 2 else {**fields, **_ADD_ROW})
     if _is_plain(tensors):
         out = _run_plain(_filter, names, text, tensors)
     else:
         _check_device(tensors)
         out = _operator(_filter, tensors, names, text)
-    return out.movedim(-1, 1)
+    out = out.movedim(-1, 1)
+    return out + bias.view(-1, *[1] * axes) if bias is not None and direct else out
 
 
 def conv1d(
@@ -851,7 +854,7 @@ def conv1d(
 ) -> torch.Tensor:
     """torch.nn.functional.conv1d by a planned kernel, of tensors whose channels are innermost in memory.
 
-    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8; so is the result. Gradients are torch's.
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. Gradients are torch's.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """
     return _convolution(1, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
@@ -862,7 +865,7 @@ def conv2d(
 ) -> torch.Tensor:
     """torch.nn.functional.conv2d by a planned kernel, of tensors whose channels are innermost in memory (channels_last).
 
-    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8; so is the result. Gradients are torch's.
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. Gradients are torch's.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """
     return _convolution(2, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
@@ -873,7 +876,7 @@ def conv3d(
 ) -> torch.Tensor:
     """torch.nn.functional.conv3d by a planned kernel, of tensors whose channels are innermost in memory (channels_last_3d).
 
-    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8; so is the result. Gradients are torch's.
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. Gradients are torch's.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """
     return _convolution(3, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)

@@ -50,7 +50,7 @@ std::vector<Field> make_fields() {
         {"stride", "N", "Pixels from one place of the result to the next; default 1", problem},
         {"padding", "N", "Zeros on either side of an axis; default 0", problem},
         {"dilation", "N", "Pixels from one tap to the next; default 1", problem},
-        {"groups", "N", "Groups of channels that do not meet; so far 1", problem},
+        {"groups", "N", "Groups of channels and filters that do not meet, such as one a channel (depthwise); default 1", problem},
         {"layout", "NAME", "nhwc (default): channels innermost, filters [F, taps, C]; nchw is not planned: hand over channels-last tensors", problem},
         {"type", "TYPE", "bf16 (default) or fp16, for all tensors; fp32 accumulation", problem},
         {"epilogue", "TEXT", "What is stored, an expression of the sums acc: \"y = relu(acc + bias)\"", problem, FieldKind::text},
@@ -60,7 +60,7 @@ std::vector<Field> make_fields() {
     return fields;
 }
 
-/// What comes of an empty size, and what loads take: pixels of whole 16 bytes.
+/// What stands in for no channels: pixels of whole 16 bytes.
 constexpr std::int64_t whole_channels = 8;
 
 std::int64_t needed(const Given& g, std::string_view key) {
@@ -121,15 +121,11 @@ ConvProblem conv_problem(const Given& g) {
     if (g.has("layout") && one_of(g.name("layout"), g.text("layout"), layouts) != 0)
         throw RequestError(fmt::format("{} nchw is not planned: every library transposes such tensors first; hand over channels-last ones, which in PyTorch is "
                                        "x.to(memory_format=torch.channels_last)", g.name("layout")));
-    if (g.has("groups") && whole_number(g.name("groups"), g.text("groups"), 1, max_conv_extent) != 1)
-        throw RequestError(fmt::format("{} {}: groups of channels are not planned yet, 1 is", g.name("groups"), g.text("groups")));
+    if (g.has("groups")) p.groups = whole_number(g.name("groups"), g.text("groups"), 1, max_conv_extent);
     p.axes = g.has("depth") ? 3 : g.has("height") ? 2 : 1;
     if (p.axes == 3) needed(g, "height");
     p.image.images = g.has("batch") ? needed(g, "batch") : 1;
     p.image.channels = needed(g, "channels");
-    if (p.image.channels % whole_channels != 0)
-        throw RequestError(fmt::format("{} {}: loads take pixels of whole 16 bytes, multiples of {} channels; fill x and w up to {} with zeros", g.name("channels"),
-                                       p.image.channels, whole_channels, (p.image.channels + whole_channels - 1) / whole_channels * whole_channels));
     for (int i = 0; i < p.axes; ++i) p.image.axes[std::size_t(i)].extent = needed(g, extent_keys[std::size_t(i)]);
     p.filters = needed(g, "filters");
     for (const AxisField& field : axis_fields) read_axes(g, field, p);
@@ -164,6 +160,7 @@ Record conv_config(const Record& product) {
 }
 
 Given conv_given_of_config(const Record& config) {
+    if (find_as<std::string>(config, "loads") == "direct") return Given(Given::Named::by_key);  // it follows from the problem
     const Operation& product = *image_products().operation;
     Record theirs;
     for (const auto& [key, value] : config) {
@@ -197,6 +194,7 @@ Given conv_given(const ConvProblem& p) {
     for (int i = p.axes - 1; i >= 0; --i) given.add(extent_keys[std::size_t(i)], std::to_string(p.image.axes[std::size_t(i)].extent));
     given.add("filters", std::to_string(p.filters));
     for (const AxisField& field : axis_fields) given.add(field.key, by_axes(p, field.number));
+    if (p.groups != 1) given.add("groups", std::to_string(p.groups));
     given.add("type", p.type);
     if (!p.epilogue.empty()) given.add("epilogue", p.epilogue);
     for (const std::string& tensor : p.tensors) given.add("tensor", tensor);
@@ -208,6 +206,7 @@ Record conv_record(const ConvProblem& p) {
     Record out = {{"batch", p.image.images}, {"channels", p.image.channels}, {"depth", extent(2)}, {"height", extent(1)}, {"width", extent(0)},
                   {"filters", p.filters}};
     for (const AxisField& field : axis_fields) out.emplace_back(std::string(field.key), by_axes(p, field.number));
+    out.emplace_back("groups", p.groups);
     out.emplace_back("type", p.type);
     out.emplace_back("epilogue", p.epilogue.empty() ? "none" : p.epilogue);
     if (!p.epilogue.empty()) out.emplace_back("epilogue_tensors", p.tensors);
@@ -216,7 +215,7 @@ Record conv_record(const ConvProblem& p) {
 
 Given conv_given(const Record& record) {
     Given given(Given::Named::by_key);
-    for (const char* key : {"batch", "channels", "depth", "height", "width", "filters"})
+    for (const char* key : {"batch", "channels", "depth", "height", "width", "filters", "groups"})
         if (const auto number = find_as<std::int64_t>(record, key)) given.add(key, std::to_string(*number));
     for (const char* key : {"kernel_size", "stride", "padding", "dilation", "type"})
         if (const auto text = find_as<std::string>(record, key)) given.add(key, *text);
@@ -242,7 +241,9 @@ void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
         if (t->offset % 8 != 0) throw RequestError(fmt::format("{} does not begin at a multiple of 16 bytes; hand over a copy that does", t == &x ? "x" : "w"));
     }
     const std::int64_t channels = x.extents.back().most;
-    if (w.extents.back().most != channels) throw RequestError(fmt::format("x has {} channels and w {}", channels, w.extents.back().most));
+    const std::int64_t groups = given.has("groups") ? whole_number(given.name("groups"), given.text("groups"), 1, max_conv_extent) : 1;
+    if (w.extents.back().most * groups != channels)
+        throw RequestError(fmt::format("x has {} channels and w {} for each of {} group{}", channels, w.extents.back().most, groups, groups == 1 ? "" : "s"));
     const auto add = [&](std::string_view key, std::string text) {
         if (given.has(key)) throw RequestError(given.name(key) + " follows from the tensors; leave it out");
         given.add(key, std::move(text));
@@ -269,12 +270,15 @@ void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
 std::vector<TensorInfo> conv_tensors(const ConvProblem& p) {
     std::vector<TensorInfo> out = {
         dense_tensor("x", p.type, around(p, p.image.images, [](const ImageAxis& a) { return a.extent; }, p.image.channels), TensorRole::in),
-        dense_tensor("w", p.type, around(p, p.filters, [](const ImageAxis& a) { return a.taps; }, p.image.channels), TensorRole::in)};
-    // Between the product's two operands and its result is what its epilogue reads.
-    const std::vector<TensorInfo> theirs = p.product.operation->tensors(p.product);
-    out.insert(out.end(), theirs.begin() + 2, theirs.end() - 1);
-    out.push_back(dense_tensor(theirs.back().name == "c" ? "y" : theirs.back().name, p.type,
-                               around(p, p.image.images, [](const ImageAxis& a) { return a.places(); }, p.filters), TensorRole::out));
+        dense_tensor("w", p.type, around(p, p.filters, [](const ImageAxis& a) { return a.taps; }, p.image.channels / p.groups), TensorRole::in)};
+    std::string result = "y";
+    if (p.product.operation) {
+        // Between the product's two operands and its result is what its epilogue reads.
+        const std::vector<TensorInfo> theirs = p.product.operation->tensors(p.product);
+        out.insert(out.end(), theirs.begin() + 2, theirs.end() - 1);
+        if (theirs.back().name != "c") result = theirs.back().name;
+    }
+    out.push_back(dense_tensor(result, p.type, around(p, p.image.images, [](const ImageAxis& a) { return a.places(); }, p.filters), TensorRole::out));
     return out;
 }
 

@@ -8,6 +8,8 @@
 #include "rooftile/conv/draw.hpp"
 #include "rooftile/conv/fields.hpp"
 #include "rooftile/core/derivation.hpp"
+#include "rooftile/core/read_value.hpp"
+#include "rooftile/report/explain.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/plan_page.hpp"
 #include "rooftile/report/suite_table.hpp"
@@ -15,9 +17,41 @@
 namespace rooftile {
 namespace {
 
-const Plan& product_of(const Plan& plan) { return plan.own.as<ConvPlan>().product; }
+const Plan& product_of(const Plan& plan) { return *plan.own.as<ConvPlan>().product; }
+/// Null of a product.
+const DirectPlan* direct_of(const Plan& plan) {
+    const auto& direct = plan.own.as<ConvPlan>().direct;
+    return direct ? &*direct : nullptr;
+}
+
+struct ConvRequest {
+    Own product{};
+    int top = 8;
+    std::string fixed{};  ///< a flag of the product's plan that was given
+};
 const ConvProblem& typed(const Problem& problem) { return problem.own.as<ConvProblem>(); }
 const Operation& products() { return *image_products().operation; }
+
+Record direct_config(const DirectConvConfig& c) {
+    return {{"kernel", "direct_conv"}, {"loads", "direct"}, {"taps_per_step", c.taps_x}, {"vector", c.vector}, {"strip", c.strip}, {"rows", c.rows}, {"lanes", c.lanes}, {"slots", c.slots}, {"load_bytes", c.load_bytes}};
+}
+
+Record direct_prediction(const ConvProblem& p, const DirectPlan& plan) {
+    const Demand demand = direct_demand(p, plan);
+    const auto whole = [](double bytes) { return std::int64_t(std::llround(bytes)); };
+    const std::int64_t moved = whole(*demand.dram_bytes), l2 = whole(*demand.l2_bytes);
+    return {{"time_us", plan.time_us}, {"tflops", plan.time_us ? Value(p.flops() / *plan.time_us / 1e6) : Value()}, {"bound", plan.bound ? Value(name_of(*plan.bound)) : Value()},
+            {"issue_us", plan.issue_us}, {"moved_bytes", moved}, {"dram_bytes", moved}, {"l2_bytes", l2}, {"dram_lower_bound_bytes", moved},
+            {"image_bytes", whole(demand.tensors[0].footprint_bytes)}};
+}
+
+/// The first flag of the product's plan that a request has, by its name; empty: none.
+std::string fixed_of_product(const Given& given) {
+    const Given fixed = conv_product_request(given);
+    for (const Field& field : conv_fields())
+        if (field.key != "top" && field.key != "exhaustive" && fixed.has(field.key)) return given.name(field.key);
+    return {};
+}
 
 std::vector<Plan> products_of(std::span<const Plan> plans) {
     std::vector<Plan> out;
@@ -45,8 +79,9 @@ std::string heading_text(const ConvProblem& p, std::string_view machine_id, std:
     std::string out = terminal.paint(fmt::format("conv {}", short_name(p)), Tone::strong)
                       + fmt::format("  {} {}, fp32 accumulate\n", layouts[std::size_t(p.axes - 1)], p.type);
     if (!p.epilogue.empty()) out += p.epilogue + "\n";
-    out += fmt::format("{} places of {} filters: the product {} × {} × {}\n{}, at least {} to move\n", places_by_axes(p), p.filters, p.image.rows(), p.filters,
-                       p.image.columns(), scaled_text(p.flops(), "FLOP"),
+    if (is_direct(p)) out += fmt::format("{} places of {} filters, directly\n", places_by_axes(p), p.filters);
+    else out += fmt::format("{} places of {} filters: the product {} × {} × {}\n", places_by_axes(p), p.filters, p.image.rows(), p.filters, p.image.columns());
+    out += fmt::format("{}, at least {} to move\n", scaled_text(p.flops(), "FLOP"),
                        scaled_text(double(p.image.elements_read()) * ConvProblem::element_bytes + p.filter_bytes() + p.result_bytes(), "B"));
     return out + fmt::format("on {}  {}\n", terminal.paint(std::string(machine_id), Tone::strong), terminal.paint(std::string(machine_name), Tone::plain));
 }
@@ -61,9 +96,16 @@ class ConvOperation final : public Operation {
     Problem problem(const Given& given) const override { return {this, Own::of(conv_problem(given))}; }
     void add_tensors(Given& given, std::span<const TensorInfo> inputs) const override { add_conv_tensors(given, inputs); }
     std::string_view array_function() const override { return "convolution"; }
-    Own request(const Given& given, const PlanDefaults& defaults) const override { return products().request(conv_product_request(given), defaults); }
-    PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& request) const override {
-        PlanSet set = products().derive(machine, typed(problem).product, request);
+    Own request(const Given& given, const PlanDefaults& defaults) const override {
+        ConvRequest out{.product = products().request(conv_product_request(given), defaults), .top = defaults.top};
+        if (given.has("top")) out.top = int(whole_number(given.name("top"), given.text("top"), 1, 64));
+        out.fixed = fixed_of_product(given);
+        return Own::of(std::move(out));
+    }
+    PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& asked) const override {
+        const auto& request = asked.as<ConvRequest>();
+        if (is_direct(typed(problem))) return direct_set(machine, problem, request);
+        PlanSet set = products().derive(machine, typed(problem).product, request.product);
         PlanSet out = set;
         out.problem = problem;
         out.own = Own::of(std::move(set));
@@ -77,7 +119,7 @@ class ConvOperation final : public Operation {
                 steps.insert(steps.end(), theirs.begin(), theirs.end());
                 return steps;
             });
-            plan.own = Own::of(ConvPlan{std::move(product)});
+            plan.own = Own::of(ConvPlan{.product = std::move(product), .arch = machine->arch});
         }
         out.why_no_interval.clear();
         return out;
@@ -91,9 +133,18 @@ class ConvOperation final : public Operation {
     Given given_of_config(const Record& config) const override { return conv_given_of_config(config); }
     std::string short_name(const Problem& problem) const override { return rooftile::short_name(typed(problem)); }
     std::vector<TensorInfo> tensors(const Problem& problem) const override { return conv_tensors(typed(problem)); }
-    Record config_record(const Plan& plan) const override { return conv_config(products().config_record(product_of(plan))); }
-    Record resources_record(const Plan& plan) const override { return products().resources_record(product_of(plan)); }
+    Record config_record(const Plan& plan) const override {
+        if (const DirectPlan* direct = direct_of(plan)) return direct_config(direct->config);
+        return conv_config(products().config_record(product_of(plan)));
+    }
+    Record resources_record(const Plan& plan) const override {
+        if (const DirectPlan* direct = direct_of(plan))
+            return {{"threads", direct->config.threads()}, {"accumulator_registers", direct->config.rows * direct->config.strip * direct->config.vector}, {"setmaxnreg", Unused{}},
+                    {"stage_bytes", Unused{}}, {"stages_max", Unused{}}, {"shared_bytes", direct->config.shared_bytes()}, {"ctas_per_sm", Unused{}}};
+        return products().resources_record(product_of(plan));
+    }
     Record prediction_record(const Plan& plan) const override {
+        if (const DirectPlan* direct = direct_of(plan)) return direct_prediction(typed(plan.problem), *direct);
         Record out = products().prediction_record(product_of(plan));
         const ImageTraffic t = image_traffic(typed(plan.problem), tile_of(product_of(plan)));
         const ImageOperand& image = typed(plan.problem).image;
@@ -104,17 +155,36 @@ class ConvOperation final : public Operation {
         return out;
     }
     Demand demand(const Machine& machine, const Plan& plan) const override {
+        if (const DirectPlan* direct = direct_of(plan)) return direct_demand(typed(plan.problem), *direct);
         Demand demand = products().demand(machine, product_of(plan));
         rename(demand);
         return demand;
     }
     bool models_energy() const override { return products().models_energy(); }
-    Predictor predictor(const Machine& machine, std::span<const Plan> plans) const override { return products().predictor(machine, products_of(plans)); }
-    std::vector<RoofStep> roof_steps(const Machine& machine, const Plan& plan) const override { return products().roof_steps(machine, product_of(plan)); }
-    std::optional<PipelineCycles> pipeline(const Machine& machine, const Plan& plan) const override { return products().pipeline(machine, product_of(plan)); }
-    std::string label(const Plan& plan) const override { return products().label(product_of(plan)); }
+    Predictor predictor(const Machine& machine, std::span<const Plan> plans) const override {
+        if (plans.empty() || !direct_of(plans.front())) return products().predictor(machine, products_of(plans));
+        return [plans = std::vector<Plan>(plans.begin(), plans.end())](const Machine& other) {
+            std::vector<PredictedRun> runs;
+            for (const Plan& plan : plans)
+                runs.push_back({timed(other, typed(plan.problem), *direct_of(plan)).time_us.value_or(std::nan("")) / 1e6, std::nan("")});
+            return runs;
+        };
+    }
+    std::vector<RoofStep> roof_steps(const Machine& machine, const Plan& plan) const override {
+        return direct_of(plan) ? std::vector<RoofStep>{} : products().roof_steps(machine, product_of(plan));
+    }
+    std::optional<PipelineCycles> pipeline(const Machine& machine, const Plan& plan) const override {
+        return direct_of(plan) ? std::nullopt : products().pipeline(machine, product_of(plan));
+    }
+    std::string label(const Plan& plan) const override {
+        const DirectPlan* direct = direct_of(plan);
+        if (!direct) return products().label(product_of(plan));
+        const DirectConvConfig& c = direct->config;
+        return fmt::format("direct, {} filters, {}x{} places, {}x{} threads", c.vector, c.rows, c.strip, c.slots, c.lanes);
+    }
 
     PlanPage page(const PlanSet& plans, std::span<const Explanation> explanations, const Terminal& terminal) const override {
+        if (direct_of(plans.plans.front())) return direct_page(plans, terminal);
         PlanPage page = products().page(plans.own.as<PlanSet>(), explanations, terminal);
         const ConvProblem& p = typed(plans.problem);
         for (std::string_view& column : page.columns) column = conv_config_key(column);
@@ -141,6 +211,47 @@ class ConvOperation final : public Operation {
     std::span<const std::string_view> baseline_keys() const override {
         static constexpr std::string_view keys[] = {"copy_us"};
         return keys;
+    }
+
+  private:
+    PlanSet direct_set(const std::shared_ptr<const Machine>& machine, const Problem& problem, const ConvRequest& request) const {
+        PlanSet out;
+        out.machine_id = machine->id, out.machine_name = machine->name, out.problem = problem;
+        if (!request.fixed.empty()) {
+            out.refusal = Refusal{Reason::instruction, request.fixed + " is of convolutions as products; a direct one has no such choice, leave it off", {}, {}};
+            return out;
+        }
+        DirectPlans found = direct_plans(*machine, typed(problem), request.top);
+        out.refusal = std::move(found.refusal), out.rejected = found.rejected, out.unknown = found.unknown;
+        for (DirectPlan& direct : found.plans) {
+            Plan& plan = out.plans.emplace_back();
+            plan.operation = this, plan.problem = problem, plan.rank = int(out.plans.size()), plan.unknown = out.unknown;
+            plan.buildable = machine->has("cp_async");  // sm_80 on: what the compiler makes bf16 of
+            if (!plan.buildable) plan.why_not = machine->id + " has no instruction that rounds to bf16; sm_80 and newer have";
+            plan.time_us = direct.time_us, plan.bound = direct.bound;
+            plan.launches = {{.kernel = "direct_conv"}};
+            plan.derivation = Steps([machine, problem, direct] { return direct_steps(*machine, typed(problem), direct); });
+            plan.own = Own::of(ConvPlan{.direct = std::move(direct), .arch = machine->arch});
+        }
+        return out;
+    }
+    static PlanPage direct_page(const PlanSet& plans, const Terminal& terminal) {
+        using Align = Table::Align;
+        const ConvProblem& p = typed(plans.problem);
+        PlanPage page{.heading = heading_text(p, plans.machine_id, plans.machine_name, terminal),
+                      .table = Table({{"#", Align::right, 0, true}, {"filters", Align::right}, {"places", Align::left}, {"threads", Align::left}, {"predicted", Align::right, 0, true},
+                                      {"of DRAM", Align::right, 1, true}, {"limited by", Align::left, 1, true}, {"buildable", Align::left, 2}})};
+        for (const Plan& plan : plans.plans) {
+            const DirectPlan& direct = *direct_of(plan);
+            const DirectConvConfig& c = direct.config;
+            page.table.row({{std::to_string(plan.rank)}, {std::to_string(c.vector)}, {fmt::format("{}x{}", c.rows, c.strip)}, {fmt::format("{}x{}", c.slots, c.lanes)},
+                            {time_or_unknown(direct.time_us)}, {direct.time_us && direct.dram_us ? percent_text(*direct.dram_us / *direct.time_us) : "?"},
+                            {direct.bound ? std::string(name_of(*direct.bound)) : "?"}, {plan.buildable ? "yes" : "no"}});
+        }
+        const std::vector<Step>& steps = plans.plans.front().derivation;
+        page.why = {{"why no matrix units", limit_of(steps, "group")}, {"why these places", limit_of(steps, "pixels_loaded")}};
+        page.walls = {{"registers", limit_of(steps, "registers")}};
+        return page;
     }
 };
 

@@ -1,6 +1,7 @@
 // Convolutions as the stations see them: the plan is that of the product that one is.
 #pragma once
 
+#include "rooftile/conv/direct.hpp"
 #include "rooftile/conv/problem.hpp"
 #include "rooftile/core/operation.hpp"
 
@@ -8,9 +9,11 @@ namespace rooftile {
 
 const Operation& conv_operation();
 
-/// What a plan keeps of its own: the product's.
+/// What a plan keeps of its own: the product's plan, or that of a direct convolution.
 struct ConvPlan {
-    Plan product;
+    std::optional<Plan> product{};
+    std::optional<DirectPlan> direct{};
+    std::string arch{};  ///< of the machine that it was made for
 };
 
 }  // namespace rooftile

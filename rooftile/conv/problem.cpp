@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "rooftile/conv/direct.hpp"
 #include "rooftile/error.hpp"
 
 namespace rooftile {
@@ -21,6 +22,14 @@ void check(const ConvProblem& p) {
         if (axis.places() < 1)
             throw RequestError(fmt::format("the result is empty along the {}: {} pixels and twice {} of padding are fewer than the filter's {} taps {} apart take ({})",
                                            names[i], axis.extent, axis.padding, axis.taps, axis.dilation, axis.reach() + 1));
+    }
+    for (const auto& [name, count] : {std::pair{"channels", p.image.channels}, {"filters", p.filters}})
+        if (count % p.groups != 0) throw RequestError(fmt::format("{} are {}; {} groups must divide them", name, count, p.groups));
+    if (const std::int64_t each = p.image.channels / p.groups; is_direct(p) && each > most_group_channels) {
+        if (p.groups == 1)
+            throw RequestError(fmt::format("channels are {}: loads of images take pixels of whole 16 bytes, multiples of 8, and direct kernels up to {} channels; fill x and w up to {} "
+                                           "with zeros", p.image.channels, most_group_channels, (each + 7) / 8 * 8));
+        throw RequestError(fmt::format("groups of {} channels: direct kernels take up to {}; convolve the groups one by one", each, most_group_channels));
     }
     constexpr double most = double(max_conv_extent);
     const auto limit = [](std::string_view what, double count) {
@@ -42,6 +51,7 @@ ImageProducts image_products() {
 
 void complete(ConvProblem& p) {
     check(p);
+    if (is_direct(p)) return;
     const auto [operation, images] = image_products();
     Given given(Given::Named::by_key);
     for (const auto& [key, number] : {std::pair{"m", p.image.rows()}, {"n", p.filters}, {"k", p.image.columns()}}) given.add(key, std::to_string(number));
@@ -65,6 +75,7 @@ std::string short_name(const ConvProblem& p) {
         for (int i = 0; i < p.axes; ++i) is_plain &= p.image.axes[std::size_t(i)].*number == plain;
         if (!is_plain) out += fmt::format(" {}{}", letter, by_axes(p, number));
     };
+    if (p.groups > 1) out += fmt::format(" g{}", p.groups);
     add('s', &ImageAxis::stride, 1), add('p', &ImageAxis::padding, 0), add('d', &ImageAxis::dilation, 1);
     return out;
 }

@@ -17,15 +17,15 @@ inline constexpr std::int64_t max_conv_extent = (std::int64_t{1} << 31) - 1;
 struct ConvProblem {
     ImageOperand image;
     int axes = 2;  ///< that were given, of which the last is the width: 1, 2 or 3
-    std::int64_t filters = 1;
+    std::int64_t filters = 1, groups = 1;  ///< groups: of channels and filters, which do not meet
     std::string type = "bf16";
     std::string epilogue{};              ///< of the sums; empty: they are stored
     std::vector<std::string> tensors{};  ///< that it reads, declared
-    Problem product{};                   ///< what the operation of products makes of it
+    Problem product{};                   ///< what the operation of products makes of it; none of a direct one
 
-    double flops() const { return 2.0 * double(image.rows()) * double(image.columns()) * double(filters); }
+    double flops() const { return 2.0 * double(image.rows()) * double(image.columns()) / double(groups) * double(filters); }
     double image_bytes() const { return double(image.elements()) * element_bytes; }
-    double filter_bytes() const { return double(filters) * double(image.columns()) * element_bytes; }
+    double filter_bytes() const { return double(filters) * double(image.columns()) / double(groups) * element_bytes; }
     double result_bytes() const { return double(image.rows()) * double(filters) * element_bytes; }
     static constexpr int element_bytes = 2;
 };

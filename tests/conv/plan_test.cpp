@@ -44,7 +44,7 @@ TEST(ConvFields, WhatCannotBeIsRefusedByName) {
     EXPECT_THAT(refusal_of("--channels 64 --width 8 --filters 8 --kernel-size 3x3"), HasSubstr("the image has 1 axis"));
     EXPECT_THAT(refusal_of("--channels 64 --width 8 --height 8 --filters 8 --kernel-size 9"), HasSubstr("empty along the width"));
     EXPECT_THAT(refusal_of("--channels 64 --width 8 --height 8 --filters 8 --kernel-size 3x3 --layout nchw"), HasSubstr("channels-last"));
-    EXPECT_THAT(refusal_of("--channels 64 --width 8 --height 8 --filters 8 --kernel-size 3x3 --groups 2"), HasSubstr("groups"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 8 --height 8 --filters 8 --kernel-size 3x3 --groups 3"), HasSubstr("groups must divide"));
     EXPECT_THAT(refusal_of("--channels 64 --width 8 --depth 8 --filters 8 --kernel-size 3"), HasSubstr("missing --height"));
     EXPECT_THAT(refusal_of("--batch 65536 --channels 8 --width 65536 --filters 8 --kernel-size 1"), HasSubstr("2^31"));
     EXPECT_THAT(refusal_of(std::string(body) + " --epilogue relu(acc)"), HasSubstr("epilogue"));
@@ -55,7 +55,6 @@ TEST(ConvFields, WhatImageLoadsCannotAddressIsRefusedByName) {
         const PlanSet set = plans_of(line);
         return set.refusal ? set.refusal->message : "planned";
     };
-    EXPECT_THAT(refusal_of("--channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3"), HasSubstr("fill x and w up to 8"));
     EXPECT_THAT(refused("--channels 8 --height 99 --width 99 --filters 64 --kernel-size 3 --stride 9"), HasSubstr("stride"));
     EXPECT_THAT(refused("--channels 8 --height 99 --width 999 --filters 64 --kernel-size 3 --dilation 1x200"), HasSubstr("along width"));
     EXPECT_THAT(refused("--channels 8 --depth 99 --height 9 --width 9 --filters 64 --kernel-size 3 --dilation 17x1x1 --padding 17x0x0"), HasSubstr("along depth"));
@@ -158,6 +157,55 @@ TEST(ConvPlan, KeepsItsBounds) {
     }
     const std::string dense = "--batch 4 --channels 128 --height 60 --width 60 --filters 128 --kernel-size 3 --padding ";
     EXPECT_NEAR(*plans_of(dense + "1").plans[0].time_us, *plans_of(dense + "6 --dilation 6").plans[0].time_us, 0.01);
+}
+
+// Thin groups and pixels of odd sizes go directly; what that cannot be is refused by name.
+TEST(ConvPlan, OfThinGroupsIsDirect) {
+    const auto first = [](const std::string& line) {
+        const PlanSet set = plans_of(line, "h100-sxm");
+        return set.plans.empty() ? set.refusal->message : conv_operation().label(set.plans.front());
+    };
+    const std::string depthwise = "--batch 8 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96";
+    for (const std::string& line : {depthwise, std::string("--batch 8 --channels 128 --height 28 --width 28 --filters 128 --kernel-size 3 --padding 1 --groups 32"),
+                                    std::string("--batch 8 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3")})
+        EXPECT_THAT(first(line), HasSubstr("direct, ")) << line;
+    EXPECT_THAT(refusal_of("--channels 64 --height 8 --width 8 --filters 8 --kernel-size 3 --groups 2"), HasSubstr("groups of 32 channels"));
+    EXPECT_THAT(refusal_of("--channels 17 --height 8 --width 8 --filters 8 --kernel-size 3"), HasSubstr("fill x and w up to 24"));
+    EXPECT_THAT(first("--channels 3 --depth 4 --height 8 --width 8 --filters 8 --kernel-size 3"), HasSubstr("three axes"));
+    EXPECT_THAT(first(depthwise + " --stages 3"), HasSubstr("direct one has no such choice"));
+    EXPECT_THAT(first(depthwise + " --epilogue \"y = relu(acc)\""), HasSubstr("epilogues"));
+    EXPECT_FALSE(plans_of(depthwise, "v100-sxm2").plans.front().buildable);
+    EXPECT_TRUE(plans_of(depthwise, "a100-80-sxm").plans.front().buildable);
+}
+
+// Whatever is drawn: no fewer multiplications than the filter has, weights find room, lanes and slots are a CTA's.
+TEST(ConvPlan, DirectPlansKeepTheirWalls) {
+    Random random(test_seed());
+    int planned = 0;
+    for (int i = 0; i < 400; ++i) {
+        ConvProblem p;
+        p.image.images = random.whole(1, 4);
+        p.groups = random.whole(1, 40);
+        p.image.channels = p.groups * random.whole(1, 6), p.filters = p.groups * random.whole(1, 6);
+        for (int axis = 0; axis < 2; ++axis)
+            p.image.axes[std::size_t(axis)] = {.extent = random.whole(1, 40), .taps = random.whole(1, 7), .stride = random.whole(1, 3), .padding = random.whole(0, 4), .dilation = random.whole(1, 2)};
+        if (p.image.rows() == 0 || !is_direct(p)) continue;
+        const DirectPlans found = direct_plans(machine_by_id("h200-sxm"), p, 64);
+        for (const DirectPlan& plan : found.plans) {
+            const DirectConvConfig& c = plan.config;
+            const double covered = double(plan.strips) * c.rows * c.strip * double((p.filters + c.vector - 1) / c.vector) * c.vector;
+            EXPECT_GE(covered, double(p.image.rows()) * double(p.filters));
+            EXPECT_GE(direct_demand(p, plan).issue_slots, p.flops() / 2);
+            EXPECT_EQ(p.filters % c.vector, 0);
+            EXPECT_EQ(2 * c.thread_channels() % c.load_bytes, 0);
+            EXPECT_EQ(2 * p.image.channels % c.load_bytes, 0);
+            EXPECT_LE(c.threads(), 256);
+            EXPECT_LE(c.shared_bytes(), 227 << 10);
+            EXPECT_GT(plan.time_us.value_or(0), 0);
+            ++planned;
+        }
+    }
+    EXPECT_GT(planned, 1000);
 }
 
 TEST(ConvPlan, TensorsAreChannelsLast) {

@@ -48,7 +48,8 @@ std::vector<std::string> extents_of(const Operation& operation) {
         if (field.kind != FieldKind::value || text.empty()
             || text.find_first_not_of("0123456789") != text.npos)
             continue;
-        if (!takes(operation, example, field.key, 1) || !takes(operation, example, field.key, largest)) continue;
+        constexpr std::int64_t odd = 17;  // of what takes only multiples, beyond a few, there are no ranges
+        if (!takes(operation, example, field.key, 1) || !takes(operation, example, field.key, odd) || !takes(operation, example, field.key, largest)) continue;
         const auto record = [&](const char* value) {
             return operation.problem_record(
                 operation.problem(with_text(operation, example, field.key, value)));

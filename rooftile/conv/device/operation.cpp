@@ -1,6 +1,7 @@
 // The half of convolutions that needs a kernel compiler or a GPU: the product's, beside copies of as many bytes.
 #include <fmt/core.h>
 
+#include "rooftile/conv/device/direct_kernel.hpp"
 #include "rooftile/conv/operation.hpp"
 #include "rooftile/measure/copy_baseline.hpp"
 #include "rooftile/measure/device_operation.hpp"
@@ -9,7 +10,8 @@
 namespace rooftile {
 namespace {
 
-const Plan& product_of(const Plan& plan) { return plan.own.as<ConvPlan>().product; }
+const Plan& product_of(const Plan& plan) { return *plan.own.as<ConvPlan>().product; }
+bool is_direct(const Plan& plan) { return plan.own.as<ConvPlan>().direct.has_value(); }
 const ConvProblem& typed(const Problem& problem) { return problem.own.as<ConvProblem>(); }
 const DeviceOperation& products() { return on_device(*image_products().operation); }
 
@@ -31,10 +33,14 @@ class ConvRunnable final : public Runnable {
 
 class ConvTrial final : public Trial {
   public:
-    ConvTrial(const Problem& problem, PreparedTrial& product, Bench& bench, std::vector<Timing>& timings)
-        : problem_(typed(problem)), bench_(bench), options_(bench.options()), product_(product.begin(bench, timings)) {}
+    /// `product`: null of a direct one.
+    ConvTrial(const Problem& problem, PreparedTrial* product, Bench& bench, std::vector<Timing>& timings)
+        : problem_(typed(problem)), bench_(bench), options_(bench.options()) {
+        if (product) product_ = product->begin(bench, timings);
+        else direct_ = direct_reference(bench.kernels(), problem_);
+    }
 
-    const Reference& reference() const override { return product_->reference(); }
+    const Reference& reference() const override { return product_ ? product_->reference() : *direct_; }
     std::vector<TimedWork> add_baselines(std::span<Measurement* const>, const TensorSets&, std::vector<std::string>&, std::vector<Timing>&) override {
         std::vector<TimedWork> works;
         if (options_.baseline) copied_ = CopyBaseline::of(bench_, std::int64_t(bytes()));
@@ -60,6 +66,7 @@ class ConvTrial final : public Trial {
     Bench& bench_;
     const MeasureOptions& options_;
     std::unique_ptr<Trial> product_;  ///< whose reference serves
+    std::unique_ptr<Reference> direct_;
     std::optional<CopyBaseline> copied_;
     std::vector<Baseline> baselines_;
 };
@@ -67,9 +74,11 @@ class ConvTrial final : public Trial {
 class PreparedConv final : public PreparedTrial {
   public:
     PreparedConv(const Problem& problem, const MeasureOptions& options, unsigned threads)
-        : problem_(problem), product_(products().prepare(typed(problem).product, options, threads)) {}
+        : problem_(problem) {
+        if (typed(problem).product.operation) product_ = products().prepare(typed(problem).product, options, threads);
+    }
     std::unique_ptr<Trial> begin(Bench& bench, std::vector<Timing>& timings) override {
-        return std::make_unique<ConvTrial>(problem_, *product_, bench, timings);
+        return std::make_unique<ConvTrial>(problem_, product_.get(), bench, timings);
     }
 
   private:
@@ -80,16 +89,23 @@ class PreparedConv final : public PreparedTrial {
 class ConvOnDevice final : public DeviceOperation {
   public:
     CompiledKernel compile(const Plan& plan, const CompileOptions& options) const override {
+        if (is_direct(plan)) {
+            if (!plan.buildable) throw RequestError("plan " + std::to_string(plan.rank) + " cannot be built: " + plan.why_not);
+            return {plan, compiled_direct(plan, options)};
+        }
         return {plan, std::make_shared<const ConvRunnable>(products().compile(product_of(plan), options))};
     }
-    Source source(const Plan& plan) const override { return products().source(product_of(plan)); }
-    std::string code_key(const Plan& plan) const override { return products().code_key(product_of(plan)); }
+    Source source(const Plan& plan) const override { return is_direct(plan) ? direct_source(plan) : products().source(product_of(plan)); }
+    std::string code_key(const Plan& plan) const override {
+        return is_direct(plan) ? direct_source(plan).name_expressions.front() : products().code_key(product_of(plan));
+    }
     std::unique_ptr<PreparedTrial> prepare(const Problem& problem, const MeasureOptions& options, unsigned threads) const override {
         return std::make_unique<PreparedConv>(problem, options, threads);
     }
     bool has_parts() const override { return false; }
-    std::vector<std::string> story(const Plan& plan) const override { return products().story(product_of(plan)); }
+    std::vector<std::string> story(const Plan& plan) const override { return is_direct(plan) ? std::vector<std::string>{} : products().story(product_of(plan)); }
     std::vector<Entry> build_entries(const CompiledKernel& kernel) const override {
+        if (is_direct(kernel.plan())) return {};
         return products().build_entries(static_cast<const ConvRunnable&>(kernel.runnable()).product());
     }
 };

@@ -5,87 +5,12 @@
 
 #include <fmt/core.h>
 
-#include "kernels/measure/numbers.hpp"
+#include "rooftile/measure/product_verdict.hpp"
 
 namespace rooftile {
-namespace {
-
-std::string shown(unsigned bits, Type type) {
-    switch (class_of_bits(bits, type)) {
-        case NumberClass::nan:
-            return fmt::format("NaN (0x{:04x})", bits);
-        case NumberClass::infinite:
-            return "+Inf";
-        case NumberClass::negative_infinite:
-            return "-Inf";
-        case NumberClass::finite:
-            break;
-    }
-    return fmt::format("{:.9g}", value_of_bits(bits, type));
-}
-
-/// What all CTAs saw of one result.
-struct Seen {
-    std::int64_t wrong = 0, wrong_tiles = 0;
-    WorstElement element{};
-    WorstTile tile{}, whole{};
-};
-
-Seen all_of(std::span<const VerifyRecord> records, const ErrorModel& model) {
-    Seen seen;
-    double errors = 0;
-    ExpectedErrors expected{};
-    for (const VerifyRecord& r : records) {
-        seen.wrong += static_cast<std::int64_t>(r.wrong);
-        seen.wrong_tiles += static_cast<std::int64_t>(r.wrong_tiles);
-        if (r.worst.ratio > seen.element.ratio) seen.element = r.worst;
-        if (r.worst_tile.ratio > seen.tile.ratio) seen.tile = r.worst_tile;
-        errors += r.errors;
-        add(expected, r.expected);
-    }
-    if (errors > 0) {
-        const double allowed = allowed_errors(expected, model), count = expected.elements;
-        seen.whole = {root(errors / allowed), root(errors / count), root(allowed / count), 0, 0};
-    }
-    return seen;
-}
-
-/// Of root mean squares: "0.0031 of the deviation of C where 0.0018 is allowed".
-std::string too_much(const WorstTile& tile) {
-    return fmt::format(
-        "{:.3g} of the standard deviation of C where {:.3g} is allowed: each element is within its "
-        "bound, but together they err more than fp32 sums rounded once do",
-        tile.error, tile.allowed);
-}
-
-}  // namespace
 
 CaseOutcome judge(std::span<const VerifyRecord> records, const GemmProblem& p, VerifyCase which) {
-    const Seen seen = all_of(records, error_model_of(p));
-    CaseOutcome outcome;
-    outcome.checked = p.batch * p.m * p.n;
-    const auto place = [&p](std::int64_t row) { return p.batch == 1 ? std::string() : fmt::format("{}, ", row / p.m); };
-    outcome.wrong = seen.wrong, outcome.ratio = seen.element.ratio, outcome.bound = seen.element.bound;
-    outcome.wrong_tiles = seen.wrong_tiles, outcome.tile_ratio = seen.tile.ratio;
-    outcome.whole_ratio = seen.whole.ratio;
-
-    if (outcome.wrong > 0) {
-        const WorstElement& worst = seen.element;
-        const std::string bound = which == VerifyCase::exact ? "" : fmt::format(" +- {:.3g}", worst.bound);
-        outcome.failure = fmt::format(
-            "{} of {} elements of C are wrong; the worst, C[{}{}, {}], is {} where {:.9g}{} rounds to {}",
-            outcome.wrong, outcome.checked, place(worst.row), worst.row % p.m, worst.column, shown(worst.got, p.c_type),
-            worst.reference, bound, shown(worst.expected, p.c_type));
-    } else if (outcome.wrong_tiles > 0) {
-        const std::int64_t row = seen.tile.row, column = seen.tile.column;
-        outcome.failure = fmt::format("{} tiles of C err too much; the worst, C[{}{}..{}, {}..{}], by {}",
-                                      outcome.wrong_tiles, p.batch == 1 ? "" : "of one product: ", row, std::min(row + verify_tile, p.m) - 1,
-                                      column, std::min(column + verify_tile, p.n) - 1, too_much(seen.tile));
-    } else if (outcome.whole_ratio > 1) {
-        outcome.failure = fmt::format("C errs too much: by {}", too_much(seen.whole));
-    }
-    outcome.right = outcome.failure.empty();
-    return outcome;
+    return judge_product(records, {p.m, p.n, p.batch, p.c_type, error_model_of(p)}, which);
 }
 
 namespace {
@@ -114,7 +39,7 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
         packed_ = std::make_unique<QuantisedReference>(problem);
         weights_ = DeviceBuffer(std::size_t(packed_->dequantised_bytes(Type::fp32)));
     }
-    if (problem.image) image_ = std::make_unique<ImageReference>(problem);
+    if (problem.image) image_ = std::make_unique<UnrolledImage>(*problem.image, problem.image->channels);
     if (!problem.epilogue) return;
     epilogue_ = std::make_unique<ExpressionReference>(problem.epilogue->graph,
                                                       Driver::instance().device(current_device()).arch());
@@ -224,9 +149,9 @@ std::vector<CaseOutcome> GemmReference::judge_product(Stream stream, VerifyCase 
         VerifyArguments of = verify_arguments(problem_, first[0], first[1], {}, product);
         if (problem_.pairs() != Pairs::none) take_half(of, problem_, of_ups);
         if (image_) {
-            for (std::int64_t done = 0; done < rows; done += image_->rows()) {
-                of.m = std::min(image_->rows(), rows - done);
-                of.a = image_->unroll(to, first[0], row + done, of.m);
+            for (std::int64_t done = 0; done < rows; done += image_->room()) {
+                of.m = std::min(image_->room(), rows - done);
+                of.a = image_->rows_of(to, first[0], row + done, of.m);
                 kernels_.bounded_sums(to, of, which == VerifyCase::exact, out + done * problem_.n);
             }
             return;
@@ -292,9 +217,9 @@ std::vector<CaseOutcome> GemmReference::judge_groups(Stream stream, VerifyCase w
 }
 
 void GemmReference::verify_image(Stream stream, VerifyCase which, TensorPointers inputs, std::span<const void* const> c) const {
-    for (std::int64_t row = 0; row < problem_.m; row += image_->rows()) {
-        const std::int64_t rows = std::min(image_->rows(), problem_.m - row);
-        VerifyArguments of = verify_arguments(problem_, image_->unroll(stream, inputs[0], row, rows), inputs[1], c);
+    for (std::int64_t row = 0; row < problem_.m; row += image_->room()) {
+        const std::int64_t rows = std::min(image_->room(), problem_.m - row);
+        VerifyArguments of = verify_arguments(problem_, image_->rows_of(stream, inputs[0], row, rows), inputs[1], c);
         for (int i = 0; i < of.results; ++i) of.c[i] = static_cast<const unsigned char*>(of.c[i]) + row * problem_.ldc * bytes_of(problem_.c_type);
         of.first_row = row, of.m = rows;
         kernels_.verify(stream, of, which == VerifyCase::exact, records_.address());  // each adds to the records

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "rooftile/gemm/device/image_reference.hpp"
 #include "rooftile/gemm/device/operands.hpp"
 #include "rooftile/gemm/device/quantised_reference.hpp"
 #include "rooftile/measure/expression_reference.hpp"
 #include "rooftile/measure/measure_kernels.hpp"
 #include "rooftile/measure/reference.hpp"
+#include "rooftile/tiled/device/unrolled_image.hpp"
 
 namespace rooftile {
 
@@ -57,7 +57,7 @@ class GemmReference final : public Reference {
     std::unique_ptr<ExpressionReference> epilogue_;  ///< where there is one
     std::unique_ptr<QuantisedReference> packed_;     ///< of packed weights
     DeviceBuffer weights_;                           ///< these in fp32, which holds each of them
-    std::unique_ptr<ImageReference> image_;          ///< of A that is taken from one
+    std::unique_ptr<UnrolledImage> image_;           ///< of A that is taken from one
 };
 
 /// What is injected in the special case: bits at row/column (i, k) of A or (k, j) of B, of one matrix of a batch.

@@ -34,6 +34,10 @@ TEST(ConvKernels, NeitherSpillNorSerialise) {
         {"--batch 3 --channels 16 --width 500 --kernel-size 5 --filters 64", ""},
         {"--channels 128 --depth 9 --height 30 --width 30 --kernel-size 3 --padding 1 --filters 128", ""},
         {"--channels 128 --depth 9 --height 30 --width 30 --kernel-size 3 --padding 1 --filters 128", "--cluster 1x2"},
+        {"--batch 8 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96", ""},
+        {"--batch 8 --channels 128 --height 28 --width 28 --filters 128 --kernel-size 3 --padding 1 --groups 32 --type fp16", ""},
+        {"--batch 8 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3", ""},
+        {"--batch 8 --channels 15 --width 99 --filters 10 --kernel-size 4 --padding 3 --groups 5", ""},
     };
     for (const auto& [line, fixed] : cases) expect_built(line, fixed);
 }

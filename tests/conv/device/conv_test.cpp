@@ -1,4 +1,5 @@
 // Convolutions on a GPU: drawn problems of any sizes that image loads take, against fp64 at every element.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "rooftile/conv/fields.hpp"
@@ -66,6 +67,19 @@ std::string drawn(Random& random) {
 TEST_F(ConvTest, RandomProblems) {
     Random random(from_environment("ROOFTILE_TEST_SEED", 58));
     for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 24); ++i) expect_right(drawn(random), i % 8 == 0);
+}
+
+TEST_F(ConvTest, RandomDirectProblems) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 59));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 24); ++i) {
+        const std::int64_t groups = random.whole(1, 60), channels = groups * random.whole(1, 5), filters = groups * random.whole(1, 5);
+        if (groups == 1 && channels % 8 == 0) continue;
+        const auto number = [&](const char* flag, std::int64_t least, std::int64_t most) { return fmt::format(" {} {}x{}", flag, random.whole(least, most), random.whole(least, most)); };
+        expect_right(fmt::format("--batch {} --channels {} --filters {} --groups {} --height {} --width {}", random.whole(1, 3), channels, filters, groups, random.whole(12, 40),
+                                 random.whole(12, 40))
+                         + number("--kernel-size", 1, 5) + number("--stride", 1, 3) + number("--padding", 0, 3) + number("--dilation", 1, 2),
+                     i % 8 == 0);
+    }
 }
 
 TEST_F(ConvTest, EveryWayOfTheProduct) {

@@ -34,6 +34,12 @@ class Convolutions(unittest.TestCase):
                 self.assertEqual(y.shape, exact.shape)
                 assert_close(y, exact, scale=4 * (channels * taps**axes) ** 0.5)
 
+    def test_groups_are_torchs(self):
+        for groups, of_each, filters, taps in ((24, 1, 24, 3), (8, 4, 32, 3), (96, 1, 96, 7), (1, 3, 16, 5)):
+            x, w = channels_last(rand(2, groups * of_each, 20, 17)), channels_last(rand(filters, of_each, taps, taps))
+            exact = F.conv2d(x.double(), w.double(), padding=1, groups=groups)
+            assert_close(rt.conv2d(x, w, padding=1, groups=groups), exact, scale=4 * taps)
+
     def test_gradients_are_torchs(self):
         x, w, bias = channels_last(rand(2, 16, 9, 11)), channels_last(rand(24, 16, 3, 3)), rand(24)
         ours, exact = ([t.detach().to(kind).requires_grad_() for t in (x, w, bias)] for kind in (x.dtype, torch.float64))
@@ -47,7 +53,7 @@ class Convolutions(unittest.TestCase):
         x, w = rand(2, 16, 9, 9), channels_last(rand(24, 16, 3, 3))
         for call, said in (
             (lambda: rt.conv2d(x, w), "channels_last"),
-            (lambda: rt.conv2d(channels_last(x), w, groups=2), "groups"),
+            (lambda: rt.conv2d(channels_last(x), w, groups=5), "groups"),
             (lambda: rt.conv2d(channels_last(x), channels_last(rand(24, 8, 3, 3))), "channels"),
             (lambda: rt.conv1d(channels_last(x), w), "axes"),
             (lambda: rt.conv2d(channels_last(x), w, stride=(1, 2, 3)), "stride"),

@@ -5,8 +5,9 @@ namespace rooftile {
 
 struct UnrollImage {
     const unsigned short* image;  ///< [images][z][y][x][channels], dense
-    unsigned short* to;           ///< [rows][taps][channels]
-    long long first_row, rows, channels;
+    unsigned short* to;           ///< [rows][taps][channels]: some of the pixels' channels, or all
+    long long first_row, rows;
+    long long channels, pixel_channels;  ///< that are written out, from `image` on; of a pixel
     struct Axis {
         long long extent, places, taps, stride, padding, dilation;
     } axes[3];  ///< x first

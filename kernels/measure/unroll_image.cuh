@@ -2,7 +2,7 @@
 // judged by it.
 #pragma once
 
-#include "kernels/gemm/image_reference_arguments.hpp"
+#include "kernels/measure/unroll_image_arguments.hpp"
 
 namespace rooftile {
 
@@ -21,7 +21,7 @@ __global__ void unroll_image(const __grid_constant__ UnrollImage p) {
             place /= axis.places, tap /= axis.taps, pixels *= axis.extent;
         }
         pixel += place * pixels;  // what is left is the image
-        p.to[i] = inside ? p.image[pixel * p.channels + channel] : static_cast<unsigned short>(0);
+        p.to[i] = inside ? p.image[pixel * p.pixel_channels + channel] : static_cast<unsigned short>(0);
     }
 }
 

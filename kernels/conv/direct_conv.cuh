@@ -1,0 +1,116 @@
+// Convolutions of few channels a group, directly: depthwise filters, thin groups, images of a few channels. Bytes set their pace, so the
+// kernel is about reading each pixel once: no matrix units, no shared memory for pixels.
+//
+// A thread has a vector of filters, neighbouring channels of the result, at `strip` places along x and `rows` along y. It goes down the rows of
+// pixels that these meet; of each row it loads the pixels of its strip, 16 bytes or what a pixel has, and adds each to all sums that have a tap
+// on it. Lanes are on neighbouring channels, so that a warp reads whole lines; what strips share L1 has. Weights are in shared memory, in fp32.
+#pragma once
+
+#include "kernels/conv/direct_conv_config.hpp"
+#include "kernels/ptx/convert.cuh"
+
+namespace rooftile {
+
+/// `count` 16-bit numbers at `from`, by loads of `bytes`; zeros where `there` is not.
+template <int count, int bytes>
+__device__ __forceinline__ void load_channels(unsigned (&to)[(count + 1) / 2], const unsigned short* from, bool there) {
+    static_assert(2 * count % bytes == 0);
+#pragma unroll
+    for (int i = 0; i < (count + 1) / 2; ++i) to[i] = 0;
+    if (!there) return;
+#pragma unroll
+    for (int i = 0; i < 2 * count / bytes; ++i) {
+        if constexpr (bytes == 16) {
+            const uint4 v = __ldg(reinterpret_cast<const uint4*>(from) + i);
+            to[4 * i] = v.x, to[4 * i + 1] = v.y, to[4 * i + 2] = v.z, to[4 * i + 3] = v.w;
+        } else if constexpr (bytes == 8) {
+            const uint2 v = __ldg(reinterpret_cast<const uint2*>(from) + i);
+            to[2 * i] = v.x, to[2 * i + 1] = v.y;
+        } else if constexpr (bytes == 4) {
+            to[i] = __ldg(reinterpret_cast<const unsigned*>(from) + i);
+        } else {
+            to[i / 2] |= static_cast<unsigned>(__ldg(from + i)) << 16 * (i % 2);
+        }
+    }
+}
+
+template <DirectConvConfig C>
+__global__ void __launch_bounds__(C.threads()) direct_conv(const __grid_constant__ DirectConvArguments p) {
+    extern __shared__ float weights[];
+    const int lane = threadIdx.x % C.lanes, slot = threadIdx.x / C.lanes;
+    const int first_filter = blockIdx.y * C.cta_filters(), filter = first_filter + lane * C.vector;
+    for (int i = threadIdx.x; i < C.weights(); i += C.threads()) {
+        const int of_cta = i % C.cta_filters(), tap_channel = i / C.cta_filters(), channel = tap_channel % C.group_channels,
+                  tap = tap_channel / C.group_channels, of = first_filter + of_cta;
+        const float weight =
+            of < p.filters ? ptx::widen<C.type>(p.w[(static_cast<long long>(of) * C.taps() + tap) * C.group_channels + channel]) : 0;
+        weights[tap_channel * C.cta_filters() + C.weight_place(of_cta / C.vector, of_cta % C.vector)] = weight;
+    }
+    __syncthreads();
+    if (filter >= p.filters) return;
+    constexpr int channels = C.thread_channels(), words = (channels + 1) / 2;
+    const int first_channel = filter / C.group_filters * C.group_channels;
+    for (unsigned strip = blockIdx.x * C.slots + slot; strip < p.strips; strip += gridDim.x * C.slots) {
+        const unsigned row_of_strips = p.strips_x.quotient(strip), image = p.strips_y.quotient(row_of_strips);
+        const int first_x = static_cast<int>(strip - row_of_strips * p.strips_x.divisor) * C.strip,
+                  first_y = static_cast<int>(row_of_strips - image * p.strips_y.divisor) * C.rows;
+        const unsigned short* pixels = p.x + static_cast<long long>(image) * p.height * p.width * p.channels + first_channel;
+        const int from_x = first_x * C.stride_x - p.padding_x, from_y = first_y * C.stride_y - p.padding_y;
+        float sums[C.rows][C.strip][C.vector] = {};
+#pragma unroll
+        for (int down = 0; down < C.pixels_y(); ++down) {
+            if (!C.met_y(down)) continue;
+            const bool row_there = static_cast<unsigned>(from_y + down) < static_cast<unsigned>(p.height);
+            const unsigned short* row = pixels + static_cast<long long>(from_y + down) * p.width * p.channels;
+            unsigned loaded[C.pixels_x()][words];
+#pragma unroll
+            for (int right = 0; right < C.pixels_x(); ++right) {
+                const bool there = row_there && static_cast<unsigned>(from_x + right) < static_cast<unsigned>(p.width);
+                if (C.met_x(right))
+                    load_channels<channels, C.load_bytes>(loaded[right], row + static_cast<long long>(from_x + right) * p.channels, there);
+            }
+#pragma unroll
+            for (int right = 0; right < C.pixels_x(); ++right) {
+                if (!C.met_x(right)) continue;
+                float pixel[2 * words];
+#pragma unroll
+                for (int i = 0; i < words; ++i) {
+                    pixel[2 * i] = ptx::widen<C.type>(loaded[right][i] & 0xffffu);
+                    pixel[2 * i + 1] = ptx::widen_upper<C.type>(loaded[right][i]);
+                }
+#pragma unroll
+                for (int place_y = 0; place_y < C.rows; ++place_y) {
+                    const int tap_y = (down - place_y * C.stride_y) / C.dilation_y;
+                    if (down < place_y * C.stride_y || (down - place_y * C.stride_y) % C.dilation_y != 0 || tap_y >= C.taps_y) continue;
+#pragma unroll
+                    for (int tap_x = 0; tap_x < C.taps_x; ++tap_x) {
+                        const int place_x = (right - tap_x * C.dilation_x) / C.stride_x;
+                        if (right < tap_x * C.dilation_x || (right - tap_x * C.dilation_x) % C.stride_x != 0 || place_x >= C.strip) continue;
+#pragma unroll
+                        for (int channel = 0; channel < C.group_channels; ++channel) {
+                            const float* of_tap = weights + ((tap_y * C.taps_x + tap_x) * C.group_channels + channel) * C.cta_filters();
+#pragma unroll
+                            for (int i = 0; i < C.vector; ++i)
+                                sums[place_y][place_x][i] += pixel[i / C.filters_together() * C.group_channels + channel] * of_tap[C.weight_place(lane, i)];
+                        }
+                    }
+                }
+            }
+        }
+        unsigned short* to = p.y + static_cast<long long>(image) * p.places_y * p.places_x * p.filters + filter;
+#pragma unroll
+        for (int place_y = 0; place_y < C.rows; ++place_y)
+#pragma unroll
+            for (int place_x = 0; place_x < C.strip; ++place_x) {
+                if (first_y + place_y >= p.places_y || first_x + place_x >= p.places_x) continue;
+                struct alignas(2 * C.vector) Vector {
+                    unsigned short element[C.vector];
+                } out;
+#pragma unroll
+                for (int i = 0; i < C.vector; ++i) out.element[i] = ptx::narrow<C.type>(sums[place_y][place_x][i]);
+                *reinterpret_cast<Vector*>(to + (static_cast<long long>(first_y + place_y) * p.places_x + first_x + place_x) * p.filters) = out;
+            }
+    }
+}
+
+}  // namespace rooftile

@@ -1,0 +1,182 @@
+#include "rooftile/conv/direct.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "rooftile/core/derivation.hpp"
+#include "rooftile/physics/roofs.hpp"
+#include "rooftile/report/number.hpp"
+
+namespace rooftile {
+namespace {
+
+/// Code is unrolled over all of a thread's multiplications: some thousand instructions stay in the instruction cache.
+constexpr int most_multiplies = 2048, most_registers = 168, most_threads = 128;
+/// Sums, the pixels of a row that are on their way, a row's weights, and addresses.
+int registers_of(const DirectConvConfig& c) {
+    const int sums = c.rows * c.strip * c.vector, pixels = c.pixels_x() * (c.thread_channels() + 1) / 2,
+              weights = c.taps_x * c.group_channels * c.vector * std::min(c.rows, c.taps_y);
+    return sums + pixels + weights + 40;
+}
+
+std::int64_t ceil_of(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
+
+/// The widest load that divides a thread's channels and every pixel's beginning.
+int load_bytes(const ConvProblem& p, const DirectConvConfig& c) {
+    int bytes = 16;
+    while (bytes > 2 && ((2 * c.thread_channels()) % bytes != 0 || (2 * p.image.channels) % bytes != 0)) bytes /= 2;
+    return bytes;
+}
+
+std::int64_t strips_of(const ConvProblem& p, const DirectConvConfig& c) {
+    return p.image.images * ceil_of(p.image.axes[1].places(), c.rows) * ceil_of(p.image.axes[0].places(), c.strip);
+}
+std::int64_t filter_blocks(const ConvProblem& p, const DirectConvConfig& c) { return ceil_of(p.filters, c.cta_filters()); }
+
+}  // namespace
+
+bool is_direct(const ConvProblem& p) { return p.groups > 1 || p.image.channels % 8 != 0; }
+
+DirectWork work_of(const DirectConvConfig& c) {
+    DirectWork w;
+    int rows = 0, pixels = 0;
+    for (int i = 0; i < c.pixels_y(); ++i) rows += c.met_y(i);
+    for (int i = 0; i < c.pixels_x(); ++i) pixels += c.met_x(i);
+    w.multiplies = double(c.rows) * c.strip * c.vector * c.taps() * c.group_channels;
+    w.unpacked = double(rows) * pixels * c.thread_channels();
+    w.loads = double(rows) * pixels * (c.loads_a_pixel() + 2);  // with the bounds of each
+    w.weight_loads = double(c.rows) * c.taps() * c.group_channels * c.vector / c.together();
+    w.stores = double(c.rows) * c.strip * (c.vector / 2.0 + 3);
+    w.rest = 40;
+    return w;
+}
+
+Demand direct_demand(const ConvProblem& p, const DirectPlan& plan) {
+    const DirectConvConfig& c = plan.config;
+    Demand out;
+    const double vectors = double(ceil_of(p.filters, c.vector)) * double(strips_of(p, c));
+    out.issue_slots = vectors * work_of(c).all();
+    const double image = double(p.image.elements_read()) * ConvProblem::element_bytes;
+    const auto add = [&](const char* name, TensorRole role, double bytes) { out.tensors.push_back({name, role, bytes, bytes}); };
+    add("x", TensorRole::in, image);
+    add("w", TensorRole::in, p.filter_bytes());
+    add("y", TensorRole::out, p.result_bytes());
+    out.dram_bytes = image + p.filter_bytes() + p.result_bytes();
+    // Rows that strips one below the other share come again; what is beside each other L1 has.
+    const double again = double(c.pixels_y()) / (double(c.rows) * c.stride_y);
+    out.l2_bytes = image * std::max(1.0, again) + p.result_bytes();
+    out.loaded_bytes = *out.l2_bytes;
+    out.tiles = filter_blocks(p, c) * ceil_of(strips_of(p, c), c.slots);
+    return out;
+}
+
+DirectPlan timed(const Machine& machine, const ConvProblem& p, DirectPlan plan) {
+    const Demand demand = direct_demand(p, plan);
+    const RoofTime roof = roof_time(demand, machine, {.sustained = true});
+    plan.time_us.reset(), plan.issue_us.reset(), plan.dram_us.reset(), plan.bound = roof.bound();
+    const auto gap = machine.number<Seconds>("launch.gap_stream");
+    const auto sms = machine.count("sm.count");
+    if (!roof.unknown.empty() || !gap || !sms) return plan;
+    double longest = 0;
+    for (const UnitTime& unit : roof.units) {
+        double seconds = unit.seconds;
+        if (unit.bound == Bound::issue) {
+            // SMs take turns of whole CTAs: the last turn may have fewer.
+            const double turns = double(demand.tiles) / *sms;
+            seconds *= turns >= 1 ? std::ceil(turns) / turns : 1;
+            plan.issue_us = seconds * 1e6;
+        }
+        if (unit.bound == Bound::dram) plan.dram_us = seconds * 1e6;
+        if (unit.bound == Bound::launch) continue;
+        if (seconds > longest) longest = seconds, plan.bound = unit.bound;
+    }
+    plan.time_us = (gap->value + longest) * 1e6;
+    return plan;
+}
+
+DirectPlans direct_plans(const Machine& machine, const ConvProblem& p, int top) {
+    DirectPlans out;
+    const auto refuse = [&](Reason reason, std::string why) { out.refusal = Refusal{reason, std::move(why), {}, {}}; };
+    const std::int64_t group_channels = p.image.channels / p.groups, group_filters = p.filters / p.groups;
+    if (p.axes == 3) refuse(Reason::instruction, "groups, or channels that are no multiple of 8, of three axes are not planned yet");
+    else if (!p.epilogue.empty()) refuse(Reason::instruction, "epilogues of direct convolutions are not planned yet; fuse what follows (plan fuse)");
+    if (out.refusal) return out;
+    const auto room = machine.number<Bytes>("shared.per_cta");
+    const ImageAxis &x = p.image.axes[0], &y = p.image.axes[1];
+    std::vector<DirectPlan> found;
+    for (const int vector : {8, 4, 2, 1})
+        for (const int strip : {8, 4, 2, 1})
+            for (const int rows : {4, 2, 1}) {
+                DirectConvConfig c{.type = p.type == "bf16" ? Type::bf16 : Type::fp16,
+                                   .taps_y = int(y.taps), .taps_x = int(x.taps), .stride_y = int(y.stride), .stride_x = int(x.stride),
+                                   .dilation_y = int(y.dilation), .dilation_x = int(x.dilation), .group_channels = int(group_channels),
+                                   .group_filters = int(group_filters), .vector = vector, .strip = strip, .rows = rows, .lanes = 1, .slots = 1, .load_bytes = 2};
+                const bool whole = p.filters % vector == 0 && (group_filters % vector == 0 || vector % group_filters == 0);
+                if (!whole) {
+                    out.rejected.add(Reason::alignment);
+                    continue;
+                }
+                c.load_bytes = load_bytes(p, c);
+                if (registers_of(c) > most_registers || c.rows * c.strip * c.vector * c.taps() * c.group_channels > most_multiplies) {
+                    out.rejected.add(Reason::registers);
+                    continue;
+                }
+                // As many filters beside each other as there are, or as weights of them find room; the rest of a CTA are other places.
+                const std::int64_t vectors = p.filters / vector;
+                c.lanes = int(std::min<std::int64_t>(vectors, 32));
+                const double per_cta = room ? room->value / 2 : 1 << 16;
+                while (c.lanes > 1 && c.shared_bytes() > per_cta) c.lanes /= 2;
+                if (c.shared_bytes() > per_cta) {
+                    out.rejected.add(Reason::shared);
+                    continue;
+                }
+                c.slots = std::max(1, most_threads / c.lanes);
+                DirectPlan plan{.config = c};
+                plan.strips = strips_of(p, c);
+                found.push_back(timed(machine, p, plan));
+            }
+    if (found.empty()) {
+        refuse(Reason::registers, fmt::format("{} taps of {} channels a group do not fit a thread's registers, whatever its places", p.image.taps(), group_channels));
+        return out;
+    }
+    out.unknown = roof_time(direct_demand(p, found.front()), machine, {.sustained = true}).unknown;
+    // Of equal times the one that asks less of L2, then the one with fewer instructions.
+    const auto order = [&](const DirectPlan& plan) {
+        const Demand demand = direct_demand(p, plan);
+        return std::tuple(plan.time_us.value_or(0), *demand.l2_bytes, demand.issue_slots);
+    };
+    std::ranges::stable_sort(found, {}, order);
+    for (DirectPlan& plan : found) {
+        if (int(out.plans.size()) < top) out.plans.push_back(std::move(plan));
+        else out.rejected.add(Reason::dominated);
+    }
+    return out;
+}
+
+std::vector<Step> direct_steps(const Machine& machine, const ConvProblem& p, const DirectPlan& plan) {
+    Derivation steps(machine);
+    const DirectConvConfig& c = plan.config;
+    const DirectWork work = work_of(c);
+    const auto ours = [](std::string name, double value, const char* unit = "") { return Derivation::given(std::move(name), value, unit, "the plan"); };
+    const auto of_problem = [](std::string name, double value, const char* unit = "") { return Derivation::given(std::move(name), value, unit, "the problem"); };
+    steps.add("group", "channels / groups x filters / groups", {of_problem("channels", double(p.image.channels)), of_problem("filters", double(p.filters)), of_problem("groups", double(p.groups))},
+              double(c.group_channels) * c.group_filters, "", fmt::format("{} x {}: a matrix unit's smallest step is 16 deep and 8 wide", c.group_channels, c.group_filters));
+    steps.add("vector", "filters of a thread", {ours("load", c.load_bytes, "B")}, c.vector, "", fmt::format("{} of {} B for the channels of a pixel", c.loads_a_pixel(), c.load_bytes));
+    steps.add("pixels_loaded", "((rows - 1) stride + reach + 1) ((strip - 1) stride + reach + 1)   [M18]", {ours("strip", c.strip), ours("rows", c.rows)},
+              double(c.pixels_x()) * c.pixels_y(), "", fmt::format("for {} places; L1 has what strips beside each other share", c.strip * c.rows));
+    steps.add("registers", "sums + a row of pixels + a row of weights + 40", {ours("sums", double(c.rows) * c.strip * c.vector)}, registers_of(c), "", "at most 168 a thread, so that three CTAs find room");
+    steps.add("shared_bytes", "taps x group channels x filters of a CTA x 4 B", {ours("filters", c.cta_filters())}, c.shared_bytes(), "B", "weights in fp32");
+    steps.add("instructions", "multiplications + unpacking + loads + weights + stores + 40", {ours("multiplications", work.multiplies), ours("unpacking", work.unpacked),
+              ours("loads", work.loads), ours("weights", work.weight_loads), ours("stores", work.stores)}, work.all(), "", "of a thread for its places, counted in the kernel's loops");
+    steps.add("issue_us", "instructions x threads / (sm.count x sm.partitions x 32 x clock), in whole turns of CTAs", {steps.fact("sm.count"), steps.fact("clock.boost")},
+              plan.issue_us.value_or(std::nan("")), "us", "");
+    steps.add("dram_us", "image + filters + result, once", {steps.fact("dram.sustained_read")}, plan.dram_us.value_or(std::nan("")), "us", "");
+    steps.add("time_us", "launch.gap_stream + the longest of them", {steps.fact("launch.gap_stream")}, plan.time_us.value_or(std::nan("")), "us",
+              plan.bound ? fmt::format("limited by {}", name_of(*plan.bound)) : "");
+    return steps.take();
+}
+
+}  // namespace rooftile

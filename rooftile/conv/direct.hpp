@@ -1,0 +1,47 @@
+// Convolutions of few channels a group without matrix units: which vector of filters and how many places a thread has, and what that takes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernels/conv/direct_conv_config.hpp"
+#include "rooftile/conv/problem.hpp"
+#include "rooftile/core/demand.hpp"
+#include "rooftile/machine/machine.hpp"
+
+namespace rooftile {
+
+inline constexpr std::int64_t most_group_channels = 16;  ///< of a direct one
+
+/// Whether it is a direct one: channels are in groups, or pixels are no whole 16 bytes, which image loads take.
+bool is_direct(const ConvProblem& problem);
+
+struct DirectPlan {
+    DirectConvConfig config{};
+    std::optional<double> time_us{}, issue_us{}, dram_us{};
+    std::optional<Bound> bound{};
+    std::int64_t strips = 0;  ///< pieces of work of a slot
+};
+
+/// What a thread issues for its places, counted in the kernel's loops.
+struct DirectWork {
+    double multiplies = 0, unpacked = 0, loads = 0, weight_loads = 0, stores = 0, rest = 0;
+    double all() const { return multiplies + unpacked + loads + weight_loads + stores + rest; }
+};
+DirectWork work_of(const DirectConvConfig& config);
+
+Demand direct_demand(const ConvProblem& problem, const DirectPlan& plan);
+/// Times the plan where the machine's numbers are others.
+DirectPlan timed(const Machine& machine, const ConvProblem& problem, DirectPlan plan);
+std::vector<Step> direct_steps(const Machine& machine, const ConvProblem& problem, const DirectPlan& plan);
+/// Of so many plans at most, the fastest first; why there is none is in `refusal`.
+struct DirectPlans {
+    std::vector<DirectPlan> plans;
+    std::optional<Refusal> refusal;
+    Rejected rejected;
+    std::vector<std::string> unknown;
+};
+DirectPlans direct_plans(const Machine& machine, const ConvProblem& problem, int top);
+
+}  // namespace rooftile
