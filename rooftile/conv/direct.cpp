@@ -104,7 +104,7 @@ DirectPlans direct_plans(const Machine& machine, const ConvProblem& p, int top) 
     if (p.axes == 3) refuse(Reason::instruction, "groups, or channels that are no multiple of 8, of three axes are not planned yet");
     else if (!p.epilogue.empty()) refuse(Reason::instruction, "epilogues of direct convolutions are not planned yet; fuse what follows (plan fuse)");
     if (out.refusal) return out;
-    const auto room = machine.number<Bytes>("shared.per_cta");
+    const auto room = machine.find("shared.per_cta");
     const ImageAxis &x = p.image.axes[0], &y = p.image.axes[1];
     std::vector<DirectPlan> found;
     for (const int vector : {8, 4, 2, 1})
