@@ -67,7 +67,7 @@ class SuiteMeasure {
                 ? std::vector<Json>{infeasible_line(run_.context(), task.plans, task.layers, options_.mode)}
                 : measurement_lines(run_.context(), problem.rows, problem.notes);
         return run_.add(lines, {name_of({task.plans.problem, task.layers, 0}), outcome_of(problem), problem.seconds,
-                                problem.timings});
+                                problem.timings, prediction_error_of(problem)});
     }
 
     void count_failures(const MeasuredProblem& problem) {
@@ -78,6 +78,13 @@ class SuiteMeasure {
             failures.not_run += !row.ran;
             failures.wrong += is_unproven(row);
         }
+    }
+
+    static std::optional<double> prediction_error_of(const MeasuredProblem& problem) {
+        if (problem.rows.empty()) return std::nullopt;
+        const Measurement& row = problem.rows.front();
+        if (!why_no_result(row).empty() || !row.time_us || !row.plan.time_us) return std::nullopt;
+        return *row.plan.time_us / *row.time_us - 1;
     }
 
     static std::string outcome_of(const MeasuredProblem& problem) {

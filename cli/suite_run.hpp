@@ -28,6 +28,7 @@ struct SuiteStep {
     std::string name, outcome;
     double seconds = 0;
     std::vector<Timing> timings;
+    std::optional<double> prediction_error{};  ///< of plan 1: predicted / measured - 1
 };
 
 class SuiteRun {
@@ -56,6 +57,7 @@ class SuiteRun {
     const Invocation& invocation_;
     std::string suite_, law_;
     std::size_t problems_, done_before_ = 0, done_ = 0;
+    std::vector<double> prediction_errors_;  ///< of all problems so far, those that --out had too
     double max_seconds_ = 0, longest_ = 0;
     std::optional<SuiteRecord> record_;
     DocumentContext context_;
