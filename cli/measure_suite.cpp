@@ -9,6 +9,7 @@
 #include "rooftile/measure/measure.hpp"
 #include "rooftile/report/measurement.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/tune/tune.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -31,7 +32,9 @@ class SuiteMeasure {
         options_.machine = &at_.live.machine;
         options_.target = at_.target.machine.get();
         const auto complete = run_.begin_on(*at_.target.machine, options_.seed);
-        request_ = requested(top_);  // what is drawn is drawn by the seed of the run that is gone on with
+        if (flags_.given.has("tuned")) place_ = tune_place(options_.device);
+        // What is drawn is drawn by the seed of the run that is gone on with.
+        request_ = requested(place_ ? std::max(top_, tune_kept) : top_);
         std::erase_if(suite_.problems,
                       [&](const SuiteProblem& p) { return complete.count(problem_key(p.problem)) > 0; });
         run_.skip(suite_.problems.size());
@@ -54,6 +57,9 @@ class SuiteMeasure {
             MeasureTask task{derive_for(at_.target, p.problem, request_), p.layers};
             if (flags_.rounds.empty()) task.rounds = p.rounds;
             keep_buildable(task.plans);
+            const bool asked = flags_.given.has("top");
+            if (place_ && !task.plans.refusal)
+                take_stored_choice(task.plans, *place_, asked ? task.plans.plans.size() : std::size_t(top_));
             task.more = [this, &p] { return derive_for(at_.target, p.problem, requested(top_ + plans_behind)); };
             return task;
         };
@@ -106,6 +112,7 @@ class SuiteMeasure {
     SuiteRun run_;
     Own request_;
     LiveTarget at_;
+    std::optional<TunePlace> place_;  ///< of --tuned
     std::size_t next_ = 0;
 };
 

@@ -9,6 +9,7 @@
 
 #include "cli/measure_flags.hpp"
 #include "rooftile/report/suite_rows.hpp"
+#include "rooftile/tune/store.hpp"
 
 namespace rooftile::cli {
 
@@ -69,6 +70,10 @@ void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags);
 /// Throws RequestError where the flags ask for a document as a whole.
 /// `what` writes rows as they are made.
 void refuse_whole_documents(const OutputFlags& flags, std::string_view what);
+
+/// --tuned: the choice that is kept for `place`, where there is one, becomes plan 1 of the plans; the first `top` stay, ranked anew,
+/// and a note says which it is.
+void take_stored_choice(PlanSet& plans, const TunePlace& place, std::size_t top);
 
 /// Every problem of `suite`, `top` plans each where the flags do not say, one row a plan appended to --out as each is done;
 /// the exit code.
