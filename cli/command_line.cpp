@@ -27,6 +27,7 @@ std::vector<Verb> all_verbs() {
     add_measure(verbs);
     add_measure_source(verbs);
     add_measure_layer(verbs);
+    add_tune(verbs);
     add_ways(verbs);
     add_units(verbs);
     add_step(verbs);

@@ -11,6 +11,7 @@
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/measure/measure.hpp"
 #include "rooftile/report/measurement.hpp"
+#include "rooftile/tune/tune.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -51,12 +52,14 @@ int measure_one(const Operation& operation, const MeasureFlags& flags, const Inv
     check_energy(operation, given);
     MeasureOptions options = measure_options(flags, operation, invocation.start);
     const Problem problem = problem_with_work(operation, given);
-    const Own request = operation.request(given, {.top = 1, .buildable_only = true, .seed = options.seed});
+    const bool tuned = given.has("tuned");
+    const Own request = operation.request(given, {.top = tuned ? tune_kept : 1, .buildable_only = true, .seed = options.seed});
     const auto [live, target] = live_target(given, options.device);
     const DocumentContext context = context_of(*target.machine, invocation.command);
     PlanSet plans = derive_for(target, problem, request);
     keep_buildable(plans);
     if (plans.refusal) return report_refusal(plans, context, flags.output);
+    if (tuned) take_stored_choice(plans, tune_place(options.device), given.has("top") ? plans.plans.size() : 1);
     options.machine = &live.machine;
     options.target = target.machine.get();
     note_interrupts();
@@ -85,6 +88,8 @@ int measure_any(const Operation& operation, const Given& given, const OutputFlag
 
 std::vector<Field> fields_of(const Operation& operation) {
     std::vector<Field> fields = joined_fields({operation.fields(), target_fields(), measure_fields(), picture_fields(true)});
+    fields.push_back({"tuned", "", "Take the choice that `rooftile tune` kept of the problem, where there is one, as plan 1", "Measuring",
+                      FieldKind::on});
     if (on_device(operation).has_parts())
         fields.push_back(
             {"ablate", "",

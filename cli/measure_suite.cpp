@@ -9,6 +9,7 @@
 #include "rooftile/measure/measure.hpp"
 #include "rooftile/report/measurement.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/tune/tune.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -31,7 +32,9 @@ class SuiteMeasure {
         options_.machine = &at_.live.machine;
         options_.target = at_.target.machine.get();
         const auto complete = run_.begin_on(*at_.target.machine, options_.seed);
-        request_ = requested(top_);  // what is drawn is drawn by the seed of the run that is gone on with
+        if (flags_.given.has("tuned")) place_ = tune_place(options_.device);
+        // What is drawn is drawn by the seed of the run that is gone on with.
+        request_ = requested(place_ ? std::max(top_, tune_kept) : top_);
         std::erase_if(suite_.problems,
                       [&](const SuiteProblem& p) { return complete.count(problem_key(p.problem)) > 0; });
         run_.skip(suite_.problems.size());
@@ -54,6 +57,9 @@ class SuiteMeasure {
             MeasureTask task{derive_for(at_.target, p.problem, request_), p.layers};
             if (flags_.rounds.empty()) task.rounds = p.rounds;
             keep_buildable(task.plans);
+            const bool asked = flags_.given.has("top");
+            if (place_ && !task.plans.refusal)
+                take_stored_choice(task.plans, *place_, asked ? task.plans.plans.size() : std::size_t(top_));
             task.more = [this, &p] { return derive_for(at_.target, p.problem, requested(top_ + plans_behind)); };
             return task;
         };
@@ -67,7 +73,7 @@ class SuiteMeasure {
                 ? std::vector<Json>{infeasible_line(run_.context(), task.plans, task.layers, options_.mode)}
                 : measurement_lines(run_.context(), problem.rows, problem.notes);
         return run_.add(lines, {name_of({task.plans.problem, task.layers, 0}), outcome_of(problem), problem.seconds,
-                                problem.timings});
+                                problem.timings, prediction_error_of(problem)});
     }
 
     void count_failures(const MeasuredProblem& problem) {
@@ -78,6 +84,13 @@ class SuiteMeasure {
             failures.not_run += !row.ran;
             failures.wrong += is_unproven(row);
         }
+    }
+
+    static std::optional<double> prediction_error_of(const MeasuredProblem& problem) {
+        if (problem.rows.empty()) return std::nullopt;
+        const Measurement& row = problem.rows.front();
+        if (!why_no_result(row).empty() || !row.time_us || !row.plan.time_us) return std::nullopt;
+        return *row.plan.time_us / *row.time_us - 1;
     }
 
     static std::string outcome_of(const MeasuredProblem& problem) {
@@ -99,6 +112,7 @@ class SuiteMeasure {
     SuiteRun run_;
     Own request_;
     LiveTarget at_;
+    std::optional<TunePlace> place_;  ///< of --tuned
     std::size_t next_ = 0;
 };
 

@@ -27,6 +27,7 @@ constexpr Word words[] = {
     {"plan", "Derive a kernel's parameters from the hardware's numbers, and predict its time (no GPU)"},
     {"build", "Compile exactly the planned kernel (no GPU)"},
     {"measure", "Run the planned kernel, verify it, and time it next to the vendor's library"},
+    {"tune", "Time a problem's few most unlike plans once, and keep the winner for later runs"},
     {"emit", "Write the planned kernel as one .cu file to take away (no GPU)"},
     {"export", "Write the plan for another library or compiler: Triton, CUTLASS, vLLM (no GPU)"},
     {"sweep", "Plan or measure many problems: drawn by a law, from ranges, or combined from lists"},

@@ -15,6 +15,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/machine/file_text.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/report/prediction_error.hpp"
 
 namespace rooftile::cli {
 namespace {
@@ -88,6 +89,8 @@ std::set<std::string> SuiteRun::begin_on(const Machine& machine, std::uint64_t& 
     check_same_run(*record_, context_, suite_, flags_);
     for (const SuiteShape& shape : record_->shapes) {
         complete.insert(shape.first().problem);
+        if (const SuiteRow* first = shape.rank1(); first && first->time_us && first->predicted_us)
+            prediction_errors_.push_back(*first->predicted_us / *first->time_us - 1);
         failures.infeasible += shape.first().plans == 0;
         for (const SuiteRow& row : shape.rows) {
             failures.wrong += row.wrong;
@@ -141,6 +144,10 @@ bool SuiteRun::add(const std::vector<Json>& lines, const SuiteStep& step) {
     if (flags_.timings) line += fmt::format(" ({})", parts_of(step.timings));
     if (const auto left = problems_ - done_before_ - done_; left > 0)
         line += fmt::format(", about {} left", duration_text(elapsed() / double(done_) * double(left)));
+    if (step.prediction_error) prediction_errors_.push_back(*step.prediction_error);
+    // A bias is seen while the run goes on: of one problem nobody knows whether it is one.
+    if (const auto error = prediction_error(prediction_errors_); error && prediction_errors_.size() > 1)
+        line += fmt::format("; predictions {}", prediction_error_text(*error));
     say(line);
     longest_ = std::max(longest_, step.seconds);
     return max_seconds_ <= 0 || elapsed() + longest_ <= max_seconds_;

@@ -9,6 +9,7 @@
 
 #include "cli/measure_flags.hpp"
 #include "rooftile/report/suite_rows.hpp"
+#include "rooftile/tune/store.hpp"
 
 namespace rooftile::cli {
 
@@ -28,6 +29,7 @@ struct SuiteStep {
     std::string name, outcome;
     double seconds = 0;
     std::vector<Timing> timings;
+    std::optional<double> prediction_error{};  ///< of plan 1: predicted / measured - 1
 };
 
 class SuiteRun {
@@ -56,6 +58,7 @@ class SuiteRun {
     const Invocation& invocation_;
     std::string suite_, law_;
     std::size_t problems_, done_before_ = 0, done_ = 0;
+    std::vector<double> prediction_errors_;  ///< of all problems so far, those that --out had too
     double max_seconds_ = 0, longest_ = 0;
     std::optional<SuiteRecord> record_;
     DocumentContext context_;
@@ -67,6 +70,10 @@ void set_suite_timing(MeasureOptions& options, const MeasureFlags& flags);
 /// Throws RequestError where the flags ask for a document as a whole.
 /// `what` writes rows as they are made.
 void refuse_whole_documents(const OutputFlags& flags, std::string_view what);
+
+/// --tuned: the choice that is kept for `place`, where there is one, becomes plan 1 of the plans; the first `top` stay, ranked anew,
+/// and a note says which it is.
+void take_stored_choice(PlanSet& plans, const TunePlace& place, std::size_t top);
 
 /// Every problem of `suite`, `top` plans each where the flags do not say, one row a plan appended to --out as each is done;
 /// the exit code.

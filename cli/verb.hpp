@@ -53,6 +53,7 @@ void add_export(std::vector<Verb>& verbs);
 void add_measure(std::vector<Verb>& verbs);
 void add_measure_source(std::vector<Verb>& verbs);
 void add_measure_layer(std::vector<Verb>& verbs);
+void add_tune(std::vector<Verb>& verbs);
 void add_ways(std::vector<Verb>& verbs);
 void add_units(std::vector<Verb>& verbs);
 void add_sweep(std::vector<Verb>& verbs);

@@ -35,6 +35,7 @@ from rooftile._range import KernelRange, PlanRange
 from rooftile._record import Record
 from rooftile._request import compile, explain, plan
 from rooftile._rooftile import Kernel
+from rooftile._tuned import TunedKernel
 
 __version__ = _rooftile.version()
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "RoofStep",
     "Tensor",
     "ThresholdMissed",
+    "TunedKernel",
     "VerificationFailed",
     "build_source",
     "compile",

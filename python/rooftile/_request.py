@@ -12,6 +12,7 @@ from rooftile import _rooftile
 from rooftile._errors import RequestError
 from rooftile._plan import Plan, operations, plan_of
 from rooftile._range import KernelRange, PlanRange, is_range
+from rooftile._tuned import TunedKernel
 
 if TYPE_CHECKING:
     import torch
@@ -74,8 +75,12 @@ def plan_one(op: str, machine: str | os.PathLike[str] | None, fields: dict[str, 
     return plan_of(_checked({"op": op, **given}))
 
 
-def compile(plan: Plan | PlanRange) -> _rooftile.Kernel | KernelRange:  # noqa: A001  the contract's name
+def compile(  # noqa: A001  the contract's name
+    plan: Plan | PlanRange, *, tune: int | None = None
+) -> _rooftile.Kernel | KernelRange | TunedKernel:
     """A plan made runnable: a callable on tensors, see help(rooftile.Kernel); of a range, help(rooftile.KernelRange).
+
+    `tune`: so many unlike plans of the request are timed on the tensors of the first call, once: help(rooftile.TunedKernel).
 
     Takes the machine code from the cache (ROOFTILE_CACHE_DIR) or compiles it, in some 0.1 to 1 s a kernel; needs CUDA 13's
     NVRTC (a toolkit, or `pip install nvidia-cuda-nvrtc`), no GPU.
@@ -83,7 +88,11 @@ def compile(plan: Plan | PlanRange) -> _rooftile.Kernel | KernelRange:  # noqa: 
     """
     if not isinstance(plan, (Plan, PlanRange)):
         raise RequestError(f"compile() takes what plan() gives, not {type(plan).__name__}")
-    return plan.compile()
+    if tune is None:
+        return plan.compile()
+    if isinstance(plan, PlanRange):
+        raise RequestError(f"tune is {tune}, and the plan is of a range: tune plans of single values")
+    return TunedKernel(plan, tune)
 
 
 def explain(function: Callable[..., Any], *tensors: torch.Tensor, machine: str | None = None, **arguments: Any) -> Plan:

@@ -30,6 +30,7 @@ import rooftile
 from rooftile import _rooftile
 from rooftile._plan import Plan
 from rooftile._range import PartKernels, PlanRange, is_range
+from rooftile._tuned import TunedKernel
 
 _TYPES = {
     torch.bfloat16: ("bf16", 16),
@@ -138,7 +139,7 @@ class _Found:
     __slots__ = ("dense", "kernel", "order", "outputs")
 
     def __init__(
-        self, kernel: _rooftile.Kernel, order: Sequence[int] | None = None, dense: bool = False, outputs: Sequence[Any] = ()
+        self, kernel: _rooftile.Kernel | TunedKernel, order: Sequence[int] | None = None, dense: bool = False, outputs: Sequence[Any] = ()
     ) -> None:
         self.kernel = kernel
         self.order = order
@@ -163,7 +164,9 @@ def _as_dense(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
-def _found_for(op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> _Found:
+def _found_for(
+    op: str, names: Sequence[str], fields: dict[str, Any], tensors: Sequence[torch.Tensor], tune: int | None = None
+) -> _Found:
     plans, dense = _plans(op, names, fields, tensors, _offsets(tensors))
     plan = _first_buildable(plans)
     # Those without a name in their order; what the plan has no place for is not read, as C times 0.
@@ -174,7 +177,10 @@ def _found_for(op: str, names: Sequence[str], fields: dict[str, Any], tensors: S
             order.append(names.index(tensor.name) if tensor.name in names else unnamed.pop(0))
     made = [(t.shape, t.strides, _DTYPES[t.type]) for t in plan.tensors if t.is_output]
     apart = any(not _is_dense(shape, strides) for shape, strides, _ in made)
-    return _Found(_compiled(plan), None if order == list(range(len(tensors))) else order, dense, made if apart else ())
+    kernel = _compiled(plan)
+    if tune is not None:
+        kernel = TunedKernel(plan, tune, kernel)
+    return _Found(kernel, None if order == list(range(len(tensors))) else order, dense, made if apart else ())
 
 
 def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -281,8 +287,11 @@ def _find(op: str, names: tuple[str, ...], text: str, tensors: Sequence[torch.Te
 
 
 def _find_kernel(op: str, names: tuple[str, ...], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> _Found:
+    tune = fields.get("tune")
     if not any(map(is_range, fields.values())):
-        return _found_for(op, names, fields, tensors)
+        return _found_for(op, names, _without_tune(fields), tensors, tune)
+    if tune is not None:
+        raise rooftile.RequestError(f"tune is {tune}, and a size is a range: tune single sizes")
     if any(tensor.numel() == 0 for tensor in tensors):  # whatever the range is, there is nothing to do
         return _found_for(op, names, _without_range(fields), tensors)
     known = _ranges.setdefault((op, names, json.dumps(fields)), [])
@@ -296,6 +305,11 @@ def _find_kernel(op: str, names: tuple[str, ...], fields: dict[str, Any], tensor
 
 def _without_range(fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key != "within" and not is_range(value)}
+
+
+def _without_tune(fields: dict[str, Any]) -> dict[str, Any]:
+    """A word of this module's functions, and no field of an operation."""
+    return {key: value for key, value in fields.items() if key != "tune"}
 
 
 def _adds_row(fields: dict[str, Any]) -> bool:
@@ -339,7 +353,7 @@ def _run(op: str, names: tuple[str, ...], fields: str, tensors: Sequence[torch.T
 def _outputs(op: str, names: tuple[str, ...], fields: str, inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
     """Shape, strides and type of every output, of inputs that are ((shape, strides, dtype), ...)."""
     tensors = [torch.empty_strided(shape, strides, dtype=dtype, device="meta") for shape, strides, dtype in inputs]
-    given = json.loads(fields)
+    given = _without_tune(json.loads(fields))
     if any(map(is_range, given.values())):
         given = _without_range(given)
     if _adds_row(given):  # which changes no shape
@@ -716,8 +730,10 @@ _of_expressions = next((op.name for op in _OPERATIONS.values() if any(field.kind
 
 
 @functools.cache
-def _text_of_linear(m_range: tuple[int, int] | None, with_row: bool) -> str:
-    fields = dict(_ADD_ROW) if with_row else {}
+def _text_of_linear(m_range: tuple[int, int] | None, with_row: bool, tune: int | None) -> str:
+    fields: dict[str, Any] = dict(_ADD_ROW) if with_row else {}
+    if tune is not None:
+        fields["tune"] = tune
     if m_range is not None:
         least, most = m_range if len(m_range) == 2 else (None, None)
         if not (isinstance(least, int) and isinstance(most, int) and 1 <= least <= most):
@@ -729,11 +745,11 @@ def _text_of_linear(m_range: tuple[int, int] | None, with_row: bool) -> str:
 
 
 @torch.compiler.assume_constant_result
-def _linear_text(m_range: tuple[int, int] | None, with_row: bool) -> str:
-    return _text_of_linear(m_range, with_row)
+def _linear_text(m_range: tuple[int, int] | None, with_row: bool, tune: int | None) -> str:
+    return _text_of_linear(m_range, with_row, tune)
 
 
-def _linear_packed(input: torch.Tensor, packed: rooftile.Packed, bias: torch.Tensor | None) -> torch.Tensor:
+def _linear_packed(input: torch.Tensor, packed: rooftile.Packed, bias: torch.Tensor | None, tune: int | None) -> torch.Tensor:
     if input.dim() == 0 or input.shape[-1] != packed.k:
         raise rooftile.RequestError(f"input is {list(input.shape)} and the packed weights [{packed.n}, {packed.k}]; accepted is [..., {packed.k}]")
     if input.dtype not in (torch.bfloat16, torch.float16):
@@ -745,7 +761,8 @@ def _linear_packed(input: torch.Tensor, packed: rooftile.Packed, bias: torch.Ten
     rows = input.reshape(-1, packed.k)
     if rows.shape[0] == 0:
         return input.new_zeros((*input.shape[:-1], packed.n))
-    out = _call(_product, (rows, packed_on(packed, input.device)), packed.fields(_TYPES[input.dtype][0]))
+    fields = packed.fields(_TYPES[input.dtype][0]) | ({} if tune is None else {"tune": tune})
+    out = _call(_product, (rows, packed_on(packed, input.device)), fields)
     out = out if bias is None else out.add_(bias)
     return out.view(*input.shape[:-1], packed.n)
 
@@ -762,13 +779,15 @@ _packed_on: weakref.WeakKeyDictionary[rooftile.Packed, dict[torch.device, torch.
 
 
 def linear(
-    input: torch.Tensor, weight: torch.Tensor | rooftile.Packed, bias: torch.Tensor | None = None, m_range: tuple[int, int] | None = None
+    input: torch.Tensor, weight: torch.Tensor | rooftile.Packed, bias: torch.Tensor | None = None, m_range: tuple[int, int] | None = None,
+    tune: int | None = None,
 ) -> torch.Tensor:
     """input [..., K] times the transpose of weight [N, K], plus bias [N]: torch.nn.functional.linear by a planned kernel.
 
     bf16 or fp16, all alike (under autocast they are cast); any K, N and strides that have a contiguous axis.
     `m_range`: rows of input, (1, 16384): the fewest kernels that serve them all within 3 % of each one's own plan, as predicted,
     are compiled at the first call; another number of rows within compiles nothing.
+    `tune`: so many unlike plans are timed on these tensors, once (help(rooftile.TunedKernel)); the functions of operations take it too.
     `weight` of rooftile.pack(): up to 64 rows of input, without gradients.
     Raises rooftile.RequestError on other types and shapes.
     """
@@ -780,7 +799,7 @@ def linear(
         weight = weight if isinstance(weight, rooftile.Packed) else weight.to(dtype)
         bias = None if bias is None else bias.to(dtype)
     if isinstance(weight, rooftile.Packed):
-        return _linear_packed(input, weight, bias)
+        return _linear_packed(input, weight, bias, tune)
     axes = input.dim()
     columns, inner = weight.shape if weight.dim() == 2 else (0, None)
     if axes == 0 or input.shape[-1] != inner:
@@ -792,7 +811,7 @@ def linear(
     if input.numel() == 0 or columns == 0:  # nothing to multiply
         return torch.nn.functional.linear(input, weight, bias)
     rows = input if axes == 2 else input.reshape(-1, inner)
-    text = _linear_text(None if m_range is None else tuple(m_range), bias is not None)
+    text = _linear_text(None if m_range is None else tuple(m_range), bias is not None, tune)
     tensors = (rows, weight.t()) if bias is None else (rows, weight.t(), bias)
     names = _UNNAMED if bias is None else _WITH_ROW
     if _is_plain(tensors):

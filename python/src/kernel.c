@@ -275,29 +275,36 @@ static PyObject* result_of(Kernel* self, Call* call) {
     return out;
 }
 
-/* Inputs are read and checked, outputs found or made, the kernel launched. */
-static PyObject* launched(Kernel* self, Call* call, PyObject* const* inputs, PyObject* out, PyObject* stream,
-                          PyObject* workspace) {
-    Workspace fresh = {0, NULL, NULL, NULL};
-    int kept = 1, status = 0;
+/* Inputs are read and checked, outputs found or made; 0 where it raised. `api`: of the first input. */
+static int read_call(Kernel* self, Call* call, PyObject* const* inputs, PyObject* out, PyObject* stream, const DLPackExchangeAPI** api) {
     PyObject* order = stream; /* what __dlpack__ is told; 1 is the legacy default stream */
     if (stream != Py_None) {
-        if (stream_of(stream, &call->stream) != 0) return NULL;
+        if (stream_of(stream, &call->stream) != 0) return 0;
         call->stream_given = 1;
         order = PyLong_FromVoidPtr(call->stream ? call->stream : (void*)1);
     } else {
         order = PyLong_FromLong(1);
     }
-    if (!order) return NULL;
+    if (!order) return 0;
     int good = 1;
     for (int i = 0; good && i < self->inputs; ++i) good = read_argument(self, call, i, inputs[i], order) == 0;
-    const DLPackExchangeAPI* api = good ? call->arguments[0].api : NULL;
-    good = good && find_stream(call, api) == 0;
+    *api = good ? call->arguments[0].api : NULL;
+    good = good && find_stream(call, *api) == 0;
     if (good && out != Py_None) good = given_outputs(self, call, out, order) == 0;
     else
         for (int i = self->inputs; good && i < self->tensors; ++i)
-            good = make_output(self, call, i, api) == 0;
+            good = make_output(self, call, i, *api) == 0;
     Py_DECREF(order);
+    return good;
+}
+
+/* The kernel launched on what a call gives. */
+static PyObject* launched(Kernel* self, Call* call, PyObject* const* inputs, PyObject* out, PyObject* stream,
+                          PyObject* workspace) {
+    Workspace fresh = {0, NULL, NULL, NULL};
+    int kept = 1, status = 0;
+    const DLPackExchangeAPI* api = NULL;
+    int good = read_call(self, call, inputs, out, stream, &api);
     if (good && workspace != Py_None) {
         Argument given;
         PyObject* number = PyLong_Check(workspace) ? workspace : NULL;
@@ -373,19 +380,50 @@ static int bind(Kernel* self, PyObject* positional, PyObject* keywords, PyObject
     return 0;
 }
 
+static void begin_call(Kernel* self, Call* call) {
+    call->read = call->device = call->stream_given = 0;
+    call->stream = call->workspace = NULL;
+    for (int i = 0; i < self->tensors; ++i) call->made[i] = NULL;
+}
+
+static void end_call(Kernel* self, Call* call) {
+    for (int i = 0; i < call->read; ++i) release(&call->arguments[i]);
+    for (int i = 0; i < self->tensors; ++i) Py_XDECREF(call->made[i]);
+}
+
 static PyObject* kernel_call(PyObject* object, PyObject* positional, PyObject* keywords) {
     Kernel* self = (Kernel*)object;
     PyObject* inputs[most_tensors] = {NULL};
     PyObject* options[3] = {Py_None, Py_None, Py_None};
     if (bind(self, positional, keywords, inputs, options) != 0) return NULL;
     Call call;
-    call.read = call.device = call.stream_given = 0;
-    call.stream = call.workspace = NULL;
-    for (int i = 0; i < self->tensors; ++i) call.made[i] = NULL;
+    begin_call(self, &call);
     PyObject* out = launched(self, &call, inputs, options[0], options[1], options[2]);
-    for (int i = 0; i < call.read; ++i) release(&call.arguments[i]);
-    for (int i = 0; i < self->tensors; ++i) Py_XDECREF(call.made[i]);
+    end_call(self, &call);
     return out;
+}
+
+static PyObject* kernel_tune(PyObject* object, PyObject* arguments) {
+    Kernel* self = (Kernel*)object;
+    PyObject *of = NULL, *positional = NULL, *keywords = NULL;
+    int count = 0, rank = 0, status = ROOFTILE_DONE;
+    if (!PyArg_ParseTuple(arguments, "OiO!O!", &of, &count, &PyTuple_Type, &positional, &PyDict_Type, &keywords)) return NULL;
+    rooftile_plans* plans = plans_of(of);
+    PyObject* inputs[most_tensors] = {NULL};
+    PyObject* options[3] = {Py_None, Py_None, Py_None};
+    if (!plans || bind(self, positional, keywords, inputs, options) != 0) return NULL;
+    Call call;
+    const DLPackExchangeAPI* api = NULL;
+    begin_call(self, &call);
+    const int good = read_call(self, &call, inputs, options[0], options[1], &api);
+    if (good) {
+        PyThreadState* state = PyEval_SaveThread();
+        status = rooftile_tune(plans, count, call.device, call.stream, call.pointers, self->tensors, &rank);
+        PyEval_RestoreThread(state);
+    }
+    end_call(self, &call);
+    if (!good) return NULL;
+    return status == ROOFTILE_DONE ? PyLong_FromLong(rank) : raise_status(status);
 }
 
 static PyObject* kernel_json(PyObject* self, PyObject* unused) {
@@ -459,6 +497,9 @@ static PyMethodDef methods[] = {
     {"workspace_bytes", kernel_workspace_bytes, METH_VARARGS,
      "workspace_bytes(device=0) -> int\n\nBytes that a launch needs beside its tensors, on that GPU; 0: "
      "none."},
+    {"tune", kernel_tune, METH_VARARGS,
+     "tune(plans, count, inputs, named) -> int\n\nThe rank, among `plans` of the same problem, of the choice that is kept, or made now on "
+     "the tensors of a call\nkernel(*inputs, **named). 0: a graph is captured, and none is kept."},
     {"at", kernel_at, METH_VARARGS,
      "at(field, value, plan) -> Kernel | None\n\nThe kernel for the same problem but that `field` is `value`, by the same code, in "
      "microseconds; its attribute\n`plan` is what is given, or what that returns when it is called. None: that value has a plan of "

@@ -19,6 +19,8 @@ typedef struct {
     PyObject_HEAD rooftile_plans* plans;
 } Plans;
 
+/* The plans of an object of that type; null where it raised. */
+rooftile_plans* plans_of(PyObject* object);
 /* plan_range(request, inputs=()): a document rooftile/range/1. */
 PyObject* plan_range(PyObject* self, PyObject* arguments);
 /* Adds the types to the module; -1 where it raised. */

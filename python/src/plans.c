@@ -195,10 +195,17 @@ static PyType_Slot slots[] = {
     {0, NULL}};
 static PyType_Spec spec = {"rooftile._rooftile.Plans", sizeof(Plans), 0, Py_TPFLAGS_DEFAULT, slots};
 
+static PyTypeObject* plans_type = NULL;
+
+rooftile_plans* plans_of(PyObject* object) {
+    if (Py_TYPE(object) == plans_type) return ((Plans*)object)->plans;
+    PyErr_Format(PyExc_TypeError, "%R is no Plans", object);
+    return NULL;
+}
+
 int add_plans_type(PyObject* module) {
     PyObject* type = PyType_FromSpec(&spec);
     if (!type) return -1;
-    const int added = PyModule_AddObjectRef(module, "Plans", type);
-    Py_DECREF(type);
-    return added;
+    plans_type = (PyTypeObject*)type;
+    return PyModule_AddObjectRef(module, "Plans", type);
 }

@@ -10,6 +10,7 @@
 #include "rooftile/measure/device_operation.hpp"
 #include "rooftile/runtime/kernel_json.hpp"
 #include "rooftile/runtime/library.hpp"
+#include "rooftile/tune/tune.hpp"
 
 using namespace rooftile;
 
@@ -150,6 +151,23 @@ int rooftile_launch(const rooftile_kernel* kernel, int device, void* stream, voi
         for (std::size_t i = 0; i < all.size(); ++i)
             if (kernel->nothing->zeros[i]) all[i] = workspace;
         own.launch(static_cast<Stream>(stream), all, own.workspace_bytes() > 0 ? static_cast<char*>(workspace) + kernel->zero_bytes() : nullptr);
+    });
+}
+
+int rooftile_tune(const rooftile_plans* plans, int count, int device, void* stream, void* const* tensors, int tensor_count, int* rank) {
+    return c::guarded([&] {
+        int& chosen = c::given(rank, "rank");
+        const rooftile_plans& own = c::given(plans, "plans");
+        if (count < 2 || count > most_tuned)
+            throw RequestError(fmt::format("count is {}; accepted are 2 to {} plans to time", count, most_tuned));
+        if (tensor_count != own.tensors->count())
+            throw RequestError(fmt::format("{} tensors are given; the plan has {}", tensor_count, own.tensors->count()));
+        c::given(tensors, "tensors");
+        const std::span<void* const> all(tensors, std::size_t(tensor_count));
+        if (own.nothing) return void(chosen = first_buildable(own.set).rank);  // nothing to time
+        const c::OnDevice here(device);
+        const auto place = tuned_place(TuneStore(cache_settings()), own.set, count, current_device(), static_cast<Stream>(stream), all);
+        chosen = place ? int(*place) + 1 : 0;
     });
 }
 

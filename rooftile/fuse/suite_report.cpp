@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rooftile/report/number.hpp"
+#include "rooftile/report/prediction_error.hpp"
 #include "rooftile/report/text_table.hpp"
 
 namespace rooftile {
@@ -77,10 +78,12 @@ void set_bars(FuseSuiteReport& report) {
         return std::fabs(*f.prediction_error);
     };
     FuseBar mean{"prediction, mean error", 0.05, false, 0, {}, "all", false};
-    double sum = 0;
+    std::vector<double> errors;
     for (const FuseFigures& f : report.problems)
-        if (const auto e = error(f)) sum += *e, ++mean.count;
-    if (mean.count > 0) mean.worst = sum / mean.count;
+        if (f.prediction_error) errors.push_back(*f.prediction_error);
+    mean.count = int(errors.size());
+    report.prediction_error = prediction_error(errors);
+    if (report.prediction_error) mean.worst = report.prediction_error->mean;
     bars.push_back(std::move(mean));
     bars.push_back(bar_of(report, "prediction, worst error", 0.15, false, error));
     bars.push_back(bar_of(report, "plan 1 slower than the best of its own", 0.05, false,
@@ -154,6 +157,10 @@ constexpr std::string_view suite_meaning =
     "written, over ours. Issue: what the planned instructions take at the measured clock, over ours. "
     "Behind best: how much slower plan 1 is than the fastest of the plans measured with it.";
 
+std::string prediction_text(const FuseSuiteReport& r) {
+    return r.prediction_error ? "Predictions are off by " + prediction_error_text(*r.prediction_error) + "." : "";
+}
+
 std::string missing_text(const FuseSuiteReport& r) {
     return r.missing.empty() ? ""
                              : fmt::format("{} problems of the suite are not measured, the first {}.",
@@ -199,6 +206,7 @@ std::string suite_text(const FuseSuiteReport& r, const Terminal& terminal) {
     };
     std::string out = paragraph(heading(r)) + "\n" + paragraph(suite_meaning) + "\n";
     out += text_table(problem_cells(r), terminal) + "\n" + text_table(bar_cells(r), terminal);
+    if (r.prediction_error) out += "\n" + paragraph(prediction_text(r));
     return r.missing.empty() ? out : out + "\n" + paragraph(missing_text(r));
 }
 
@@ -206,6 +214,7 @@ std::string suite_markdown(const FuseSuiteReport& r) {
     std::string out =
         "**" + markdown_cell(heading(r)) + "**\n\n" + markdown_cell(std::string(suite_meaning)) + "\n\n";
     out += markdown_table(problem_cells(r)) + "\n" + markdown_table(bar_cells(r));
+    if (r.prediction_error) out += "\n" + markdown_cell(prediction_text(r)) + "\n";
     return r.missing.empty() ? out : out + "\n" + markdown_cell(missing_text(r)) + "\n";
 }
 

@@ -8,6 +8,7 @@
 
 #include "rooftile/core/suite.hpp"
 #include "rooftile/fuse/suite_row.hpp"
+#include "rooftile/report/prediction_error.hpp"
 #include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
@@ -53,6 +54,7 @@ struct FuseSuiteReport {
     std::string mode;
     std::vector<FuseFigures> problems;  ///< in the order of the file
     std::vector<FuseBar> bars;
+    std::optional<PredictionError> prediction_error;
     std::vector<std::string> missing;  ///< problems of the suite that the file has not
 };
 

@@ -134,7 +134,7 @@ void set_launches(SuiteReport& report) {
 
 void set_ranking_and_prediction(SuiteReport& report) {
     SpreadOf prediction;
-    double errors = 0;
+    std::vector<double> errors;
     for (const ShapeFigures& shape : report.shapes) {
         if (shape.best_of_own && shape.row.plans > 1) {  // of one plan there is nothing to choose
             ++report.ranked;
@@ -144,10 +144,10 @@ void set_ranking_and_prediction(SuiteReport& report) {
         }
         if (!shape.prediction_error) continue;
         prediction.add(1 + *shape.prediction_error);
-        errors += std::fabs(*shape.prediction_error);
+        errors.push_back(*shape.prediction_error);
     }
     report.prediction = prediction.spread();
-    if (report.prediction.count > 0) report.mean_prediction_error = errors / report.prediction.count;
+    report.prediction_error = prediction_error(errors);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ struct SuiteReport {
     int confirmed = 0;  ///< of `ranked`: a paired re-measurement said so, not the rounds that chose the best
     int by_medians = 0;    ///< of `ranked`: medians of different rounds said so
     Spread prediction;     ///< geomean: of predicted / measured; least unused
-    double mean_prediction_error = 0;  ///< of the absolute errors
+    std::optional<PredictionError> prediction_error;
     std::vector<LaunchFigures> launches;  ///< of problems whose kernel was launched in two ways
     std::vector<std::size_t> worst;    ///< in `shapes`: the ten with the least ratio, M of 128 or more
     std::vector<std::string>

@@ -75,10 +75,10 @@ std::vector<std::string> facts(const SuiteReport& r) {
             fmt::format("{} of the ratios to cuBLASLt are of medians, as the rows have none of the "
                         "same rounds.",
                         by_medians));
-    if (r.prediction.count > 0)
+    if (r.prediction_error)
         lines.push_back(
-            fmt::format("Predicted time over measured: geometric mean {:.3f}, mean absolute error {}.",
-                        r.prediction.geomean, percent_text(r.mean_prediction_error)));
+            fmt::format("Predicted time over measured: geometric mean {:.3f}, off by {}.",
+                        r.prediction.geomean, prediction_error_text(*r.prediction_error)));
     if (r.dram_bytes_per_s)
         lines.push_back(
             fmt::format("Share of DRAM: A and B read once and C written once, per time, of {} ({} of {}).",

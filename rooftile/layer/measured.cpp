@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rooftile/report/number.hpp"
+#include "rooftile/report/prediction_error.hpp"
 
 namespace rooftile {
 namespace {
@@ -42,6 +43,14 @@ std::optional<double> sum_of(const std::vector<LayerKernelTime>& kernels, const 
 
 std::optional<double> difference(const std::optional<double>& a, const std::optional<double>& b) {
     return a && b ? std::optional(*a - *b) : std::nullopt;
+}
+
+/// Over the kernels that have both times.
+std::optional<PredictionError> error_of(const std::vector<LayerKernelTime>& kernels) {
+    std::vector<double> errors;
+    for (const LayerKernelTime& kernel : kernels)
+        if (kernel.predicted_us && kernel.measured_us) errors.push_back(*kernel.predicted_us / kernel.measured_us->median - 1);
+    return prediction_error(errors);
 }
 
 }  // namespace
@@ -88,6 +97,8 @@ Json measured_layer_document(const DocumentContext& context, const MeasuredLayer
         baselines.push_back({{"name", each.name}, {"time_us", json_number(each.time_us)}, {"absent", text_or_null(each.absent)}});
     const std::optional<double> measured = median_of(layer.layer_us);
     const LayerBaseline* best = layer.best_baseline();
+    Json prediction = nullptr;
+    if (const auto error = error_of(layer.kernels)) prediction = {{"mean", json_number(error->mean)}, {"bias", json_number(error->bias)}};
     Json& cell = out.at("cells").at(0);
     Json& kernels = cell.at("kernels");
     assert(kernels.size() == layer.kernels.size());  // both are of layer_parts()
@@ -98,6 +109,7 @@ Json measured_layer_document(const DocumentContext& context, const MeasuredLayer
     cell["measured"] = {{"time_us", interval_json(layer.layer_us)},
                         {"kernels_us", json_number(layer.sum_us())},
                         {"gaps_us", json_number(difference(measured, layer.sum_us()))},
+                        {"prediction_error", std::move(prediction)},
                         {"sets", layer.sets},
                         {"set_bytes", layer.set_bytes},
                         {"verified", layer.right()},
@@ -160,6 +172,7 @@ std::string measured_layer_text(const DocumentContext& context, const MeasuredLa
                                      100 * std::abs(*whole / *sum - 1)),
                          terminal.prose() - 2, 2)
                + "\n";
+    if (const auto error = error_of(layer.kernels)) out += "  predictions of the kernels: " + prediction_error_text(*error) + "\n";
     out += "\n";
     for (const LayerError& error : layer.errors) {
         std::string text = fmt::format("{:.2f} % of a row's root mean square at most, bound {:.2f} %; {:.2f} % of all", 100 * error.row,

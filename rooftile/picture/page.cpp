@@ -227,7 +227,7 @@ std::string measurement_section(const Writer& w, const Json& d) {
 std::string sweep_section(const Writer& w, const Json& d) {
     std::string out = "<h3>Figures</h3>"
                       + rows_table(w, d.at("figures"), "/figures",
-                                   {"name", "problems", "ratio", "ratio_low", "ratio_high", "ratio_least", "/prediction_error/mean",
+                                   {"name", "problems", "ratio", "ratio_low", "ratio_high", "ratio_least", "/prediction_error/bias", "/prediction_error/mean",
                                     "/prediction_error/p95", "/prediction_error/max"});
     const std::string x = d.at("axes").at(0), y = d.at("axes").at(1);
     out +=

@@ -6,6 +6,7 @@
 
 #include "rooftile/profile/document.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/report/prediction_error.hpp"
 
 namespace rooftile {
 namespace {
@@ -157,11 +158,13 @@ std::string explained_text(const Json& document, const PerStep& step, int top, c
         const Json* launch;
     };
     std::vector<Row> rows, without;
+    std::vector<double> errors;
     double known = 0, whole = 0;
     for (const Json& k : document.at("kernels"))
         for (const Json& launch : k.at("launches")) {
             whole += at(launch, "time_us");
-            if (!number_at(launch, "predicted_us")) without.push_back({&k, &launch});
+            if (const auto predicted = number_at(launch, "predicted_us")) errors.push_back(*predicted / at(launch, "mean_us") - 1);
+            else without.push_back({&k, &launch});
             if (!number_at(launch, "ours_us") && !number_at(launch, "predicted_us")) continue;
             known += at(launch, "time_us");
             rows.push_back({&k, &launch});
@@ -207,10 +210,12 @@ std::string explained_text(const Json& document, const PerStep& step, int top, c
             fmt::format("not predicted, {}: {}: {}", percent_text(share), text_at(*row.kernel, "short"), text_at(*row.launch, "why_not"));
         unpredicted += "  " + wrapped(displayable(line, terminal.utf8), terminal.prose() - 2, 4) + "\n";
     }
+    const auto error = prediction_error(errors);
     const std::string meaning = fmt::format(
         "Known for {} of kernel time. Predicted: for that very kernel; ours: Rooftile's plan 1; possible: the datasheet's "
-        "roof.",
-        percent_text(known / whole));
+        "roof.{}",
+        percent_text(known / whole),
+        error ? " Predictions are off by " + prediction_error_text(*error) + ", each launch of a kernel once." : "");
     return terminal.paint("What they should take", Tone::strong) + "\n  "
            + terminal.paint_lines(wrapped(meaning, terminal.prose() - 2, 2), Tone::faint) + "\n" + table.text(terminal) + unpredicted;
 }

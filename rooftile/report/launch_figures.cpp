@@ -26,7 +26,7 @@ class Sums {
             return value && !figures.in_us ? std::optional(std::exp(*value)) : value;
         };
         figures.planned = beside(planned_.beside), figures.other = beside(other_.beside);
-        figures.planned_error = planned_.error.value(), figures.other_error = other_.error.value();
+        figures.planned_error = prediction_error(planned_.errors), figures.other_error = prediction_error(other_.errors);
     }
 
   private:
@@ -37,24 +37,24 @@ class Sums {
         std::optional<double> value() const { return count > 0 ? std::optional(sum / count) : std::nullopt; }
     };
     struct Way {
-        Mean beside, error;  ///< of logarithms, where ratios are told
+        Mean beside;  ///< of logarithms, where ratios are told
+        std::vector<double> errors;
     };
     static void add_way(Way& way, double time_us, std::optional<double> predicted_us, std::optional<double> ratio,
                         std::optional<double> baseline_us, bool in_us) {
         if (in_us && baseline_us) way.beside.add(time_us - *baseline_us);
         if (!in_us && ratio) way.beside.add(std::log(*ratio));
         if (predicted_us)
-            way.error.add(in_us ? std::fabs(*predicted_us - time_us) : std::fabs(*predicted_us / time_us - 1));
+            way.errors.push_back(in_us ? *predicted_us - time_us : *predicted_us / time_us - 1);
     }
 
     int problems_ = 0;
     Way planned_, other_;
 };
 
-std::string pair_text(std::optional<double> planned, std::optional<double> other, std::string_view name,
-                      const auto& text) {
-    const auto one = [&](std::optional<double> value) { return value ? text(*value) : std::string("?"); };
-    return fmt::format("{} as planned, {} {}", one(planned), one(other), name);
+std::string pair_text(const auto& planned, const auto& other, std::string_view name, std::string_view between, const auto& text) {
+    const auto one = [&](const auto& value) { return value ? text(*value) : std::string("?"); };
+    return fmt::format("{} as planned{} {} {}", one(planned), between, one(other), name);
 }
 
 }  // namespace
@@ -88,16 +88,16 @@ std::vector<LaunchFigures> launch_figures(std::span<const LaunchPoint> points) {
 }
 
 std::string launch_text(const LaunchFigures& f) {
-    const auto us = [](double value) { return fmt::format("{:.2f} us", value); };
     const auto signed_us = [](double value) { return fmt::format("{:+.2f} us", value); };
     const auto ratio = [](double value) { return fmt::format("{:.3f}", value); };
-    const auto share = [](double value) { return percent_text(value); };
+    const auto error = [&](const PredictionError& e) {
+        return f.in_us ? prediction_error_us_text(e.bias, e.mean) : prediction_error_text(e);
+    };
     return fmt::format("{}, {} problem{} launched in two ways in the same rounds: {} {}; predicted off by {}.", f.band,
                        f.problems, f.problems == 1 ? "" : "s", f.in_us ? "ours less theirs" : "ratio",
-                       f.in_us ? pair_text(f.planned, f.other, f.name, signed_us)
-                               : pair_text(f.planned, f.other, f.name, ratio),
-                       f.in_us ? pair_text(f.planned_error, f.other_error, f.name, us)
-                               : pair_text(f.planned_error, f.other_error, f.name, share));
+                       f.in_us ? pair_text(f.planned, f.other, f.name, ",", signed_us)
+                               : pair_text(f.planned, f.other, f.name, ",", ratio),
+                       pair_text(f.planned_error, f.other_error, f.name, " and", error));
 }
 
 }  // namespace rooftile

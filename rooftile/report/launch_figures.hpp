@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/report/prediction_error.hpp"
 #include "rooftile/report/suite_rows.hpp"
 
 namespace rooftile {
@@ -31,8 +32,8 @@ struct LaunchFigures {
     int problems = 0;    ///< timed in both ways
     /// In us: our time less the baseline's, mean. Else the baseline's time over ours, geometric mean.
     std::optional<double> planned{}, other{};
-    /// In us: |predicted - measured|, mean. Else |predicted / measured - 1|, mean.
-    std::optional<double> planned_error{}, other_error{};
+    /// In us: of predicted - measured. Else of predicted / measured - 1.
+    std::optional<PredictionError> planned_error{}, other_error{};
 };
 
 /// In the order in which ways and bands come.

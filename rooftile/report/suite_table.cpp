@@ -8,6 +8,7 @@
 
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/report/prediction_error.hpp"
 #include "rooftile/report/text_table.hpp"
 
 namespace rooftile {
@@ -49,13 +50,15 @@ Figures figures_of(const SuiteShape& shape, const SuiteTable& own) {
 }
 
 void add_facts(Report& report) {
-    double errors = 0, counted = 0, within = 0, ranked = 0, ratios = 0, compared = 0;
+    std::vector<double> errors;
+    double within = 0, ranked = 0, ratios = 0, compared = 0;
     for (const Figures& f : report.problems) {
-        if (f.error) errors += std::fabs(*f.error), ++counted;
+        if (f.error) errors.push_back(*f.error);
         if (f.baseline) ratios += std::log(*f.baseline), ++compared;
         if (f.best_of_own) within += *f.best_of_own <= report.own.near, ++ranked;
     }
-    if (counted > 0) report.facts.push_back("Prediction, mean error: " + percent_text(errors / counted) + ".");
+    if (const auto error = prediction_error(errors))
+        report.facts.push_back("Predictions are off by " + prediction_error_text(*error) + ".");
     if (ranked > 0)
         report.facts.push_back(fmt::format("Plan 1 is within {:.0f} % of the fastest of its own on {:.0f} of {:.0f}.",
                                            100 * (report.own.near - 1), within, ranked));

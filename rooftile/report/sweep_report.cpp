@@ -14,6 +14,7 @@
 #include "rooftile/measure/statistics.hpp"
 #include "rooftile/report/json.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/report/prediction_error.hpp"
 #include "rooftile/report/text_table.hpp"
 
 namespace rooftile {
@@ -97,11 +98,11 @@ SweepFigures figures_of(std::string name, const std::vector<const SweepPoint*>& 
     SweepFigures f;
     f.name = std::move(name);
     f.problems = int(points.size());
-    std::vector<double> logarithms, errors, signs, within;
+    std::vector<double> logarithms, errors, within;
     for (const SweepPoint* point : points) {
         if (point->ratio && *point->ratio > 0) logarithms.push_back(std::log(*point->ratio));
         if (point->interval) within.push_back(*point->time_us >= point->interval->low_us && *point->time_us <= point->interval->high_us);
-        if (const auto error = point->prediction_error()) errors.push_back(*error), signs.push_back(*point->predicted_us / *point->time_us - 1);
+        if (const auto error = point->prediction_error()) errors.push_back(*error);
     }
     f.compared = int(logarithms.size());
     if (!within.empty()) f.within = mean(within);
@@ -116,12 +117,8 @@ SweepFigures figures_of(std::string name, const std::vector<const SweepPoint*>& 
         f.low = std::exp(nearest_rank(means, 0.025));
         f.high = std::exp(nearest_rank(means, 0.975));
     }
-    if (!errors.empty()) {
-        std::sort(errors.begin(), errors.end());
-        f.error_mean = mean(errors), f.error_bias = mean(signs);
-        f.error_95th = nearest_rank(errors, 0.95);
-        f.error_worst = errors.back();
-    }
+    if (const auto error = rooftile::prediction_error(errors))
+        f.error_bias = error->bias, f.error_mean = error->mean, f.error_95th = error->p95, f.error_worst = error->max;
     return f;
 }
 
@@ -160,16 +157,12 @@ void set_shorts(SweepReport& report) {
         if (!p.time_us || is_judged(p)) continue;
         ++report.shorts.problems;
         if (p.baseline_us) behind.push_back(*p.time_us - *p.baseline_us);
-        if (p.predicted_us) errors.push_back(std::fabs(*p.predicted_us - *p.time_us));
+        if (p.predicted_us) errors.push_back(*p.predicted_us - *p.time_us);
     }
-    const auto set = [](const std::vector<double>& values, std::optional<double>& middle,
-                        std::optional<double>& most) {
-        if (values.empty()) return;
-        middle = mean(values);
-        most = *std::max_element(values.begin(), values.end());
-    };
-    set(behind, report.shorts.behind_mean_us, report.shorts.behind_most_us);
-    set(errors, report.shorts.error_mean_us, report.shorts.error_worst_us);
+    ShortFigures& shorts = report.shorts;
+    if (!behind.empty()) shorts.behind_mean_us = mean(behind), shorts.behind_most_us = *std::max_element(behind.begin(), behind.end());
+    if (const auto error = prediction_error(errors))
+        shorts.error_bias_us = error->bias, shorts.error_mean_us = error->mean, shorts.error_worst_us = error->max;
 }
 
 LaunchPoint launch_point(const SweepPoint& p) {
@@ -274,7 +267,7 @@ std::string short_text(const ShortFigures& f) {
         out += fmt::format(" Ours less theirs: mean {:+.2f} us, most {:+.2f} us.", *f.behind_mean_us,
                            *f.behind_most_us);
     if (f.error_mean_us)
-        out += fmt::format(" Predicted off by {:.2f} us in the mean, {:.2f} us at worst.", *f.error_mean_us,
+        out += fmt::format(" Predicted off by {}, {:.2f} us at worst.", prediction_error_us_text(*f.error_bias_us, *f.error_mean_us),
                            *f.error_worst_us);
     return out;
 }
@@ -329,9 +322,10 @@ Json figures_json(const SweepFigures& f) {
 }
 
 Json launches_json(const LaunchFigures& f) {
-    const auto way = [&](std::optional<double> beside, std::optional<double> error) -> Json {
+    const auto way = [&](std::optional<double> beside, const std::optional<PredictionError>& error) -> Json {
         return {{f.in_us ? "behind_us" : "ratio", json_number(beside)},
-                {f.in_us ? "error_us" : "prediction_error", json_number(error)}};
+                {f.in_us ? "error_us" : "prediction_error", error ? json_number(error->mean) : Json(nullptr)},
+                {f.in_us ? "bias_us" : "prediction_bias", error ? json_number(error->bias) : Json(nullptr)}};
     };
     return {{"name", f.name},
             {"band", f.band},
@@ -356,7 +350,7 @@ Json point_json(const SweepPoint& p) {
 
 std::optional<double> SweepPoint::prediction_error() const {
     if (!predicted_us || !time_us) return std::nullopt;
-    return std::fabs(*predicted_us / *time_us - 1);
+    return *predicted_us / *time_us - 1;
 }
 
 bool is_judged(const SweepPoint& point) {
@@ -417,6 +411,7 @@ Json sweep_document(const SweepReport& r) {
     out["under_5_us"] = {{"problems", r.shorts.problems},
                          {"behind_mean_us", json_number(r.shorts.behind_mean_us)},
                          {"behind_most_us", json_number(r.shorts.behind_most_us)},
+                         {"error_bias_us", json_number(r.shorts.error_bias_us)},
                          {"error_mean_us", json_number(r.shorts.error_mean_us)},
                          {"error_worst_us", json_number(r.shorts.error_worst_us)}};
     return out;

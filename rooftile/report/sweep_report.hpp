@@ -26,7 +26,7 @@ struct SweepPoint {
     std::vector<RecordedVariant> variants;
     std::string label;                  ///< of the plan
     std::string why_none;               ///< where there is no result
-    /// |predicted / measured - 1|.
+    /// predicted / measured - 1.
     std::optional<double> prediction_error() const;
 };
 
@@ -52,7 +52,7 @@ struct SweepFigures {
 struct ShortFigures {
     int problems = 0;
     std::optional<double> behind_mean_us, behind_most_us;  ///< ours less the baseline's
-    std::optional<double> error_mean_us, error_worst_us;   ///< |predicted less measured|
+    std::optional<double> error_bias_us, error_mean_us, error_worst_us;  ///< predicted less measured; its size
 };
 
 struct SweepReport {

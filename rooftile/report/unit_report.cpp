@@ -285,20 +285,21 @@ Json unit_document(const DocumentContext& context, const Machine& machine, const
                 {"kernels", std::move(kernels)},
                 {"points", std::move(points)}};
     out["judged_from_us"] = judged_from_us;
-    out["mean_error"] = json_number(unit_error(out, judged_from_us));
+    const auto error = unit_error(out, judged_from_us);
+    out["mean_error"] = error ? json_number(error->mean) : Json(nullptr);
+    out["mean_bias"] = error ? json_number(error->bias) : Json(nullptr);
     out["notes"] = run.notes;
     return out;
 }
 
-std::optional<double> unit_error(const Json& document, double least_us) {
-    double sum = 0;
-    int count = 0;
+std::optional<PredictionError> unit_error(const Json& document, double least_us) {
+    std::vector<double> errors;
     for (const Json& point : document.at("points")) {
         const auto time = number_at(point, "time_us"), predicted = number_at(point, "predicted_us");
         if (!time || !predicted || *time < least_us) continue;
-        sum += std::fabs(*predicted / *time - 1), ++count;
+        errors.push_back(*predicted / *time - 1);
     }
-    return count > 0 ? std::optional(sum / count) : std::nullopt;
+    return prediction_error(errors);
 }
 
 std::string unit_text(const Json& d, const Terminal& terminal) {
@@ -340,9 +341,9 @@ std::string unit_text(const Json& d, const Terminal& terminal) {
         out += "\n" + terminal.paint("prediction off by, and what it says binds, operands " + where, Tone::strong) + "\n"
                + grid_text(d, place, terminal, error);
     }
-    if (const auto mean = number_at(d, "mean_error"))
-        out += fmt::format("\n  from {} us on the prediction is off by {} in the mean\n", number_text(d.at("judged_from_us").get<double>()),
-                           percent_text(*mean));
+    if (const auto error = unit_error(d, d.at("judged_from_us").get<double>()))
+        out += fmt::format("\n  from {} us on the prediction is off by {}\n", number_text(d.at("judged_from_us").get<double>()),
+                           prediction_error_text(*error));
     out += counters_text(d, terminal);
     for (const Json& note : d.at("notes"))
         out += "note  " + wrapped(displayable(note.get<std::string>(), terminal.utf8), terminal.prose() - 6, 6) + "\n";

@@ -13,6 +13,7 @@
 #include "rooftile/machine/machine.hpp"
 #include "rooftile/report/instruction_counts.hpp"
 #include "rooftile/report/json.hpp"
+#include "rooftile/report/prediction_error.hpp"
 #include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
@@ -85,7 +86,7 @@ Json unit_document(const DocumentContext& context, const Machine& machine, const
 /// Throws nlohmann::json::exception where it is no such document.
 std::string unit_text(const Json& document, const Terminal& terminal);
 
-/// Mean of |predicted / measured - 1| of the points from `least_us` on; empty: there are none.
-std::optional<double> unit_error(const Json& document, double least_us);
+/// Of predicted / measured - 1 of the points from `least_us` on; empty: there are none.
+std::optional<PredictionError> unit_error(const Json& document, double least_us);
 
 }  // namespace rooftile

@@ -99,7 +99,7 @@ class Judge {
         for (std::size_t i = 0; i < times_.size(); ++i) {
             if (!times_[i] || !plans_[i] || !plans_[i]->time_us) continue;
             predicted.push_back(*plans_[i]->time_us), measured.push_back(*times_[i]);
-            v.errors.push_back(std::fabs(predicted.back() / measured.back() - 1));
+            v.errors.push_back(predicted.back() / measured.back() - 1);
             ranked_.push_back(i);
         }
         const double correlation = rank_correlation(predicted, measured);
@@ -141,7 +141,7 @@ class Judge {
         if (members.empty()) return;
         v.plan_us = times_[members.front()];
         v.regret = *v.plan_us / v.best_us;
-        if (v.plan_predicted_us) v.plan_error = std::fabs(*v.plan_predicted_us / *v.plan_us - 1);
+        if (v.plan_predicted_us) v.plan_error = *v.plan_predicted_us / *v.plan_us - 1;
         for (std::size_t b = 0; b < std::size(best_of_counts); ++b) {
             double least = INFINITY;
             for (std::size_t k = 0; k < std::min(members.size(), std::size_t(best_of_counts[b])); ++k)
@@ -174,14 +174,18 @@ std::optional<double> mean_or_none(const std::vector<double>& values) {
     return values.empty() ? std::nullopt : std::optional(mean(values));
 }
 
-FigureSpread spread_of(std::vector<double> values, bool ratios) {
-    if (values.empty()) return {};
-    std::sort(values.begin(), values.end());
-    FigureSpread spread{.mean = {}, .p95 = nearest_rank(values, 0.95), .max = values.back()};
-    if (ratios)
-        for (double& value : values) value = std::log(value);
-    spread.mean = ratios ? std::exp(mean(values)) : mean(values);
+FigureSpread spread_of(std::vector<double> ratios) {
+    if (ratios.empty()) return {};
+    std::sort(ratios.begin(), ratios.end());
+    FigureSpread spread{.p95 = nearest_rank(ratios, 0.95), .max = ratios.back()};
+    for (double& ratio : ratios) ratio = std::log(ratio);
+    spread.mean = std::exp(mean(ratios));
     return spread;
+}
+
+FigureSpread spread_of_errors(const std::vector<double>& errors) {
+    const auto error = prediction_error(errors);
+    return error ? FigureSpread{error->mean, error->p95, error->max, error->bias} : FigureSpread();
 }
 
 /// What all problems that are not short have under `get`.
@@ -210,7 +214,7 @@ void set_figures(Validation& v) {
             if (!problem.plan_us) continue;
             behind.push_back(*problem.plan_us - problem.best_us);
             if (problem.plan_predicted_us)
-                short_errors.push_back(std::fabs(*problem.plan_predicted_us - *problem.plan_us));
+                short_errors.push_back(*problem.plan_predicted_us - *problem.plan_us);
             continue;
         }
         ++v.judged;
@@ -218,22 +222,22 @@ void set_figures(Validation& v) {
         for (const auto& [name, regret] : problem.picks) picks[name].push_back(regret);
     }
     v.space_mean = double(members) / double(std::max<std::size_t>(1, v.problems.size()));
-    v.regret = spread_of(values_of(v, [](const auto& p) { return p.regret; }), true);
-    v.ranked_regret = spread_of(values_of(v, [](const auto& p) { return p.ranked_regret; }), true);
+    v.regret = spread_of(values_of(v, [](const auto& p) { return p.regret; }));
+    v.ranked_regret = spread_of(values_of(v, [](const auto& p) { return p.ranked_regret; }));
     for (std::size_t b = 0; b < std::size(best_of_counts); ++b)
-        v.best_of[b] = spread_of(values_of(v, [b](const auto& p) { return p.best_of[b]; }), true);
-    v.prediction_error = spread_of(values_of(v, [](const auto& p) { return p.plan_error; }), false);
-    v.prediction_error_all = spread_of(std::move(errors), false);
+        v.best_of[b] = spread_of(values_of(v, [b](const auto& p) { return p.best_of[b]; }));
+    v.prediction_error = spread_of_errors(values_of(v, [](const auto& p) { return p.plan_error; }));
+    v.prediction_error_all = spread_of_errors(errors);
     v.rank_correlation = mean_or_none(values_of(v, [](const auto& p) { return p.rank_correlation; }));
     const std::vector<double> noise = values_of(v, [](const auto& p) { return p.noise; });
     v.noise_floor = mean_or_none(noise);
     if (!noise.empty()) v.noise_max = *std::max_element(noise.begin(), noise.end());
     for (auto& [name, regrets] : picks) {
         const int count = int(regrets.size());
-        v.pickers.push_back({name, count, spread_of(std::move(regrets), true)});
+        v.pickers.push_back({name, count, spread_of(std::move(regrets))});
     }
     v.short_behind_us = mean_or_none(behind);
-    v.short_error_us = mean_or_none(short_errors);
+    v.short_error_us = prediction_error(short_errors);
 }
 
 /// What --require may name, and whether more is better.
@@ -263,6 +267,11 @@ std::vector<Figure> figures_of(const Validation& v) {
 Json spread_json(const FigureSpread& s) {
     return {{"mean", json_number(s.mean)}, {"p95", json_number(s.p95)}, {"max", json_number(s.max)}};
 }
+Json errors_json(const FigureSpread& s) {
+    Json out = spread_json(s);
+    out["bias"] = json_number(s.bias);
+    return out;
+}
 
 Json problem_row(const ValidatedProblem& p) {
     Json picks = Json::object();
@@ -278,7 +287,7 @@ Json problem_row(const ValidatedProblem& p) {
             {"regret", json_number(p.regret)},
             {"ranked_regret", json_number(p.ranked_regret)},
             {"best_of_8", json_number(p.best_of[2])},
-            {"prediction_error_all", json_number(mean_or_none(p.errors))},
+            {"prediction_error_all", spread_json(spread_of_errors(p.errors)).at("mean")},
             {"rank_correlation", json_number(p.rank_correlation)},
             {"noise", json_number(p.noise)},
             {"pickers", std::move(picks)}};
@@ -311,8 +320,8 @@ Json operation_json(const Validation& v) {
             {"regret", spread_json(v.regret)},
             {"best_of", std::move(best)},
             {"ranked_regret", spread_json(v.ranked_regret)},
-            {"prediction_error", spread_json(v.prediction_error)},
-            {"prediction_error_all", spread_json(v.prediction_error_all)},
+            {"prediction_error", errors_json(v.prediction_error)},
+            {"prediction_error_all", errors_json(v.prediction_error_all)},
             {"rank_correlation", json_number(v.rank_correlation)},
             {"noise_floor", json_number(v.noise_floor)},
             {"noise_max", json_number(v.noise_max)},
@@ -322,7 +331,8 @@ Json operation_json(const Validation& v) {
             {"under_5_us",
              {{"problems", v.shorts},
               {"behind_mean_us", json_number(v.short_behind_us)},
-              {"error_mean_us", json_number(v.short_error_us)}}},
+              {"error_mean_us", v.short_error_us ? json_number(v.short_error_us->mean) : Json(nullptr)},
+              {"error_bias_us", v.short_error_us ? json_number(v.short_error_us->bias) : Json(nullptr)}}},
             {"rows", std::move(rows)}};
 }
 
@@ -416,6 +426,8 @@ std::string validation_text(const Validation& v, const Terminal& terminal) {
     shares("prediction off, plan 1", v.prediction_error);
     shares("prediction off, all members", v.prediction_error_all);
     out += figures.text(terminal);
+    const auto errors = [](const FigureSpread& s) { return s.bias ? prediction_error_text(*s.bias, *s.mean) : std::string("-"); };
+    out += fmt::format("\nprediction of plan 1: {}; of all members: {}\n", errors(v.prediction_error), errors(v.prediction_error_all));
     out += fmt::format(
         "\nrank correlation within a problem {} in the mean; the same configuration timed twice differs by "
         "{} in "
@@ -423,8 +435,9 @@ std::string validation_text(const Validation& v, const Terminal& terminal) {
         ratio_figure(v.rank_correlation), share_figure(v.noise_floor), share_figure(v.noise_max));
     if (v.shorts > 0)
         out += fmt::format(
-            "{} problems under 5 us: plan 1 {} us behind the fastest in the mean, prediction off by {} us\n",
-            v.shorts, ratio_figure(v.short_behind_us), ratio_figure(v.short_error_us));
+            "{} problems under 5 us: plan 1 {} us behind the fastest in the mean, prediction off by {}\n",
+            v.shorts, ratio_figure(v.short_behind_us),
+            v.short_error_us ? prediction_error_us_text(v.short_error_us->bias, v.short_error_us->mean) : "-");
     if (v.outside > 0)
         out += fmt::format("{} problems whose plan 1 is no member: the member predicted fastest takes its place\n",
                            v.outside);

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "rooftile/report/ledger.hpp"
+#include "rooftile/report/prediction_error.hpp"
 #include "rooftile/report/terminal.hpp"
 
 namespace rooftile {
 
-/// Of ratios the geometric mean, of errors the arithmetic one; 95th percentile; worst. Empty of no values.
+/// The geometric mean of ratios, the arithmetic one of errors' sizes; 95th percentile; worst. Empty of no values.
 struct FigureSpread {
     std::optional<double> mean{}, p95{}, max{};
+    std::optional<double> bias{};  ///< of errors: their mean, with its sign
 };
 
 /// One problem of a ledger. Regrets are a member's time over the fastest member's.
@@ -28,7 +30,7 @@ struct ValidatedProblem {
     bool outside = false;  ///< plan 1 is no member: the one that the model predicts fastest stands in
     std::optional<double> regret, best_of[3]{};  ///< best of the first 2, 4 and 8 plans
     std::optional<double> ranked_regret;         ///< of the member that the model predicts fastest of all
-    std::optional<double> plan_error;            ///< |predicted / measured - 1| of plan 1
+    std::optional<double> plan_error;            ///< predicted / measured - 1 of plan 1
     std::vector<double> errors;                  ///< the same of all members
     std::optional<double> rank_correlation, noise;
     std::vector<std::pair<std::string, double>> picks;  ///< regrets
@@ -55,8 +57,8 @@ struct Validation {
     std::optional<double> rank_correlation, noise_floor, noise_max;
     std::vector<Picker> pickers;
     int shorts = 0;
-    std::optional<double> short_behind_us,
-        short_error_us;  ///< means: plan 1 less the fastest; predicted less measured
+    std::optional<double> short_behind_us;         ///< mean: plan 1 less the fastest
+    std::optional<PredictionError> short_error_us;  ///< of predicted less measured
 };
 
 /// Runs work(i) for every i below count, in any order or at once.

@@ -11,17 +11,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <mutex>
-#include <random>
 
 #include <fmt/core.h>
+
+#include "rooftile/runtime/trusted_file.hpp"
 
 namespace rooftile {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A cubin of ours has some 30 kB; anything near this is not one.
-constexpr off_t max_entry_bytes = 64 << 20;
 
 void warn_once(const std::string& what) {
     static std::once_flag once;
@@ -30,81 +28,6 @@ void warn_once(const std::string& what) {
                    "rooftile: kernels are not cached: {}; set ROOFTILE_CACHE_DIR, or ROOFTILE_CACHE=off\n",
                    what);
     });
-}
-
-/// A file descriptor that closes itself.
-struct File {
-    int fd;
-    explicit File(int descriptor) : fd(descriptor) {}
-    ~File() {
-        if (fd >= 0) close(fd);
-    }
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
-};
-
-/// Why what `status` describes may have been written by someone else; empty where it may not.
-std::string untrusted(const struct stat& status) {
-    if (status.st_uid != geteuid() && status.st_uid != 0)
-        return fmt::format("owned by uid {}", status.st_uid);
-    if (status.st_mode & (S_IWGRP | S_IWOTH)) return "writable by others";
-    return {};
-}
-
-/// The file's bytes, or why it is not read.
-std::optional<std::string> read_trusted(const std::string& path, std::string& why_not) {
-    // O_NONBLOCK: opening a FIFO must not wait for its writer.
-    File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-    struct stat status {};
-    if (file.fd < 0 || fstat(file.fd, &status) != 0) {
-        why_not = errno == ENOENT ? "no entry" : std::strerror(errno);
-        return std::nullopt;
-    }
-    why_not = !S_ISREG(status.st_mode)           ? "not a regular file"
-              : status.st_size > max_entry_bytes ? "too large"
-                                                 : untrusted(status);
-    if (!why_not.empty()) return std::nullopt;
-    std::string bytes(std::size_t(status.st_size), '\0');
-    std::size_t have = 0;
-    while (have < bytes.size()) {
-        ssize_t got = read(file.fd, bytes.data() + have, bytes.size() - have);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) {
-            why_not = got == 0 ? "shorter than it was" : std::strerror(errno);
-            return std::nullopt;
-        }
-        have += std::size_t(got);
-    }
-    return bytes;
-}
-
-bool write_all(int fd, const std::string& bytes) {
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-        ssize_t put = write(fd, bytes.data() + done, bytes.size() - done);
-        if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return false;
-        done += std::size_t(put);
-    }
-    return fsync(fd) == 0;
-}
-
-std::string temporary_name() {
-    std::random_device random;
-    return fmt::format(".new-{}-{:08x}{:08x}{:08x}{:08x}", getpid(), random(), random(), random(), random());
-}
-
-/// Makes `bytes` the content of `path` in one step: readers see the old file, or the new one whole.
-/// Returns what failed, empty where nothing did.
-std::string publish(const std::string& folder, const std::string& path, const std::string& bytes) {
-    std::string aside = folder + "/" + temporary_name();
-    File file(open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (file.fd < 0) return fmt::format("{}: {}", aside, std::strerror(errno));
-    // Whoever loses a race replaces an entry by its equal: both were compiled from the same key.
-    if (write_all(file.fd, bytes) && rename(aside.c_str(), path.c_str()) == 0) return {};
-    std::string why = fmt::format("{}: {}", path, std::strerror(errno));
-    unlink(aside.c_str());
-    return why;
 }
 
 const char* variable(const char* name) {
@@ -187,6 +110,7 @@ bool KernelCache::store(const CacheKey& key, const Compiled& compiled) const {
     if (settings_.mode == CacheMode::off && !settings_.note.empty()) warn_once(settings_.note);
     if (settings_.mode != CacheMode::read_write) return false;
     std::string failure = obstacle(true);
+    // Whoever loses a race replaces an entry by its equal: both were compiled from the same key.
     if (failure.empty()) failure = publish(settings_.folder, path_of(key), encode_entry(key, compiled));
     if (!failure.empty()) warn_once(failure);
     return failure.empty();

@@ -58,7 +58,7 @@ TEST(AttentionSuite, AReportSaysErrorsAndWhatIsMissing) {
                      {{row_of("three", 1, std::nullopt, 10, 0)}}};
     const SuiteReporter reporter = attention_suite_reporter(std::move(record), nullptr);
     const std::string text = reporter.text({.color = false, .utf8 = false, .width = 100});
-    EXPECT_THAT(text, HasSubstr("Prediction, mean error: 20"));
+    EXPECT_THAT(text, HasSubstr("Predictions are off by -10.0 % mean, 20.0 % absolute."));
     EXPECT_THAT(text, HasSubstr("within 3 % of the fastest of its own on 1 of 2"));
     EXPECT_THAT(text, HasSubstr("wrong: O"));
     EXPECT_THAT(reporter.markdown(), HasSubstr("| s one |"));

@@ -102,7 +102,7 @@ TEST(SuiteReport, FewRowsAreToldInBothWaysOfLaunching) {
     EXPECT_EQ(report.launches[0].problems, 2);
     EXPECT_NEAR(*report.launches[0].planned, 0.7906, 1e-4);
     EXPECT_NEAR(*report.launches[0].other, 0.6, 1e-12);
-    EXPECT_NEAR(*report.launches[0].other_error, 0.1, 1e-12);
+    EXPECT_NEAR(report.launches[0].other_error.value().mean, 0.1, 1e-12);
     const char* line = "M < 128, 2 problems launched in two ways in the same rounds: ratio 0.791 as planned, 0.600 without";
     std::string flowed = suite_text(report, {});
     std::replace(flowed.begin(), flowed.end(), '\n', ' ');
@@ -222,7 +222,7 @@ TEST(SuiteReport, MeansByModelAndByM) {
     const double copy = machine_by_id("h200-sxm").find(r.dram_key)->value;
     EXPECT_NEAR(r.models[2].classes[small].dram_share.geomean, 169.08288e9 / copy, 1e-6);
     EXPECT_NEAR(r.prediction.geomean, 1.1, 1e-12);
-    EXPECT_NEAR(r.mean_prediction_error, 0.1, 1e-12);
+    EXPECT_NEAR(r.prediction_error.value().mean, 0.1, 1e-12);
 }
 
 // 1.02 / 0.98 = 1.041 is more than 3 % ahead; 1.00 / 0.98 = 1.0204 is not.

@@ -112,7 +112,7 @@ TEST(SweepReport, ShortProblemsStandApart) {
     EXPECT_EQ(r.all.front().problems, 1);
     EXPECT_THAT(sweep_text(r, {}),
                 HasSubstr("Under 5 us: 2 problems. Ours less theirs: mean +0.15 us, most +1.10 us. "
-                          "Predicted off by 0.75"));
+                          "Predicted off by +0.25 us\nmean, 0.75 us absolute, 1.00 us at worst."));
 }
 
 // The baseline takes 4 us beside 3 and 3.5 us, so 1 and 0.5 us more; predicted 0.5 and 1 us off.
@@ -122,14 +122,14 @@ TEST(SweepReport, BothWaysOfLaunchingStandBesideEachOther) {
     EXPECT_TRUE(r.launches[0].in_us);
     EXPECT_NEAR(*r.launches[0].planned, -1, 1e-12);
     EXPECT_NEAR(*r.launches[0].other, -0.5, 1e-12);
-    EXPECT_NEAR(*r.launches[0].planned_error, 0.5, 1e-12);
-    EXPECT_NEAR(*r.launches[0].other_error, 1, 1e-12);
+    EXPECT_NEAR(r.launches[0].planned_error.value().mean, 0.5, 1e-12);
+    EXPECT_NEAR(r.launches[0].other_error.value().mean, 1, 1e-12);
     EXPECT_EQ(r.launches[1].problems, 1);
     EXPECT_NEAR(*r.launches[1].planned, 1.5, 1e-12);
     EXPECT_NEAR(*r.launches[1].other, 1.25, 1e-12);
     EXPECT_EQ(launch_text(r.launches[0]),
               "under 5 us, 1 problem launched in two ways in the same rounds: ours less theirs -1.00 us as planned, -0.50 us "
-              "launched so; predicted off by 0.50 us as planned, 1.00 us launched so.");
+              "launched so; predicted off by +0.50 us mean, 0.50 us absolute as planned and +1.00 us mean, 1.00 us absolute launched so.");
     EXPECT_EQ(sweep_document(r).at("launches")[1].at("so").at("ratio"), 1.25);
     EXPECT_THAT(sweep_text(r, {}), HasSubstr("launched so"));
     EXPECT_TRUE(report_of({{1.5}}).launches.empty());

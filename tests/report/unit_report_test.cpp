@@ -174,7 +174,7 @@ TEST(UnitReport, AWrongResultHasNoTime) {
 TEST(UnitReport, ShowsTimesErrorsAndWaits) {
     const std::string text =
         unit_text(unit_document(unit_context(), unit_machine(), unit_run()), {.color = false, .utf8 = true, .width = 160});
-    for (const char* words : {"NVIDIA H200", "from DRAM", "in L2", "SiLU fast /", "256 MiB", "-60 % dram", "off by 60.0 % in the mean",
+    for (const char* words : {"NVIDIA H200", "from DRAM", "in L2", "SiLU fast /", "256 MiB", "-60 % dram", "off by -60.0 % mean, 60.0 % absolute",
                               "long scoreboard", "60.0 %", "12.5 %"})
         EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
 }

@@ -1,0 +1,58 @@
+"""A kernel that is chosen on the tensors of its first call."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from rooftile import _rooftile
+from rooftile._errors import RequestError
+from rooftile._plan import Plan
+
+_LEAST, _MOST = 2, 16
+
+
+class TunedKernel:
+    """A plan made runnable, as rooftile.compile(plan, tune=N) gives it: called like rooftile.Kernel, whose methods it has too.
+
+    The first call looks for the choice that is kept of this problem on this GPU. Where there is none, N unlike plans of the
+    request are compiled and timed on the tensors of the call, for some 0.3 s after the compilers: results are written again and
+    again, with the same values, and inputs are not. Another plan than the first is chosen where it is faster beyond the noise. The
+    choice is kept for later processes (`rooftile tune list`). While a CUDA graph is captured nothing is timed: without a
+    choice the call runs plan 1, and a later call chooses.
+    """
+
+    def __init__(self, plan: Plan, count: int, first: _rooftile.Kernel | None = None) -> None:
+        if isinstance(count, bool) or not isinstance(count, int) or not _LEAST <= count <= _MOST:
+            raise RequestError(f"tune is {count!r}; accepted are {_LEAST} to {_MOST} plans to time")
+        self._plan, self._count = plan, count
+        self._first = first or plan.compile()
+        self._chosen: _rooftile.Kernel | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def plan(self) -> Plan:
+        """The chosen Plan; before the first call plan 1."""
+        plan: Plan = (self._chosen or self._first).plan
+        return plan
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._chosen or self._first, name)
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        return (self._chosen or self._choose(inputs, named))(*inputs, **named)
+
+    def _choose(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> _rooftile.Kernel:
+        with self._lock:
+            if self._chosen is None:
+                rank = self._first.tune(self._plan._plans, self._count, inputs, named)
+                if rank == 0:
+                    return self._first
+                chosen = self._plan.plans[rank - 1]
+                self._chosen = self._first if chosen.rank == self._first.plan.rank else chosen.compile()
+            return self._chosen
+
+    def __repr__(self) -> str:
+        return f"<TunedKernel of {self.plan!r}>"
