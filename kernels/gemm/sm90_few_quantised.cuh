@@ -4,7 +4,8 @@
 // weights, a box of TMA for A. The work is units: a tile of C by tile_k of K. CTAs take even shares of all units of all tiles, one after the
 // other, so that all of them read until the end. A tile that is cut is added up by whoever of its CTAs comes last, in the order of K: the same
 // bits every time. A consumer warp has 16 rows of W on the instruction's m and all rows of A on its n; it unpacks its own fragments into
-// whole numbers, which are exact in 16 bits, sums a group's products and multiplies the sum by the group's scale.
+// whole numbers, which are exact in 16 bits, sums a group's products and multiplies the sum by the group's scale. A zero point that is no
+// whole number is multiplied by the sum of the group's A, which the matrix units make by ones: what is unpacked stays exact.
 //
 // Launched so that it may begin during the kernel before it: weights of the first stages are asked for at once, and so must not be
 // written by that kernel; all else waits for its end.
@@ -68,7 +69,7 @@ struct Sm90Quantised {
             else asm("sub.f16x2 %0, %0, %1;" : "+r"(a[i]) : "r"(zero[i % 2]));
         }
     }
-    __device__ static float scale_of(unsigned short bits) {
+    __device__ static float number_of(unsigned short bits) {
         if constexpr (C.layout.scale == Type::bf16) return __uint_as_float(static_cast<unsigned>(bits) << 16);
         float x;
         asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
@@ -136,7 +137,9 @@ struct Sm90Quantised {
         const int row = row_group % 4 * C.mma_m + lane / 4;  // of the block, and the one 8 below it
         constexpr int scales_at = C.layout.scale_at(0, 0), zeros_at = C.layout.zero_at(0, 0);
         const unsigned scales = packed + scales_at + row * QuantisedLayout::scale_bytes,
-                       zeros = packed + zeros_at + row;
+                       zeros = packed + zeros_at + row * C.layout.zero_bytes();
+        constexpr unsigned one = C.type == Type::bf16 ? 0x3f803f80 : 0x3c003c00;
+        constexpr unsigned ones[4] = {one, one, one, one};
         unsigned w[4], b[C.row_tiles()][2][4];
 #pragma unroll
         for (int first = 0; first < steps; first += together) {
@@ -145,7 +148,7 @@ struct Sm90Quantised {
             const int group = (span % 2 * C.span_k + first % span_steps * C.mma_k) / C.layout.scaled_k();
             const unsigned block = span / 2 * C.block_bytes();
             unsigned zero[2] = {zero_word(C.layout.bias()), zero_word(C.layout.bias())};
-            if constexpr (C.layout.zeros)
+            if constexpr (C.layout.zeros == ZeroType::integer)
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
                     unsigned z;
@@ -154,7 +157,7 @@ struct Sm90Quantised {
                                  : "r"(zeros + block + group * QuantisedLayout::block_rows + i * 8));
                     zero[i] = zero_word(z);
                 }
-            Sums part = {};
+            Sums part = {}, of_rows = {};
 #pragma unroll
             for (int step = first; step < first + together; ++step) {
                 const int s = step % span_steps;
@@ -175,17 +178,29 @@ struct Sm90Quantised {
                 unsigned a[4];
                 unpack(a, w[s], zero);
 #pragma unroll
-                for (int t = 0; t < C.row_tiles(); ++t)
+                for (int t = 0; t < C.row_tiles(); ++t) {
                     ptx::mma<C.type>(part[t], a, b[t][s / 2][s % 2 * 2], b[t][s / 2][s % 2 * 2 + 1]);
+                    if constexpr (C.sums_rows())
+                        ptx::mma<C.type>(of_rows[t], ones, b[t][s / 2][s % 2 * 2], b[t][s / 2][s % 2 * 2 + 1]);
+                }
             }
             const unsigned at =
                 scales + block + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
-            const float by[2] = {scale_of(ptx::load_shared_half(at)),
-                                 scale_of(ptx::load_shared_half(at + 8 * QuantisedLayout::scale_bytes))};
+            const float by[2] = {number_of(ptx::load_shared_half(at)),
+                                 number_of(ptx::load_shared_half(at + 8 * QuantisedLayout::scale_bytes))};
 #pragma unroll
             for (int t = 0; t < C.row_tiles(); ++t)
 #pragma unroll
                 for (int e = 0; e < 4; ++e) sums[t][e] = fmaf(part[t][e], by[e / 2], sums[t][e]);
+            if constexpr (C.sums_rows()) {
+                const unsigned of_group = zeros + block + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
+                const float less[2] = {number_of(ptx::load_shared_half(of_group)),
+                                       number_of(ptx::load_shared_half(of_group + 8 * QuantisedLayout::scale_bytes))};
+#pragma unroll
+                for (int t = 0; t < C.row_tiles(); ++t)
+#pragma unroll
+                    for (int e = 0; e < 4; ++e) sums[t][e] = fmaf(-of_rows[t][e], less[e / 2], sums[t][e]);
+            }
         }
     }
 

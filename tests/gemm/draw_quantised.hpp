@@ -12,7 +12,7 @@ inline QuantisedLayout drawn_layout(Random& random) {
     return {.weights = random.coin() ? WeightType::int4 : WeightType::uint4,
             .group = random.one_of(std::array{32, 64, 128, 0}),
             .scale = random.coin() ? Type::bf16 : Type::fp16,
-            .zeros = random.coin()};
+            .zeros = random.one_of(std::array{ZeroType::none, ZeroType::integer, ZeroType::real})};
 }
 
 /// m up to 64, K a multiple of 8.

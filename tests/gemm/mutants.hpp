@@ -719,8 +719,8 @@ inline Mutant few_stage_read_early() {
 }
 
 /// Weights of 4 bits with zero points; K ends amid a group, and CTAs share tiles.
-inline std::string packed_weights(int group = 64, std::int64_t k = 1032) {
-    return with_k("--types bf16,uint4,bf16 --quant-zero int --quant-group " + std::to_string(group) + " --m 9 --n 250 --tile 16x64x256", k);
+inline std::string packed_weights(int group = 64, std::int64_t k = 1032, const std::string& zero = "int") {
+    return with_k("--types bf16,uint4,bf16 --quant-zero " + zero + " --quant-group " + std::to_string(group) + " --m 9 --n 250 --tile 16x64x256", k);
 }
 
 inline Mutant scale_of_the_neighbouring_group() {
@@ -731,6 +731,16 @@ inline Mutant scale_of_the_neighbouring_group() {
 
 inline Mutant zero_point_off_by_one() {
     return {"zero points are one too large", packed_weights(), {{few_quantised, "zero[i] = zero_word(z);", "zero[i] = zero_word(z + 1);"}}};
+}
+
+inline Mutant zero_point_of_another_row() {
+    return {"zero points that are no whole numbers are those of the row 8 apart",
+            packed_weights(64, 1032, "float"),
+            {{few_quantised, "fmaf(-of_rows[t][e], less[e / 2]", "fmaf(-of_rows[t][e], less[1 - e / 2]"}}};
+}
+
+inline Mutant zero_points_of_half_a_group() {
+    return {"zero points are multiplied by every other 16 of A", packed_weights(64, 1032, "float"), {{few_quantised, "if constexpr (C.sums_rows())\n                        ptx::mma", "if (step % 2 == 0)\n                        ptx::mma"}}};
 }
 
 inline Mutant nibbles_swapped() {
@@ -826,6 +836,8 @@ inline std::vector<Mutant> all() {
                                few_warp_left_out(),
                                scale_of_the_neighbouring_group(),
                                zero_point_off_by_one(),
+                               zero_point_of_another_row(),
+                               zero_points_of_half_a_group(),
                                nibbles_swapped(),
                                last_group_short(),
                                packed_part_lost(),

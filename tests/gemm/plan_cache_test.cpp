@@ -82,7 +82,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::accumulation, Accumulation::promoted);
     ASSERT_EQ(quantised, QuantisedLayout{});
     for (const QuantisedLayout& layout : {QuantisedLayout{.weights = WeightType::int4}, {.weights = WeightType::uint4}, {.group = 32}, {.scale = Type::fp16},
-                                          {.zeros = true}})
+                                          {.zeros = ZeroType::integer}, {.zeros = ZeroType::real}})
         change(&GemmProblem::quantised, layout);
     std::size_t fixed = 0;  // by knobs: 0 is not the same as nothing
     GemmKnobs::each([&]<class T>(const GemmKnob<T>& knob) {
@@ -117,7 +117,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 28 + fixed + 2 + 4);
+    EXPECT_EQ(questions.size(), 1u + 29 + fixed + 2 + 4);
     EXPECT_GE(fixed, 3u * 12 + 2 + 2 + 8 * 2 + 4);
 }
 

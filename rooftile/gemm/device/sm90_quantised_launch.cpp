@@ -100,9 +100,9 @@ std::string quantised_name_expression(const Sm90QuantisedConfig& c) {
         ".stages={}, .consumer_warps={}, "
         ".ctas_per_sm={}, .type=rooftile::Type::{}, "
         ".layout=rooftile::QuantisedLayout{{.weights=rooftile::WeightType::{}, .group={}, "
-        ".scale=rooftile::Type::{}, .zeros={}}}, .ragged_k={}}}>",
+        ".scale=rooftile::Type::{}, .zeros=rooftile::ZeroType({})}}, .ragged_k={}}}>",
         c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warps, c.ctas_per_sm, name_of(c.type),
-        name_of(c.layout.weights), c.layout.group, name_of(c.layout.scale), c.layout.zeros, c.ragged_k);
+        name_of(c.layout.weights), c.layout.group, name_of(c.layout.scale), int(c.layout.zeros), c.ragged_k);
 }
 
 Source quantised_source(const Sm90QuantisedConfig& config) {

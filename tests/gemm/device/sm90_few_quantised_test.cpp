@@ -56,7 +56,7 @@ TEST_F(QuantisedTest, EveryElementIsRight) {
             "ROOFTILE_FUZZ_SEED={} case {}: {} x {}, {}x{}x{} ld {} {} offsets {} {}, groups of {}, scales "
             "{}, zeros {}",
             seed, i, name_of(p.a_type), p.b_name(), p.m, p.n, p.k, p.lda, p.ldc, p.a_offset, p.c_offset,
-            p.quantised.group, name_of(p.quantised.scale), p.quantised.zeros);
+            p.quantised.group, name_of(p.quantised.scale), name_of(p.quantised.zeros));
     });
 }
 
@@ -92,7 +92,7 @@ TEST_F(QuantisedTest, MultipliesWhatTheHostPacked) {
     for (std::int64_t i = 0; i < p.m * p.k; ++i) a.push_back(std::uint16_t(round_to_bits(double((i / p.k + i % p.k) % 5) - 2, p.a_type)));
     const PlainArray arrays[] = {{q.data(), "int8", p.n, p.k}, {scales.data(), "fp32", p.n, p.quantised.groups(p.k)}};
     std::vector<unsigned char> packed(std::size_t(p.quantised.bytes(p.n, p.k)));
-    pack_weights(p, arrays, packed);
+    pack_weights(p, {0, p.n}, arrays, packed);
     const auto plans = derive(live_machine().machine, p);
     const Kernel kernel = compile(std::get<Plans>(plans).plans.front());
     const DeviceBuffer workspace(kernel.workspace_bytes()), on_a(a.size() * 2), on_b(packed.size()), on_c(std::size_t(p.m * p.n * 2));
