@@ -18,6 +18,8 @@ struct Sm90QuantisedConfig {
     QuantisedLayout layout;
     /// K is no multiple of 64: rows of A are copied 64 of K at a time, so that none reaches into the next row.
     bool ragged_k = false;
+    /// That an epilogue holds beside the sums it is of. The planner's alone.
+    int epilogue_registers = 0;
 
     // What the hardware fixes.
     static constexpr int mma_m = 16, mma_n = 8,
@@ -83,7 +85,10 @@ struct Sm90QuantisedConfig {
     constexpr int accumulator_registers() const { return row_tiles() * 4; }
     /// Sums of a group beside those of the tile, a span's fragments of A and of W.
     constexpr int registers() const {
-        return (1 + products()) * accumulator_registers() + row_tiles() * 8 + 8 + working_registers + 2 * (layout.zeros != ZeroType::none);
+        // A tile is stored between its products and the next one's, whose sums are 0 and take no registers yet.
+        const int stored = working_registers + epilogue_registers;
+        const int multiplied = (1 + products()) * accumulator_registers() + row_tiles() * 8 + 8 + working_registers + 2 * (layout.zeros != ZeroType::none);
+        return stored > multiplied ? stored : multiplied;
     }
     /// fp32 sums of cut tiles that a CTA leaves to others: of its first and of its last.
     constexpr int part_floats() const { return tile_m * tile_n; }

@@ -723,8 +723,8 @@ def _linear_packed(input: torch.Tensor, packed: rooftile.Packed, bias: torch.Ten
     rows = input.reshape(-1, packed.k)
     if rows.shape[0] == 0:
         return input.new_zeros((*input.shape[:-1], packed.n))
-    out = _call(_product, (rows, packed_on(packed, input.device)), packed.fields(_TYPES[input.dtype][0]))
-    out = out if bias is None else out.add_(bias)
+    fields = packed.fields(_TYPES[input.dtype][0]) | ({} if bias is None else {**_ADD_ROW, "row": bias})
+    out = _call(_product, (rows, packed_on(packed, input.device)), fields)
     return out.view(*input.shape[:-1], packed.n)
 
 

@@ -78,7 +78,8 @@ Sm90QuantisedConfig quantised_config(const GemmProblem& p, const GemmConfig& c) 
             .ctas_per_sm = c.ctas_per_sm,
             .type = p.a_type,
             .layout = p.quantised,
-            .ragged_k = p.k % Sm90QuantisedConfig::span_k != 0};
+            .ragged_k = p.k % Sm90QuantisedConfig::span_k != 0,
+            .epilogue_registers = p.epilogue ? p.epilogue->registers(false, false) : 0};
 }
 
 Constraint QuantisedFamily::examine(const GemmHardware& hw, const GemmProblem& p, GemmCandidate& c) const {
@@ -148,6 +149,9 @@ QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& cho
     t.dram = dram / min_known(hw.dram_bandwidth, hw.sms * in_flight(c, stages) / latency);
     t.unpack = t.units_a_cta * max_known(an_sm * t.busiest_cycles, max_known(t.stage_cycles, in_ring)) / clock;
     t.l2 = t.units_a_cta * an_sm * (c.packed_bytes() + c.activation_bytes()) / min_known(hw.l2_share, hw.l2_port) / hw.clock_hz;
+    // A CTA's tiles one after the other, and nothing is multiplied meanwhile.
+    const double tiles = whole_up(t.units_a_cta * choices.tile_k / double(p.k));
+    if (p.epilogue) t.express = tiles * (double(p.m) * choices.tile_n * p.epilogue->issue / hw.issue_lanes + hw.l2_latency) / clock;
     t.combine = 3 * hw.l2_latency / hw.clock_hz + 2 * Sm90QuantisedConfig::hand_over_cycles / clock;
     return t;
 }
@@ -256,7 +260,8 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
                given("dram_us", t.dram * 1e6, "us", "an earlier step"),
                given("unpack_us", t.unpack * 1e6, "us", "an earlier step"),
                given("l2_us", t.l2 * 1e6, "us", "an earlier step"),
-               given("combine", t.combine * 1e6, "us", "this plan")},
+               given("combine", t.combine * 1e6, "us", "this plan"),
+               given("express", t.express * 1e6, "us", p.epilogue ? "the epilogue's slots and loads, of a CTA's tiles" : "no epilogue")},
               kept.time.seconds * 1e6, std::string(name_of(kept.time.bound)));
     return steps.take();
 }

@@ -50,10 +50,7 @@ class Sm90FewQuantised final : public GemmKernel {
     std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& p,
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, p)) return why;
-        if (p.epilogue)
-            return refuse(
-                "alpha, beta, scales and epilogues of packed weights: not supported yet; leave them out "
-                "here");
+        if (auto why = refuse_sm90_alone(p)) return why;
         if (auto why = refuse_rows(p)) return why;
         if (!machine.find("sm.count"))
             return refuse("sm.count is unknown, and CTAs share the weights out evenly; give it with --set");

@@ -5,6 +5,7 @@
 
 #include "rooftile/core/random.hpp"
 #include "rooftile/gemm/problem.hpp"
+#include "tests/gemm/draw_epilogue.hpp"
 
 namespace rooftile {
 
@@ -28,6 +29,15 @@ inline GemmProblem drawn_quantised(Random& random, std::int64_t most_n, std::int
     if (random.one_in(4)) p.c_offset = random.whole(1, 63);
     check(p);
     return p;
+}
+
+/// Half of them with an expression before they are stored.
+inline GemmProblem drawn_quantised_expressed(Random& random, std::int64_t most_n, std::int64_t most_k) {
+    const bool plain = random.coin();
+    for (;;) {
+        GemmProblem p = drawn_quantised(random, most_n, most_k);
+        if (plain || (give_epilogue(p, drawn_epilogue(random)) && p.pairs() == Pairs::none)) return p;
+    }
 }
 
 }  // namespace rooftile

@@ -730,7 +730,7 @@ inline Mutant scale_of_the_neighbouring_group() {
 }
 
 inline Mutant zero_point_off_by_one() {
-    return {"zero points are one too large", packed_weights(), {{few_quantised, "zero[i] = zero_word(z);", "zero[i] = zero_word(z + 1);"}}};
+    return {"zero points are one too large", packed_weights(), {{few_quantised, "block_rows + i * 8));", "block_rows + i * 8) + 1);"}}};
 }
 
 inline Mutant zero_point_of_another_row() {
@@ -744,11 +744,19 @@ inline Mutant zero_points_of_half_a_group() {
 }
 
 inline Mutant nibbles_swapped() {
-    return {"weights of rows that are 8 apart are exchanged", packed_weights(), {{few_quantised, "\"r\"(packed >> 4 * i)", "\"r\"(packed >> 4 * (i ^ 1))"}}};
+    return {"weights of rows that are 8 apart are exchanged", packed_weights(), {{few_quantised, "packed >> 4 * i, one", "packed >> 4 * (i ^ 1), one"}}};
 }
 
 inline Mutant last_group_short() {
     return {"the last 64 of K are left out", packed_weights(32, 1144), {{few_quantised, "span >= spans) continue;", "span >= spans - 1) continue;"}}};
+}
+
+inline Mutant expression_of_a_part() {
+    return {"a part of a tile that CTAs share is left as the expression of its sums",
+            packed_weights() + " --epilogue d=acc+bias --tensor bias:bf16[N]",
+            {{few_quantised, "own[pair] = sum(pair);",
+              "{ const int at = tile * C.tile_n + pair % row_pairs * 2; const bool in = at < p.n; "
+              "own[pair] = expressed(epilogue, sum(pair), {pair / row_pairs, at, 0, 0, p.m, p.n, 0, in, in}); }"}}};
 }
 
 inline Mutant packed_part_lost() {
@@ -838,6 +846,7 @@ inline std::vector<Mutant> all() {
                                zero_point_off_by_one(),
                                zero_point_of_another_row(),
                                zero_points_of_half_a_group(),
+                               expression_of_a_part(),
                                nibbles_swapped(),
                                last_group_short(),
                                packed_part_lost(),

@@ -206,13 +206,52 @@ TEST(Quantised, TakesLongerWithMoreBitsAWeight) {
     EXPECT_LT(with_zeros, with_reals);
 }
 
+// Bias and activation are the same kernel's; what they take is in its time. Pairs and several results are refused by name.
+TEST(Quantised, TakesExpressionsOfOneResult) {
+    GemmProblem p = packed_problem(16, 4096, 4096);
+    const auto given = [&](const char* text, const std::vector<std::string>& tensors, Pairs pairs = Pairs::none) {
+        GemmProblem out = p;
+        if (pairs != Pairs::none) out.ldc = out.n / 2;
+        out.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, text, tensors, Scales::none, 1, 0, pairs);
+        return out;
+    };
+    const auto plain = derive(machine_by_id("h200-sxm"), p), biased = derive(machine_by_id("h200-sxm"), given("d = gelu(acc + bias)", {"bias:bf16[N]"}));
+    const GemmPlan &before = first_of(plain), &after = first_of(biased);
+    EXPECT_EQ(after.config.kernel->name(), "sm90_few_quantised");
+    EXPECT_TRUE(after.buildable) << after.why_not;
+    EXPECT_GT(*after.prediction.time_us, *before.prediction.time_us);
+    EXPECT_LT(*after.prediction.time_us, *before.prediction.time_us + 3);
+    EXPECT_EQ(*after.prediction.dram_bytes, *before.prediction.dram_bytes + 2 * 4096);
+    EXPECT_THAT(quantised_refusal(given("d = silu(gate) * up", {}, Pairs::split)), HasSubstr("pairs split"));
+    EXPECT_THAT(quantised_refusal(given("d = acc; e = acc * 2", {})), HasSubstr("2 results"));
+    const Given apart = given_of({{"m", "16"}, {"n", "4096"}, {"k", "4096"}, {"types", "bf16,int4,bf16"}, {"epilogue", "d = relu(acc)"}, {"epilogue_apart", "on"}});
+    const PlanSet set = gemm_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), gemm_operation().problem(apart),
+                                                gemm_operation().request(apart, {}));
+    ASSERT_TRUE(set.refusal);
+    EXPECT_THAT(set.refusal->message, HasSubstr("a product by packed weights stores its sums in the activations' type alone"));
+}
+
+TEST(Quantised, TakesWhatAnEpilogueReadsAsATensor) {
+    Given given = given_of({{"n", "128"}, {"types", "bf16,int4,bf16"}, {"epilogue", "d = acc + bias"}});
+    const std::int64_t bytes = QuantisedLayout{.weights = WeightType::int4}.bytes(128, 256);
+    const TensorInfo inputs[] = {
+        {.name = "", .type = "bf16", .element_bits = 16, .extents = {Extent::of(3), Extent::of(256)}, .strides = {256, 1}},
+        {.name = "", .type = "uint8", .element_bits = 8, .extents = {Extent::of(bytes)}, .strides = {1}},
+        {.name = "bias", .type = "bf16", .element_bits = 16, .extents = {Extent::of(128)}, .strides = {1}}};
+    gemm_operation().add_tensors(given, inputs);
+    const GemmProblem p = gemm_problem(given);
+    EXPECT_EQ(p.m, 3);
+    ASSERT_TRUE(p.epilogue);
+    EXPECT_THAT(p.epilogue->tensors, testing::ElementsAre("bias:bf16[128]"));
+}
+
 // Of every plan: what it says fits, and its time is no less than its bytes at DRAM's rate.
 TEST(Quantised, PlansOfDrawnProblemsFit) {
     Random random(11);
     const Machine machine = machine_by_id("h200-sxm");
     const double rate = 4.2e12;
     for (int i = 0; i < 60; ++i) {
-        const GemmProblem p = drawn_quantised(random, 30000, 16000);
+        const GemmProblem p = drawn_quantised_expressed(random, 30000, 16000);
         const auto outcome = derive(machine, p);
         ASSERT_TRUE(std::holds_alternative<Plans>(outcome)) << std::get<Infeasible>(outcome).message;
         for (const GemmPlan& plan : std::get<Plans>(outcome).plans) {

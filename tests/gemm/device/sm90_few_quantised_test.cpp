@@ -48,15 +48,15 @@ TEST_F(QuantisedTest, EveryElementIsRight) {
             fix(r.ctas_per_sm, way.ctas_per_sm);
         fix(r.stages, way.stages);
         r.top = 1;
-        return derive(machine, drawn_quantised(random, 6000, 9000), r);
+        return derive(machine, drawn_quantised_expressed(random, 6000, 9000), r);
     });
     ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";
     expect_every_element_right(plans, seed, "sm90_few_quantised", [&](const GemmProblem& p, std::size_t i) {
         return fmt::format(
             "ROOFTILE_FUZZ_SEED={} case {}: {} x {}, {}x{}x{} ld {} {} offsets {} {}, groups of {}, scales "
-            "{}, zeros {}",
+            "{}, zeros {} {}",
             seed, i, name_of(p.a_type), p.b_name(), p.m, p.n, p.k, p.lda, p.ldc, p.a_offset, p.c_offset,
-            p.quantised.group, name_of(p.quantised.scale), name_of(p.quantised.zeros));
+            p.quantised.group, name_of(p.quantised.scale), name_of(p.quantised.zeros), p.epilogue.text());
     });
 }
 
