@@ -31,6 +31,7 @@ std::vector<Verb> all_verbs() {
     add_ways(verbs);
     add_units(verbs);
     add_step(verbs);
+    add_pack(verbs);
     add_name(verbs);
     add_sweep(verbs);
     add_sweep_mlp(verbs);

@@ -47,6 +47,7 @@ void add_build(std::vector<Verb>& verbs);
 void add_build_source(std::vector<Verb>& verbs);
 void add_build_ptx(std::vector<Verb>& verbs);
 void add_step(std::vector<Verb>& verbs);
+void add_pack(std::vector<Verb>& verbs);
 void add_name(std::vector<Verb>& verbs);
 void add_emit(std::vector<Verb>& verbs);
 void add_export(std::vector<Verb>& verbs);

@@ -105,6 +105,12 @@ int rooftile_packed_bytes(const char* request, size_t* bytes);
 /** Packs that tensor of plain arrays: `q`, `scales` and, where the request says so, zero points. `packed` has `bytes` bytes, those of
  * rooftile_packed_bytes(), in host memory. ROOFTILE_BAD_REQUEST where an array or a number does not fit. */
 int rooftile_pack(const char* request, const rooftile_array* arrays, int count, void* packed, size_t bytes);
+/** Weights of a GGUF or safetensors file, what they take packed (`packed_bytes`) and the `request` of one row by them, as `rooftile pack`
+ * writes them. `tensor`: its name there, of a layer of several tensors theirs without the last part. `scale`: the packed scales' type;
+ * null: the one that holds the file's best. */
+int rooftile_stored_weights(const char* file, const char* tensor, const char* scale, char** json);
+/** Packs them; `bytes` are `packed_bytes`. */
+int rooftile_pack_stored(const char* file, const char* tensor, const char* scale, void* packed, size_t bytes);
 void rooftile_free_plans(rooftile_plans* plans);
 int rooftile_plan_count(const rooftile_plans* plans);
 /** The document `rooftile/plan/1`, docs/command-line.md. */

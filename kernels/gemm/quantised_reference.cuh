@@ -13,6 +13,11 @@ __global__ void fill_quantised(QuantisedFill p) {
     const long long words = p.layout.bytes(p.n, p.k) / 4,
                     step = static_cast<long long>(gridDim.x) * blockDim.x;
     constexpr int header_words = QuantisedLayout::header_bytes / 4;
+    const auto scale = [&p](const PhiloxBlock& random, int e) {
+        const unsigned r = random.word[e];
+        const double size = p.exact ? 1 + (r >> 1) % 2 : (1 + (r >> 1) % 128 / 128.0) / 64;
+        return r % 2 != 0 ? -size : size;
+    };
     for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step) {
         const PhiloxBlock random = philox(i, 1, p.seed);
         unsigned word = random.word[0];
@@ -23,14 +28,18 @@ __global__ void fill_quantised(QuantisedFill p) {
                    : i == 1 ? static_cast<unsigned>(p.n)
                    : i == 2 ? static_cast<unsigned>(p.k)
                             : 0;
-        else if (in >= p.layout.zeros_at()) word &= 0x0f0f0f0f;
-        else if (in >= QuantisedLayout::weight_bytes) {
+        else if (in >= p.layout.zeros_at() && p.layout.zeros == ZeroType::real) {
+            // As large as weights before it is taken from them: so many of its group's scale, whole ones in the exact case.
+            const PhiloxBlock scales = philox(i - (p.layout.zeros_at() - QuantisedLayout::weight_bytes) / 4, 1, p.seed);
             word = 0;
             for (int e = 0; e < 2; ++e) {
-                const unsigned r = random.word[e];
-                const double size = p.exact ? 1 + (r >> 1) % 2 : (1 + (r >> 1) % 128 / 128.0) / 64;
-                word |= round_to_bits(r % 2 != 0 ? -size : size, p.layout.scale) << 16 * e;
+                const double of = p.exact ? random.word[e] % 16 : random.word[e] % 4096 / 256.0;
+                word |= round_to_bits(of * scale(scales, e), p.layout.scale) << 16 * e;
             }
+        } else if (in >= p.layout.zeros_at()) word &= 0x0f0f0f0f;
+        else if (in >= QuantisedLayout::weight_bytes) {
+            word = 0;
+            for (int e = 0; e < 2; ++e) word |= round_to_bits(scale(random, e), p.layout.scale) << 16 * e;
         }
         reinterpret_cast<unsigned*>(p.to)[i] = word;
     }
@@ -47,10 +56,11 @@ __global__ void dequantise(Dequantise p) {
         const unsigned char* block = p.from + p.layout.block_at(n, k, p.k);
         const unsigned word = reinterpret_cast<const unsigned*>(block)[QuantisedLayout::word_of(row, column)];
         const int q = static_cast<int>(word >> QuantisedLayout::shift_of(row, column) & 15);
-        const int zero = p.layout.zeros ? block[p.layout.zero_at(row, column)] : p.layout.bias();
-        const unsigned short scale =
-            *reinterpret_cast<const unsigned short*>(block + p.layout.scale_at(row, column));
-        const unsigned bits = round_to_bits((q - zero) * value_of_bits(scale, p.layout.scale), p.type);
+        const auto number = [&](int at) { return value_of_bits(*reinterpret_cast<const unsigned short*>(block + at), p.layout.scale); };
+        const int zero_at = p.layout.zero_at(row, column);
+        const double zero = p.layout.zeros == ZeroType::integer ? block[zero_at] : p.layout.bias(),
+                     less = p.layout.zeros == ZeroType::real ? number(zero_at) : 0;
+        const unsigned bits = round_to_bits((q - zero) * number(p.layout.scale_at(row, column)) - less, p.type);
         if (p.type == Type::fp32) static_cast<unsigned*>(p.to)[i] = bits;
         else static_cast<unsigned short*>(p.to)[i] = static_cast<unsigned short>(bits);
     }

@@ -8,18 +8,20 @@ namespace rooftile {
 
 /// What 4 bits of a weight mean: -8 .. 7, or 0 .. 15. `none`: B is a matrix of its own type.
 enum class WeightType : unsigned char { none, int4, uint4 };
+/// W = q * scale; (q - zero) * scale with a zero point of the range of q; q * scale - zero with a number of the scales' type.
+enum class ZeroType : unsigned char { none, integer, real };
 
-/// W[n, k] = (q - zero) * scale, both of `group` neighbours along K in one row.
+/// W[n, k] of weights, scales and zero points; these are of `group` neighbours along K in one row.
 ///
 /// In memory a header of 128 B, then blocks of 64 rows x 128 of K, those of 64 rows one after the other. A block is its weights in the order in
 /// which mma.sync m16n8k16 takes its first operand, so that a thread's share of 16 x 64 is one load of 16 B; then the scales, 64 of each
-/// group; then the zero points, 64 bytes of each group. What is copied into shared memory so is one piece of contiguous bytes.
+/// group; then the zero points, 64 of each group. What is copied into shared memory so is one piece of contiguous bytes.
 /// N and K are padded to whole blocks. A row's scale, of group 0, is stored once for each block.
 struct QuantisedLayout {
     WeightType weights = WeightType::none;
     int group = 128;          ///< of K: 32, 64 or 128; 0: one scale a row
     Type scale = Type::bf16;  ///< or fp16
-    bool zeros = false;       ///< zero points, of the same range as weights
+    ZeroType zeros = ZeroType::none;
 
     static constexpr int block_rows = 64, block_k = 128, half_k = 64;
     static constexpr int header_bytes = 128, weight_bytes = block_rows * block_k / 2, scale_bytes = 2;
@@ -30,8 +32,9 @@ struct QuantisedLayout {
     /// K that has a scale of its own in a block.
     constexpr int scaled_k() const { return group == 0 ? block_k : group; }
     constexpr int block_groups() const { return block_k / scaled_k(); }
+    constexpr int zero_bytes() const { return zeros == ZeroType::none ? 0 : zeros == ZeroType::integer ? 1 : scale_bytes; }
     constexpr int zeros_at() const { return weight_bytes + block_groups() * block_rows * scale_bytes; }
-    constexpr int block_bytes() const { return zeros_at() + (zeros ? block_groups() * block_rows : 0); }
+    constexpr int block_bytes() const { return zeros_at() + block_groups() * block_rows * zero_bytes(); }
 
     static constexpr long long row_blocks(long long n) { return (n + block_rows - 1) / block_rows; }
     static constexpr long long k_blocks(long long k) { return (k + block_k - 1) / block_k; }
@@ -57,12 +60,13 @@ struct QuantisedLayout {
     constexpr int scale_at(int row, int k) const {
         return weight_bytes + (k / scaled_k() * block_rows + row) * scale_bytes;
     }
-    constexpr int zero_at(int row, int k) const { return zeros_at() + k / scaled_k() * block_rows + row; }
+    constexpr int zero_at(int row, int k) const { return zeros_at() + (k / scaled_k() * block_rows + row) * zero_bytes(); }
 
     /// The header's first word, by which a kernel refuses what was packed for another layout; behind it n and k.
     constexpr unsigned fingerprint() const {
         return 0x51540000u | version << 12 | static_cast<unsigned>(weights) << 10
-               | (scale == Type::fp16 ? 1u : 0u) << 9 | (zeros ? 1u : 0u) << 8 | static_cast<unsigned>(group);
+               | (scale == Type::fp16 ? 1u : 0u) << 9 | (zeros == ZeroType::integer ? 1u : 0u) << 8 | static_cast<unsigned>(group)
+               | (zeros == ZeroType::real ? 1u : 0u);
     }
 
     friend constexpr bool operator==(const QuantisedLayout&, const QuantisedLayout&) = default;

@@ -4,17 +4,20 @@
 // weights, a box of TMA for A. The work is units: a tile of C by tile_k of K. CTAs take even shares of all units of all tiles, one after the
 // other, so that all of them read until the end. A tile that is cut is added up by whoever of its CTAs comes last, in the order of K: the same
 // bits every time. A consumer warp has 16 rows of W on the instruction's m and all rows of A on its n; it unpacks its own fragments into
-// whole numbers, which are exact in 16 bits, sums a group's products and multiplies the sum by the group's scale.
+// whole numbers, which are exact in 16 bits, sums a group's products and multiplies the sum by the group's scale. A zero point that is no
+// whole number is multiplied by the sum of the group's A, which the matrix units make by ones: what is unpacked stays exact.
 //
 // Launched so that it may begin during the kernel before it: weights of the first stages are asked for at once, and so must not be
 // written by that kernel; all else waits for its end.
 #pragma once
 
 #include "kernels/gemm/sm90_few_quantised_config.hpp"
+#include "kernels/matrix/epilogue_pair.cuh"
 #include "kernels/pipeline/came_last.cuh"
 #include "kernels/pipeline/ring.cuh"
 #include "kernels/ptx/bulk_copy.cuh"
 #include "kernels/ptx/cluster_memory.cuh"
+#include "kernels/ptx/few_bits.cuh"
 #include "kernels/ptx/matrix_store.cuh"
 #include "kernels/ptx/mma.cuh"
 #include "kernels/ptx/sync.cuh"
@@ -32,8 +35,10 @@ struct Sm90Quantised {
     static_assert(C.consumer_warps % C.row_groups() == 0 && C.spans() % C.k_parts() == 0,
                   "warps share a stage evenly");
     static constexpr int consumer_threads = 32 * C.consumer_warps, sums_barrier = 1;
-    /// Of A: of more the products alone keep a warp busy, and two loops of them spill.
+    /// Of A: of more the products alone keep a warp busy, and two loops of them spill, as do sums of A and an epilogue with two of 8 rows.
     static constexpr int rows_without_branches = 8;
+    template <class Epilogue>
+    static constexpr bool branches = C.tile_m > rows_without_branches || (C.sums_rows() && !is_plain<Epilogue>());
     static constexpr unsigned sums_at = C.stages * C.stage_bytes();
     using At = RingPosition<C.stages>;
 
@@ -61,19 +66,11 @@ struct Sm90Quantised {
             C.type == Type::bf16 ? 0x43004300 : 0x64006400;  // 128 or 1024, whose unit is the last bit
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            asm("lop3.b32 %0, %1, %2, %3, 0xea;"
-                : "=r"(a[i])
-                : "r"(packed >> 4 * i), "n"(0x000f000f), "r"(one));
-            if constexpr (C.type == Type::bf16) asm("sub.bf16x2 %0, %0, %1;" : "+r"(a[i]) : "r"(zero[i % 2]));
-            else asm("sub.f16x2 %0, %0, %1;" : "+r"(a[i]) : "r"(zero[i % 2]));
+            a[i] = ptx::bits_amid<0x000f000f>(packed >> 4 * i, one);
+            ptx::subtract2<C.type>(a[i], zero[i % 2]);
         }
     }
-    __device__ static float scale_of(unsigned short bits) {
-        if constexpr (C.layout.scale == Type::bf16) return __uint_as_float(static_cast<unsigned>(bits) << 16);
-        float x;
-        asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
-        return x;
-    }
+    __device__ static float number_at(unsigned shared) { return ptx::widened<C.layout.scale>(ptx::load_shared_half(shared)); }
     /// What unpack() takes away: the zero point, and the number amid which the 4 bits are.
     __device__ static unsigned zero_word(unsigned zero) {
         return (zero | (C.type == Type::bf16 ? 0x4300u : 0x6400u)) * 0x10001u;
@@ -136,7 +133,9 @@ struct Sm90Quantised {
         const int row = row_group % 4 * C.mma_m + lane / 4;  // of the block, and the one 8 below it
         constexpr int scales_at = C.layout.scale_at(0, 0), zeros_at = C.layout.zero_at(0, 0);
         const unsigned scales = packed + scales_at + row * QuantisedLayout::scale_bytes,
-                       zeros = packed + zeros_at + row;
+                       zeros = packed + zeros_at + row * C.layout.zero_bytes();
+        constexpr unsigned one = C.type == Type::bf16 ? 0x3f803f80 : 0x3c003c00;
+        constexpr unsigned ones[4] = {one, one, one, one};
         unsigned w[4], b[C.row_tiles()][2][4];
 #pragma unroll
         for (int first = 0; first < steps; first += together) {
@@ -145,25 +144,16 @@ struct Sm90Quantised {
             const int group = (span % 2 * C.span_k + first % span_steps * C.mma_k) / C.layout.scaled_k();
             const unsigned block = span / 2 * C.block_bytes();
             unsigned zero[2] = {zero_word(C.layout.bias()), zero_word(C.layout.bias())};
-            if constexpr (C.layout.zeros)
+            if constexpr (C.layout.zeros == ZeroType::integer)
 #pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                    unsigned z;
-                    asm volatile("ld.shared.u8 %0, [%1];"
-                                 : "=r"(z)
-                                 : "r"(zeros + block + group * QuantisedLayout::block_rows + i * 8));
-                    zero[i] = zero_word(z);
-                }
-            Sums part = {};
+                for (int i = 0; i < 2; ++i) zero[i] = zero_word(ptx::load_shared_byte(zeros + block + group * QuantisedLayout::block_rows + i * 8));
+            Sums part = {}, of_rows = {};
 #pragma unroll
             for (int step = first; step < first + together; ++step) {
                 const int s = step % span_steps;
                 if (s == 0) {
                     const int own = first_span + step / span_steps;
-                    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
-                                 : "r"(weights + own / 2 * C.block_bytes()
-                                       + own % 2 * (QuantisedLayout::weight_bytes / 2)));
+                    ptx::load_shared_words(w, weights + own / 2 * C.block_bytes() + own % 2 * (QuantisedLayout::weight_bytes / 2));
 #pragma unroll
                     for (int t = 0; t < C.row_tiles(); ++t)
 #pragma unroll
@@ -175,17 +165,27 @@ struct Sm90Quantised {
                 unsigned a[4];
                 unpack(a, w[s], zero);
 #pragma unroll
-                for (int t = 0; t < C.row_tiles(); ++t)
+                for (int t = 0; t < C.row_tiles(); ++t) {
                     ptx::mma<C.type>(part[t], a, b[t][s / 2][s % 2 * 2], b[t][s / 2][s % 2 * 2 + 1]);
+                    if constexpr (C.sums_rows())
+                        ptx::mma<C.type>(of_rows[t], ones, b[t][s / 2][s % 2 * 2], b[t][s / 2][s % 2 * 2 + 1]);
+                }
             }
             const unsigned at =
                 scales + block + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
-            const float by[2] = {scale_of(ptx::load_shared_half(at)),
-                                 scale_of(ptx::load_shared_half(at + 8 * QuantisedLayout::scale_bytes))};
+            const float by[2] = {number_at(at), number_at(at + 8 * QuantisedLayout::scale_bytes)};
 #pragma unroll
             for (int t = 0; t < C.row_tiles(); ++t)
 #pragma unroll
                 for (int e = 0; e < 4; ++e) sums[t][e] = fmaf(part[t][e], by[e / 2], sums[t][e]);
+            if constexpr (C.sums_rows()) {
+                const unsigned of_group = zeros + block + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
+                const float less[2] = {number_at(of_group), number_at(of_group + 8 * QuantisedLayout::scale_bytes)};
+#pragma unroll
+                for (int t = 0; t < C.row_tiles(); ++t)
+#pragma unroll
+                    for (int e = 0; e < 4; ++e) sums[t][e] = fmaf(-of_rows[t][e], less[e / 2], sums[t][e]);
+            }
         }
     }
 
@@ -204,9 +204,23 @@ struct Sm90Quantised {
         return all;
     }
 
+    /// What is stored of two neighbours' sums.
+    template <class Epilogue>
+    __device__ static float2 expressed(const Epilogue& epilogue, float2 sums, const EpiloguePair& at) {
+        if constexpr (is_plain<Epilogue>()) return sums;
+        else {
+            typename Epilogue::Operands with;
+            epilogue.template load<false>(with, at);
+            float to[2];
+            epilogue.template apply<false>(to, sums.x, sums.y, with, epilogue.once(), at);
+            return make_float2(to[0], to[1]);
+        }
+    }
+
     /// The consumers' sums of a tile, or of this CTA's part of it: stored, or left to whoever comes last. Where the
     /// packed weights' header is of another layout or size, C is NaN.
-    __device__ static void finish(Sums& sums, const Sm90QuantisedArguments& p, const Share& share,
+    template <class Epilogue>
+    __device__ static void finish(Sums& sums, const Sm90QuantisedArguments& p, const Epilogue& epilogue, const Share& share,
                                   unsigned tile, int warp, unsigned base, Header& header) {
         const int lane = threadIdx.x % 32, row_group = warp % C.row_groups(), k_part = warp / C.row_groups();
 #pragma unroll
@@ -241,6 +255,7 @@ struct Sm90Quantised {
         const auto store = [&](int pair, float2 x) {
             const int column = tile * C.tile_n + pair % row_pairs * 2;
             if (column >= p.n) return;
+            x = expressed(epilogue, x, {pair / row_pairs, column, 0, 0, p.m, p.n, 0, true, column + 1 < p.n});
             if (!packed_for_this) x.x = x.y = __uint_as_float(0x7fffffff);
             unsigned short* to = static_cast<unsigned short*>(p.c) + pair / row_pairs * p.ldc + column;
             const unsigned word = ptx::pack2<C.type>(x.x, x.y);
@@ -269,7 +284,8 @@ struct Sm90Quantised {
                                 consumer_threads);  // the next tile's sums take the place of these
     }
 
-    __device__ static void consume(const Sm90QuantisedArguments& p, const Share& share,
+    template <class Epilogue>
+    __device__ static void consume(const Sm90QuantisedArguments& p, const Epilogue& epilogue, const Share& share,
                                    const Ring<C.stages>& ring, unsigned base, int warp) {
         // On its way until the first tile is stored.
         const uint4 words = *reinterpret_cast<const uint4*>(p.weights);
@@ -283,21 +299,19 @@ struct Sm90Quantised {
             ring.wait(at);
             const unsigned stage = base + at.stage * C.stage_bytes();
             const int spans = all_spans - static_cast<int>(of_tile) * C.spans();
-            if (C.tile_m <= rows_without_branches && spans >= C.spans()) multiply<true>(sums, stage, warp, spans);
+            if (!branches<Epilogue> && spans >= C.spans()) multiply<true>(sums, stage, warp, spans);
             else multiply<false>(sums, stage, warp, spans);
             __syncwarp();
             ring.release(at.stage);
             const bool ends = ++of_tile == share.units;
-            if (ends || unit + 1 == share.end) finish(sums, p, share, tile, warp, base, header);
+            if (ends || unit + 1 == share.end) finish(sums, p, epilogue, share, tile, warp, base, header);
             if (ends) ++tile, of_tile = 0;
         }
     }
 };
 
-template <Sm90QuantisedConfig config>
-__global__ void __launch_bounds__(config.threads(), config.ctas_per_sm)
-    sm90_few_quantised(const __grid_constant__ TensorMap map_a,
-                       const __grid_constant__ Sm90QuantisedArguments arguments) {
+template <Sm90QuantisedConfig config, class Epilogue>
+__device__ __forceinline__ void run_cta(const TensorMap& map_a, const Sm90QuantisedArguments& arguments, const Epilogue& epilogue) {
     using Kernel = Sm90Quantised<config>;
     extern __shared__ __align__(1024) unsigned char memory[];
     const unsigned base = ptx::shared_address(memory);
@@ -311,8 +325,23 @@ __global__ void __launch_bounds__(config.threads(), config.ctas_per_sm)
     const typename Kernel::Share share(arguments);
     if (share.begin == share.end) return;
     const int warp = ptx::warp_uniform(threadIdx.x / 32);
-    if (warp < config.consumer_warps) return Kernel::consume(arguments, share, ring, base, warp);
+    if (warp < config.consumer_warps) return Kernel::consume(arguments, epilogue, share, ring, base, warp);
     if (ptx::elect_one()) Kernel::produce(map_a, arguments, share, ring, base);
+}
+
+template <Sm90QuantisedConfig config>
+__global__ void __launch_bounds__(config.threads(), config.ctas_per_sm)
+    sm90_few_quantised(const __grid_constant__ TensorMap map_a,
+                       const __grid_constant__ Sm90QuantisedArguments arguments) {
+    run_cta<config>(map_a, arguments, NoEpilogue{});
+}
+
+/// The same, and what is stored is an expression of the sums.
+template <Sm90QuantisedConfig config, class Epilogue>
+__global__ void __launch_bounds__(config.threads(), config.ctas_per_sm)
+    sm90_few_quantised_epilogue(const __grid_constant__ TensorMap map_a, const __grid_constant__ Sm90QuantisedArguments arguments,
+                                const __grid_constant__ Epilogue epilogue) {
+    run_cta<config>(map_a, arguments, epilogue);
 }
 
 }  // namespace rooftile

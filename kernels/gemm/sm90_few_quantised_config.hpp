@@ -18,6 +18,8 @@ struct Sm90QuantisedConfig {
     QuantisedLayout layout;
     /// K is no multiple of 64: rows of A are copied 64 of K at a time, so that none reaches into the next row.
     bool ragged_k = false;
+    /// That an epilogue holds beside the sums it is of. The planner's alone.
+    int epilogue_registers = 0;
 
     // What the hardware fixes.
     static constexpr int mma_m = 16, mma_n = 8,
@@ -43,6 +45,9 @@ struct Sm90QuantisedConfig {
     }  ///< of a stage, that warps share along K
     constexpr int own_spans() const { return spans() / k_parts(); }
     constexpr int row_tiles() const { return tile_m / mma_n; }
+    /// Zero points that are no whole numbers: A is summed too, by products with ones.
+    constexpr bool sums_rows() const { return layout.zeros == ZeroType::real; }
+    constexpr int products() const { return sums_rows() ? 2 : 1; }  ///< of a fragment of A
 
     constexpr int activation_bytes() const { return spans() * tile_m * span_bytes; }
     constexpr int column_bytes() const { return blocks() * block_bytes(); }
@@ -60,9 +65,12 @@ struct Sm90QuantisedConfig {
     static constexpr int unpack_instructions =
         11;  ///< of 8 weights a thread: 3 shifts, 4 LOP3, 4 subtractions
     /// Of 16 rows of W by 64 of K: unpacking, the loads of W and A, the products.
-    constexpr int span_instructions() const { return 4 * unpack_instructions + 1 + 6 * row_tiles(); }
+    constexpr int span_instructions() const { return 4 * unpack_instructions + 1 + (2 + 4 * products()) * row_tiles(); }
     /// Of a group: its scales and zero points, sums that begin at 0 and are added.
-    constexpr int group_instructions() const { return 4 + 6 * layout.zeros + 8 * row_tiles(); }
+    constexpr int group_instructions() const {
+        const int of_zeros = layout.zeros == ZeroType::integer ? 6 : sums_rows() ? 4 : 0;
+        return 4 + of_zeros + 8 * products() * row_tiles();
+    }
     /// Of a warp's part of a stage, that nothing of it overlaps: the barrier, and from the loads to the last product. Cycles, from kernels
     /// with one CTA an SM beside those with two.
     static constexpr int stage_instructions = 20, hand_over_cycles = 220;
@@ -77,7 +85,10 @@ struct Sm90QuantisedConfig {
     constexpr int accumulator_registers() const { return row_tiles() * 4; }
     /// Sums of a group beside those of the tile, a span's fragments of A and of W.
     constexpr int registers() const {
-        return 2 * accumulator_registers() + row_tiles() * 8 + 8 + working_registers + 2 * layout.zeros;
+        // A tile is stored between its products and the next one's, whose sums are 0 and take no registers yet.
+        const int stored = working_registers + epilogue_registers;
+        const int multiplied = (1 + products()) * accumulator_registers() + row_tiles() * 8 + 8 + working_registers + 2 * (layout.zeros != ZeroType::none);
+        return stored > multiplied ? stored : multiplied;
     }
     /// fp32 sums of cut tiles that a CTA leaves to others: of its first and of its last.
     constexpr int part_floats() const { return tile_m * tile_n; }

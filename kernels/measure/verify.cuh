@@ -333,7 +333,7 @@ __device__ inline void verify_sum(const VerifyArguments& p, VerifyTiles& tiles, 
 }
 
 /// Every sum with its bound to `out`, [m][n] densely. Launched as verify().
-template <bool exact, bool scaled = false>
+template <bool exact, bool scaled = false, class Word = unsigned short>
 __global__ void __launch_bounds__(VerifyTile::threads, 2)
     bounded_sums(const __grid_constant__ VerifyArguments p, Bounded* out) {
     __shared__ VerifyTiles tiles;
@@ -342,7 +342,7 @@ __global__ void __launch_bounds__(VerifyTile::threads, 2)
     for (long long tile = blockIdx.x; tile < all; tile += gridDim.x) {
         const VerifyPlace place{tile / columns * VerifyTile::mn, tile % columns * VerifyTile::mn};
         VerifySums sum{}, squares{};
-        verify_sum<exact, scaled>(p, tiles, place, sum, squares);
+        verify_sum<exact, scaled, Word>(p, tiles, place, sum, squares);
 #pragma unroll 1
         for (int e = 0; e < VerifyTile::side * VerifyTile::side; ++e) {
             if (place.inside(p, e))

@@ -27,7 +27,7 @@ from rooftile._errors import (
 from rooftile._expression import expression
 from rooftile._load import Function, Module, load
 from rooftile._operations import *  # noqa: F403  a function an operation
-from rooftile._pack import Packed, pack, pack_gguf
+from rooftile._pack import Packed, pack, pack_file
 from rooftile._picture import Picture
 from rooftile._plan import Counterfactual, Field, Operation, Plan, Prediction, Remark, RoofStep, Tensor, machine, machines, operations
 from rooftile._program import build_source, measure, measure_source, sweep, validate
@@ -77,7 +77,7 @@ __all__ = [
     "measure_source",
     "operations",
     "pack",
-    "pack_gguf",
+    "pack_file",
     "plan",
     "sweep",
     "validate",

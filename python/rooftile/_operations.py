@@ -115,7 +115,8 @@ def gemm(
             scaled to m; a flag may name a file of them
         quant_group: Packed B: so many of K share a scale, 32, 64 or 128 (default), or a row
         quant_scale: Its scales: bf16 (default) or fp16
-        quant_zero: none (default): B is q * scale; int: (q - zero) * scale, a whole number a group
+        quant_zero: none (default): B is q * scale; int: (q - zero) * scale, a whole number a group; float: q *
+            scale - zero, a number of the scales' type
     Fixed parameters (the rest is searched):
         kernel: sm90_gemm or sm80_gemm or sm80_few_gemm or sm90_few_quantised; default: the first of them that the
             machine runs

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import os
+import struct
 from typing import Any
 
 from rooftile import _rooftile
@@ -17,7 +17,8 @@ _TYPES = {"b": "int8", "B": "uint8", "f": "fp32", "e": "fp16"}
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Packed:
-    """W[n, k] = (q - zero) * scale, packed: `data` is what a kernel takes for its weights."""
+    """Weights of 4 bits, packed: `data` is what a kernel takes for them. `zeros`: "none", W = q * scale; "int", (q - zero) * scale;
+    "float", q * scale - zero."""
 
     data: bytearray = dataclasses.field(repr=False)
     n: int
@@ -25,7 +26,7 @@ class Packed:
     weights: str
     group: int | str
     scale: str
-    zeros: bool
+    zeros: str
 
     def fields(self, type: str) -> dict[str, Any]:
         """Those of a request for a product with activations of that type, "bf16" or "fp16"."""
@@ -34,8 +35,28 @@ class Packed:
             "types": f"{type},{self.weights},{type}",
             "quant_group": str(self.group),
             "quant_scale": self.scale,
-            "quant_zero": "int" if self.zeros else "none",
+            "quant_zero": self.zeros,
         }
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> Packed:
+        """What `rooftile pack` wrote, or somebody who wrote `data`."""
+        with open(file, "rb") as opened:
+            data = bytearray(opened.read())
+        what, n, k = struct.unpack_from("<3I", data) if len(data) >= 12 else (0, 0, 0)
+        # The first word, as kernels compare it: a magic number and a version, the weights' type, the scales', the zero points', the group.
+        if what >> 12 != 0x51541 or not 1 <= what >> 10 & 3 <= 2:
+            raise RequestError(f"{os.fspath(file)} holds no packed weights of this version; `rooftile pack` writes them")
+        zeros = "float" if what & 1 else "int" if what >> 8 & 1 else "none"
+        packed = cls(data, n, k, ("int4", "uint4")[(what >> 10 & 3) - 1], what & 0xE0 or "row", "fp16" if what >> 9 & 1 else "bf16", zeros)
+        wanted = _rooftile.packed_bytes(packed._request())
+        if wanted != len(data):
+            raise RequestError(f"{os.fspath(file)} has {len(data)} bytes; weights of {n} x {k} take {wanted}")
+        return packed
+
+    def _request(self) -> str:
+        """One row by them, as JSON."""
+        return json.dumps({"op": _op(), "m": 1, "k": self.k, **self.fields("bf16")})
 
 
 def _op() -> str:
@@ -62,43 +83,38 @@ def _array(name: str, array: Any) -> tuple[Any, str, int, int]:
 
 
 def pack(q: Any, scales: Any, zeros: Any = None, *, weights: str = "int4", group: int | str = 128, scale: str = "bf16") -> Packed:
-    """Packs W[n, k] = (q - zero) * scale for products of few rows.
+    """Packs W[n, k] = (q - zero) * scale for products of few rows; with zeros that are floats, q * scale - zero.
 
     q [N, K] holds whole numbers, -8 .. 7 of int4 or 0 .. 15 of uint4, as int8 or uint8; scales [N, ceil(K / group)] are fp32 or fp16 and
-    rounded to `scale` (bf16 or fp16); zeros, where there are any, are whole numbers as q in the shape of scales. `group`: 32, 64, 128 or
-    "row". Raises rooftile.RequestError naming the first number that does not fit.
+    rounded to `scale` (bf16 or fp16); zeros, where there are any, have the shape of scales and are whole numbers as q, or floats, which are
+    rounded too. `group`: 32, 64, 128 or "row". Raises rooftile.RequestError naming the first number that does not fit.
     """
     arrays = [_array("q", q), _array("scales", scales)]
     if zeros is not None:
         arrays.append(_array("zeros", zeros))
     n, k = arrays[0][2:]
-    packed = Packed(bytearray(), n, k, weights, group, scale, zeros is not None)
-    request = json.dumps({"op": _op(), "m": 1, "k": k, **packed.fields("bf16")})
-    return dataclasses.replace(packed, data=_rooftile.pack(request, tuple(arrays)))
+    kind = "none" if zeros is None else "int" if arrays[2][1] in ("int8", "uint8") else "float"
+    packed = Packed(bytearray(), n, k, weights, group, scale, kind)
+    return dataclasses.replace(packed, data=_rooftile.pack(packed._request(), tuple(arrays)))
 
 
-def pack_gguf(file: str | os.PathLike[str], tensor: str) -> Packed:
-    """Packs one tensor of a GGUF file, by its name ("blk.0.ffn_up.weight"); nothing of its numbers is rounded.
+def pack_file(file: str | os.PathLike[str], tensor: str, scale: str | None = None) -> Packed:
+    """Packs one matrix of a GGUF or safetensors file, by its name there.
 
-    Q4_0: int4 in groups of 32 with scales of fp16. Needs the package gguf. Raises rooftile.RequestError where the file has no such tensor,
-    or it is of another type.
+    GGUF: a tensor of Q4_0 or Q4_K ("blk.0.ffn_up.weight"). safetensors: a layer of AWQ or GPTQ, whose tensors are NAME.qweight, NAME.scales
+    and NAME.qzeros. `scale`: the packed scales' type, "fp16" or "bf16"; without it the one that holds the file's best. Raises
+    rooftile.RequestError where the file has no such matrix or it cannot be packed.
     """
-    try:
-        import gguf  # type: ignore[import]
-    except ImportError:
-        raise RequestError("reading GGUF files needs the package gguf: pip install gguf") from None
-    named = {found.name: found for found in gguf.GGUFReader(file).tensors}
-    if tensor not in named:
-        near = difflib.get_close_matches(tensor, named, n=1)
-        raise RequestError(f"{os.fspath(file)} has no tensor {tensor!r}" + (f"; the nearest is {near[0]!r}" if near else f"; it has {len(named)}"))
-    found = named[tensor]
-    if found.tensor_type != gguf.GGMLQuantizationType.Q4_0 or len(found.shape) != 2:
-        raise RequestError(f"{tensor} is {found.tensor_type.name} of {len(found.shape)} axes; packed so far is Q4_0 of two")
-    k, n = (int(extent) for extent in found.shape)
-    # A block of 32 along K: its scale, then 16 bytes whose low halves are weights 0 .. 15 and whose high halves are 16 .. 31, 8 added.
-    blocks = found.data.reshape(n, k // 32, 18)
-    scales = blocks[:, :, :2].copy().view("float16").reshape(n, k // 32)
-    halves = blocks[:, :, 2:]
-    q = halves.repeat(2, axis=2)  # room for both
-    q[:, :, :16], q[:, :, 16:] = halves & 15, halves >> 4
-    return pack(q.view("int8").reshape(n, k) - 8, scales, group=32, scale="fp16")
+    path = os.fspath(file)
+    stored = json.loads(_rooftile.stored_weights(path, tensor, scale))
+    request = stored["request"]
+    group = request["quant_group"]
+    return Packed(
+        _rooftile.pack_stored(path, tensor, scale, stored["packed_bytes"]),
+        stored["n"],
+        stored["k"],
+        request["types"].split(",")[1],
+        group if group == "row" else int(group),
+        request["quant_scale"],
+        request["quant_zero"],
+    )

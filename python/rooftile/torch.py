@@ -761,9 +761,8 @@ def _linear_packed(input: torch.Tensor, packed: rooftile.Packed, bias: torch.Ten
     rows = input.reshape(-1, packed.k)
     if rows.shape[0] == 0:
         return input.new_zeros((*input.shape[:-1], packed.n))
-    fields = packed.fields(_TYPES[input.dtype][0]) | ({} if tune is None else {"tune": tune})
+    fields = packed.fields(_TYPES[input.dtype][0]) | ({} if bias is None else {**_ADD_ROW, "row": bias}) | ({} if tune is None else {"tune": tune})
     out = _call(_product, (rows, packed_on(packed, input.device)), fields)
-    out = out if bias is None else out.add_(bias)
     return out.view(*input.shape[:-1], packed.n)
 
 

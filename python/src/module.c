@@ -150,6 +150,42 @@ static PyObject* pack(PyObject* self, PyObject* arguments) {
     return packed;
 }
 
+static PyObject* packed_bytes(PyObject* self, PyObject* arguments) {
+    (void)self;
+    const char* request = NULL;
+    size_t bytes = 0;
+    if (!PyArg_ParseTuple(arguments, "s", &request)) return NULL;
+    const int status = rooftile_packed_bytes(request, &bytes);
+    return status == ROOFTILE_DONE ? PyLong_FromSize_t(bytes) : raise_status(status);
+}
+
+static PyObject* stored_weights(PyObject* self, PyObject* arguments) {
+    (void)self;
+    const char *file = NULL, *tensor = NULL, *scale = NULL;
+    char* text = NULL;
+    if (!PyArg_ParseTuple(arguments, "ssz", &file, &tensor, &scale)) return NULL;
+    PyThreadState* state = PyEval_SaveThread();
+    const int status = rooftile_stored_weights(file, tensor, scale, &text);
+    PyEval_RestoreThread(state);
+    return text_or_raise(status, text);
+}
+
+static PyObject* pack_stored(PyObject* self, PyObject* arguments) {
+    (void)self;
+    const char *file = NULL, *tensor = NULL, *scale = NULL;
+    Py_ssize_t bytes = 0;
+    if (!PyArg_ParseTuple(arguments, "sszn", &file, &tensor, &scale, &bytes)) return NULL;
+    PyObject* packed = PyByteArray_FromStringAndSize(NULL, bytes);
+    if (!packed) return NULL;
+    char* to = PyByteArray_AsString(packed);
+    PyThreadState* state = PyEval_SaveThread();
+    const int status = rooftile_pack_stored(file, tensor, scale, to, (size_t)bytes);
+    PyEval_RestoreThread(state);
+    if (status == ROOFTILE_DONE) return packed;
+    Py_DECREF(packed);
+    return raise_status(status);
+}
+
 static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "The library's version."},
     {"operations", operations, METH_NOARGS, "The operations with their fields, as JSON."},
@@ -159,6 +195,9 @@ static PyMethodDef functions[] = {
      "add_cuda_folder(folder): where CUDA's libraries may lie."},
     {"plan_range", plan_range, METH_VARARGS, "plan_range(request, inputs=()): a document rooftile/range/1."},
     {"pack", pack, METH_VARARGS, "pack(request, arrays): a bytearray of what arrays (buffer, type, rows, columns) are packed into."},
+    {"packed_bytes", packed_bytes, METH_VARARGS, "packed_bytes(request): of the tensor that a request's kernels read packed."},
+    {"stored_weights", stored_weights, METH_VARARGS, "stored_weights(file, tensor, scale | None): what they are and take packed, as JSON."},
+    {"pack_stored", pack_stored, METH_VARARGS, "pack_stored(file, tensor, scale | None, bytes): a bytearray of them, packed."},
     {"status_name", status_name, METH_VARARGS, "status_name(status): the exception of a status."},
     {NULL, NULL, 0, NULL}};
 

@@ -24,6 +24,7 @@
 #include "rooftile/report/plan_command.hpp"
 #include "rooftile/report/plan_page.hpp"
 #include "rooftile/report/plan_range.hpp"
+#include "rooftile/weights/pack_stored.hpp"
 
 namespace rooftile::c {
 namespace {
@@ -267,6 +268,26 @@ int rooftile_pack(const char* request, const rooftile_array* arrays, int count, 
         for (const rooftile_array& a : std::span(arrays, std::size_t(std::max(0, count))))
             plain.push_back({a.data, a.type ? a.type : "", a.rows, a.columns});
         packs->pack(problem, plain, {&to, bytes});
+    });
+}
+
+int rooftile_stored_weights(const char* file, const char* tensor, const char* scale, char** json) {
+    return c::guarded([&] {
+        char*& made = c::given(json, "json");
+        const WeightsFile in(&c::given(file, "file"));
+        const auto weights = stored_weights(in, &c::given(tensor, "tensor"));
+        made = c::text_of(json_text(pack_json(pack_task(*weights, scale ? scale : ""), *weights), -1));
+    });
+}
+
+int rooftile_pack_stored(const char* file, const char* tensor, const char* scale, void* packed, size_t bytes) {
+    return c::guarded([&] {
+        auto& to = c::given(static_cast<unsigned char*>(packed), "packed");
+        const WeightsFile in(&c::given(file, "file"));
+        const auto weights = stored_weights(in, &c::given(tensor, "tensor"));
+        const PackTask task = pack_task(*weights, scale ? scale : "");
+        if (std::int64_t(bytes) != task.bytes) throw RequestError(fmt::format("packed has {} bytes; these weights take {}", bytes, task.bytes));
+        pack_stored(task, *weights, {&to, bytes});
     });
 }
 

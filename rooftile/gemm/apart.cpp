@@ -114,6 +114,7 @@ ProductAlone product_alone(const GemmProblem& p, Type sums) {
     q.epilogue = {}, q.alpha = 1, q.beta = 0, q.c_type = sums, q.c_offset = 0;
     q.ldc = q.n, q.c_stride = 0;
     if (p.batch > 1) out.why_not = "the expression of a batch is not one of tensors of two axes";
+    else if (p.is_quantised()) out.why_not = "a product by packed weights stores its sums in the activations' type alone";
     else if (p.block_scales()) out.why_not = "scales of blocks are the product's own";
     else if (is_fp8(p.c_type)) out.why_not = "a result of 8 bits is the product's own";
     else if (p.ldc != p.result_n() || p.c_offset != 0) out.why_not = "rows of the result are not contiguous, or begin off a line";

@@ -27,7 +27,7 @@ constexpr std::string_view pairings[] = {"none", "interleaved", "split"};       
 constexpr std::string_view accumulations[] = {"fast", "promoted"};  // as Accumulation counts them
 constexpr std::string_view packed_types[] = {"int4", "uint4"};  // as WeightType counts them, from 1 on
 constexpr std::string_view quant_groups[] = {"128", "64", "32", "row"};
-constexpr std::string_view quant_zeros[] = {"none", "int"};
+constexpr std::string_view quant_zeros[] = {"none", "int", "float"};  // as ZeroType counts them
 constexpr std::string_view a_majors[] = {"k", "m"};
 constexpr std::string_view b_majors[] = {"k", "n"};
 
@@ -86,7 +86,7 @@ std::vector<Field> make_fields() {
          FieldKind::text},
         {"quant_group", "N|row", "Packed B: so many of K share a scale, 32, 64 or 128 (default), or a row", problem},
         {"quant_scale", "TYPE", "Its scales: bf16 (default) or fp16", problem},
-        {"quant_zero", "NAME", "none (default): B is q * scale; int: (q - zero) * scale, a whole number a group", problem},
+        {"quant_zero", "NAME", "none (default): B is q * scale; int: (q - zero) * scale, a whole number a group; float: q * scale - zero, a number of the scales' type", problem},
         // Named so that it is refused by name.
         {"layout", "NAME", "Not offered", hidden},
         {"kernel", "NAME", kernel_meaning(), fixed},
@@ -211,7 +211,7 @@ void give_layout(const Given& g, GemmProblem& p) {
     constexpr int groups[] = {128, 64, 32, 0};
     p.quantised.group = groups[choice(g, "quant_group", quant_groups)];
     p.quantised.scale = choice(g, "quant_scale", types) == 0 ? Type::bf16 : Type::fp16;
-    p.quantised.zeros = choice(g, "quant_zero", quant_zeros) == 1;
+    p.quantised.zeros = ZeroType(choice(g, "quant_zero", quant_zeros));
 }
 
 void give_batch(const Given& g, GemmProblem& p) {
@@ -307,7 +307,7 @@ Given gemm_given(const GemmProblem& p) {
     if (p.is_quantised()) {
         given.add("quant_group", p.quantised.group == 0 ? "row" : std::to_string(p.quantised.group));
         given.add("quant_scale", std::string(name_of(p.quantised.scale)));
-        given.add("quant_zero", p.quantised.zeros ? "int" : "none");
+        given.add("quant_zero", std::string(name_of(p.quantised.zeros)));
     }
     given.add("a_major", std::string(a_major_name(p.a_major)));
     given.add("b_major", std::string(b_major_name(p.b_major)));

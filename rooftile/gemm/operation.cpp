@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "rooftile/core/read_value.hpp"
 #include "rooftile/core/typed_plan.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/apart.hpp"
@@ -225,19 +226,21 @@ void add_batch(Given& given, const Lie& a, const Lie& b) {
     given.add("stride_a", std::to_string(a.stride)), given.add("stride_b", std::to_string(b.stride));
 }
 
-/// Rows of a, and packed weights, whose columns the request says: their bytes give them only roughly.
+/// Rows of a, and packed weights, whose columns the request says: their bytes give them only roughly; then what the epilogue reads.
 void add_packed(Given& given, std::span<const TensorInfo> inputs) {
-    if (inputs.size() != 2) throw RequestError(fmt::format("{} tensors are given; packed weights take a and b, and no epilogue yet", inputs.size()));
     const TensorInfo &a = inputs[0], &b = inputs[1];
     const Lie of_a = lie_of("a", a);
     if (!given.has("n")) throw RequestError(fmt::format("missing {}: the columns of C, which packed bytes do not say", given.name("n")));
-    refuse_given(given, {"m", "k", "shape", "lda", "a_major", "type", "a_offset", "batch"});
+    refuse_given(given, {"m", "k", "shape", "lda", "a_major", "type", "a_offset", "batch", "tensor"});
     for (const auto& [key, number] : {std::pair{"m", of_a.rows}, {"k", of_a.columns}, {"lda", of_a.pitch}}) given.add(key, std::to_string(number));
     given.add("a_major", of_a.columns_contiguous ? "k" : "m");
     const std::int64_t period = operand_alignment * 8 / a.element_bits;
     if (a.offset % period != 0) given.add("a_offset", std::to_string(a.offset % period));
     if (!given.text("types").starts_with(a.type + ","))
         throw RequestError(fmt::format("{} {}: a is {}", given.name("types"), given.text("types"), a.type));
+    const EpilogueSizes sizes{of_a.rows, size_number(given.name("n"), given.text("n"), max_gemm_extent), of_a.columns};
+    const auto others = inputs.subspan(2);
+    for (const TensorInfo& t : others.subspan(scales_among(given, others, sizes))) given.add("tensor", operand_text(t, sizes));
     const GemmProblem p = gemm_problem(given);
     const std::int64_t bytes = p.quantised.bytes(p.n, p.k);
     if (!p.is_quantised() || b.type != "uint8" || b.extents.size() != 1 || b.extents[0].most != bytes || b.strides[0] != 1)

@@ -16,16 +16,17 @@ namespace {
 /// Numbers of one array by row and column, whichever type holds them.
 class Numbers {
   public:
-    Numbers(const char* name, const PlainArray& array, std::int64_t rows, std::int64_t columns, std::initializer_list<std::string_view> types)
-        : name_(name), array_(array) {
-        if (array.rows != rows || array.columns != columns)
-            throw RequestError(fmt::format("{} is [{}, {}]; here it is [{}, {}]", name, array.rows, array.columns, rows, columns));
+    /// Of some rows, which are named by their places in the whole array.
+    Numbers(const char* name, const PlainArray& array, RowRange rows, std::int64_t columns, std::span<const std::string_view> types)
+        : name_(name), array_(array), first_(rows.first) {
+        if (array.rows != rows.count || array.columns != columns)
+            throw RequestError(fmt::format("{} is [{}, {}]; here it is [{}, {}]", name, array.rows, array.columns, rows.count, columns));
         if (std::ranges::find(types, array.type) == types.end())
             throw RequestError(fmt::format("{} is {}; accepted are {}", name, array.type, fmt::join(types, ", ")));
         if (!array.data) throw RequestError(fmt::format("{} is null", name));
     }
     double at(std::int64_t row, std::int64_t column) const {
-        const std::int64_t i = row * array_.columns + column;
+        const std::int64_t i = (row - first_) * array_.columns + column;
         if (array_.type == "int8") return static_cast<const signed char*>(array_.data)[i];
         if (array_.type == "uint8") return static_cast<const unsigned char*>(array_.data)[i];
         if (array_.type == "fp32") return static_cast<const float*>(array_.data)[i];
@@ -38,6 +39,7 @@ class Numbers {
   private:
     const char* name_;
     const PlainArray& array_;
+    std::int64_t first_;
 };
 
 /// A weight or a zero point as 4 bits without a sign.
@@ -58,19 +60,31 @@ void put(std::span<unsigned char> to, std::int64_t at, const auto& value) { std:
 
 }  // namespace
 
-void pack_weights(const GemmProblem& p, std::span<const PlainArray> arrays, std::span<unsigned char> to) {
+void pack_weights(const GemmProblem& p, RowRange rows, std::span<const PlainArray> arrays, std::span<unsigned char> to) {
     const QuantisedLayout& layout = p.quantised;
-    const std::int64_t groups = layout.groups(p.k);
-    const std::size_t wanted = layout.zeros ? 3 : 2;
+    const std::int64_t groups = layout.groups(p.k), last = rows.first + rows.count;
+    const std::size_t wanted = layout.zeros == ZeroType::none ? 2 : 3;
     if (arrays.size() != wanted)
-        throw RequestError(fmt::format("{} arrays are given; these weights are packed of {}", arrays.size(), layout.zeros ? "q, scales and zeros" : "q and scales"));
+        throw RequestError(fmt::format("{} arrays are given; these weights are packed of {}", arrays.size(), wanted == 3 ? "q, scales and zeros" : "q and scales"));
     assert(std::int64_t(to.size()) == layout.bytes(p.n, p.k));
-    const Numbers q("q", arrays[0], p.n, p.k, {"int8", "uint8"}), scales("scales", arrays[1], p.n, groups, {"fp32", "fp16", "bf16"});
-    const Numbers zeros = layout.zeros ? Numbers("zeros", arrays[2], p.n, groups, {"int8", "uint8"}) : q;
+    assert(rows.first % QuantisedLayout::block_rows == 0 && (last % QuantisedLayout::block_rows == 0 || last == p.n));
+    static constexpr std::string_view whole[] = {"int8", "uint8"}, real[] = {"fp32", "fp16", "bf16"};
+    using Types = std::span<const std::string_view>;
+    const Numbers q("q", arrays[0], rows, p.k, whole), scales("scales", arrays[1], rows, groups, real);
+    const Numbers zeros = layout.zeros == ZeroType::none ? q : Numbers("zeros", arrays[2], rows, groups, layout.zeros == ZeroType::real ? Types(real) : Types(whole));
     const FourBits bits(layout);
-    std::ranges::fill(to, static_cast<unsigned char>(0));
-    put(to, 0, layout.fingerprint()), put(to, 4, std::uint32_t(p.n)), put(to, 8, std::uint32_t(p.k));
-    for (std::int64_t n = 0; n < p.n; ++n) {
+    const auto number = [&](const Numbers& of, std::int64_t n, std::int64_t group) {
+        const unsigned rounded = round_to_bits(of.at(n, group), layout.scale);
+        if (class_of_bits(rounded, layout.scale) != NumberClass::finite) of.refuse(n, group, fmt::format("finite numbers of {}", name_of(layout.scale)));
+        return static_cast<std::uint16_t>(rounded);
+    };
+    if (rows.first == 0) {
+        std::ranges::fill(to.first(QuantisedLayout::header_bytes), static_cast<unsigned char>(0));
+        put(to, 0, layout.fingerprint()), put(to, 4, std::uint32_t(p.n)), put(to, 8, std::uint32_t(p.k));
+    }
+    const std::int64_t from = layout.block_at(rows.first, 0, p.k), end = layout.block_at(layout.row_blocks(last) * QuantisedLayout::block_rows, 0, p.k);
+    std::ranges::fill(to.subspan(std::size_t(from), std::size_t(end - from)), static_cast<unsigned char>(0));
+    for (std::int64_t n = rows.first; n < last; ++n) {
         const int row = int(n % layout.block_rows);
         for (std::int64_t first = 0; first < p.k; first += layout.block_k) {
             const std::int64_t block = layout.block_at(n, first, p.k);
@@ -81,14 +95,28 @@ void pack_weights(const GemmProblem& p, std::span<const PlainArray> arrays, std:
             }
             for (int k = 0; k < layout.block_k && first + k < p.k; k += layout.scaled_k()) {
                 const std::int64_t group = layout.group == 0 ? 0 : (first + k) / layout.group;
-                const unsigned scale = round_to_bits(scales.at(n, group), layout.scale);
-                if (class_of_bits(scale, layout.scale) != NumberClass::finite)
-                    scales.refuse(n, group, fmt::format("finite numbers of {}", name_of(layout.scale)));
-                put(to, block + layout.scale_at(row, k), static_cast<std::uint16_t>(scale));
-                if (layout.zeros) put(to, block + layout.zero_at(row, k), static_cast<unsigned char>(bits.of(zeros, n, group)));
+                put(to, block + layout.scale_at(row, k), number(scales, n, group));
+                if (layout.zeros == ZeroType::integer) put(to, block + layout.zero_at(row, k), static_cast<unsigned char>(bits.of(zeros, n, group)));
+                if (layout.zeros == ZeroType::real) put(to, block + layout.zero_at(row, k), number(zeros, n, group));
             }
         }
     }
+}
+
+void unpack_weights(const GemmProblem& p, RowRange rows, std::span<const unsigned char> packed, std::span<double> to) {
+    const QuantisedLayout& layout = p.quantised;
+    assert(std::int64_t(packed.size()) == layout.bytes(p.n, p.k) && std::int64_t(to.size()) == rows.count * p.k);
+    const auto number = [&](std::int64_t at) { return value_of_bits(packed[std::size_t(at)] | packed[std::size_t(at) + 1] << 8, layout.scale); };
+    for (std::int64_t i = 0; i < rows.count; ++i)
+        for (std::int64_t k = 0; k < p.k; ++k) {
+            const std::int64_t n = rows.first + i, block = layout.block_at(n, k, p.k);
+            const int row = int(n % layout.block_rows), column = int(k % layout.block_k), shift = layout.shift_of(row, column);
+            const int q = packed[std::size_t(block + layout.word_of(row, column) * 4 + shift / 8)] >> shift % 8 & 15;
+            const std::int64_t zero = block + layout.zero_at(row, column);
+            const int whole = layout.zeros == ZeroType::integer ? packed[std::size_t(zero)] : layout.bias();
+            const double less = layout.zeros == ZeroType::real ? number(zero) : 0;
+            to[std::size_t(i * p.k + k)] = (q - whole) * number(block + layout.scale_at(row, column)) - less;
+        }
 }
 
 const Packs& gemm_packs() {
@@ -100,7 +128,14 @@ const Packs& gemm_packs() {
             return p.quantised.bytes(p.n, p.k);
         }
         void pack(const Problem& problem, std::span<const PlainArray> arrays, std::span<unsigned char> to) const override {
-            pack_weights(problem.own.as<GemmProblem>(), arrays, to);
+            pack_rows(problem, {0, problem.own.as<GemmProblem>().n}, arrays, to);
+        }
+        std::int64_t rows_together() const override { return QuantisedLayout::block_rows; }
+        void pack_rows(const Problem& problem, RowRange rows, std::span<const PlainArray> arrays, std::span<unsigned char> to) const override {
+            pack_weights(problem.own.as<GemmProblem>(), rows, arrays, to);
+        }
+        void unpack_rows(const Problem& problem, RowRange rows, std::span<const unsigned char> packed, std::span<double> to) const override {
+            unpack_weights(problem.own.as<GemmProblem>(), rows, packed, to);
         }
     };
     static const GemmPacks packs;

@@ -193,6 +193,8 @@ std::string_view name_of(Type type) {
 
 std::string_view name_of(WeightType weights) { return weights == WeightType::int4 ? "int4" : weights == WeightType::uint4 ? "uint4" : "none"; }
 
+std::string_view name_of(ZeroType zeros) { return zeros == ZeroType::integer ? "int" : zeros == ZeroType::real ? "float" : "none"; }
+
 std::string_view GemmProblem::b_name() const { return is_quantised() ? name_of(quantised.weights) : name_of(b_type); }
 
 GemmProblem GemmProblem::dequantised() const {

@@ -123,6 +123,7 @@ GemmProblem as_batch(const GemmProblem& groups);
 void check(const GemmProblem& problem);
 
 std::string_view name_of(WeightType weights);
+std::string_view name_of(ZeroType zeros);  ///< "none", "int", "float"
 
 /// "k", "m" or "n": the name users write for the major of that operand.
 std::string_view a_major_name(Major major);

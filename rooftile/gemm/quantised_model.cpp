@@ -6,6 +6,7 @@
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/plain_space.hpp"
+#include "rooftile/gemm/quantised_error.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/tiled/pipeline.hpp"
 
@@ -77,7 +78,8 @@ Sm90QuantisedConfig quantised_config(const GemmProblem& p, const GemmConfig& c) 
             .ctas_per_sm = c.ctas_per_sm,
             .type = p.a_type,
             .layout = p.quantised,
-            .ragged_k = p.k % Sm90QuantisedConfig::span_k != 0};
+            .ragged_k = p.k % Sm90QuantisedConfig::span_k != 0,
+            .epilogue_registers = p.epilogue ? p.epilogue->registers(false, false) : 0};
 }
 
 Constraint QuantisedFamily::examine(const GemmHardware& hw, const GemmProblem& p, GemmCandidate& c) const {
@@ -136,7 +138,7 @@ QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& cho
     // Every warp reads all rows of its part of A, and its own weights.
     constexpr double lanes_of_warp = 32, fragment_bytes = 512;
     const double slots = double(c.consumer_warps) * c.warp_instructions() * lanes_of_warp / hw.issue_lanes;
-    const double tensor = 2.0 * c.tile_m * c.tile_n * c.tile_k / hw.flops_per_cycle;
+    const double tensor = 2.0 * c.products() * c.tile_m * c.tile_n * c.tile_k / hw.flops_per_cycle;
     const double shared = (double(c.consumer_warps) * c.own_spans() * c.row_tiles() * 2 * fragment_bytes + c.packed_bytes()) / hw.shared_bandwidth;
     t.busiest_cycles = max_known(slots, max_known(tensor, shared));
     // A warp loads, unpacks and multiplies one after the other, and there are few warps: half of what is shorter shows.
@@ -147,6 +149,9 @@ QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& cho
     t.dram = dram / min_known(hw.dram_bandwidth, hw.sms * in_flight(c, stages) / latency);
     t.unpack = t.units_a_cta * max_known(an_sm * t.busiest_cycles, max_known(t.stage_cycles, in_ring)) / clock;
     t.l2 = t.units_a_cta * an_sm * (c.packed_bytes() + c.activation_bytes()) / min_known(hw.l2_share, hw.l2_port) / hw.clock_hz;
+    // A CTA's tiles one after the other, and nothing is multiplied meanwhile.
+    const double tiles = whole_up(t.units_a_cta * choices.tile_k / double(p.k));
+    if (p.epilogue) t.express = tiles * (double(p.m) * choices.tile_n * p.epilogue->issue / hw.issue_lanes + hw.l2_latency) / clock;
     t.combine = 3 * hw.l2_latency / hw.clock_hz + 2 * Sm90QuantisedConfig::hand_over_cycles / clock;
     return t;
 }
@@ -169,16 +174,6 @@ GemmTime quantised_time(const GemmHardware& hw, const GemmConfig& config, const 
     return out;
 }
 
-namespace {
-
-double bytes_with(const GemmProblem& p, int group) {
-    QuantisedLayout layout = p.quantised;
-    layout.group = group;
-    return double(layout.bytes(p.n, p.k));
-}
-
-}  // namespace
-
 std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& kept) {
     const GemmProblem& p = context.problem;
     const GemmHardware& hw = context.hw;
@@ -198,18 +193,16 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
               packed, "all of W with its scales and zero points, read once");
     steps.add(gemm_formula::bits_a_weight, {given("packed_bytes", packed, "B", "an earlier step"), n, k},
               p.b_element_bytes() * 8, "4 of them the weight");
-    const double all = double(p.n) * double(p.k),
-                 scales_of_bytes = all / QuantisedLayout::block_k * QuantisedLayout::scale_bytes;
-    steps.add(
-        gemm_formula::bits_compared,
-        {given("16 bits", 2 * all, "B", "problem"), given("8 bits", all + scales_of_bytes, "B", "problem"),
-         given("4 bits, groups of 128", bytes_with(p, 128), "B", "the layout"),
-         given("4 bits, groups of 32", bytes_with(p, 32), "B", "the layout")},
-        packed,
-        unless_unknown(hw.dram_bandwidth, "from DRAM in {:.4g}, {:.4g}, {:.4g} and {:.4g} us",
-                       2 * all / hw.dram_bandwidth * 1e6, (all + scales_of_bytes) / hw.dram_bandwidth * 1e6,
-                       bytes_with(p, 128) / hw.dram_bandwidth * 1e6,
-                       bytes_with(p, 32) / hw.dram_bandwidth * 1e6));
+    const std::array held = weights_held(p);
+    const double of_16_bits = 2 * double(p.n) * double(p.k);
+    std::vector<Input> bytes = {given("16 bits", of_16_bits, "B", "problem")}, errors;
+    for (const WeightsHeld& each : held)
+        bytes.push_back(given(each.bits, each.bytes, "B", "the layout")), errors.push_back(given(each.bits, each.error, "", "normal weights"));
+    const auto us = [&](double of) { return of / hw.dram_bandwidth * 1e6; };
+    steps.add(gemm_formula::bits_compared, std::move(bytes), packed,
+              unless_unknown(hw.dram_bandwidth, "from DRAM in {:.4g}, {:.4g}, {:.4g} and {:.4g} us", us(of_16_bits), us(held[0].bytes), us(held[1].bytes),
+                             us(held[2].bytes)));
+    steps.add(gemm_formula::quantised_error, std::move(errors), rounding_error(p.quantised, p.k), "of these weights, where they are normal and rounded to the nearest");
     steps.add(gemm_formula::registers_per_thread,
               {given("accumulator_registers", c.accumulators, "registers", "tile_m / 2 a thread"),
                given("rest", c.registers - c.accumulators, "registers",
@@ -267,7 +260,8 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
                given("dram_us", t.dram * 1e6, "us", "an earlier step"),
                given("unpack_us", t.unpack * 1e6, "us", "an earlier step"),
                given("l2_us", t.l2 * 1e6, "us", "an earlier step"),
-               given("combine", t.combine * 1e6, "us", "this plan")},
+               given("combine", t.combine * 1e6, "us", "this plan"),
+               given("express", t.express * 1e6, "us", p.epilogue ? "the epilogue's slots and loads, of a CTA's tiles" : "no epilogue")},
               kept.time.seconds * 1e6, std::string(name_of(kept.time.bound)));
     return steps.take();
 }

@@ -22,11 +22,11 @@ Sm90QuantisedConfig quantised_config(const GemmProblem& problem, const GemmConfi
 
 /// Seconds by unit, NaN where a number of the machine is unknown. `clock` in Hz, `dram` in bytes.
 struct QuantisedSeconds {
-    double launch, fill, dram, unpack, l2, combine;
+    double launch, fill, dram, unpack, l2, combine, express;
     double units_a_cta;     ///< stages of a CTA at most
     double busiest_cycles;  ///< of a stage: issue slots, matrix units or shared memory
     double stage_cycles;    ///< of one CTA alone
-    double rest() const { return launch + fill + combine; }
+    double rest() const { return launch + fill + combine + express; }
 };
 QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& config,
                                    const GemmProblem& problem, double stages, double clock, double dram);

@@ -44,7 +44,7 @@ Record problem_record(const GemmProblem& p) {
     if (p.is_quantised()) {
         out.emplace_back("quant_group", p.quantised.group == 0 ? "row" : std::to_string(p.quantised.group));
         out.emplace_back("quant_scale", name_of(p.quantised.scale));
-        out.emplace_back("quant_zero", p.quantised.zeros ? "int" : "none");
+        out.emplace_back("quant_zero", name_of(p.quantised.zeros));
     }
     if (p.pairs() != Pairs::none) out.push_back({"pairs", name_of(p.pairs())});
     if (p.epilogue) out.push_back({"epilogue_tensors", epilogue_tensors(p)});

@@ -1,8 +1,11 @@
 // sm90_few_quantised as the planning stations see it: few rows by weights that are packed in 4 bits.
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/quantised_error.hpp"
 #include "rooftile/gemm/quantised_model.hpp"
 
 namespace rooftile {
@@ -47,10 +50,7 @@ class Sm90FewQuantised final : public GemmKernel {
     std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& p,
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, p)) return why;
-        if (p.epilogue)
-            return refuse(
-                "alpha, beta, scales and epilogues of packed weights: not supported yet; leave them out "
-                "here");
+        if (auto why = refuse_sm90_alone(p)) return why;
         if (auto why = refuse_rows(p)) return why;
         if (!machine.find("sm.count"))
             return refuse("sm.count is unknown, and CTAs share the weights out evenly; give it with --set");
@@ -81,9 +81,16 @@ class Sm90FewQuantised final : public GemmKernel {
         return "";
     }
     std::vector<std::string> notes(const GemmProblem& p, const GemmRequest&,
-                                   const GemmHardware&) const override {
+                                   const GemmHardware& hw) const override {
         std::vector<std::string> out = {
             "weights are read before the kernel before this one has ended: it must not write them"};
+        std::string held;
+        for (const WeightsHeld& each : weights_held(p)) {
+            held += fmt::format("{}{} {:.2g}", held.empty() ? "" : "; ", each.bits, each.error);
+            if (!std::isnan(hw.dram_bandwidth)) held += fmt::format(" ({:.3g} us from DRAM)", each.bytes / hw.dram_bandwidth * 1e6);
+        }
+        out.push_back(fmt::format("normal weights rounded to the nearest err by {:.2g} of their variance, mean squared; in other bits: {}",
+                                  rounding_error(p.quantised, p.k), held));
         if (p.quantised.group == 0) out.emplace_back("a row's scale is stored with each 128 of K");
         return out;
     }

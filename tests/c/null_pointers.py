@@ -12,7 +12,7 @@ from pathlib import Path
 library, header, request = ctypes.CDLL(sys.argv[1]), Path(sys.argv[2]).read_text(), Path(sys.argv[3]).read_bytes()
 BAD_REQUEST = 2
 # A null has a meaning there: the GPU here, the legacy stream, no workspace, nothing to free.
-MAY_BE_NULL = {"id", "stream", "workspace", "cluster"}
+MAY_BE_NULL = {"id", "stream", "workspace", "cluster", "scale"}
 FREES = re.compile("rooftile_free_")
 
 library.rooftile_error_message.restype = c_char_p

@@ -5,6 +5,7 @@
 
 #include "rooftile/core/random.hpp"
 #include "rooftile/gemm/problem.hpp"
+#include "tests/gemm/draw_epilogue.hpp"
 
 namespace rooftile {
 
@@ -12,7 +13,7 @@ inline QuantisedLayout drawn_layout(Random& random) {
     return {.weights = random.coin() ? WeightType::int4 : WeightType::uint4,
             .group = random.one_of(std::array{32, 64, 128, 0}),
             .scale = random.coin() ? Type::bf16 : Type::fp16,
-            .zeros = random.coin()};
+            .zeros = random.one_of(std::array{ZeroType::none, ZeroType::integer, ZeroType::real})};
 }
 
 /// m up to 64, K a multiple of 8.
@@ -28,6 +29,15 @@ inline GemmProblem drawn_quantised(Random& random, std::int64_t most_n, std::int
     if (random.one_in(4)) p.c_offset = random.whole(1, 63);
     check(p);
     return p;
+}
+
+/// Half of them with an expression before they are stored.
+inline GemmProblem drawn_quantised_expressed(Random& random, std::int64_t most_n, std::int64_t most_k) {
+    const bool plain = random.coin();
+    for (;;) {
+        GemmProblem p = drawn_quantised(random, most_n, most_k);
+        if (plain || (give_epilogue(p, drawn_epilogue(random)) && p.pairs() == Pairs::none)) return p;
+    }
 }
 
 }  // namespace rooftile

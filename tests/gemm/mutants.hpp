@@ -719,8 +719,8 @@ inline Mutant few_stage_read_early() {
 }
 
 /// Weights of 4 bits with zero points; K ends amid a group, and CTAs share tiles.
-inline std::string packed_weights(int group = 64, std::int64_t k = 1032) {
-    return with_k("--types bf16,uint4,bf16 --quant-zero int --quant-group " + std::to_string(group) + " --m 9 --n 250 --tile 16x64x256", k);
+inline std::string packed_weights(int group = 64, std::int64_t k = 1032, const std::string& zero = "int") {
+    return with_k("--types bf16,uint4,bf16 --quant-zero " + zero + " --quant-group " + std::to_string(group) + " --m 9 --n 250 --tile 16x64x256", k);
 }
 
 inline Mutant scale_of_the_neighbouring_group() {
@@ -730,15 +730,33 @@ inline Mutant scale_of_the_neighbouring_group() {
 }
 
 inline Mutant zero_point_off_by_one() {
-    return {"zero points are one too large", packed_weights(), {{few_quantised, "zero[i] = zero_word(z);", "zero[i] = zero_word(z + 1);"}}};
+    return {"zero points are one too large", packed_weights(), {{few_quantised, "block_rows + i * 8));", "block_rows + i * 8) + 1);"}}};
+}
+
+inline Mutant zero_point_of_another_row() {
+    return {"zero points that are no whole numbers are those of the row 8 apart",
+            packed_weights(64, 1032, "float"),
+            {{few_quantised, "fmaf(-of_rows[t][e], less[e / 2]", "fmaf(-of_rows[t][e], less[1 - e / 2]"}}};
+}
+
+inline Mutant zero_points_of_half_a_group() {
+    return {"zero points are multiplied by every other 16 of A", packed_weights(64, 1032, "float"), {{few_quantised, "if constexpr (C.sums_rows())\n                        ptx::mma", "if (step % 2 == 0)\n                        ptx::mma"}}};
 }
 
 inline Mutant nibbles_swapped() {
-    return {"weights of rows that are 8 apart are exchanged", packed_weights(), {{few_quantised, "\"r\"(packed >> 4 * i)", "\"r\"(packed >> 4 * (i ^ 1))"}}};
+    return {"weights of rows that are 8 apart are exchanged", packed_weights(), {{few_quantised, "packed >> 4 * i, one", "packed >> 4 * (i ^ 1), one"}}};
 }
 
 inline Mutant last_group_short() {
     return {"the last 64 of K are left out", packed_weights(32, 1144), {{few_quantised, "span >= spans) continue;", "span >= spans - 1) continue;"}}};
+}
+
+inline Mutant expression_of_a_part() {
+    return {"a part of a tile that CTAs share is left as the expression of its sums",
+            packed_weights() + " --epilogue d=acc+bias --tensor bias:bf16[N]",
+            {{few_quantised, "own[pair] = sum(pair);",
+              "{ const int at = tile * C.tile_n + pair % row_pairs * 2; const bool in = at < p.n; "
+              "own[pair] = expressed(epilogue, sum(pair), {pair / row_pairs, at, 0, 0, p.m, p.n, 0, in, in}); }"}}};
 }
 
 inline Mutant packed_part_lost() {
@@ -826,6 +844,9 @@ inline std::vector<Mutant> all() {
                                few_warp_left_out(),
                                scale_of_the_neighbouring_group(),
                                zero_point_off_by_one(),
+                               zero_point_of_another_row(),
+                               zero_points_of_half_a_group(),
+                               expression_of_a_part(),
                                nibbles_swapped(),
                                last_group_short(),
                                packed_part_lost(),

@@ -18,10 +18,11 @@ using testing::HasSubstr;
 
 struct Plain {
     std::vector<signed char> q, zeros;
-    std::vector<float> scales;
+    std::vector<float> scales, numbers;  ///< numbers: zero points that are not whole
     std::vector<PlainArray> arrays(const GemmProblem& p) const {
         std::vector<PlainArray> out = {{q.data(), "int8", p.n, p.k}, {scales.data(), "fp32", p.n, p.quantised.groups(p.k)}};
-        if (p.quantised.zeros) out.push_back({zeros.data(), "int8", p.n, p.quantised.groups(p.k)});
+        if (p.quantised.zeros == ZeroType::integer) out.push_back({zeros.data(), "int8", p.n, p.quantised.groups(p.k)});
+        if (p.quantised.zeros == ZeroType::real) out.push_back({numbers.data(), "fp32", p.n, p.quantised.groups(p.k)});
         return out;
     }
 };
@@ -33,13 +34,14 @@ Plain drawn_plain(Random& random, const GemmProblem& p) {
     for (std::int64_t i = 0; i < p.n * p.quantised.groups(p.k); ++i) {
         w.scales.push_back(float(random.uniform(-2, 2)));
         w.zeros.push_back(static_cast<signed char>(random.whole(-bias, 15 - bias)));
+        w.numbers.push_back(float(random.uniform(-20, 20)));
     }
     return w;
 }
 
 std::vector<unsigned char> packed_of(const GemmProblem& p, std::span<const PlainArray> arrays) {
     std::vector<unsigned char> out(std::size_t(p.quantised.bytes(p.n, p.k)), 0xff);
-    pack_weights(p, arrays, out);
+    pack_weights(p, {0, p.n}, arrays, out);
     return out;
 }
 
@@ -79,6 +81,8 @@ TEST(PackWeights, HoldsEveryWeightOfEveryLayout) {
         const QuantisedLayout& layout = p.quantised;
         const Plain w = drawn_plain(random, p);
         const std::vector<unsigned char> packed = packed_of(p, w.arrays(p));
+        std::vector<double> unpacked(std::size_t(p.n * p.k));
+        unpack_weights(p, {0, p.n}, packed, unpacked);
         std::uint32_t header[3];
         std::memcpy(header, packed.data(), sizeof header);
         EXPECT_EQ(header[0], layout.fingerprint());
@@ -95,14 +99,60 @@ TEST(PackWeights, HoldsEveryWeightOfEveryLayout) {
                 const std::size_t group = std::size_t(n * layout.groups(p.k) + (layout.group == 0 ? 0 : k / layout.group));
                 ASSERT_EQ(int(word >> layout.shift_of(row, column) & 15) - layout.bias(), w.q[std::size_t(n * p.k + k)]);
                 ASSERT_EQ(scale, round_to_bits(w.scales[group], layout.scale));
-                if (layout.zeros) { ASSERT_EQ(block[layout.zero_at(row, column)] - layout.bias(), w.zeros[group]); }
+                double weight = w.q[std::size_t(n * p.k + k)];
+                const double by = value_of_bits(scale, layout.scale);
+                if (layout.zeros == ZeroType::none) weight *= by;
+                else if (layout.zeros == ZeroType::integer) {
+                    ASSERT_EQ(block[layout.zero_at(row, column)] - layout.bias(), w.zeros[group]);
+                    weight = (weight - w.zeros[group]) * by;
+                } else {
+                    std::uint16_t zero = 0;
+                    std::memcpy(&zero, block + layout.zero_at(row, column), 2);
+                    ASSERT_EQ(zero, round_to_bits(w.numbers[group], layout.scale));
+                    weight = weight * by - value_of_bits(zero, layout.scale);
+                }
+                ASSERT_EQ(unpacked[std::size_t(n * p.k + k)], weight);
             }
     }
 }
 
+// 64 rows at a time, the last of them first: the same bytes.
+TEST(PackWeights, TakesRowsInAnyOrder) {
+    Random random(4);
+    for (int i = 0; i < 10; ++i) {
+        const GemmProblem p = drawn_quantised(random, 300, 300);
+        const Plain w = drawn_plain(random, p);
+        std::vector<unsigned char> out(std::size_t(p.quantised.bytes(p.n, p.k)), 0xff);
+        for (std::int64_t first = (p.n - 1) / 64 * 64; first >= 0; first -= 64) {
+            const RowRange rows{first, std::min<std::int64_t>(64, p.n - first)};
+            std::vector<PlainArray> arrays = w.arrays(p);
+            for (PlainArray& array : arrays) {
+                const int bytes = array.type == "fp32" ? 4 : 1;
+                array.data = static_cast<const unsigned char*>(array.data) + first * array.columns * bytes;
+                array.rows = rows.count;
+            }
+            pack_weights(p, rows, arrays, out);
+        }
+        EXPECT_EQ(out, packed_of(p, w.arrays(p)));
+    }
+}
+
+TEST(PackWeights, NamesElementsByTheirPlaceInTheWhole) {
+    GemmProblem p = gemm_problem(1, 70, 128);
+    p.quantised = {.weights = WeightType::int4, .zeros = ZeroType::real};
+    const std::vector<signed char> q(6 * 128);
+    const float scales[6] = {}, zeros[6] = {0, 0, INFINITY};
+    const PlainArray arrays[] = {{q.data(), "int8", 6, 128}, {scales, "fp32", 6, 1}, {zeros, "fp32", 6, 1}};
+    std::vector<unsigned char> out(std::size_t(p.quantised.bytes(p.n, p.k)));
+    try {
+        pack_weights(p, {64, 6}, arrays, out);
+        FAIL() << "accepted";
+    } catch (const RequestError& error) { EXPECT_THAT(error.what(), HasSubstr("zeros[66, 0] is inf")); }
+}
+
 TEST(PackWeights, RefusesWhatDoesNotFit) {
     GemmProblem p = gemm_problem(1, 3, 200);
-    p.quantised = {.weights = WeightType::int4, .group = 64, .zeros = true};
+    p.quantised = {.weights = WeightType::int4, .group = 64, .zeros = ZeroType::integer};
     Random random(3);
     Plain w = drawn_plain(random, p);
     EXPECT_EQ(pack_error(p, w.arrays(p)), "");

@@ -83,7 +83,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
     change(&GemmProblem::accumulation, Accumulation::promoted);
     ASSERT_EQ(quantised, QuantisedLayout{});
     for (const QuantisedLayout& layout : {QuantisedLayout{.weights = WeightType::int4}, {.weights = WeightType::uint4}, {.group = 32}, {.scale = Type::fp16},
-                                          {.zeros = true}})
+                                          {.zeros = ZeroType::integer}, {.zeros = ZeroType::real}})
         change(&GemmProblem::quantised, layout);
     ASSERT_FALSE(image || image_columns != 0);  // the second follows from the first
     for (const std::int64_t stride : {1, 2}) change(&GemmProblem::image, std::optional(ImageOperand{.axes = {ImageAxis{.extent = 9, .stride = stride}}}));
@@ -120,7 +120,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 30 + fixed + 2 + 4);
+    EXPECT_EQ(questions.size(), 1u + 31 + fixed + 2 + 4);
     EXPECT_GE(fixed, 3u * 12 + 2 + 2 + 8 * 2 + 4);
 }
 

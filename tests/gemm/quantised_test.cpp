@@ -76,7 +76,7 @@ TEST(QuantisedLayout, HasWeightsInTheOrderOfTheInstruction) {
 // 4096 B of weights, 128 / 32 groups of 64 scales of 2 B and 64 zero points of 1 B: 4096 + 4 * 192 = 4864 B a block of 64 x 128.
 TEST(QuantisedLayout, CountsItsBytes) {
     const QuantisedLayout plain{.weights = WeightType::int4},
-        rich{.weights = WeightType::uint4, .group = 32, .scale = Type::fp16, .zeros = true};
+        rich{.weights = WeightType::uint4, .group = 32, .scale = Type::fp16, .zeros = ZeroType::integer};
     EXPECT_EQ(plain.block_bytes(), 4096 + 128);
     EXPECT_EQ(rich.block_bytes(), 4864);
     EXPECT_EQ(rich.zeros_at(), 4096 + 512);
@@ -86,6 +86,11 @@ TEST(QuantisedLayout, CountsItsBytes) {
     EXPECT_EQ(plain.bytes(65, 129), 128 + 2 * 2 * 4224);
     EXPECT_EQ(plain.block_at(64, 128, 300), 128 + (3 + 1) * 4224);
     EXPECT_EQ(plain.groups(129), 2);
+    // Zero points that are numbers take 2 B as scales do: 4096 + 4 * 64 * (2 + 2) = 5120 B.
+    QuantisedLayout real = rich;
+    real.zeros = ZeroType::real;
+    EXPECT_EQ(real.block_bytes(), 5120);
+    EXPECT_EQ(real.zero_at(3, 65), 4608 + 2 * (2 * 64 + 3));
     QuantisedLayout row = plain;
     row.group = 0;
     EXPECT_EQ(row.groups(129), 1);
@@ -98,7 +103,7 @@ TEST(QuantisedLayout, IsToldFromOthersByItsFingerprint) {
     for (const WeightType weights : {WeightType::int4, WeightType::uint4})
         for (const int group : {0, 32, 64, 128})
             for (const Type scale : {Type::bf16, Type::fp16})
-                for (const bool zeros : {false, true})
+                for (const ZeroType zeros : {ZeroType::none, ZeroType::integer, ZeroType::real})
                     ++layouts, prints.insert(QuantisedLayout{weights, group, scale, zeros}.fingerprint());
     EXPECT_EQ(prints.size(), std::size_t(layouts));
 }
@@ -113,7 +118,7 @@ TEST(Quantised, IsAskedForByTypes) {
                                                  {"quant_zero", "int"}}));
     EXPECT_EQ(
         p.quantised,
-        (QuantisedLayout{.weights = WeightType::uint4, .group = 0, .scale = Type::fp16, .zeros = true}));
+        (QuantisedLayout{.weights = WeightType::uint4, .group = 0, .scale = Type::fp16, .zeros = ZeroType::integer}));
     EXPECT_EQ(p.b_type, Type::fp16);
     EXPECT_EQ(gemm_problem(gemm_given(p)), p);
     const Problem problem{&gemm_operation(), Own::of(p)};
@@ -124,6 +129,8 @@ TEST(Quantised, IsAskedForByTypes) {
     EXPECT_EQ(tensors[1].extents[0].most, p.quantised.bytes(300, 520));
     const GemmProblem usual =
         gemm_problem(given_of({{"m", "1"}, {"n", "300"}, {"k", "520"}, {"types", "bf16,int4,bf16"}}));
+    EXPECT_EQ(gemm_problem(given_of({{"m", "1"}, {"n", "64"}, {"k", "128"}, {"types", "bf16,int4,bf16"}, {"quant_zero", "float"}})).quantised.zeros,
+              ZeroType::real);
     EXPECT_EQ(usual.quantised, (QuantisedLayout{.weights = WeightType::int4}));
 }
 
@@ -133,7 +140,7 @@ TEST(Quantised, RequestsThatMeanNothingAreRefusedByName) {
     };
     EXPECT_THAT(with("bf16,bf16,bf16", "quant_group", "64"), HasSubstr("quant_group is of packed weights"));
     EXPECT_THAT(with("bf16,int4,bf16", "quant_group", "48"), HasSubstr("48"));
-    EXPECT_THAT(with("bf16,int4,bf16", "quant_zero", "float"), HasSubstr("float"));
+    EXPECT_THAT(with("bf16,int4,bf16", "quant_zero", "double"), HasSubstr("none, int, float"));
     EXPECT_THAT(with("bf16,int4,fp32"), HasSubstr("not fp32"));
     EXPECT_THAT(with("fp8_e4m3,int4,bf16"), HasSubstr("bf16 or fp16"));
     EXPECT_THAT(with("int4,bf16,bf16"), HasSubstr("int4"));
@@ -192,9 +199,50 @@ TEST(Quantised, TakesLongerWithMoreBitsAWeight) {
     };
     const double coarse = time({.weights = WeightType::int4, .group = 128}),
                  fine = time({.weights = WeightType::int4, .group = 32}),
-                 with_zeros = time({.weights = WeightType::int4, .group = 32, .zeros = true});
+                 with_zeros = time({.weights = WeightType::int4, .group = 32, .zeros = ZeroType::integer}),
+                 with_reals = time({.weights = WeightType::int4, .group = 32, .zeros = ZeroType::real});
     EXPECT_LT(coarse, fine);
     EXPECT_LT(fine, with_zeros);
+    EXPECT_LT(with_zeros, with_reals);
+}
+
+// Bias and activation are the same kernel's; what they take is in its time. Pairs and several results are refused by name.
+TEST(Quantised, TakesExpressionsOfOneResult) {
+    GemmProblem p = packed_problem(16, 4096, 4096);
+    const auto given = [&](const char* text, const std::vector<std::string>& tensors, Pairs pairs = Pairs::none) {
+        GemmProblem out = p;
+        if (pairs != Pairs::none) out.ldc = out.n / 2;
+        out.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, text, tensors, Scales::none, 1, 0, pairs);
+        return out;
+    };
+    const auto plain = derive(machine_by_id("h200-sxm"), p), biased = derive(machine_by_id("h200-sxm"), given("d = gelu(acc + bias)", {"bias:bf16[N]"}));
+    const GemmPlan &before = first_of(plain), &after = first_of(biased);
+    EXPECT_EQ(after.config.kernel->name(), "sm90_few_quantised");
+    EXPECT_TRUE(after.buildable) << after.why_not;
+    EXPECT_GT(*after.prediction.time_us, *before.prediction.time_us);
+    EXPECT_LT(*after.prediction.time_us, *before.prediction.time_us + 3);
+    EXPECT_EQ(*after.prediction.dram_bytes, *before.prediction.dram_bytes + 2 * 4096);
+    EXPECT_THAT(quantised_refusal(given("d = silu(gate) * up", {}, Pairs::split)), HasSubstr("pairs split"));
+    EXPECT_THAT(quantised_refusal(given("d = acc; e = acc * 2", {})), HasSubstr("2 results"));
+    const Given apart = given_of({{"m", "16"}, {"n", "4096"}, {"k", "4096"}, {"types", "bf16,int4,bf16"}, {"epilogue", "d = relu(acc)"}, {"epilogue_apart", "on"}});
+    const PlanSet set = gemm_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), gemm_operation().problem(apart),
+                                                gemm_operation().request(apart, {}));
+    ASSERT_TRUE(set.refusal);
+    EXPECT_THAT(set.refusal->message, HasSubstr("a product by packed weights stores its sums in the activations' type alone"));
+}
+
+TEST(Quantised, TakesWhatAnEpilogueReadsAsATensor) {
+    Given given = given_of({{"n", "128"}, {"types", "bf16,int4,bf16"}, {"epilogue", "d = acc + bias"}});
+    const std::int64_t bytes = QuantisedLayout{.weights = WeightType::int4}.bytes(128, 256);
+    const TensorInfo inputs[] = {
+        {.name = "", .type = "bf16", .element_bits = 16, .extents = {Extent::of(3), Extent::of(256)}, .strides = {256, 1}},
+        {.name = "", .type = "uint8", .element_bits = 8, .extents = {Extent::of(bytes)}, .strides = {1}},
+        {.name = "bias", .type = "bf16", .element_bits = 16, .extents = {Extent::of(128)}, .strides = {1}}};
+    gemm_operation().add_tensors(given, inputs);
+    const GemmProblem p = gemm_problem(given);
+    EXPECT_EQ(p.m, 3);
+    ASSERT_TRUE(p.epilogue);
+    EXPECT_THAT(p.epilogue->tensors, testing::ElementsAre("bias:bf16[128]"));
 }
 
 // Of every plan: what it says fits, and its time is no less than its bytes at DRAM's rate.
@@ -203,7 +251,7 @@ TEST(Quantised, PlansOfDrawnProblemsFit) {
     const Machine machine = machine_by_id("h200-sxm");
     const double rate = 4.2e12;
     for (int i = 0; i < 60; ++i) {
-        const GemmProblem p = drawn_quantised(random, 30000, 16000);
+        const GemmProblem p = drawn_quantised_expressed(random, 30000, 16000);
         const auto outcome = derive(machine, p);
         ASSERT_TRUE(std::holds_alternative<Plans>(outcome)) << std::get<Infeasible>(outcome).message;
         for (const GemmPlan& plan : std::get<Plans>(outcome).plans) {

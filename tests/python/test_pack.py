@@ -1,6 +1,7 @@
 """rooftile.pack() on plain arrays; needs no GPU."""
 
 import array
+import json
 import os
 import struct
 import tempfile
@@ -55,49 +56,157 @@ class Pack(unittest.TestCase):
         with self.assertRaisesRegex(rooftile.RequestError, r"zeros\[0, 0\] is 9"):
             rooftile.pack(q, scales, matrix("b", 2, 1, [9, 0]))
 
+    def test_zeros_of_floats_are_numbers_of_their_own(self):
+        packed = rooftile.pack(matrix("b", 2, 8, [0] * 16), matrix("f", 2, 1, [1, 1]), matrix("f", 2, 1, [0.5, -2]))
+        self.assertEqual(packed.zeros, "float")
+        at = 128 + 4096 + 128  # header, weights, scales
+        self.assertEqual(packed.data[at : at + 4], b"\x00\x3f\x00\xc0")
+        self.assertEqual(len(packed.data), at + 128)
 
-def unpacked(packed, n, k):
-    """(q + bias) * scale in fp16 of row n, column k of int4 in groups of 32, from the bytes: docs in kernels/gemm/quantised_weights.hpp."""
-    blocks_k, block_bytes = -(-packed.k // 128), 4096 + 4 * 128
+
+def unpacked(packed):
+    """Every weight in fp64, from the bytes: kernels/gemm/quantised_weights.hpp has the layout."""
+    import numpy
+
+    data = numpy.frombuffer(packed.data, dtype=numpy.uint8)
+    width = 128 if packed.group == "row" else packed.group
+    groups, zero_bytes = 128 // width, {"none": 0, "int": 1, "float": 2}[packed.zeros]
+    blocks_k, block_bytes = -(-packed.k // 128), 4096 + groups * 64 * (2 + zero_bytes)
+    n, k = numpy.arange(packed.n)[:, None], numpy.arange(packed.k)[None, :]
     at = 128 + (n // 64 * blocks_k + k // 128) * block_bytes
     row, column = n % 64, k % 128
     lane = row % 8 * 4 + column % 8 // 2
     word = column // 64 * 512 + row // 16 * 128 + lane * 4 + column % 64 // 16
     shift = 4 * (row % 16 // 8 + column % 16 // 8 * 2) + 16 * (column % 2)
-    q = int.from_bytes(packed.data[at + 4 * word : at + 4 * word + 4], "little") >> shift & 15
-    scale = at + 4096 + (column // 32 * 64 + row) * 2
-    return (q - 8) * struct.unpack("<e", packed.data[scale : scale + 2])[0]
+    q = (data[at + 4 * word + shift // 8] >> (shift % 8) & 15).astype(numpy.float64)
+
+    def number(first):
+        bits = (data[first].astype(numpy.uint32) | data[first + 1].astype(numpy.uint32) << 8)
+        if packed.scale == "bf16":
+            return (bits << 16).view(numpy.float32).astype(numpy.float64)
+        return bits.astype(numpy.uint16).view(numpy.float16).astype(numpy.float64)
+
+    place = column // width * 64 + row
+    zeros = at + 4096 + groups * 128 + place * zero_bytes
+    whole = data[zeros] if packed.zeros == "int" else 8 if packed.weights == "int4" else 0
+    return (q - whole) * number(at + 4096 + place * 2) - (number(zeros) if packed.zeros == "float" else 0)
 
 
-class Gguf(unittest.TestCase):
-    def test_q4_0_is_what_its_own_reader_makes_of_it(self):
+def safetensors(path, tensors):
+    """A file of NumPy's arrays, as the format's specification has it."""
+    names = {"int32": "I32", "float16": "F16", "float32": "F32"}
+    header, data = {}, b""
+    for name, array in tensors.items():
+        begin = len(data)
+        data += array.tobytes()
+        header[name] = {"dtype": names[str(array.dtype)], "shape": list(array.shape), "data_offsets": [begin, len(data)]}
+    text = json.dumps(header).encode()
+    with open(path, "wb") as out:
+        out.write(struct.pack("<Q", len(text)) + text + data)
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        try:
+            import numpy  # noqa: F401
+        except ImportError as error:
+            self.skipTest(f"{error}: pip install numpy")
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = os.path.join(self.folder.name, "model")
+
+    def test_gguf_is_what_its_own_reader_makes_of_it(self):
         try:
             import gguf
-            import numpy
         except ImportError as error:
             self.skipTest(f"{error}: pip install gguf")
-        n, k = 70, 192
-        weights = numpy.random.default_rng(5).standard_normal((n, k)).astype(numpy.float32)
+        import numpy
+
+        random = numpy.random.default_rng(5)
         kind = gguf.GGMLQuantizationType
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "small.gguf")
-            writer = gguf.GGUFWriter(path, "llama")
-            for name, type in (("w.weight", kind.Q4_0), ("x.weight", kind.Q8_0)):
-                writer.add_tensor(name, gguf.quantize(weights, type), raw_dtype=type)
-            writer.write_header_to_file()
-            writer.write_kv_data_to_file()
-            writer.write_tensors_to_file()
-            writer.close()
-            packed = rooftile.pack_gguf(path, "w.weight")
-            with self.assertRaisesRegex(rooftile.RequestError, "x.weight is Q8_0"):
-                rooftile.pack_gguf(path, "x.weight")
-            with self.assertRaisesRegex(rooftile.RequestError, "nearest is 'w.weight'"):
-                rooftile.pack_gguf(path, "w.weigth")
-        self.assertEqual((packed.n, packed.k, packed.weights, packed.group), (n, k, "int4", 32))
-        theirs = gguf.dequantize(gguf.quantize(weights, kind.Q4_0), kind.Q4_0)
-        for row in range(n):
-            for column in range(k):
-                self.assertEqual(unpacked(packed, row, column), float(theirs[row, column]))
+        n, k = 70, 512
+        stored = {
+            "w.q4_0": (kind.Q4_0, gguf.quantize(random.standard_normal((n, k)).astype(numpy.float32), kind.Q4_0)),
+            "w.q8_0": (kind.Q8_0, gguf.quantize(random.standard_normal((n, k)).astype(numpy.float32), kind.Q8_0)),
+        }
+        # gguf quantises to no Q4_K: any bits are one, and the two numbers that scale a block are made finite.
+        blocks = random.integers(0, 256, (n * k // 256, 144), dtype=numpy.uint8)
+        blocks[:, :4] = (random.random((len(blocks), 2)) / 64).astype(numpy.float16).view(numpy.uint8)
+        stored["w.q4_k"] = (kind.Q4_K, blocks.reshape(n, -1))
+        writer = gguf.GGUFWriter(self.path, "llama")
+        writer.add_array("some.texts", ["a", "bc"])
+        for name, (type, data) in stored.items():
+            writer.add_tensor(name, data, raw_dtype=type)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        for name, weights, zeros, most in (("w.q4_0", "int4", "none", 0), ("w.q4_k", "uint4", "float", 2**-10)):
+            type, data = stored[name]
+            theirs = gguf.dequantize(data, type).reshape(n, k).astype(numpy.float64)
+            packed = rooftile.pack_file(self.path, name)
+            self.assertEqual((packed.n, packed.k, packed.weights, packed.group, packed.zeros), (n, k, weights, 32, zeros))
+            # Q4_K's scales and minima have up to 17 bits and are rounded to 11: of 15 scales and a minimum together.
+            size = 0 if most == 0 else numpy.abs(theirs).max()
+            self.assertLessEqual(numpy.abs(unpacked(packed) - theirs).max(), most * size)
+        with self.assertRaisesRegex(rooftile.RequestError, "w.q8_0 is Q8_0"):
+            rooftile.pack_file(self.path, "w.q8_0")
+        with self.assertRaisesRegex(rooftile.RequestError, "nearest is w.q4_0"):
+            rooftile.pack_file(self.path, "w.q4_00")
+
+    def test_layers_of_awq_and_gptq_are_what_their_formulas_say(self):
+        import numpy
+
+        random = numpy.random.default_rng(6)
+        n, k, group = 136, 384, 128
+        q = random.integers(0, 16, (k, n), dtype=numpy.int64)
+        zeros = random.integers(1, 16, (k // group, n), dtype=numpy.int64)
+        scales = (random.random((k // group, n)) + 0.5).astype(numpy.float16)
+        index = numpy.arange(k) // group
+        exact = (scales[index].astype(numpy.float64) * (q - zeros[index])).T
+
+        def words(numbers, axis, order=range(8)):
+            eights = numpy.moveaxis(numbers, axis, -1)
+            eights = eights.reshape(*eights.shape[:-1], -1, 8)
+            packed = sum(eights[..., column] << 4 * place for place, column in enumerate(order))
+            return numpy.ascontiguousarray(numpy.moveaxis(packed, -1, axis).astype(numpy.uint32).view(numpy.int32))
+
+        awq = (0, 2, 4, 6, 1, 3, 5, 7)
+        layers = {
+            "awq": {"qweight": words(q, 1, awq), "qzeros": words(zeros, 1, awq)},
+            "gptq": {"qweight": words(q, 0), "qzeros": words(zeros - 1, 1), "g_idx": index.astype(numpy.int32)},
+            "moved": {"qweight": words(q, 0), "qzeros": words(zeros - 1, 1), "g_idx": index[::-1].astype(numpy.int32)},
+        }
+        safetensors(self.path, {f"{layer}.{name}": array for layer, arrays in layers.items() for name, array in {**arrays, "scales": scales}.items()})
+        for layer in ("awq", "gptq"):
+            with self.subTest(layer):
+                packed = rooftile.pack_file(self.path, layer)
+                self.assertEqual((packed.n, packed.k, packed.weights, packed.group, packed.zeros), (n, k, "uint4", group, "int"))
+                self.assertTrue((unpacked(packed) == exact).all())
+        with self.assertRaisesRegex(rooftile.RequestError, r"moved.g_idx\[0\] is 2"):
+            rooftile.pack_file(self.path, "moved")
+        rounded = rooftile.pack_file(self.path, "awq", scale="bf16")
+        self.assertLess(numpy.abs(unpacked(rounded) / exact.clip(1e-9) - 1)[exact > 0].max(), 2**-8)
+
+    def test_packed_files_are_loaded_again(self):
+        q, few = matrix("b", 3, 136, [1] * 408), matrix("f", 3, 5, [2] * 15)
+        for options in (
+            {"group": 32}, {"group": 32, "zeros": matrix("b", 3, 5, [3] * 15)}, {"group": 32, "zeros": few, "weights": "uint4", "scale": "fp16"},
+            {"group": "row", "scales": matrix("f", 3, 1, [1] * 3)},
+        ):  # fmt: skip
+            packed = rooftile.pack(q, **{"scales": few, **options})
+            with open(self.path, "wb") as out:
+                out.write(packed.data)
+            again = rooftile.Packed.load(self.path)
+            self.assertEqual((again.data, again.fields("fp16")), (packed.data, packed.fields("fp16")))
+        with open(self.path, "ab") as out:
+            out.write(b"0")
+        with self.assertRaisesRegex(rooftile.RequestError, "bytes; weights of 3 x 136 take"):
+            rooftile.Packed.load(self.path)
+        with open(self.path, "wb") as out:
+            out.write(b"GGUF" + bytes(200))
+        with self.assertRaisesRegex(rooftile.RequestError, "no packed weights"):
+            rooftile.Packed.load(self.path)
 
 
 if __name__ == "__main__":

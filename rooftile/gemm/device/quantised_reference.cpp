@@ -17,7 +17,8 @@ Source quantised_reference_source(std::string_view arch) {
     source.name = "quantised_reference";
     source.text = "#include \"kernels/gemm/quantised_reference.cuh\"\n#include \"kernels/measure/verify.cuh\"\n";
     source.name_expressions = {"rooftile::fill_quantised", "rooftile::dequantise", "rooftile::verify<true, unsigned>",
-                               "rooftile::verify<false, unsigned>"};
+                               "rooftile::verify<false, unsigned>", "rooftile::bounded_sums<true, false, unsigned>",
+                               "rooftile::bounded_sums<false, false, unsigned>"};
     source.arch = nvrtc_arch(arch);
     return source;
 }
@@ -30,6 +31,8 @@ QuantisedReference::QuantisedReference(const GemmProblem& problem) : problem_(pr
     dequantise_ = module_.function(made.compiled.lowered_names[1]);
     verify_exact_ = module_.function(made.compiled.lowered_names[2]);
     verify_bounded_ = module_.function(made.compiled.lowered_names[3]);
+    sums_exact_ = module_.function(made.compiled.lowered_names[4]);
+    sums_bounded_ = module_.function(made.compiled.lowered_names[5]);
     ctas_ = unsigned(device.sm_count) * ctas_per_sm;
 }
 
@@ -41,6 +44,10 @@ void QuantisedReference::fill(Stream stream, DevicePointer packed, bool exact, s
 
 void QuantisedReference::verify(Stream stream, const VerifyArguments& arguments, bool exact, DevicePointer records, int ctas) const {
     launch(exact ? verify_exact_ : verify_bounded_, {.grid_x = unsigned(ctas), .block_x = threads, .stream = stream}, arguments, records);
+}
+
+void QuantisedReference::bounded_sums(Stream stream, const VerifyArguments& arguments, bool exact, Bounded* out, int ctas) const {
+    launch(exact ? sums_exact_ : sums_bounded_, {.grid_x = unsigned(ctas), .block_x = threads, .stream = stream}, arguments, out);
 }
 
 void QuantisedReference::dequantise(Stream stream, DevicePointer packed, DevicePointer to, Type type) const {

@@ -22,12 +22,14 @@ class QuantisedReference {
     void dequantise(Stream stream, DevicePointer packed, DevicePointer to, Type type) const;
     /// As MeasureKernels::verify(), of a B in fp32 that dequantise() made.
     void verify(Stream stream, const VerifyArguments& arguments, bool exact, DevicePointer records, int ctas) const;
+    /// As MeasureKernels::bounded_sums().
+    void bounded_sums(Stream stream, const VerifyArguments& arguments, bool exact, Bounded* out, int ctas) const;
     std::int64_t dequantised_bytes(Type type) const { return problem_.n * problem_.k * bytes_of(type); }
 
   private:
     GemmProblem problem_;
     Module module_;
-    Function fill_, dequantise_, verify_exact_, verify_bounded_;
+    Function fill_, dequantise_, verify_exact_, verify_bounded_, sums_exact_, sums_bounded_;
     unsigned ctas_;
 };
 

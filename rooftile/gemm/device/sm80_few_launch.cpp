@@ -72,7 +72,7 @@ class Sm80FewCode final : public GemmCode {
         }
         Launch configured = launch;
         configured.programmatic_dependent = plan_.programmatic_launch;
-        launch_with_epilogue(function, configured, arguments, epilogue_, p.operands);
+        launch_with_epilogue(function, configured, epilogue_, p.operands, arguments);
     }
 
   private:

@@ -72,7 +72,7 @@ class Sm80Code final : public GemmCode {
     void launch(const Function& function, const Launch& launch, const GemmShape& shape,
                 const GemmPointers& pointers) const override {
         Sm80GemmArguments arguments = arguments_of(plan_, shape, pointers);
-        launch_with_epilogue(function, launch, arguments, epilogue_, pointers.operands);
+        launch_with_epilogue(function, launch, epilogue_, pointers.operands, arguments);
     }
 
   private:

@@ -6,6 +6,7 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/device/epilogue_source.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/quantised_model.hpp"
 #include "rooftile/runtime/axes_map.hpp"
@@ -45,9 +46,14 @@ class Sm90QuantisedCode final : public GemmCode {
     explicit Sm90QuantisedCode(const GemmPlan& plan)
         : plan_(plan.config),
           ctas_(plan.resources.grid_ctas),
-          config_(quantised_config(plan.problem, plan.config)) {}
+          config_(quantised_config(plan.problem, plan.config)),
+          epilogue_(plan.problem.epilogue) {}
 
-    Source source() const override { return quantised_source(config_); }
+    Source source() const override {
+        Source source = quantised_source(config_);
+        add_epilogue(source, epilogue_);
+        return source;
+    }
     std::string arch() const override { return "sm_90"; }
     CtaUse cta() const override {
         return {config_.threads(), config_.shared_bytes(), config_.ctas_per_sm, 1};
@@ -70,7 +76,7 @@ class Sm90QuantisedCode final : public GemmCode {
     void launch(const Function& function, const Launch& launch, const GemmShape& s,
                 const GemmPointers& p) const override {
         check_pointer("the workspace", p.workspace, PackedCopy::alignment);
-        const Sm90QuantisedArguments arguments{
+        Sm90QuantisedArguments arguments{
             .weights = static_cast<const unsigned char*>(p.b),
             .c = p.c,
             .partials = reinterpret_cast<float*>(static_cast<char*>(p.workspace) + workspace(s).counters),
@@ -81,7 +87,8 @@ class Sm90QuantisedCode final : public GemmCode {
             .ldc = s.ldc};
         Launch configured = launch;
         configured.programmatic_dependent = plan_.programmatic_launch;
-        rooftile::launch(function, configured, rows_map(config_, s, p.a), arguments);
+        TensorMap rows = rows_map(config_, s, p.a);
+        launch_with_epilogue(function, configured, epilogue_, p.operands, rows, arguments);
     }
 
   private:
@@ -90,6 +97,7 @@ class Sm90QuantisedCode final : public GemmCode {
     GemmConfig plan_;
     std::int64_t ctas_;
     Sm90QuantisedConfig config_;
+    SharedEpilogue epilogue_;
 };
 
 }  // namespace
@@ -100,9 +108,9 @@ std::string quantised_name_expression(const Sm90QuantisedConfig& c) {
         ".stages={}, .consumer_warps={}, "
         ".ctas_per_sm={}, .type=rooftile::Type::{}, "
         ".layout=rooftile::QuantisedLayout{{.weights=rooftile::WeightType::{}, .group={}, "
-        ".scale=rooftile::Type::{}, .zeros={}}}, .ragged_k={}}}>",
+        ".scale=rooftile::Type::{}, .zeros=rooftile::ZeroType({})}}, .ragged_k={}}}>",
         c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warps, c.ctas_per_sm, name_of(c.type),
-        name_of(c.layout.weights), c.layout.group, name_of(c.layout.scale), c.layout.zeros, c.ragged_k);
+        name_of(c.layout.weights), c.layout.group, name_of(c.layout.scale), int(c.layout.zeros), c.ragged_k);
 }
 
 Source quantised_source(const Sm90QuantisedConfig& config) {

@@ -60,7 +60,11 @@ std::vector<InjectedValue> special_values(const GemmProblem& p, std::uint64_t se
         return values;
     }
     if (p.is_quantised()) {  // whose weights are finite
-        std::erase_if(values, [](const InjectedValue& value) { return value.operand == Operand::b; });
+        // Where zero points are numbers a group's A is summed by itself: what is large there stays where the weight is 0.
+        const bool apart = p.quantised.zeros == ZeroType::real;
+        std::erase_if(values, [&](const InjectedValue& value) {
+            return value.operand == Operand::b || (apart && class_of_bits(value.bits, p.a_type) != NumberClass::nan);
+        });
         return values;
     }
     if (p.groups) {

@@ -119,7 +119,8 @@ class GemmTrial final : public Trial {
             works.push_back({fmt::format("cuBLASLt {}", i),
                              [this, i, weights, &sets](Stream stream, std::int64_t set) {
                                  const TensorPointers own = sets.tensors(set);
-                                 void* const tensors[] = {own[0], reinterpret_cast<void*>(weights(set)), own[2]};
+                                 std::vector<void*> tensors(own.begin(), own.end());
+                                 tensors[1] = reinterpret_cast<void*>(weights(set));
                                  cublaslt_->launch(i, stream, tensors);
                              },
                              Role::baseline});

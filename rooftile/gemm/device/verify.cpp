@@ -163,7 +163,9 @@ std::vector<CaseOutcome> GemmReference::judge_product(Stream stream, VerifyCase 
             of.a_scales = static_cast<const float*>(first[scale]) + row, of.a_scale_pitch = problem_.a_scales().pitch();
             of.b_scales = static_cast<const float*>(first[scale + 1]), of.b_scale_pitch = problem_.b_scales().pitch();
         }
-        kernels_.bounded_sums(to, of, which == VerifyCase::exact, out);
+        if (!packed_) return kernels_.bounded_sums(to, of, which == VerifyCase::exact, out);
+        of.b = reinterpret_cast<const void*>(weights_.address()), of.b_type = Type::fp32;
+        packed_->bounded_sums(to, of, which == VerifyCase::exact, out, kernels_.verify_ctas());
     };
     std::vector<MadeRows> made;
     for (std::size_t i = 0; i < problem_.epilogue->sums(); ++i)
@@ -228,6 +230,7 @@ void GemmReference::verify_image(Stream stream, VerifyCase which, TensorPointers
 
 std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, std::uint64_t,
                                               std::span<const TensorPointers> results) const {
+    if (packed_) packed_->dequantise(stream, reinterpret_cast<DevicePointer>(results[0][1]), weights_.address(), Type::fp32);
     if (epilogue_ && problem_.groups) return judge_groups(stream, which, results);
     if (epilogue_) return judge_epilogue(stream, which, results);
     std::vector<const void*> c;
@@ -242,7 +245,6 @@ std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, s
         row += rows;
     }
     if (packed_) {
-        packed_->dequantise(stream, reinterpret_cast<DevicePointer>(results[0][1]), weights_.address(), Type::fp32);
         VerifyArguments of = verify_arguments(problem_, results[0][0], reinterpret_cast<const void*>(weights_.address()), c, 0);
         of.b_type = Type::fp32;
         packed_->verify(stream, of, which == VerifyCase::exact, records_.address(), kernels_.verify_ctas());

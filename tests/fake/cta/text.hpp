@@ -1,6 +1,6 @@
-// A kernel's text on the CPU as a GPU runs it, for kernels without TMA and clusters: every thread of a CTA is a fiber, which runs until it
-// meets others; what a warp does together is done when all of it is there. Copies of cp.async arrive as late as they may: when somebody
-// waits for them. run_cta_on_cpu() runs one CTA.
+// A kernel's text on the CPU as a GPU runs it, for kernels without clusters: every thread of a CTA is a fiber, which runs until it
+// meets others; what a warp does together is done when all of it is there. Copies of cp.async, of TMA and of the bulk engine arrive as late as
+// they may: when somebody waits for them. run_cta_on_cpu() runs one CTA.
 //
 // The text is in a namespace of its own, since other tests of this program have other stand-ins of the same functions. So this header
 // comes last but for kernels.
@@ -8,7 +8,9 @@
 
 #include <ucontext.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +29,7 @@
 #define __shared__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
+#include "kernels/ptx/tensor_map.hpp"
 #include "kernels/types.hpp"
 
 namespace rooftile {
@@ -34,7 +37,17 @@ namespace rooftile {
 struct Index {
     unsigned x = 0;
 };
-inline Index threadIdx, blockIdx;
+inline Index threadIdx, blockIdx, gridDim;
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float2 __ldcg(const float2* from) { return *from; }
+using std::fmaf;
+using std::min;
 alignas(1024) inline unsigned char memory[1 << 18];
 
 /// What reads global memory is told here: address and bytes. The second, what asks for some before the wait for the kernel in front.
@@ -92,6 +105,7 @@ class Fibers {
     Meeting& warp() { return warps_[threadIdx.x / 32]; }
     Meeting& all() { return all_; }
     unsigned count() const { return unsigned(threads_.size()); }
+    void leave() { swapcontext(&thread().context, &main_); }
     /// Returns when `threads` have come; whether any of them said so.
     bool meet(Meeting& at, unsigned threads, bool mine = false) {
         at.any |= mine;
@@ -117,13 +131,31 @@ class Fibers {
     Meeting all_;
 };
 
+/// Barriers in shared memory, and what copies bring there when somebody waits.
+struct Barrier {
+    std::uint16_t expected, pending;
+    std::int32_t bytes : 31;
+    unsigned phase : 1;
+    void turn() {
+        if (pending == 0 && bytes == 0) phase ^= 1, pending = expected;
+    }
+};
+static_assert(sizeof(Barrier) == 8);
+struct Arriving {
+    unsigned barrier, bytes;
+    std::function<void()> copy;
+};
+inline std::deque<Arriving> arriving;
+
 template <class Kernel, class... Arguments>
 void run_cta_on_cpu(unsigned block, unsigned threads, Kernel kernel, const Arguments&... arguments) {
     blockIdx.x = block;
     std::memset(memory, 0xff, sizeof memory);  // NaN, whatever is read of it before somebody writes
+    arriving.clear();
     Fibers::now().run(threads, [&] { kernel(arguments...); });
 }
 
+inline void __syncwarp() { Fibers::now().meet(Fibers::now().warp(), 32); }
 inline void __syncthreads() { Fibers::now().meet(Fibers::now().all(), Fibers::now().count()); }
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
@@ -204,6 +236,92 @@ inline void load_matrix_x4_transposed(unsigned (&to)[4], unsigned shared) {
     Fibers::now().meet(Fibers::now().warp(), 32);
 }
 
+inline void mbarrier_init(unsigned barrier, unsigned arrivals) {
+    shared_at<Barrier>(barrier) = {static_cast<std::uint16_t>(arrivals), static_cast<std::uint16_t>(arrivals), 0, 0};
+}
+inline void fence_mbarrier_init() {}
+inline void mbarrier_arrive(unsigned barrier) {
+    Barrier& at = shared_at<Barrier>(barrier);
+    if (at.pending == 0) std::abort();
+    --at.pending, at.turn();
+}
+inline void mbarrier_arrive_expect(unsigned barrier, unsigned bytes) {
+    shared_at<Barrier>(barrier).bytes += int(bytes);
+    mbarrier_arrive(barrier);
+}
+inline void mbarrier_wait(unsigned barrier, unsigned parity) {
+    while (shared_at<Barrier>(barrier).phase == parity) {
+        const auto next = std::find_if(arriving.begin(), arriving.end(), [barrier](const Arriving& a) { return a.barrier == barrier; });
+        if (next == arriving.end()) {
+            Fibers::now().leave();
+            continue;
+        }
+        next->copy();
+        Barrier& at = shared_at<Barrier>(barrier);
+        at.bytes -= int(next->bytes), at.turn();
+        arriving.erase(next);
+    }
+}
+inline void mbarrier_arrive_remote(unsigned, unsigned) { std::abort(); }
+inline void mbarrier_arrive_remote_release(unsigned, unsigned) { std::abort(); }
+
+template <CachePolicy policy>
+void bulk_load(unsigned shared, const void* global, unsigned bytes, unsigned barrier) {
+    if (shared % 16 != 0 || reinterpret_cast<std::uintptr_t>(global) % 16 != 0 || bytes % 16 != 0 || shared + bytes > sizeof memory) std::abort();
+    if (!Fibers::now().thread().waited && on_early_read) on_early_read(global, bytes);
+    arriving.push_back({barrier, bytes, [=] { on_global_read(global, bytes), std::memcpy(memory + shared, global, bytes); }});
+}
+
+/// What a TensorMap is here: elements of 16 bits, extents and steps of up to four axes, a box, rows of 128 B swizzled.
+struct FakeMap {
+    const unsigned short* base;
+    int extents[4], box[4];
+    long long steps[4];  ///< elements
+};
+inline TensorMap fake_map(const FakeMap& map) {
+    static_assert(sizeof(FakeMap) <= sizeof(TensorMap));
+    TensorMap out{};
+    std::memcpy(&out, &map, sizeof map);
+    return out;
+}
+inline void tma_load_4d(unsigned shared, const TensorMap& encoded, int x, int y, int z, int w, unsigned barrier) {
+    FakeMap map{};
+    std::memcpy(&map, &encoded, sizeof map);
+    if (shared % 1024 != 0 || map.box[0] * 2 != 128) std::abort();
+    if (!Fibers::now().thread().waited && on_early_read) on_early_read(map.base, 2);
+    const int lines = map.box[1] * map.box[2] * map.box[3];
+    arriving.push_back({barrier, unsigned(lines * 128), [=] {
+                            for (int line = 0; line < lines; ++line)
+                                for (int i = 0; i < map.box[0]; ++i) {
+                                    const int at[4] = {x + i, y + line % map.box[1], z + line / map.box[1] % map.box[2], w + line / map.box[1] / map.box[2]};
+                                    unsigned short value = 0;
+                                    bool inside = true;
+                                    long long offset = 0;
+                                    for (int axis = 0; axis < 4; ++axis) {
+                                        inside = inside && at[axis] < map.extents[axis];
+                                        offset += at[axis] * map.steps[axis];
+                                    }
+                                    if (inside) on_global_read(map.base + offset, 2), value = map.base[offset];
+                                    const unsigned to = shared + unsigned(line) * 128;
+                                    shared_at<unsigned short>(to + ((unsigned(i) / 8 ^ to / 128 % 8) * 8 + unsigned(i) % 8) * 2) = value;
+                                }
+                        }});
+}
+inline void tma_load_2d(unsigned shared, const TensorMap& map, int x, int y, unsigned barrier) { tma_load_4d(shared, map, x, y, 0, 0, barrier); }
+
+inline bool elect_one() { return threadIdx.x % 32 == 0; }
+inline void keep(unsigned&) {}
+inline unsigned load_shared_byte(unsigned shared) { return shared_at<unsigned char>(shared); }
+inline void load_shared_words(unsigned (&to)[4], unsigned shared) {
+    const uint4 words = shared_at<uint4>(shared);
+    to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;
+}
+inline float load_shared_float(unsigned shared) { return shared_at<float>(shared); }
+template <unsigned mask>
+unsigned bits_amid(unsigned word, unsigned others) {
+    return (word & mask) | others;
+}
+
 inline float number_of(Type type, unsigned short bits) {
     if (type == Type::bf16) return std::bit_cast<float>(unsigned(bits) << 16);
     _Float16 half;
@@ -255,6 +373,15 @@ inline unsigned short bits_of(Type type, float x) {
 template <Type type>
 unsigned pack2(float low, float high) {
     return bits_of(type, low) | unsigned(bits_of(type, high)) << 16;
+}
+template <Type type>
+void subtract2(unsigned& from, unsigned others) {
+    const auto half = [](unsigned word, int i) { return number_of(type, static_cast<unsigned short>(word >> 16 * i)); };
+    from = pack2<type>(half(from, 0) - half(others, 0), half(from, 1) - half(others, 1));
+}
+template <Type type>
+float widened(unsigned short bits) {
+    return number_of(type, bits);
 }
 
 }  // namespace ptx

@@ -54,9 +54,10 @@ TEST(Sm90FewQuantised, CompilesWithoutSpills) {
 }
 
 // A warp of a 64x256 stage has 16 rows of W by 2 spans of 64 of K: a load of 16 B each, 4 words of it; a word is unpacked by 4 LOP3 and 4
-// subtractions, and multiplied once for each 8 rows of A, whose fragments are 2 ldmatrix a span.
+// subtractions, and multiplied once for each 8 rows of A, whose fragments are 2 ldmatrix a span. Zero points that are no whole numbers take
+// a product with ones beside each.
 TEST(Sm90FewQuantised, UnpacksAndMultipliesAsItCounts) {
-    for (const int tile_m : {8, 24}) {
+    for (const auto& [tile_m, zeros] : {std::pair{8, ZeroType::none}, {24, ZeroType::none}, {8, ZeroType::real}}) {
         const Sm90QuantisedConfig c{.tile_m = tile_m,
                                     .tile_n = 64,
                                     .tile_k = 256,
@@ -64,7 +65,7 @@ TEST(Sm90FewQuantised, UnpacksAndMultipliesAsItCounts) {
                                     .consumer_warps = 8,
                                     .ctas_per_sm = 1,
                                     .type = Type::bf16,
-                                    .layout = {.weights = WeightType::int4}};
+                                    .layout = {.weights = WeightType::int4, .zeros = zeros}};
         ASSERT_EQ(c.own_spans(), 2);
         const std::string ptx = compile_to_ptx(quantised_source(c));
         const int loops = tile_m == 8 ? 2 : 1;  // of few rows one of whole stages, and one of those that end with K
@@ -72,21 +73,21 @@ TEST(Sm90FewQuantised, UnpacksAndMultipliesAsItCounts) {
         EXPECT_EQ(mentions(ptx, "ld.shared.v4.u32"), loops * c.own_spans());
         EXPECT_EQ(mentions(ptx, "sub.bf16x2"), words * 4);
         EXPECT_EQ(mentions(ptx, "0xea;"), words * 4);
-        EXPECT_EQ(mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), words * tile_m / 8);
+        EXPECT_EQ(mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), words * tile_m / 8 * c.products());
         EXPECT_EQ(mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), loops * c.own_spans() * 2 * tile_m / 8);
         EXPECT_EQ(Sm90QuantisedConfig::unpack_instructions, 4 + 4 + 3);  // and 3 shifts
-        EXPECT_EQ(c.span_instructions(), 4 * 11 + 1 + (2 + 4) * tile_m / 8);
+        EXPECT_EQ(c.span_instructions(), 4 * 11 + 1 + (2 + 4 * c.products()) * tile_m / 8);
     }
 }
 
 TEST(Sm90FewQuantised, PlansSpillNothing) {
-    Random random(from_environment("ROOFTILE_FUZZ_SEED", 4));
+    Random random(from_environment("ROOFTILE_FUZZ_SEED", test_seed()));
     std::vector<GemmPlan> plans;
     for (const char* id : {"h100-sxm", "h200-sxm"})
-        for (int i = 0; i < 4; ++i) {
+        for (std::size_t i = 0; i < test_count(5, 15); ++i) {
             GemmRequest request;
             request.top = 2;
-            const auto derived = derive(machine_by_id(id), drawn_quantised(random, 30000, 16000), request);
+            const auto derived = derive(machine_by_id(id), drawn_quantised_expressed(random, 30000, 16000), request);
             ASSERT_TRUE(std::holds_alternative<Plans>(derived))
                 << id << ' ' << std::get<Infeasible>(derived).message;
             plans.push_back(std::get<Plans>(derived).plans.back());
@@ -101,10 +102,34 @@ TEST(Sm90FewQuantised, PlansSpillNothing) {
     }
 }
 
+// An expression is evaluated where a tile is stored: of every tile that the search meets ptxas finds room for its values and operands.
+TEST(Sm90FewQuantised, ExpressionsSpillNothing) {
+    struct Form {
+        const char* text;
+        std::vector<std::string> tensors;
+    };
+    const Form forms[] = {{"d = acc + bias", {"bias:bf16[N]"}},
+                          {"d = gelu(acc + bias)", {"bias:fp32[N]"}},
+                          {"d = silu(acc) * r", {"r:bf16[M,N]"}},
+                          {"d = dropout(gelu(acc * s + bias), 0.1, seed=1) + r", {"s:fp32[M,1]", "bias:bf16[N]", "r:fp32[M,N]"}}};
+    std::vector<GemmPlan> plans;
+    for (const int m : drawn_few(std::vector{1, 9, 24, 40, 64}, 2))
+        for (const Form& form : forms) {
+            GemmProblem p = gemm_problem(m, 4096, 4096);
+            p.quantised = {.weights = WeightType::int4, .group = 32, .zeros = ZeroType::real};
+            p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, form.text, form.tensors);
+            const auto derived = derive(machine_by_id("h200-sxm"), p);
+            ASSERT_TRUE(std::holds_alternative<Plans>(derived)) << std::get<Infeasible>(derived).message;
+            plans.push_back(std::get<Plans>(derived).plans.front());
+        }
+    for (const KernelOutcome& kernel : compile_all(plans))
+        if (const Error* error = std::get_if<Error>(&kernel)) ADD_FAILURE() << error->what() << error->detail();
+}
+
 TEST(Sm90FewQuantised, ItsReferenceCompiles) {
     const CompileOutcome outcome = compile_all(std::vector{quantised_reference_source("sm_90")}).front();
     if (const Error* error = std::get_if<Error>(&outcome)) FAIL() << error->what() << error->detail();
-    EXPECT_EQ(std::get<Compiled>(outcome).entries.size(), 4u);
+    EXPECT_EQ(std::get<Compiled>(outcome).entries.size(), 6u);
     EXPECT_EQ(unclean(std::get<Compiled>(outcome)).value_or(""), "");
 }
 

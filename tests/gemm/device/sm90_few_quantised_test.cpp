@@ -48,15 +48,15 @@ TEST_F(QuantisedTest, EveryElementIsRight) {
             fix(r.ctas_per_sm, way.ctas_per_sm);
         fix(r.stages, way.stages);
         r.top = 1;
-        return derive(machine, drawn_quantised(random, 6000, 9000), r);
+        return derive(machine, drawn_quantised_expressed(random, 6000, 9000), r);
     });
     ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";
     expect_every_element_right(plans, seed, "sm90_few_quantised", [&](const GemmProblem& p, std::size_t i) {
         return fmt::format(
             "ROOFTILE_FUZZ_SEED={} case {}: {} x {}, {}x{}x{} ld {} {} offsets {} {}, groups of {}, scales "
-            "{}, zeros {}",
+            "{}, zeros {} {}",
             seed, i, name_of(p.a_type), p.b_name(), p.m, p.n, p.k, p.lda, p.ldc, p.a_offset, p.c_offset,
-            p.quantised.group, name_of(p.quantised.scale), p.quantised.zeros);
+            p.quantised.group, name_of(p.quantised.scale), name_of(p.quantised.zeros), p.epilogue.text());
     });
 }
 
@@ -92,7 +92,7 @@ TEST_F(QuantisedTest, MultipliesWhatTheHostPacked) {
     for (std::int64_t i = 0; i < p.m * p.k; ++i) a.push_back(std::uint16_t(round_to_bits(double((i / p.k + i % p.k) % 5) - 2, p.a_type)));
     const PlainArray arrays[] = {{q.data(), "int8", p.n, p.k}, {scales.data(), "fp32", p.n, p.quantised.groups(p.k)}};
     std::vector<unsigned char> packed(std::size_t(p.quantised.bytes(p.n, p.k)));
-    pack_weights(p, arrays, packed);
+    pack_weights(p, {0, p.n}, arrays, packed);
     const auto plans = derive(live_machine().machine, p);
     const Kernel kernel = compile(std::get<Plans>(plans).plans.front());
     const DeviceBuffer workspace(kernel.workspace_bytes()), on_a(a.size() * 2), on_b(packed.size()), on_c(std::size_t(p.m * p.n * 2));

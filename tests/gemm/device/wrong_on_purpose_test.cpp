@@ -78,6 +78,9 @@ TEST_F(WrongOnPurpose, GemmFewTurnedBlockLate) { caught(gemm_mutants::few_turned
 TEST_F(WrongOnPurpose, GemmFewStageReadEarly) { caught(gemm_mutants::few_stage_read_early(), By::random); }
 TEST_F(WrongOnPurpose, GemmScaleOfTheNeighbouringGroup) { caught(gemm_mutants::scale_of_the_neighbouring_group(), By::random); }
 TEST_F(WrongOnPurpose, GemmZeroPointOffByOne) { caught(gemm_mutants::zero_point_off_by_one(), By::random); }
+TEST_F(WrongOnPurpose, GemmZeroPointOfAnotherRow) { caught(gemm_mutants::zero_point_of_another_row(), By::random); }
+TEST_F(WrongOnPurpose, GemmZeroPointsOfHalfAGroup) { caught(gemm_mutants::zero_points_of_half_a_group(), By::random); }
+TEST_F(WrongOnPurpose, GemmExpressionOfAPart) { caught(gemm_mutants::expression_of_a_part(), By::random); }
 TEST_F(WrongOnPurpose, GemmNibblesSwapped) { caught(gemm_mutants::nibbles_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmLastGroupShort) { caught(gemm_mutants::last_group_short(), By::random); }
 TEST_F(WrongOnPurpose, GemmPackedPartLost) { caught(gemm_mutants::packed_part_lost(), By::random); }

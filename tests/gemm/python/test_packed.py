@@ -12,8 +12,11 @@ from rooftile import torch as rt
 def unpacked(q, scales, zeros, group):
     width = q.shape[1] if group == "row" else group
     index = torch.arange(q.shape[1], device=q.device) // width
-    shifted = q.double() if zeros is None else q.double() - zeros.double()[:, index]
-    return shifted * scales.double()[:, index]
+    if zeros is None:
+        return q.double() * scales.double()[:, index]
+    if zeros.is_floating_point():
+        return q.double() * scales.double()[:, index] - zeros.double()[:, index]
+    return (q.double() - zeros.double()[:, index]) * scales.double()[:, index]
 
 
 class Packed(unittest.TestCase):
@@ -23,16 +26,17 @@ class Packed(unittest.TestCase):
 
     def test_linear_is_that_of_the_unpacked_weights(self):
         for dtype in (torch.bfloat16, torch.float16):
-            for weights, group, with_zeros, n, k, lead in (
-                ("int4", 128, False, 256, 512, (1,)), ("uint4", 64, True, 200, 328, (2, 3)), ("int4", 32, True, 65, 136, (17,)),
-                ("uint4", "row", False, 300, 1024, ()),
+            for weights, group, kind, n, k, lead in (
+                ("int4", 128, "none", 256, 512, (1,)), ("uint4", 64, "int", 200, 328, (2, 3)), ("int4", 32, "int", 65, 136, (17,)),
+                ("uint4", "row", "none", 300, 1024, ()), ("uint4", 32, "float", 200, 264, (5,)), ("int4", 128, "float", 128, 512, (64,)),
             ):  # fmt: skip
                 with self.subTest(dtype=dtype, weights=weights, group=group):
                     low = -8 if weights == "int4" else 0
                     groups = 1 if group == "row" else -(-k // group)
                     q = torch.randint(low, low + 16, (n, k), dtype=torch.int8)
                     scales = (torch.rand(n, groups) + 0.5).to(torch.bfloat16)
-                    zeros = torch.randint(low, low + 16, (n, groups), dtype=torch.int8) if with_zeros else None
+                    whole = torch.randint(low, low + 16, (n, groups), dtype=torch.int8)
+                    zeros = {"none": None, "int": whole, "float": (scales * whole).to(torch.bfloat16)}[kind]
                     packed = rooftile.pack(q, scales, zeros, weights=weights, group=group)
                     x, bias = rand(*lead, k, dtype=dtype), rand(n, dtype=dtype)
                     exact = x.double() @ unpacked(q, scales, zeros, group).cuda().t()

@@ -11,9 +11,6 @@
 
 namespace rooftile {
 
-struct alignas(16) uint4 {
-    unsigned x, y, z, w;
-};
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 struct alignas(16) float4 {
     float x, y, z, w;

@@ -1,0 +1,46 @@
+#include "rooftile/weights/stored_weights.hpp"
+
+#include <fmt/core.h>
+
+#include "rooftile/error.hpp"
+#include "rooftile/machine/keys.hpp"
+#include "rooftile/machine/units_text.hpp"
+
+namespace rooftile {
+
+PlainRows::PlainRows(RowRange range, std::int64_t all_k, std::int64_t groups_of_row)
+    : rows(range.count), k(all_k), groups(groups_of_row), q(std::size_t(rows * k)), scales(std::size_t(rows * groups)) {}
+
+std::vector<PlainArray> PlainRows::arrays() const {
+    std::vector<PlainArray> out = {{q.data(), "int8", rows, k}, {scales.data(), "fp32", rows, groups}};
+    if (!zeros.empty()) out.push_back({zeros.data(), "int8", rows, groups});
+    if (!less.empty()) out.push_back({less.data(), "fp32", rows, groups});
+    return out;
+}
+
+void PlainRows::values(std::int64_t row, std::span<double> to) const {
+    const std::int64_t group = k / groups;
+    for (std::int64_t column = 0; column < k; ++column) {
+        const auto g = std::size_t(row * groups + column / group);
+        const int whole = q[std::size_t(row * k + column)] - (zeros.empty() ? 0 : zeros[g]);
+        to[std::size_t(column)] = whole * double(scales[g]) - (less.empty() ? 0 : less[g]);
+    }
+}
+
+std::unique_ptr<const StoredWeights> stored_weights(const WeightsFile& file, const std::string& name) {
+    constexpr std::string_view quantised = ".qweight";
+    const auto layer_of = [&](const std::string& tensor) {
+        return tensor.ends_with(quantised) ? tensor.substr(0, tensor.size() - quantised.size()) : tensor;
+    };
+    const std::string layer = layer_of(name);
+    if (file.find(layer + std::string(quantised))) return layer_weights(file, layer);
+    if (const StoredTensor* tensor = file.find(name)) return block_weights(*tensor);
+    std::vector<std::string> names;
+    for (const StoredTensor& tensor : file.tensors()) names.push_back(layer_of(tensor.name));
+    if (names.empty()) throw RequestError(fmt::format("{} holds no tensors", file.path()));
+    const std::string near = nearest_name(name, names);
+    throw RequestError(fmt::format("{} has no tensor {}; {} {}", file.path(), printable(name), near.empty() ? "it has others, as" : "the nearest is",
+                                   printable(near.empty() ? names.front() : near)));
+}
+
+}  // namespace rooftile

@@ -1,0 +1,54 @@
+// Matrices of 4-bit weights as published files have them, read some rows at a time as the plain arrays that are packed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rooftile/core/packs.hpp"
+#include "rooftile/weights/file.hpp"
+
+namespace rooftile {
+
+/// q [rows, k], scales and zero points [rows, groups]: what a file says, none of it rounded.
+struct PlainRows {
+    std::int64_t rows = 0, k = 0, groups = 0;
+    std::vector<signed char> q{};
+    std::vector<float> scales{};
+    std::vector<signed char> zeros{};  ///< whole ones; (q - zero) * scale
+    std::vector<float> less{};         ///< others; q * scale - less
+
+    PlainRows(RowRange range, std::int64_t all_k, std::int64_t groups_of_row);
+    std::vector<PlainArray> arrays() const;
+    /// The weights of one of these rows, in `to` of k.
+    void values(std::int64_t row, std::span<double> to) const;
+};
+
+class StoredWeights {
+  public:
+    virtual ~StoredWeights() = default;
+
+    std::string format{};          ///< "Q4_K", "AWQ", "GPTQ"
+    std::int64_t n = 0, k = 0;     ///< [n, k]: rows are those of a linear layer's outputs
+    std::string weights{};         ///< "int4", "uint4"
+    std::int64_t group = 0;        ///< of k; 0: a row
+    std::string scale = "fp16";    ///< the packed scales' type that holds them best
+    std::string zero = "none";     ///< "none", "int", "float"
+    std::int64_t file_bytes = 0;   ///< that they take in the file
+
+    virtual PlainRows rows(RowRange range) const = 0;
+
+  protected:
+    std::int64_t groups() const { return group == 0 ? 1 : k / group; }
+};
+
+/// A tensor of a GGUF file by its name, or the layer of a safetensors file whose tensors are NAME.qweight, NAME.scales and NAME.qzeros. Valid
+/// as long as `file`. Throws RequestError, one line, where there is no such tensor (with the nearest name) or none that can be packed.
+std::unique_ptr<const StoredWeights> stored_weights(const WeightsFile& file, const std::string& name);
+
+/// The halves of what stored_weights() does: a tensor of blocks that hold weights and scales; a layer of several tensors.
+std::unique_ptr<const StoredWeights> block_weights(const StoredTensor& tensor);
+std::unique_ptr<const StoredWeights> layer_weights(const WeightsFile& file, const std::string& name);
+
+}  // namespace rooftile

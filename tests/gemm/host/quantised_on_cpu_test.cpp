@@ -1,0 +1,169 @@
+// sm90_few_quantised's own text, thread by thread on the CPU: every layout of weights, tiles that CTAs share, edges of N and K, an expression
+// before the store; every element against the plain sums, and nothing read beside the operands. Numbers are whole, so that sums are exact in any
+// order.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "tests/fake/cta/text.hpp"
+
+#include "kernels/gemm/sm90_few_quantised.cuh"
+
+namespace cta_text {
+namespace {
+
+/// Packed weights by the layout's own addresses, and what they are.
+struct Weights {
+    std::vector<unsigned char> packed;
+    std::vector<float> w;
+
+    Weights(const QuantisedLayout& layout, int n, int k, std::mt19937& random) : packed(std::size_t(layout.bytes(n, k) + 16)), w(std::size_t(n) * std::size_t(k)) {
+        // What pads N and K is there too, and must not matter; but scales are numbers.
+        for (unsigned char& byte : packed) byte = static_cast<unsigned char>(random());
+        const auto put = [&](long long at, const auto& value) { std::memcpy(first() + at, &value, sizeof value); };
+        put(0, layout.fingerprint()), put(4, unsigned(n)), put(8, unsigned(k));
+        for (long long row = 0; row < QuantisedLayout::row_blocks(n) * 64; ++row)
+            for (long long column = 0; column < QuantisedLayout::k_blocks(k) * 128; column += layout.scaled_k()) {
+                const long long block = layout.block_at(row, column, k);
+                const int in_row = int(row % 64), in_column = int(column % 128);
+                const float scale = random() % 2 == 0 ? 1 : -2, less = float(int(random() % 31) - 15);
+                const int zero = int(random() % 16);
+                put(block + layout.scale_at(in_row, in_column), ptx::bits_of(layout.scale, scale));
+                if (layout.zeros == ZeroType::integer) put(block + layout.zero_at(in_row, in_column), static_cast<unsigned char>(zero));
+                if (layout.zeros == ZeroType::real) put(block + layout.zero_at(in_row, in_column), ptx::bits_of(layout.scale, less));
+                if (row >= n) continue;
+                for (long long i = column; i < std::min<long long>(column + layout.scaled_k(), k); ++i) {
+                    unsigned word = 0;
+                    std::memcpy(&word, first() + block + 4 * layout.word_of(in_row, int(i % 128)), 4);
+                    const int q = int(word >> layout.shift_of(in_row, int(i % 128)) & 15);
+                    w[std::size_t(row * k + i)] = layout.zeros == ZeroType::integer ? float(q - zero) * scale
+                                                  : layout.zeros == ZeroType::real  ? float(q - layout.bias()) * scale - less
+                                                                                    : float(q - layout.bias()) * scale;
+                }
+            }
+    }
+    unsigned char* first() { return packed.data() + (16 - reinterpret_cast<std::uintptr_t>(packed.data()) % 16) % 16; }
+};
+
+/// What the planner would write for "d = relu(acc + bias)", and no more.
+struct BiasAndRelu {
+    const float* bias;
+    struct Once {};
+    struct Operands {
+        float bias[2];
+    };
+    Once once() const { return {}; }
+    template <bool turned>
+    void load(Operands& to, const EpiloguePair& at) const {
+        load_pair<turned, false, false, true, false>(to.bias, bias, at);
+    }
+    template <bool turned>
+    void apply(float (&to)[2], float first, float second, const Operands& with, const Once&, const EpiloguePair&) const {
+        to[0] = std::max(0.0f, first + with.bias[0]), to[1] = std::max(0.0f, second + with.bias[1]);
+    }
+};
+
+struct Shape {
+    int m, n, k;
+    unsigned ctas;
+    int a_pad = 0, c_pad = 0;
+};
+
+template <Sm90QuantisedConfig C, bool expressed = false>
+void expect_right(const Shape& s) {
+    SCOPED_TRACE(testing::Message() << s.m << "x" << s.n << "x" << s.k << " by " << s.ctas << " CTAs, lda +" << s.a_pad << ", ldc +" << s.c_pad);
+    std::mt19937 random(unsigned(s.k * 31 + s.n));
+    Weights weights(C.layout, s.n, s.k, random);
+    const long long lda = s.k + s.a_pad, ldc = s.n + s.c_pad;
+    constexpr unsigned short untouched = 0x1234, nan = 0x7fff;
+    std::vector<unsigned short> a(std::size_t(lda * s.m), nan), c(std::size_t(ldc * s.m), untouched);
+    std::vector<float> x(std::size_t(s.m) * std::size_t(s.k)), bias(std::size_t(s.n));
+    for (float& b : bias) b = float(int(random() % 41) - 20);
+    for (int m = 0; m < s.m; ++m)
+        for (int k = 0; k < s.k; ++k) {
+            float& value = x[std::size_t(m) * std::size_t(s.k) + std::size_t(k)];
+            value = float(int(random() % 3) - 1);
+            a[std::size_t(m * lda + k)] = ptx::bits_of(C.type, value);
+        }
+    // Boxes of 64 of K by all rows: of a ragged K one at a time, else as many as a stage has.
+    ptx::FakeMap map{a.data(), {s.k, s.m, 1, 1}, {64, C.tile_m, 1, 1}, {1, lda, 0, 0}};
+    if (!C.ragged_k) map = {a.data(), {64, s.m, s.k / 64, 1}, {64, C.tile_m, C.spans(), 1}, {1, lda, 64, 0}};
+    const TensorMap map_a = ptx::fake_map(map);
+    const unsigned tiles = unsigned((s.n + C.tile_n - 1) / C.tile_n);
+    std::vector<float> partials(2 * s.ctas * std::size_t(C.part_floats()), std::nanf(""));
+    std::vector<unsigned> arrived(tiles, 0);
+    const Sm90QuantisedArguments arguments{weights.first(), c.data(), partials.data(), arrived.data(), s.m, s.n, s.k, ldc};
+    int outside = 0, early_of_a = 0;
+    const auto within = [](const void* from, std::size_t bytes, const auto* begin, std::size_t size) {
+        const auto at = reinterpret_cast<std::uintptr_t>(from), first = reinterpret_cast<std::uintptr_t>(begin);
+        return at >= first && at + bytes <= first + size;
+    };
+    const auto of_weights = [&](const void* from, std::size_t bytes) { return within(from, bytes, weights.first(), std::size_t(C.layout.bytes(s.n, s.k))); };
+    on_global_read = [&](const void* from, std::size_t bytes) { outside += !within(from, bytes, a.data(), a.size() * 2) && !of_weights(from, bytes); };
+    on_early_read = [&](const void* from, std::size_t bytes) { early_of_a += !of_weights(from, bytes); };
+    gridDim.x = s.ctas;
+    for (unsigned cta = s.ctas; cta-- > 0;) {  // whoever comes last is not the last part
+        if constexpr (expressed)
+            run_cta_on_cpu(
+                cta, unsigned(C.threads()),
+                [](const TensorMap& t, const Sm90QuantisedArguments& p, const BiasAndRelu& e) { sm90_few_quantised_epilogue<C, BiasAndRelu>(t, p, e); }, map_a,
+                arguments, BiasAndRelu{bias.data()});
+        else
+            run_cta_on_cpu(
+                cta, unsigned(C.threads()), [](const TensorMap& t, const Sm90QuantisedArguments& p) { sm90_few_quantised<C>(t, p); }, map_a, arguments);
+    }
+    EXPECT_EQ(outside, 0);
+    EXPECT_EQ(early_of_a, 0);
+    EXPECT_TRUE(arriving.empty());
+    for (const unsigned counter : arrived) EXPECT_EQ(counter, 0u);
+    int wrong = 0;
+    for (int m = 0; m < s.m; ++m)
+        for (int n = 0; n < s.n; ++n) {
+            float sum = 0;
+            for (int k = 0; k < s.k; ++k) sum += x[std::size_t(m) * std::size_t(s.k) + std::size_t(k)] * weights.w[std::size_t(n) * std::size_t(s.k) + std::size_t(k)];
+            if (expressed) sum = std::max(0.0f, sum + bias[std::size_t(n)]);
+            unsigned short& stored = c[std::size_t(m * ldc + n)];
+            if (stored != ptx::bits_of(C.type, sum) && wrong++ == 0)
+                ADD_FAILURE() << "row " << m << ", column " << n << ": " << ptx::number_of(C.type, stored) << ", not " << sum;
+            stored = untouched;
+        }
+    EXPECT_EQ(wrong, 0);
+    for (const unsigned short element : c) EXPECT_EQ(element, untouched);  // beside C
+}
+
+constexpr Sm90QuantisedConfig packed(QuantisedLayout layout, int tile_m, int tile_n, int tile_k, int stages, Type type = Type::bf16) {
+    return {.tile_m = tile_m, .tile_n = tile_n, .tile_k = tile_k, .stages = stages, .consumer_warps = 8, .ctas_per_sm = 1, .type = type, .layout = layout};
+}
+constexpr Sm90QuantisedConfig ragged(Sm90QuantisedConfig c) {
+    c.ragged_k = true;
+    return c;
+}
+
+TEST(QuantisedOnCpu, WithoutZeroPoints) {
+    expect_right<packed({WeightType::int4, 128, Type::bf16, ZeroType::none}, 8, 64, 256, 3)>({3, 130, 768, 2});
+    expect_right<packed({WeightType::uint4, 0, Type::fp16, ZeroType::none}, 16, 128, 128, 2, Type::fp16)>({11, 200, 640, 3, 8, 3});
+    expect_right<ragged(packed({WeightType::int4, 64, Type::fp16, ZeroType::none}, 8, 64, 256, 3))>({8, 65, 328, 2, 0, 1});
+}
+
+TEST(QuantisedOnCpu, WithWholeZeroPoints) {
+    expect_right<packed({WeightType::uint4, 32, Type::bf16, ZeroType::integer}, 8, 64, 256, 3)>({5, 100, 512, 3});
+    expect_right<ragged(packed({WeightType::int4, 128, Type::fp16, ZeroType::integer}, 24, 128, 256, 2, Type::fp16))>({20, 129, 392, 2, 16, 2});
+}
+
+TEST(QuantisedOnCpu, WithRealZeroPoints) {
+    expect_right<packed({WeightType::uint4, 32, Type::fp16, ZeroType::real}, 8, 64, 256, 3)>({5, 100, 512, 3});
+    expect_right<packed({WeightType::int4, 0, Type::bf16, ZeroType::real}, 16, 64, 512, 2)>({9, 70, 1088, 2});
+    expect_right<ragged(packed({WeightType::uint4, 64, Type::bf16, ZeroType::real}, 64, 64, 128, 2, Type::fp16))>({61, 33, 200, 1, 8, 1});
+    expect_right<ragged(packed({WeightType::int4, 128, Type::fp16, ZeroType::real}, 32, 128, 256, 2))>({30, 250, 1032, 4});
+}
+
+// Sums of CTAs that share a tile are added up before the expression sees them.
+TEST(QuantisedOnCpu, WithAnExpression) {
+    for (const unsigned ctas : {1u, 2u, 5u}) expect_right<packed({WeightType::int4, 32, Type::bf16, ZeroType::none}, 8, 64, 256, 3), true>({7, 129, 1024, ctas});
+    expect_right<ragged(packed({WeightType::uint4, 64, Type::fp16, ZeroType::real}, 16, 128, 128, 3, Type::fp16)), true>({13, 100, 456, 3, 0, 1});
+}
+
+}  // namespace
+}  // namespace cta_text
