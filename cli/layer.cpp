@@ -106,7 +106,8 @@ int plan_layer(const Given& given, const OutputFlags& output, const Invocation& 
                 }
                 machine = std::make_shared<const Machine>(std::move(changed));
             }
-            add_layer_cells(document, machine, setting, model, request);
+            LayerPlanner planner(std::move(machine), cells);
+            add_layer_cells(document, planner, setting, model, request);
         }
     }
     if (wants_pictures(given)) write_pictures(given, document, invocation.command);

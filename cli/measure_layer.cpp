@@ -16,20 +16,26 @@
 namespace rooftile::cli {
 namespace {
 
-constexpr std::int64_t most_sequences = 65536, most_tokens = std::int64_t{1} << 24;
+constexpr std::int64_t most_gpus = 8, most_sequences = 65536, most_tokens = std::int64_t{1} << 24;
 constexpr std::string_view baselines[] = {"torch", "none"};
 
 std::vector<Field> layer_fields() {
     const char *layer = "Layer", *group = "Measuring";
     const std::vector<Field> own = {
         {"config", "FILE", "The model's config.json, as it is published", layer},
-        {"layer", "I", "Which of its layers, from 0 on; default: the first of the kind that most are of", layer},
+        {"layer", "I", "Which of its layers, from 0 on; default: the first of the kind that most are of",
+         layer},
         {"batch", "N", "Sequences; default 1", layer},
         {"context", "N", "Keys that each sequence has once its token is among them", layer},
         {"prefill", "N", "Prefill so many tokens of each sequence instead of decoding one", layer},
-        {"baseline", "torch|none", "What it is compared with: PyTorch, where it is installed (default)", group},
-        {"seed", "N", "Seed of weights, caches and inputs; default: a new one, which the document names", group},
+        {"tp", "N", "GPUs that share the layer: 1 runs, more are planned only", layer},
+        {"baseline", "torch|none", "What it is compared with: PyTorch, where it is installed (default)",
+         group},
+        {"seed", "N", "Seed of weights, caches and inputs; default: a new one, which the document names",
+         group},
         {"rounds", "N", "Blocks of the layer and of each kernel; default: as many as the error needs", group},
+        {"counters", "", "Hardware counters of each kernel and of the layer, after they were timed", group,
+         FieldKind::on},
         {"no_time", "", "Verify, and time nothing", group, FieldKind::on},
     };
     const std::vector<Field> python = {{"python", "PROGRAM", "The Python that has PyTorch; default python3", group}};
@@ -43,7 +49,18 @@ std::int64_t size_of(const Given& given, const char* key, std::int64_t preset, s
 LayerStep step_of(const Given& given) {
     LayerStep step;
     const std::int64_t batch = size_of(given, "batch", 1, most_sequences);
-    if (given.has("prefill") == given.has("context"))
+    if (given.has("tp") && whole_number(given.name("tp"), given.text("tp"), 1, most_gpus) > 1)
+        throw RequestError(
+            fmt::format("{} {}: a layer that several GPUs share is planned, not yet run; rooftile plan layer "
+                        "--tp {} says what it takes",
+                        given.name("tp"), given.text("tp"), given.text("tp")));
+    if (given.has("prefill") && given.has("context"))
+        throw RequestError(
+            fmt::format("{} with {}: a step that prefills some sequences and decodes others is planned, not "
+                        "yet run; rooftile plan layer "
+                        "--prefill SHARE says what it takes. Give one of the two",
+                        given.name("context"), given.name("prefill")));
+    if (!given.has("prefill") && !given.has("context"))
         throw RequestError(
             "measure layer needs --context N, keys that sequences have while they decode, or --prefill N, tokens that each of them begins "
             "with");
@@ -71,7 +88,8 @@ Json request_of(const MeasuredLayer& layer, const LayerKind& kind, std::uint64_t
             {"experts", std::move(experts)},
             {"activation", m.activation},
             {"eps", m.norm_eps},
-            {"frequencies", rotary_frequencies(m)},
+            {"frequencies", rotary_frequencies(m, layer.step.context)},
+            {"amplitude", m.rope_scaling.amplitude},
             {"rotated", rotated_elements(m)},
             {"query_key_norms", m.query_key_norms},
             {"qkv_bias", m.qkv_bias},
@@ -111,6 +129,7 @@ int measure_layer_verb(const Given& given, const OutputFlags& output, const Invo
     MeasureOptions options;
     options.seed = given.has("seed") ? seed_number(given.name("seed"), given.text("seed")) : fresh_seed();
     options.time = !given.has("no_time");
+    options.counters = given.has("counters");
     options.timing.rounds = rounds_of(options.mode);
     options.timing.alone_seconds = 0;
     if (given.has("rounds"))
@@ -121,7 +140,8 @@ int measure_layer_verb(const Given& given, const OutputFlags& output, const Invo
     const auto [live, target] = live_target(given, options.device);
     note_interrupts();
     RunningGpu gpu;
-    MeasuredLayer layer = measure_layer(target.machine, model, which, step, options, gpu);
+    LayerPlanner planner(target.machine);
+    MeasuredLayer layer = measure_layer(planner, model, which, step, options, gpu);
     if (!target.note.empty()) layer.notes.push_back(target.note);
     if (with_torch && options.time && layer.right()) {
         try {
@@ -133,7 +153,7 @@ int measure_layer_verb(const Given& given, const OutputFlags& output, const Invo
     }
     DocumentContext context = context_of(*target.machine, invocation.command);
     context.gpu = GpuContext{gpu.gpu, gpu.driver, gpu.nvrtc, utc_now(), options.seed};
-    write_result(output.json ? json_text(measured_layer_document(context, layer, target.machine))
+    write_result(output.json ? json_text(measured_layer_document(context, layer, planner))
                              : measured_layer_text(context, layer, terminal_for(output)),
                  output);
     if (layer.right()) return int(ExitCode::done);

@@ -6,6 +6,8 @@ against fp64 and next to PyTorch's. Decoding is one captured graph: how long eac
 
 import sys
 
+if __name__ == "__main__" and len(sys.argv) > 1:
+    sys.exit(print(f"generate.py: {sys.argv[1]}: it takes no arguments; its sizes are at the top of the file", file=sys.stderr) or 2)
 try:
     import torch
     import torch.nn.functional as F

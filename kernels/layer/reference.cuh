@@ -131,7 +131,8 @@ __global__ void layer_turn(LayerHeads p, double* q, double* k, double* v, const 
             to[i] = at(i);
             continue;
         }
-        const double angle = static_cast<double>(position_of(p, token)) * half_turns[i % half], cosine = cospi(angle), sine = sinpi(angle);
+        const double angle = static_cast<double>(position_of(p, token)) * half_turns[i % half];
+        const double cosine = p.amplitude * cospi(angle), sine = p.amplitude * sinpi(angle);
         to[i] = i < half ? at(i) * cosine - at(i + half) * sine : at(i) * cosine + at(i - half) * sine;
     }
 }

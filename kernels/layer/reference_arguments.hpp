@@ -11,6 +11,7 @@ struct LayerHeads {
     long long window;  ///< keys that a query sees at most
     double eps;        ///< of the norms of heads; negative: there are none
     double scale;      ///< of scores
+    double amplitude;  ///< of the sines and cosines that queries and keys are turned by
     Type type;
 };
 

@@ -60,6 +60,7 @@ struct PlanDefaults {
     bool buildable_only = false;  ///< leave out what no kernel can be compiled for
     std::uint64_t seed = 1;       ///< of plans that are drawn
     bool one_of_many = false;     ///< of hundreds of problems in a row: what takes long may be told more coarsely; a note says so
+    bool closed_form = false;  ///< of thousands: where a model both simulates and has a closed form, that one
 };
 
 /// What an operation offers to others beyond the interface below: a class that both know. rooftile/tiled/two_products.hpp has one.

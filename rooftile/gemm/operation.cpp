@@ -325,6 +325,7 @@ class GemmOperation final : public Operation {
     Own request(const Given& given, const PlanDefaults& defaults) const override {
         GemmAsk ask = gemm_ask(given, defaults.top);
         ask.request.buildable_only = defaults.buildable_only;
+        ask.request.simulate = !defaults.closed_form;
         ask.seed = defaults.seed;
         return Own::of(std::move(ask));
     }

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <nlohmann/json.hpp>
 
+#include "rooftile/report/measured_json.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/report/prediction_error.hpp"
 
@@ -41,6 +42,16 @@ std::optional<double> sum_of(const std::vector<LayerKernelTime>& kernels, const 
     return sum;
 }
 
+/// Read and written; empty where nothing was counted.
+std::optional<double> dram_bytes_of(const std::optional<CounterValues>& counters) {
+    if (!counters || !counters->dram_read_bytes || !counters->dram_write_bytes) return std::nullopt;
+    return *counters->dram_read_bytes + *counters->dram_write_bytes;
+}
+
+std::string bytes_text(const std::optional<double>& bytes) {
+    return bytes ? scaled_text(*bytes, "B", 3) : "-";
+}
+
 std::optional<double> difference(const std::optional<double>& a, const std::optional<double>& b) {
     return a && b ? std::optional(*a - *b) : std::nullopt;
 }
@@ -69,6 +80,10 @@ std::optional<double> MeasuredLayer::least_us() const {
     return sum_of(kernels, [](const LayerKernelTime& kernel) { return kernel.least_us; });
 }
 
+std::optional<double> MeasuredLayer::dram_bytes() const {
+    return sum_of(kernels, [](const LayerKernelTime& kernel) { return dram_bytes_of(kernel.counters); });
+}
+
 const LayerBaseline* MeasuredLayer::best_baseline() const {
     const LayerBaseline* best = nullptr;
     for (const LayerBaseline& each : baselines)
@@ -76,13 +91,14 @@ const LayerBaseline* MeasuredLayer::best_baseline() const {
     return best;
 }
 
-Json measured_layer_document(const DocumentContext& context, const MeasuredLayer& layer, const std::shared_ptr<const Machine>& machine) {
+Json measured_layer_document(const DocumentContext& context, const MeasuredLayer& layer,
+                             LayerPlanner& planner) {
     LayerRequest request;
     request.layer = layer.layer;
     request.batches = {layer.step.sequences()}, request.contexts = {layer.step.context};
     request.prefill_shares = {layer.step.prefill > 0 ? 1.0 : 0.0};
-    Json out = layer_document(context, layer.model, request, *machine);
-    add_layer_cells(out, machine, {}, layer.model, request);
+    Json out = layer_document(context, layer.model, request, *planner.machine());
+    add_layer_cells(out, planner, {}, layer.model, request);
 
     Json errors = Json::array(), baselines = Json::array();
     for (const LayerError& error : layer.errors)
@@ -105,40 +121,49 @@ Json measured_layer_document(const DocumentContext& context, const MeasuredLayer
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         kernels[i]["ran"] = text_or_null(layer.kernels[i].plan);
         kernels[i]["measured_us"] = interval_json(layer.kernels[i].measured_us);
+        kernels[i]["counters"] = counters_json(layer.kernels[i].counters);
     }
-    cell["measured"] = {{"time_us", interval_json(layer.layer_us)},
-                        {"kernels_us", json_number(layer.sum_us())},
-                        {"gaps_us", json_number(difference(measured, layer.sum_us()))},
-                        {"prediction_error", std::move(prediction)},
-                        {"sets", layer.sets},
-                        {"set_bytes", layer.set_bytes},
-                        {"verified", layer.right()},
-                        {"same_bits", layer.same_bits ? Json(*layer.same_bits) : Json(nullptr)},
-                        {"errors", std::move(errors)},
-                        {"baseline", text_or_null(layer.baseline_program)},
-                        {"baselines", std::move(baselines)},
-                        {"ratio", json_number(best && measured ? std::optional(*best->time_us / *measured) : std::nullopt)},
-                        {"notes", layer.notes}};
+    cell["measured"] = {
+        {"time_us", interval_json(layer.layer_us)},
+        {"kernels_us", json_number(layer.sum_us())},
+        {"gaps_us", json_number(difference(measured, layer.sum_us()))},
+        {"counters", counters_json(layer.counters)},
+        {"kernels_dram_bytes", json_number(layer.dram_bytes(), "B")},
+        {"prediction_error", std::move(prediction)},
+        {"sets", layer.sets},
+        {"set_bytes", layer.set_bytes},
+        {"verified", layer.right()},
+        {"same_bits", layer.same_bits ? Json(*layer.same_bits) : Json(nullptr)},
+        {"errors", std::move(errors)},
+        {"baseline", text_or_null(layer.baseline_program)},
+        {"baselines", std::move(baselines)},
+        {"ratio", json_number(best && measured ? std::optional(*best->time_us / *measured) : std::nullopt)},
+        {"notes", layer.notes}};
     return out;
 }
 
 std::string measured_layer_text(const DocumentContext& context, const MeasuredLayer& layer, const Terminal& terminal) {
     const LayerStep& step = layer.step;
-    std::string out = terminal.paint(
-        step.prefill > 0 ? fmt::format("one {} layer, {} x {} tokens prefilled", layer.model.config.family, step.prefill, step.context)
-                         : fmt::format("one {} layer, {} sequences decode a token each over {} keys", layer.model.config.family,
-                                       step.decode, step.context),
-        Tone::strong);
-    out += fmt::format("\non {}, {} layers in a graph, {} of weights and cache each\n\n",
-                       context.gpu ? context.gpu->gpu : context.machine_name, layer.sets, scaled_text(double(layer.set_bytes), "B"));
+    std::string out = layer_heading(
+        step.prefill > 0 ? fmt::format("one {} layer, {} x {} tokens prefilled", layer.model.config.family,
+                                       step.prefill, step.context)
+                         : fmt::format("one {} layer, {} sequences decode a token each over {} keys",
+                                       layer.model.config.family, step.decode, step.context),
+        Tone::strong, terminal);
+    out += layer_heading(fmt::format("on {}, {} layers in a graph, {} of weights and cache each",
+                                     context.gpu ? context.gpu->gpu : context.machine_name, layer.sets,
+                                     scaled_text(double(layer.set_bytes), "B")),
+                         Tone::plain, terminal)
+           + "\n";
     const auto left = Table::Align::left;
     Table table({{"kernel", left},
-                 {"plan", left, 2, true},
+                 {"plan", left, 5, true},
                  {"predicted"},
                  {"measured"},
                  {"error"},
-                 {"least"},
-                 {"share", Table::Align::right, 1, true}});
+                 {"least", Table::Align::right, 3},
+                 {"DRAM", Table::Align::right, 2},
+                 {"share", Table::Align::right, 4, true}});
     const std::optional<double> sum = layer.sum_us(), whole = median_of(layer.layer_us);
     for (const LayerKernelTime& kernel : layer.kernels) {
         const std::optional<double> measured = median_of(kernel.measured_us);
@@ -148,6 +173,7 @@ std::string measured_layer_text(const DocumentContext& context, const MeasuredLa
                    {time(measured)},
                    {error_text(kernel.predicted_us, measured)},
                    {time(kernel.least_us)},
+                   {bytes_text(dram_bytes_of(kernel.counters))},
                    {measured && sum ? percent_text(*measured / *sum) : "-"}});
     }
     table.row({{"sum"},
@@ -156,6 +182,7 @@ std::string measured_layer_text(const DocumentContext& context, const MeasuredLa
                {time(sum)},
                {error_text(layer.predicted_us(), sum)},
                {time(layer.least_us())},
+               {bytes_text(layer.dram_bytes())},
                {""}});
     table.row({{"layer"},
                {""},
@@ -163,6 +190,7 @@ std::string measured_layer_text(const DocumentContext& context, const MeasuredLa
                {time(whole)},
                {error_text(layer.predicted_us(), whole)},
                {time(layer.least_us())},
+               {bytes_text(dram_bytes_of(layer.counters))},
                {""}});
     out += table.text(terminal);
     if (sum && whole)
@@ -173,6 +201,13 @@ std::string measured_layer_text(const DocumentContext& context, const MeasuredLa
                          terminal.prose() - 2, 2)
                + "\n";
     if (const auto error = error_of(layer.kernels)) out += "  predictions of the kernels: " + prediction_error_text(*error) + "\n";
+    if (layer.counters)
+        out += "  "
+               + wrapped(fmt::format(
+                             "DRAM: bytes read and written by one launch, the mean of {} over all sets on {}",
+                             layer.counters->launches, displayable(layer.counters->chip, terminal.utf8)),
+                         terminal.prose() - 2, 2)
+               + "\n";
     out += "\n";
     for (const LayerError& error : layer.errors) {
         std::string text = fmt::format("{:.2f} % of a row's root mean square at most, bound {:.2f} %; {:.2f} % of all", 100 * error.row,

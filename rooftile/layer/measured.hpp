@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rooftile/core/measured.hpp"
 #include "rooftile/layer/report.hpp"
 #include "rooftile/measure/statistics.hpp"
 #include "rooftile/report/json.hpp"
@@ -34,6 +35,7 @@ struct LayerKernelTime {
     std::string plan;  ///< that ran, in a few words
     std::optional<double> predicted_us{}, least_us{};
     std::optional<MedianInterval> measured_us{};  ///< by itself, launched over all sets again and again
+    std::optional<CounterValues> counters{};      ///< of one such launch
 };
 
 /// Another program's way of the same layer.
@@ -51,7 +53,8 @@ struct MeasuredLayer {
     std::vector<LayerKernelTime> kernels;
     std::vector<LayerError> errors;            ///< of the last layer of the graph
     std::optional<MedianInterval> layer_us{};  ///< of the graph's time, one layer's share
-    std::optional<bool> same_bits{};           ///< after timing, as when it was verified
+    std::optional<CounterValues> counters{};   ///< of one layer's launches together
+    std::optional<bool> same_bits{};           ///< after timing and counting, as when it was verified
     std::string baseline_program{};            ///< "PyTorch 2.9"; empty: none ran
     std::vector<LayerBaseline> baselines{};
     std::vector<std::string> notes{};
@@ -61,12 +64,14 @@ struct MeasuredLayer {
     std::optional<double> sum_us() const;
     std::optional<double> predicted_us() const;
     std::optional<double> least_us() const;
+    std::optional<double> dram_bytes() const;  ///< of the kernels by themselves, as counted
     const LayerBaseline* best_baseline() const;
 };
 
-/// `rooftile/layer/1` of a layer that ran, whose kernels were planned for that machine: its one cell has what was measured with what is
-/// predicted.
-Json measured_layer_document(const DocumentContext& context, const MeasuredLayer& layer, const std::shared_ptr<const Machine>& machine);
+/// `rooftile/layer/1` of a layer that ran: its one cell has what was measured with what is predicted by the planner, which knows it
+/// already where it is the one that measure_layer() was given.
+Json measured_layer_document(const DocumentContext& context, const MeasuredLayer& layer,
+                             LayerPlanner& planner);
 std::string measured_layer_text(const DocumentContext& context, const MeasuredLayer& layer, const Terminal& terminal);
 
 }  // namespace rooftile

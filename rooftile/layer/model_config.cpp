@@ -148,6 +148,40 @@ std::optional<ModelQuantization> quantization_of(const Fields& outer, const Fiel
     return out;
 }
 
+/// What no plan needs may be missing: who runs such a layer says so (rooftile/layer/rotary.hpp).
+void read_rotary_scaling(const Fields& fields, const Fields& scaling, const std::string& kind,
+                         ModelRotaryScaling& out) {
+    out.kind = kind;
+    if (kind == "longrope" || kind == "su") return;  // a factor of each pair
+    out.factor = scaling.number_or("factor", 0);
+    if (scaling.has("factor") && out.factor < 1) scaling.refuse("factor", "a number from 1 on");
+    out.positions = fields.number_or("max_position_embeddings", 0);
+    // Dynamic scaling begins where the model's own positions end.
+    const char* trained = "original_max_position_embeddings";
+    if (kind != "dynamic")
+        out.positions =
+            scaling.number_or(trained, fields.number_or(trained, kind == "yarn" ? out.positions : 0));
+    if (kind == "llama3") {
+        out.low = scaling.number_or("low_freq_factor", out.low),
+        out.high = scaling.number_or("high_freq_factor", out.high);
+        if (!(out.high > out.low))
+            scaling.refuse("high_freq_factor", fmt::format("a number above low_freq_factor, {}", out.low));
+    }
+    if (kind != "yarn") return;
+    // 0 is the usual one here, as in the library that these files are written for.
+    const auto or_usual = [&](const char* key, double& value) {
+        if (const double given = scaling.number_or(key, 0); given > 0) value = given;
+    };
+    or_usual("beta_fast", out.fast), or_usual("beta_slow", out.slow);
+    if (!(out.fast > out.slow))
+        scaling.refuse("beta_fast", fmt::format("a number above beta_slow, {}", out.slow));
+    out.whole_pairs = scaling.flag_or("truncate", true);
+    const auto grown = [&](double by) { return out.factor > 1 ? 0.1 * by * std::log(out.factor) + 1 : 1; };
+    const double scale = scaling.number_or("mscale", 0), all_scale = scaling.number_or("mscale_all_dim", 0);
+    out.amplitude = scale > 0 && all_scale > 0 ? grown(scale) / grown(all_scale) : grown(1);
+    or_usual("attention_factor", out.amplitude);
+}
+
 /// Newer files have all of the rotary embedding in one object, of each kind of layer where they differ; older ones beside the others.
 void read_rotary(const Fields& fields, double usual_theta, ModelConfig& model) {
     const auto all = fields.object("rope_parameters");
@@ -164,12 +198,10 @@ void read_rotary(const Fields& fields, double usual_theta, ModelConfig& model) {
     const Fields& scaling = all ? rotary : *older;
     const char* key = scaling.has("rope_type") || all ? "rope_type" : "type";
     const std::string kind = scaling.text(key);
-    for (const char* known : {"default", "linear", "dynamic", "llama3", "yarn", "longrope", "su"}) {
-        if (kind != known) continue;
-        model.rope_scaling = kind == "default" ? "" : kind;
-        return;
-    }
-    scaling.refuse(key, "default, linear, dynamic, llama3, yarn, longrope or su");
+    constexpr std::string_view known[] = {"default", "linear", "dynamic", "llama3", "yarn", "longrope", "su"};
+    if (std::ranges::find(known, kind) == std::end(known))
+        scaling.refuse(key, "default, linear, dynamic, llama3, yarn, longrope or su");
+    if (kind != "default") read_rotary_scaling(fields, scaling, kind, model.rope_scaling);
 }
 
 std::vector<LayerKind> windows_of(const Fields& fields, const Family& family, std::int64_t layers) {

@@ -40,6 +40,20 @@ struct LayerKind {
     friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
 
+/// How angles of the rotary embedding are changed so that contexts may be longer than those a model was trained on.
+struct ModelRotaryScaling {
+    std::string kind;      ///< `rope_type`; empty: they are not
+    double factor = 0;     ///< 0: nothing says it
+    double positions = 0;  ///< of the contexts of that training; 0: nothing says it
+    double
+        low = 1,
+        high =
+            4;  ///< llama3: turns over those positions below which an angle is divided, above which it stays
+    double slow = 1, fast = 32;  ///< yarn: the same
+    bool whole_pairs = true;     ///< yarn: the two limits are pairs of a head, not places between them
+    double amplitude = 1;        ///< yarn: of sines and cosines
+};
+
 struct ModelConfig {
     std::string family;  ///< `model_type`
     std::string type;    ///< of weights, cache and activations: "bf16" or "fp16"
@@ -53,7 +67,7 @@ struct ModelConfig {
     double query_scale = 0;                   ///< of scores, in the place of 1 / sqrt(head_dim); 0: that one
     double score_cap = 0;                     ///< c of c tanh(s / c), what scores are bounded by; 0: not bounded
     double rope_theta = 0, rotary_share = 1;  ///< share of a head's elements that is rotated
-    std::string rope_scaling;                 ///< its kind; empty: none
+    ModelRotaryScaling rope_scaling;
     std::optional<ModelExperts> experts;
     std::optional<ModelLatent> latent;
     std::optional<ModelQuantization> quantization;

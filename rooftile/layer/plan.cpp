@@ -65,7 +65,8 @@ std::optional<double> LayerSums::time_us() const {
     return *kernels_us + *gaps.graph_us;
 }
 
-LayerPlanner::LayerPlanner(std::shared_ptr<const Machine> machine) : machine_(std::move(machine)) {
+LayerPlanner::LayerPlanner(std::shared_ptr<const Machine> machine, std::size_t cells)
+    : machine_(std::move(machine)), follows_all_(cells <= most_followed_cells) {
     gap_.stream_us = microseconds(*machine_, "launch.gap_stream");
     gap_.graph_us = microseconds(*machine_, "launch.gap_graph");
     if (!gap_.stream_us) missing({"launch.gap_stream"});
@@ -79,7 +80,9 @@ void LayerPlanner::missing(const std::vector<std::string>& keys) {
         if (std::ranges::find(unknown_, key) == unknown_.end()) unknown_.push_back(key);
 }
 
-KernelTime LayerPlanner::planned(const std::string& name, const Given& request) const {
+KernelTime LayerPlanner::planned_by_operation(const LayerPart& part) const {
+    const std::string& name = part.operation;
+    const Given& request = part.request;
     KernelTime out;
     out.provenance = Provenance::refused;
     const Operation* operation = find_operation(name);
@@ -90,7 +93,10 @@ KernelTime LayerPlanner::planned(const std::string& name, const Given& request) 
     try {
         const Problem problem = operation->problem(request);
         out.problem = operation->short_name(problem);
-        const PlanSet plans = operation->derive(machine_, problem, operation->request(request, {.top = 1, .one_of_many = true}));
+        PlanDefaults defaults{.top = 1, .one_of_many = true};
+        if (!follows_all_ && request.has("m"))
+            defaults.closed_form = std::stoll(request.text("m")) * std::stoll(request.text("n")) > most_followed_elements;
+        const PlanSet plans = operation->derive(machine_, problem, operation->request(request, defaults));
         if (plans.refusal) {
             out.plan = plans.refusal->message;
             return out;
@@ -166,7 +172,7 @@ KernelTime LayerPlanner::time_of(const LayerPart& part, int tp) const {
     if (part.exchanged_bytes > 0) return exchanged(part.exchanged_bytes, tp);
     if (part.operation.empty()) return moved(part);
     if (part.why_not.empty()) {
-        KernelTime out = planned(part.operation, part.request);
+        KernelTime out = planned_by_operation(part);
         if (part.flops > 0) return out;
         // Rows that the kernel in front wrote: a plan by itself reads them from memory.
         const KernelTime in_layer = moved(part);

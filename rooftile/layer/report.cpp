@@ -199,7 +199,7 @@ std::string sums_text(const Json& cell, const Terminal& terminal) {
     return out;
 }
 
-/// One figure of every cell: batches downwards, contexts to the right.
+/// One figure of every cell: batches downwards, contexts to the right, in several tables where the width is short.
 std::string grid_text(const std::string& title, const std::vector<const Json*>& cells, std::string (*figure)(const Json&),
                       const Terminal& terminal) {
     std::vector<std::int64_t> batches, contexts;
@@ -207,17 +207,37 @@ std::string grid_text(const std::string& title, const std::vector<const Json*>& 
         if (std::ranges::find(values, value) == values.end()) values.push_back(value);
     };
     for (const Json* cell : cells) add(batches, cell->at("batch")), add(contexts, cell->at("context"));
-    std::vector<Table::Column> columns = {{title}};
-    for (const std::int64_t context : contexts) columns.push_back({std::to_string(context)});
-    Table table(columns);
-    for (const std::int64_t batch : batches) {
-        std::vector<Table::Cell> row = {{std::to_string(batch)}};
-        for (const std::int64_t context : contexts)
-            for (const Json* cell : cells)
-                if (cell->at("batch") == batch && cell->at("context") == context) row.push_back({figure(*cell)});
-        table.row(std::move(row));
+    const std::size_t across = contexts.size();
+    std::vector<std::string> figures;  // of each batch, every context's; cells are in that order
+    for (const Json* cell : cells) figures.push_back(figure(*cell));
+    std::vector<int> widths;
+    for (std::size_t i = 0; i < across; ++i) {
+        widths.push_back(int(std::to_string(contexts[i]).size()));
+        for (std::size_t at = i; at < figures.size(); at += across)
+            widths.back() = std::max(widths.back(), columns_of(figures[at]));
     }
-    return table.text(terminal) + "\n";
+    constexpr int gap = 2;
+    int first = columns_of(title);
+    for (const std::int64_t batch : batches) first = std::max(first, int(std::to_string(batch).size()));
+    std::string out;
+    for (std::size_t begin = 0; begin < across;) {
+        std::size_t end = begin;
+        for (int width = gap + first; end < across; ++end) {
+            width += gap + widths[end];
+            if (terminal.width > 0 && width > terminal.width && end > begin) break;
+        }
+        std::vector<Table::Column> columns = {{title}};
+        for (std::size_t i = begin; i < end; ++i) columns.push_back({std::to_string(contexts[i])});
+        Table table(columns);
+        for (std::size_t b = 0; b < batches.size(); ++b) {
+            std::vector<Table::Cell> row = {{std::to_string(batches[b])}};
+            for (std::size_t i = begin; i < end; ++i) row.push_back({figures[b * across + i]});
+            table.row(std::move(row));
+        }
+        out += table.text(terminal);
+        begin = end;
+    }
+    return out + "\n";
 }
 
 std::string time_figure(const Json& cell) { return short_time(number_at(cell, "time_us")); }
@@ -237,8 +257,9 @@ std::string grids_text(const Json& document, const Terminal& terminal) {
         groups.back().push_back(&cell);
     }
     for (const auto& cells : groups) {
-        out += "\n" + terminal.paint(set_text(*cells.front()) + share_text(*cells.front()), Tone::strong)
-               + "\n  batches downwards, contexts to the right\n";
+        out += "\n"
+               + layer_heading(set_text(*cells.front()) + share_text(*cells.front()), Tone::strong, terminal)
+               + "  batches downwards, contexts to the right\n";
         out += grid_text("time in a graph", cells, time_figure, terminal);
         out += grid_text("least possible", cells, least_figure, terminal);
         out += grid_text("attention of kernels", cells, attention_figure, terminal);
@@ -262,9 +283,9 @@ std::string sweep_text(const Json& document, const Terminal& terminal) {
                  {"context", Table::Align::right, 1},
                  {"prefill", Table::Align::right, 1},
                  {"time in a graph"},
-                 {"least possible"},
-                 {"attention of kernels"},
-                 {"gaps of time"}});
+                 {"least possible", Table::Align::right, 2},
+                 {"attention of kernels", Table::Align::right, 3},
+                 {"gaps of time", Table::Align::right, 4}});
     for (const Json& cell : document.at("cells")) {
         std::string set = set_text(cell);
         table.row({{set.substr(0, set.size() - std::min<std::size_t>(2, set.size()))},
@@ -281,6 +302,12 @@ std::string sweep_text(const Json& document, const Terminal& terminal) {
 
 }  // namespace
 
+std::string layer_heading(const std::string& text, Tone tone, const Terminal& terminal) {
+    constexpr int indent = 2;
+    const int width = terminal.width > 0 ? std::max(1, terminal.width - indent) : 0;
+    return terminal.paint_lines(wrapped(displayable(text, terminal.utf8), width, indent), tone) + "\n";
+}
+
 std::optional<double> gaps_share(const Json& cell) {
     const auto gaps = number_at(cell.at("gaps_us"), "graph"), time = number_at(cell, "time_us");
     return gaps && time ? std::optional(*gaps / *time) : std::nullopt;
@@ -292,15 +319,17 @@ Json layer_document(const DocumentContext& context, const LayerModel& model, con
             {"machine", machine_json(context)},
             {"model", model_json(model, request)},
             {"tp", request.tp},
+            {"closed_form_above_elements", nullptr},
             {"unknown", Json::array()},
             {"cells", Json::array()},
             {"ends", Json::array()},
-            {"room", room_json(layer_room(machine, model.config, model.config.layers.at(std::size_t(request.layer)), request.tp))}};
+            {"room", room_json(layer_room(machine, model.config,
+                                          model.config.layers.at(std::size_t(request.layer)), request.tp))}};
 }
 
-void add_layer_cells(Json& document, const std::shared_ptr<const Machine>& machine, const std::vector<std::string>& set,
+void add_layer_cells(Json& document, LayerPlanner& planner, const std::vector<std::string>& set,
                      const LayerModel& model, const LayerRequest& request) {
-    LayerPlanner planner(machine);
+    if (!planner.follows_all()) document["closed_form_above_elements"] = most_followed_elements;
     Json changed = Json::object();
     for (const std::string& assignment : set) {
         const auto parts = assignment_of(assignment);
@@ -333,23 +362,27 @@ void add_layer_cells(Json& document, const std::shared_ptr<const Machine>& machi
 std::string layer_text(const Json& document, const Terminal& terminal) {
     const Json &m = document.at("model"), &cells = document.at("cells"), &room = document.at("room");
     std::string out =
-        terminal.paint(fmt::format("layer {} of {}: {}, {} of {} layers are alike", m.at("layer").dump(), text_at(m, "config"),
-                                   text_at(m, "family"), m.at("layers_alike").dump(), m.at("layers").dump()),
-                       Tone::strong)
-        + "\n";
-    out += fmt::format("{}, hidden {}, {} heads of {} over {} of keys, intermediate {}; {} of weights a layer, {} of cache a token\n",
-                       text_at(m, "type"), m.at("hidden").dump(), m.at("heads").dump(), m.at("head_dim").dump(), m.at("kv_heads").dump(),
-                       m.at("intermediate").dump(), bytes_text(m.at("weight_bytes").get<double>()),
-                       bytes_text(m.at("cache_bytes_per_token").get<double>()));
+        layer_heading(fmt::format("layer {} of {}: {}, {} of {} layers are alike", m.at("layer").dump(),
+                                  text_at(m, "config"), text_at(m, "family"), m.at("layers_alike").dump(),
+                                  m.at("layers").dump()),
+                      Tone::strong, terminal);
+    out +=
+        layer_heading(fmt::format("{}, hidden {}, {} heads of {} over {} of keys, intermediate {}; {} of "
+                                  "weights a layer, {} of cache a token",
+                                  text_at(m, "type"), m.at("hidden").dump(), m.at("heads").dump(),
+                                  m.at("head_dim").dump(), m.at("kv_heads").dump(),
+                                  m.at("intermediate").dump(), bytes_text(m.at("weight_bytes").get<double>()),
+                                  bytes_text(m.at("cache_bytes_per_token").get<double>())),
+                      Tone::plain, terminal);
     const std::string gpus =
         document.at("tp") == 1 ? "on " : fmt::format("one of {} GPUs that share each layer, ", document.at("tp").dump());
-    out += terminal.paint(fmt::format("{}{}  {}", gpus, text_at(document.at("machine"), "id"), text_at(document.at("machine"), "name")),
-                          Tone::faint)
-           + "\n";
+    const Json& machine = document.at("machine");
+    out += layer_heading(fmt::format("{}{}  {}", gpus, text_at(machine, "id"), text_at(machine, "name")),
+                         Tone::faint, terminal);
     const bool swept = !cells.empty() && !cells.front().at("set").empty();
     if (cells.size() == 1) {
         const Json& cell = cells.front();
-        out += "\n" + terminal.paint(step_text(cell), Tone::strong) + "\n";
+        out += "\n" + layer_heading(step_text(cell), Tone::strong, terminal);
         out += kernels_table(cell.at("kernels"), number_at(cell, "kernels_us"), terminal) + sums_text(cell, terminal);
         const Json& ends = document.at("ends").front();
         out += "\n" + terminal.paint("the model's ends, once a step", Tone::strong) + "\n"
@@ -365,6 +398,12 @@ std::string layer_text(const Json& document, const Terminal& terminal) {
                                               : ""),
                   terminal);
     }
+    if (const Json& elements = document.at("closed_form_above_elements"); !elements.is_null())
+        out += entry("products",
+                     fmt::format("of more than {} results: their DRAM bytes are by a closed form, times within "
+                                 "1 % of a plan by itself",
+                                 elements.dump()),
+                     terminal);
     for (const Json& key : document.at("unknown")) out += entry("unknown", key.get<std::string>(), terminal);
     return out;
 }

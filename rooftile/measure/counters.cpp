@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "rooftile/error.hpp"
 #include "rooftile/measure/cupti.hpp"
 #include "rooftile/measure/cupti_table.hpp"
 #include "rooftile/units.hpp"
@@ -260,6 +261,14 @@ std::unique_ptr<CounterSession> CounterSession::open(const MeasureKernels& kerne
         if (group->group.write_back) state->own = state->count(*group, [] {});
     }
     return std::unique_ptr<CounterSession>(new CounterSession(std::move(state)));
+}
+
+std::unique_ptr<CounterSession> CounterSession::open(const MeasureKernels& kernels, int device) {
+    std::string why_not;
+    auto session = open(kernels, device, why_not);
+    if (!session)
+        throw Error(ExitCode::counters_denied, why_not + "; everything but --counters works without them");
+    return session;
 }
 
 CounterValues CounterSession::measure(const std::function<void(Stream stream, std::int64_t number)>& launch,

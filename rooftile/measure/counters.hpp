@@ -19,8 +19,8 @@
 
 namespace rooftile {
 
-/// Fewer launches leave too much of the traffic at the edges of the counted range.
-inline constexpr std::int64_t min_counted_launches = 8;
+/// Fewer launches leave too much of the traffic at the edges of the counted range; more say nothing new.
+inline constexpr std::int64_t min_counted_launches = 8, max_counted_launches = 32;
 
 /// One hardware counter, whatever its name on a chip.
 enum class CounterMetric : std::uint8_t {
@@ -71,6 +71,8 @@ class CounterSession {
     /// The device's context is current; `kernels` outlive the session. Takes 8 x L2 of device memory.
     static std::unique_ptr<CounterSession> open(const MeasureKernels& kernels, int device,
                                                 std::string& why_not);
+    /// The same for who asked to count. Throws Error(counters_denied) where there are none.
+    static std::unique_ptr<CounterSession> open(const MeasureKernels& kernels, int device);
     ~CounterSession();
     CounterSession(const CounterSession&) = delete;
     CounterSession& operator=(const CounterSession&) = delete;

@@ -35,6 +35,7 @@
 #include "kernels/gemm/sm80_few_gemm_arguments.hpp"
 #include "kernels/gemm/sm80_gemm_arguments.hpp"
 #endif
+#include "kernels/layer/reference_arguments.hpp"
 #include "kernels/measure/arguments.hpp"
 #include "kernels/measure/expression_arguments.hpp"
 #include "kernels/measure/unit_arguments.hpp"
@@ -236,6 +237,11 @@ void judge_units(const std::string& name, void** arguments) {
     verdict.wrong += fails, verdict.worst = fails ? 9.0f : 0.5f;
 }
 
+/// A layer's rows were judged, and are right.
+void judge_layer(void** arguments) {
+    **static_cast<rooftile::LayerSeen**>(arguments[3]) = {1e-3, 1e-2, 1, 1e6, 0};
+}
+
 /// Probes of device memory write down when they began and ended: 100 us, or twice that where every access is a block of its own.
 void record_probe(const std::string& name, void** arguments) {
     const bool blocks = name.find("dram_blocks") != std::string::npos;
@@ -251,6 +257,7 @@ void run_kernel(const FakeKernel& kernel, [[maybe_unused]] FakeStream* stream, u
     if (is("8rooftile11fingerprint")) return add_fingerprints(rows, arguments);
     if (is("8rooftile13count_unequal")) return count_unequal(arguments);
     if (is("8rooftile8dram_mix") || is("8rooftile10dram_split") || is("8rooftile11dram_blocks")) return record_probe(kernel.name, arguments);
+    if (is("8rooftile11layer_judge")) return judge_layer(arguments);
     if (is("8rooftile11judge_units")) return judge_units(kernel.name, arguments);
     if (is("8rooftile14judge_elements") && std::getenv("FAKE_WRONG_EXPRESSION")) {
         const auto* p = static_cast<const rooftile::JudgeArguments*>(arguments[0]);

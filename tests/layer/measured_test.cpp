@@ -2,6 +2,7 @@
 #include "rooftile/layer/measured.hpp"
 
 #include <cmath>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -76,7 +77,8 @@ TEST(MeasuredLayer, IsRightOnlyWhereAllOfItIs) {
 TEST(MeasuredLayer, TheDocument) {
     const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
     const DocumentContext context = context_of(*machine, "rooftile measure layer --config config.json --batch 4 --context 1000");
-    const Json document = measured_layer_document(context, made_up(), machine);
+    LayerPlanner planner(machine);
+    const Json document = measured_layer_document(context, made_up(), planner);
     EXPECT_EQ(JsonSchema("layer-1.json").faults(document), "");
     const Json &cell = document.at("cells").at(0), &measured = cell.at("measured");
     EXPECT_EQ(cell.at("batch"), 4);
@@ -90,12 +92,58 @@ TEST(MeasuredLayer, TheDocument) {
     EXPECT_EQ(measured.at("baselines").at(2).at("time_us"), nullptr);
     MeasuredLayer untimed = made_up();
     untimed.layer_us.reset(), untimed.same_bits.reset();
-    const Json other = measured_layer_document(context, untimed, machine);
+    const std::size_t planned = planner.planned();
+    const Json other = measured_layer_document(context, untimed, planner);
+    EXPECT_EQ(planner.planned(), planned) << "what is planned already is planned again";
     EXPECT_EQ(JsonSchema("layer-1.json").faults(other), "");
     EXPECT_EQ(other.at("cells").at(0).at("measured").at("gaps_us"), nullptr);
     MeasuredLayer prefilled = made_up();
     prefilled.step = {.decode = 0, .prefill = 4, .context = 1000};
-    EXPECT_EQ(measured_layer_document(context, prefilled, machine).at("cells").at(0).at("tokens"), 4000);
+    EXPECT_EQ(measured_layer_document(context, prefilled, planner).at("cells").at(0).at("tokens"), 4000);
+}
+
+TEST(MeasuredLayer, Counters) {
+    MeasuredLayer layer = made_up();
+    const auto counted = [](double read, double written) {
+        CounterValues values;
+        values.chip = "GH100", values.launches = 8, values.passes = 4, values.dram_read_bytes = read,
+        values.dram_write_bytes = written;
+        return values;
+    };
+    double read = 0;
+    for (LayerKernelTime& kernel : layer.kernels) kernel.counters = counted(read += 1e6, 1e5);
+    layer.counters = counted(30e6, 5e5);
+    EXPECT_EQ(layer.dram_bytes(), 36e6 + 8e5);  // 1 + 2 + ... + 8 MB, and eight times 0.1
+    LayerPlanner planner(std::make_shared<const Machine>(machine_by_id("h200-sxm")));
+    const Json document =
+        measured_layer_document(context_of(*planner.machine(), "rooftile measure layer"), layer, planner);
+    EXPECT_EQ(JsonSchema("layer-1.json").faults(document), "");
+    const Json& cell = document.at("cells").at(0);
+    EXPECT_EQ(cell.at("kernels").at(2).at("counters").at("dram_read_bytes"), 3000000);
+    EXPECT_EQ(cell.at("measured").at("kernels_dram_bytes"), 36800000);
+    EXPECT_EQ(cell.at("measured").at("counters").at("dram_write_bytes"), 500000);
+    const std::string text = measured_layer_text(context_of(""), layer, {});
+    EXPECT_THAT(text, HasSubstr("36.8 MB"));
+    EXPECT_THAT(text, HasSubstr("30.5 MB"));
+    EXPECT_THAT(text, HasSubstr("the mean of 8 over all sets on GH100"));
+    layer.kernels[3].counters->dram_write_bytes.reset();
+    EXPECT_EQ(layer.dram_bytes(), std::nullopt) << "one that is not known is not nothing";
+    EXPECT_THAT(measured_layer_text(context_of(""), made_up(), {}), Not(HasSubstr("DRAM")));
+}
+
+TEST(MeasuredLayer, KeepsToTheTerminal) {
+    MeasuredLayer layer = made_up();
+    CounterValues values;
+    values.launches = 8, values.dram_read_bytes = 123.4e6, values.dram_write_bytes = 0;
+    for (LayerKernelTime& kernel : layer.kernels) kernel.counters = values;
+    layer.counters = values;
+    layer.notes = {
+        "PyTorch is not installed, so nothing is compared; --python names a Python that has it, --baseline "
+        "none leaves it out"};
+    for (const int width : {60, 80}) {
+        std::istringstream lines(measured_layer_text(context_of(""), layer, Terminal{.width = width}));
+        for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), width) << line;
+    }
 }
 
 TEST(MeasuredLayer, TheText) {

@@ -93,9 +93,9 @@ TEST(ModelConfig, LayersThatDiffer) {
 
 TEST(ModelConfig, RotaryEmbeddingsOfOlderAndNewerFiles) {
     EXPECT_EQ(public_model("Meta-Llama-3-8B").rope_theta, 500000);
-    EXPECT_EQ(public_model("Meta-Llama-3-8B").rope_scaling, "");
-    EXPECT_EQ(public_model("Llama-3.1-8B").rope_scaling, "llama3");
-    EXPECT_EQ(public_model("DeepSeek-V3").rope_scaling, "yarn");
+    EXPECT_EQ(public_model("Meta-Llama-3-8B").rope_scaling.kind, "");
+    EXPECT_EQ(public_model("Llama-3.1-8B").rope_scaling.kind, "llama3");
+    EXPECT_EQ(public_model("DeepSeek-V3").rope_scaling.kind, "yarn");
     EXPECT_EQ(public_model("Phi-4-mini-instruct").rotary_share, 0.75);
     Json config = Json::parse(public_config("Meta-Llama-3-8B"));
     config.erase("rope_theta"), config.erase("rope_scaling");
@@ -103,7 +103,8 @@ TEST(ModelConfig, RotaryEmbeddingsOfOlderAndNewerFiles) {
     config["rope_parameters"] = {{"rope_theta", 1e6}, {"rope_type", "yarn"}, {"partial_rotary_factor", 0.5}};
     const ModelConfig newer = model_config(config.dump(), "own");
     EXPECT_EQ(newer.rope_theta, 1e6);
-    EXPECT_EQ(newer.rope_scaling, "yarn");
+    EXPECT_EQ(newer.rope_scaling.kind, "yarn");
+    EXPECT_EQ(newer.rope_scaling.factor, 0) << "nothing says it: planned, not run";
     EXPECT_EQ(newer.rotary_share, 0.5);
     config["rope_parameters"] = {{"full_attention", {{"rope_theta", 2e6}, {"rope_type", "default"}}},
                                  {"sliding_attention", {{"rope_theta", 1e4}}}};
@@ -179,6 +180,13 @@ TEST(ModelConfig, RefusalsNameTheFieldAndItsValue) {
     EXPECT_THAT(refusal_of(llama, "rms_norm_eps", "x"), HasSubstr("rms_norm_eps is \"x\""));
     EXPECT_THAT(refusal_of(llama, "rope_scaling", {{"rope_type", "spiral"}}),
                 HasSubstr("config.json: rope_scaling: rope_type is \"spiral\""));
+    EXPECT_THAT(refusal_of(llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 0.5}}),
+                HasSubstr("rope_scaling: factor is 0.5; accepted: a number from 1 on"));
+    EXPECT_THAT(refusal_of(llama, "rope_scaling",
+                           {{"rope_type", "llama3"}, {"low_freq_factor", 4}, {"high_freq_factor", 4}}),
+                HasSubstr("high_freq_factor is 4; accepted: a number above low_freq_factor, 4"));
+    EXPECT_THAT(refusal_of(llama, "rope_scaling", {{"rope_type", "yarn"}, {"beta_fast", 1}}),
+                HasSubstr("beta_fast is 1; accepted: a number above beta_slow, 1"));
     EXPECT_THAT(refusal_of(llama, "quantization_config", {{"quant_method", "exl2"}}),
                 HasSubstr("quantization_config: quant_method is \"exl2\""));
     EXPECT_THAT(refusal_of("DeepSeek-V3", "kv_lora_rank", nullptr), HasSubstr("kv_lora_rank is missing"));

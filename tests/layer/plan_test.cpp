@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
+#include "tests/from_environment.hpp"
 #include "tests/layer/models.hpp"
 
 namespace rooftile {
@@ -68,6 +70,47 @@ TEST_F(LayerPlan, AKernelsTimeIsItsPlansWithoutTheGapBeforeIt) {
     EXPECT_DOUBLE_EQ(qkv.time.interval->high_us, plans.plans.front().interval->high_us - 1.41);
     EXPECT_EQ(qkv.time.provenance, Provenance::planned);
     EXPECT_EQ(qkv.time.command, "rooftile plan gemm --m 16 --n 6144 --k 4096 --type bf16");
+}
+
+// Of a large grid products of many results have DRAM bytes by a closed form; all other kernels are what they are by themselves.
+TEST_F(LayerPlan, AGridOfManyCellsSaysWhatItsPlansSay) {
+    const char* models[] = {"Meta-Llama-3-8B", "Qwen3-8B", "Mixtral-8x7B-v0.1", "Llama-3.2-1B"};
+    std::mt19937_64 random(test_seed());
+    int coarse = 0;
+    for (std::size_t i = 0; i < test_count(6, 60); ++i) {
+        const std::string model = models[random() % std::size(models)];
+        LayerRequest request{.batches = {std::int64_t(1 + random() % 4)},
+                             .contexts = {std::int64_t(512 + random() % 8000)}};
+        request.prefill_shares = {i % 3 == 0 ? 0.0 : 1.0};
+        const auto machine = shared_machine(i % 2 == 0 ? "h200-sxm" : "h100-sxm");
+        LayerPlanner alone(machine), of_many(machine, most_followed_cells + 1);
+        const LayerCell one = cells(alone, model, request).front(),
+                        other = cells(of_many, model, request).front();
+        ASSERT_EQ(one.kernels.size(), other.kernels.size());
+        for (std::size_t k = 0; k < one.kernels.size(); ++k) {
+            const KernelTime &a = one.kernels[k].time, &b = other.kernels[k].time;
+            ASSERT_TRUE(a.time_us && b.time_us) << model << " " << one.kernels[k].part.name;
+            const Given& asked = one.kernels[k].part.request;
+            const bool closed_form =
+                asked.has("m") && std::stoll(asked.text("m")) * std::stoll(asked.text("n")) > most_followed_elements;
+            if (closed_form) {
+                EXPECT_NEAR(*b.time_us / *a.time_us, 1, 0.01) << model << " " << one.kernels[k].part.name;
+            } else {
+                EXPECT_EQ(*b.time_us, *a.time_us) << model << " " << one.kernels[k].part.name;
+            }
+            coarse += closed_form && *b.time_us != *a.time_us;
+        }
+        EXPECT_NEAR(*of_many.sums(other.kernels).kernels_us / *alone.sums(one.kernels).kernels_us, 1, 0.01)
+            << model;
+    }
+    EXPECT_GT(coarse, 0) << "L2 was followed in the large grid, too";
+}
+
+TEST_F(LayerPlan, EqualRequestsArePlannedOnce) {
+    LayerPlanner planner(shared_machine("h200-sxm"));
+    cells(planner, "Meta-Llama-3-8B", {.batches = {1, 2, 4}, .contexts = {1024, 2048, 4096, 8192}});
+    // Of three batches: two norms that are alike, four products, a rotation; attention of twelve; gate and up of one row are the first's.
+    EXPECT_EQ(planner.planned(), 3u * (1 + 4 + 1) + 12);
 }
 
 TEST_F(LayerPlan, TheCachesShareOfLlama3) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "rooftile/core/operation.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -36,7 +37,8 @@ class LayerText : public testing::Test {
         for (const auto& setting : settings) {
             Machine changed = machine;
             if (!setting.empty()) set_numbers(changed, setting);
-            add_layer_cells(out, std::make_shared<const Machine>(changed), setting, model, request);
+            LayerPlanner planner(std::make_shared<const Machine>(changed));
+            add_layer_cells(out, planner, setting, model, request);
         }
         return out;
     }
@@ -72,6 +74,31 @@ TEST_F(LayerText, AGrid) {
     const std::string page = page_html({PageDocument{"layer", d}}, "rooftile plan layer");
     EXPECT_THAT(page, HasSubstr("experts_gate_up"));
     EXPECT_THAT(page, HasSubstr("What a token needs of intermediates"));
+}
+
+TEST_F(LayerText, KeepsToTheTerminal) {
+    const Json one = document("Meta-Llama-3-8B", {.batches = {16}, .contexts = {2048}}),
+               grid = document("Mixtral-8x7B-v0.1",
+                               {.batches = {1, 16}, .contexts = {1024, 2048, 4096, 8192, 16384, 131072}}),
+               swept = document("Meta-Llama-3-8B", {.batches = {16}, .contexts = {8192}},
+                                {{"sm.count=33"}, {"sm.count=66"}});
+    for (const Json& d : {one, grid, swept})
+        for (const int width : {60, 80, 120}) {
+            std::istringstream lines(layer_text(d, Terminal{.width = width}));
+            for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), width) << line;
+        }
+    // What does not fit beside goes below: every context is there, once a figure.
+    const std::string narrow = layer_text(grid, Terminal{.width = 60}),
+                      wide = layer_text(grid, Terminal{.width = 200});
+    const auto count = [](const std::string& text, const std::string& what) {
+        int found = 0;
+        for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++found;
+        return found;
+    };
+    for (const char* context : {"1024", "131072"})
+        EXPECT_EQ(count(narrow, context), count(wide, context)) << context;
+    EXPECT_EQ(count(wide, "time in a graph"), 1);
+    EXPECT_EQ(count(narrow, "time in a graph"), 2);
 }
 
 TEST_F(LayerText, SumsOfTheDocumentAreThoseOfItsKernels) {

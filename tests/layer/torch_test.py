@@ -18,7 +18,7 @@ except ImportError as error:
 
 LAYER = {
     "hidden": 256, "heads": 4, "kv_heads": 2, "head_dim": 64, "intermediate": 512, "experts": None, "activation": "silu", "eps": 1e-5,
-    "frequencies": [10000.0 ** (-i / 16) for i in range(16)], "rotated": 32, "query_key_norms": False, "qkv_bias": False, "type": "bf16",
+    "frequencies": [10000.0 ** (-i / 16) for i in range(16)], "rotated": 32, "amplitude": 1.0, "query_key_norms": False, "qkv_bias": False, "type": "bf16",
     "window": 0, "batch": 3, "context": 48, "prefill": False, "sets": 2, "seed": 1, "package": "",
 }
 EXPERTS = {"count": 6, "per_token": 2, "intermediate": 128, "shared_intermediate": 0, "shared_gate": False, "renormalized": True}
@@ -27,6 +27,7 @@ CASES = {
     "prefill": {"prefill": True},
     "norms and bias": {"query_key_norms": True, "qkv_bias": True, "activation": "gelu_tanh"},
     "window": {"window": 16},
+    "angles of another scale": {"amplitude": 1.2},
     "experts": {"experts": EXPERTS},
     "shared expert": {"experts": EXPERTS | {"shared_intermediate": 64, "shared_gate": True, "renormalized": False}, "prefill": True},
 }

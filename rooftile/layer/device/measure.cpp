@@ -7,6 +7,7 @@
 #include "rooftile/layer/device/run.hpp"
 #include "rooftile/layer/plan.hpp"
 #include "rooftile/measure/bench.hpp"
+#include "rooftile/measure/counters.hpp"
 
 namespace rooftile {
 namespace {
@@ -86,17 +87,32 @@ void time_layer(const LayerRun& run, const MeasureOptions& options, MeasuredLaye
     for (std::size_t i = 0; i < run.kernels().size(); ++i) out.kernels[i].measured_us = median_interval(samples[i + 1]);
 }
 
+/// What each kernel and the whole layer move, over as many sets as while they are timed. Nothing may be timed beside it.
+void count_layer(const LayerRun& run, const CounterSession& session, const MeasureOptions& options,
+                 MeasuredLayer& out) {
+    const auto launches = std::clamp<std::int64_t>(run.sets(), min_counted_launches, max_counted_launches);
+    const auto counted = [&](const auto& launch) {
+        if (options.interrupted && options.interrupted())
+            throw Error(ExitCode::interrupted, "interrupted while counting");
+        return session.measure(
+            [&](Stream stream, std::int64_t number) { launch(stream, number % run.sets()); }, launches);
+    };
+    for (std::size_t i = 0; i < run.kernels().size(); ++i)
+        out.kernels[i].counters =
+            counted([&](Stream stream, std::int64_t set) { run.launch(i, stream, set); });
+    out.counters = counted([&](Stream stream, std::int64_t set) { run.launch(stream, set); });
+}
+
 }  // namespace
 
-MeasuredLayer measure_layer(const std::shared_ptr<const Machine>& machine, const LayerModel& model, std::int64_t layer,
+MeasuredLayer measure_layer(LayerPlanner& planner, const LayerModel& model, std::int64_t layer,
                             const LayerStep& step, const MeasureOptions& options, RunningGpu& gpu) {
     const ModelConfig& config = model.config;
     const LayerKind& kind = config.layers.at(std::size_t(layer));
     check_layer_reference(config, step);
     MeasuredLayer out{.model = model, .layer = layer, .step = step, .kernels = {}, .errors = {}};
     const std::vector<LayerPart> parts = layer_parts(config, kind, step);
-    std::vector<RunnablePart> kernels = compile_layer(machine, config, step, parts);
-    LayerPlanner planner(machine);
+    std::vector<RunnablePart> kernels = compile_layer(planner.machine(), config, step, parts);
     const std::vector<LayerKernel> predicted = planner.kernels({parts}, config.type, step.tp).front();
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         out.kernels.push_back({.name = parts[i].name,
@@ -109,14 +125,19 @@ MeasuredLayer measure_layer(const std::shared_ptr<const Machine>& machine, const
     std::unique_ptr<Context> context;
     const std::unique_ptr<Bench> bench = start_bench(options, Driver::instance().device(options.device).arch(), context, timings);
     gpu = bench->running();
+    if (options.counters)
+        CounterSession::open(bench->kernels(),
+                             options.device);  // who may not count hears it before anything is timed
     const LayerRun run(std::move(kernels), config, kind, step, 0, options.seed);
     out.sets = run.sets(), out.set_bytes = run.set_bytes();
     out.errors = run.verify();
-    if (!options.time || !out.right()) return out;
+    if (!out.right() || !(options.time || options.counters)) return out;
 
     const std::vector<unsigned char> verified = run.result();
-    time_layer(run, options, out);
-    // The same layers once more: whatever raced while they were timed shows here too.
+    if (options.time) time_layer(run, options, out);
+    if (options.counters)
+        count_layer(run, *CounterSession::open(bench->kernels(), options.device), options, out);
+    // The same layers once more: whatever raced meanwhile shows here too.
     const StreamOwner stream;
     for (std::int64_t set = 0; set < run.sets(); ++set) run.launch(stream, set);
     stream.synchronize();

@@ -56,19 +56,11 @@ void check_layer_reference(const ModelConfig& m, const LayerStep& step) {
     if (m.post_norms) refuse("norms before a residual is added");
     if (m.score_cap > 0) refuse("capped scores");
     if (m.query_scale > 0) refuse("a scale of its own for scores");
+    if (const std::string why = rotary_refusal(m); !why.empty()) refuse(why);
     if (step.tp > 1) refuse(fmt::format("{} GPUs", step.tp));
     if (step.decode > 0 && step.prefill > 0) refuse("sequences of both kinds in a step");
     if (m.activation != "silu" && m.activation != "gelu_tanh") refuse(fmt::format("the activation {}", m.activation));
     if (m.head_dim > 512) refuse(fmt::format("heads of {} elements", m.head_dim));
-}
-
-std::int64_t rotated_elements(const ModelConfig& m) { return std::int64_t(std::llround(double(m.head_dim) * m.rotary_share)); }
-
-std::vector<double> rotary_frequencies(const ModelConfig& m) {
-    const std::int64_t rotated = rotated_elements(m);
-    std::vector<double> out;
-    for (std::int64_t i = 0; i < rotated / 2; ++i) out.push_back(std::pow(m.rope_theta, -2.0 * double(i) / double(rotated)));
-    return out;
 }
 
 std::vector<Source> layer_reference_sources(std::string_view arch) {
@@ -242,6 +234,7 @@ std::vector<LayerError> LayerReference::judge(Stream stream, const std::function
                            .window = kind_.window > 0 ? kind_.window : step_.context,
                            .eps = m.query_key_norms ? m.norm_eps : -1,
                            .scale = 1 / std::sqrt(double(m.head_dim)),
+                           .amplitude = m.rope_scaling.amplitude,
                            .type = type_};
 
     const Doubles x(tokens * m.hidden), normed(tokens * m.hidden), middle(tokens * m.hidden), y(tokens * m.hidden);
@@ -252,7 +245,7 @@ std::vector<LayerError> LayerReference::judge(Stream stream, const std::function
     {
         const Doubles rows(tokens * (q + 2 * kv)), queries(tokens * q), attended(tokens * q);
         product(rows, normed, "qkv.weight", q + 2 * kv, m.hidden, m.qkv_bias ? weight("qkv.bias") : none, none);
-        std::vector<double> half_turns = rotary_frequencies(m);
+        std::vector<double> half_turns = rotary_frequencies(m, step_.context);
         for (double& each : half_turns) each /= std::numbers::pi;
         const Doubles on_device(std::int64_t(half_turns.size()));
         copy_to_device(on_device.at(), half_turns.data(), half_turns.size() * sizeof(double));

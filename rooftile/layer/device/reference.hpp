@@ -10,6 +10,7 @@
 
 #include "rooftile/layer/measured.hpp"
 #include "rooftile/layer/parts.hpp"
+#include "rooftile/layer/rotary.hpp"
 #include "rooftile/runtime/driver.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
 
@@ -27,10 +28,6 @@ struct LayerFill {
 double layer_bound(int roundings, std::string_view type);
 /// Whether layer_reference() knows a model's layer. Throws RequestError, one line that names what it does not.
 void check_layer_reference(const ModelConfig& model, const LayerStep& step);
-
-/// The angle that one position adds to each pair of a head.
-std::vector<double> rotary_frequencies(const ModelConfig& model);
-std::int64_t rotated_elements(const ModelConfig& model);
 
 /// What follows from whom tokens choose.
 struct RoutedTokens {

@@ -157,11 +157,15 @@ void LayerRun::add_tensors(const RunnablePart& kernel) {
 }
 
 void LayerRun::make_turns() {
-    const std::vector<double> frequencies = rotary_frequencies(model_);
+    const std::vector<double> frequencies = rotary_frequencies(model_, step_.context);
+    const double amplitude = model_.rope_scaling.amplitude;
     std::vector<float> turns;
     for (std::int64_t position = 0; position < step_.context; ++position)
-        for (const double frequency : frequencies)
-            turns.push_back(float(std::cos(double(position) * frequency))), turns.push_back(float(std::sin(double(position) * frequency)));
+        for (const double frequency : frequencies) {
+            const double angle = double(position) * frequency;
+            turns.push_back(float(amplitude * std::cos(angle))),
+                turns.push_back(float(amplitude * std::sin(angle)));
+        }
     turns_ = DeviceBuffer(turns.size() * sizeof(float));
     copy_to_device(turns_.address(), turns.data(), turns.size() * sizeof(float));
 }

@@ -54,7 +54,7 @@ class Layer:
         first = 0 if r["prefill"] else r["context"] - 1
         self.positions = torch.arange(first, r["context"], device=device)
         angles = self.positions[:, None].double() * torch.tensor(r["frequencies"], dtype=torch.float64, device=device)
-        self.cosine, self.sine = angles.cos(), angles.sin()
+        self.cosine, self.sine = r["amplitude"] * angles.cos(), r["amplitude"] * angles.sin()
         window = r["window"]
         if window and window < r["context"] and r["prefill"]:
             raise Absent("windows over prefilled tokens are not written here")

@@ -76,6 +76,16 @@ TEST_F(LayerTest, OtherHeadsWindowsAndTypes) {
     expect_right(model, decoding);
 }
 
+TEST_F(LayerTest, AnglesOfEveryScaling) {
+    ModelConfig model = small_model(false);
+    for (const char* kind : {"linear", "dynamic", "llama3", "yarn"}) {
+        model.rope_scaling = {.kind = kind, .factor = 4, .positions = 150};
+        if (model.rope_scaling.kind == "yarn") model.rope_scaling.amplitude = 1.2;
+        expect_right(model, decoding);
+        expect_right(model, prefilling);
+    }
+}
+
 TEST_F(LayerTest, ExpertsAreRight) {
     for (const bool shared : {false, true}) {
         expect_right(small_experts(shared), decoding);
