@@ -289,7 +289,7 @@ Waves waves(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p) {
 double store_rate(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p) {
     constexpr int sector = 32;
     const double port = min_known(hw.l2_port, hw.shared_bandwidth);
-    if (t.by_element) return min_known(port, t.turned ? hw.store_by_element_turned : hw.store_by_element);
+    if (t.by_element) return min_known(port, t.turned ? hw.store_by_element_turned : t.by_rows ? hw.store_by_rows : hw.store_by_element);
     if (t.store_boxes == 0) return port;
     return min_known(port, p.ldc * bytes_of(p.c_type) % sector != 0 ? hw.store_amid_sector : hw.store_share);
 }

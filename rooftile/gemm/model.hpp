@@ -81,6 +81,7 @@ struct GemmCandidate : GemmConfig {
     int operand_turns = 0;        ///< of a thread and tile: loads of an epilogue's operands from L2, one after the other
     bool by_element = false;  ///< or two bytes at a time, which a thread has side by side or, turned, one above the other
     bool turned = false;
+    bool by_rows = false;  ///< by 16 bytes amid a row, and by element at its ends
     /// Warpgroups on one tile that add up their products in registers of their own after each k-step; 0: the matrix units do.
     int promoting_warpgroups = 0;
     double step_floor = 0;  ///< cycles of a CTA's k-step at least, whose parts wait for each other; beside the machine's

@@ -60,6 +60,7 @@ class ConstraintChecker {
         c_.turn_overlapped = c_.schedule == Schedule::pingpong;
         c_.epilogue_overlapped = c_.turn_overlapped || c_.overlapped_epilogue;
         c_.by_element = !config_.tma_store;
+        c_.by_rows = c_.by_element && !config_.swap_ab && config_.result_bytes() == 2;
         c_.turned = config_.swap_ab;
         c_.store_boxes = config_.tma_store ? config_.epilogue_tiles() * config_.results : 0;
         c_.operand_staged = config_.operand_staged;

@@ -21,7 +21,7 @@ struct Follows {
     std::string_view rated, measured;
 };
 constexpr Follows follows[] = {
-    {"sm.count", "cluster.sms_*"},         {"sm.count", "store.element*"},
+    {"sm.count", "cluster.sms_*"},         {"sm.count", "store.*"},
     {"clock.memory", "dram.bandwidth"},    {"clock.boost", "clock.tensor"},
     {"clock.tensor", "clock.sustained.*"}, {"dram.bandwidth", "dram.sustained_*"},
     {"power.tdp", "power.sustained"},

@@ -22,7 +22,7 @@ std::vector<ProbeProgram> probe_programs() {
          {"rooftile::tma_stream<true>", "rooftile::tma_stream<false>"}},
         {"stores",
          "kernels/probe/line_stores.cuh",
-         {"rooftile::line_stores_by_tma", "rooftile::line_stores_by_element"}},
+         {"rooftile::line_stores_by_tma", "rooftile::line_stores_by_element", "rooftile::line_stores_by_rows"}},
         {"fill", "kernels/measure/fill.cuh", {"rooftile::fill"}},
         {"memory",
          "kernels/probe/global_stream.cuh",

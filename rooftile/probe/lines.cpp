@@ -154,8 +154,8 @@ void line_loads(LaunchSampler& launcher, ProbeResult& result) {
     }
 }
 
-enum class Way { tma, element, turned };
-const char* name_of(Way way) { return way == Way::tma ? "tma" : way == Way::element ? "element" : "element_turned"; }
+enum class Way { tma, rows, element, turned };
+const char* name_of(Way way) { return way == Way::tma ? "tma" : way == Way::rows ? "rows" : way == Way::element ? "element" : "element_turned"; }
 
 struct LineStores {
     Way way = Way::tma;
@@ -171,7 +171,7 @@ struct LineStores {
 std::string key_of(const LineStores& s) {
     if (!s.to_dram) return {};
     if (s.way == Way::tma) return s.offset == 0 ? "tma.store" : s.offset == 16 ? "tma.store_amid_sector" : "";
-    return s.offset != 2 ? "" : s.way == Way::element ? "store.element" : "store.element_turned";
+    return s.offset != 2 ? "" : s.way == Way::rows ? "store.rows" : s.way == Way::element ? "store.element" : "store.element_turned";
 }
 
 SampledLaunch stores_run(LaunchSampler& launcher, const LineStores& setup) {
@@ -197,13 +197,13 @@ SampledLaunch stores_run(LaunchSampler& launcher, const LineStores& setup) {
     TensorMap map{};
     if (setup.way == Way::tma) encode(map, request);
     const Function by_tma = launcher.kernel("stores", "line_stores_by_tma"),
-                   by_element = launcher.kernel("stores", "line_stores_by_element");
+                   from_registers = launcher.kernel("stores", setup.way == Way::rows ? "line_stores_by_rows" : "line_stores_by_element");
     const bool tma = setup.way == Way::tma;
     return {grid.grid_x, [=](Stream stream, DevicePointer records, int) {
                 Launch here = grid;
                 here.stream = stream;
                 if (tma) launch(by_tma, here, map, arguments, records);
-                else launch(by_element, here, to, arguments, records);
+                else launch(from_registers, here, to, arguments, records);
             }};
 }
 
@@ -212,7 +212,7 @@ void line_stores(LaunchSampler& launcher, ProbeResult& result) {
     std::vector<LineStores> setups;
     for (const bool to_dram : {true, false})
         for (const int offset : offsets) setups.push_back({Way::tma, offset, sms, to_dram});
-    for (const Way way : {Way::element, Way::turned})
+    for (const Way way : {Way::rows, Way::element, Way::turned})
         for (const bool to_dram : {true, false})
             for (const int offset : {0, 2, 16}) setups.push_back({way, offset, sms, to_dram});
     std::vector<SampledLaunch> runs;

@@ -17,8 +17,8 @@ constexpr Probe table[] = {
      "TMA from DRAM and L2: one box alone, and bytes a second over bytes in flight", 14, probe_tma},
     {"lines",
      "tma.off_line_16 tma.off_line_32 tma.off_line_64 tma.off_line_shared_16 tma.off_line_shared_32 "
-     "tma.off_line_shared_64 tma.outside tma.store tma.store_amid_sector store.element store.element_turned",
-     "1 1 1 1 1 1 GB/s GB/s GB/s GB/s GB/s",
+     "tma.off_line_shared_64 tma.outside tma.store tma.store_amid_sector store.rows store.element store.element_turned",
+     "1 1 1 1 1 1 GB/s GB/s GB/s GB/s GB/s GB/s",
      "Rows that begin off a 128-byte line of L2, and rows outside a tensor: loads and stores", 3, probe_lines},
     {"energy",
      "power.idle power.static power.sustained energy.exponent energy.flop.bf16 energy.fill energy.dram "

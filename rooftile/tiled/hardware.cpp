@@ -53,6 +53,8 @@ void read_wgmma(const MachineReader& read, bool clusters, MatrixHardware& hw) {
         hw.off_line[i] = {read.number<Ratio>(off_line[i].first), read.number<Ratio>(off_line[i].second)};
     hw.store_share = read.bandwidth_per_sm("tma.store");
     hw.store_amid_sector = min_known(read.bandwidth_per_sm("tma.store_amid_sector"), hw.store_share);
+    // Both write whole sectors amid a row and parts of one at its ends; a machine that nobody probed for the one has the other's number.
+    hw.store_by_rows = min_known(read.bandwidth_per_sm(read.first_known({"store.rows", "tma.store_amid_sector"})), hw.store_share);
     hw.store_by_element = read.bandwidth_per_sm("store.element");
     hw.store_by_element_turned = read.bandwidth_per_sm("store.element_turned");
     hw.store_latency = read.cycles("tma.store_latency");

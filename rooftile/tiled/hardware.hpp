@@ -39,8 +39,8 @@ struct MatrixHardware : MatrixPower {
     /// Tiles at the edges of the result end with it, and compute again what they share with the tiles before.
     bool edges_repeat = false;
     /// B/clk that each SM stores when all do; unknown: what its port takes. By TMA, by TMA in rows that begin amid a sector of
-    /// 32 B, and by element, two side by side and two one above the other.
-    double store_share = unknown_number, store_amid_sector = unknown_number, store_by_element = unknown_number,
+    /// 32 B, by rows from registers whatever they begin at, and by element, two side by side and two one above the other.
+    double store_share = unknown_number, store_amid_sector = unknown_number, store_by_rows = unknown_number, store_by_element = unknown_number,
            store_by_element_turned = unknown_number;
     double dram_share = unknown_number;      ///< B/clk for each SM when all pull at once
     double dram_bandwidth = unknown_number;  ///< B/s of the GPU, sustained where known

@@ -261,6 +261,8 @@ TEST(GemmTime, StoresOfAllSMsBoundAWave) {
     t.store_boxes = 0, t.by_element = true;
     hw.store_by_element = 2, hw.store_by_element_turned = 16;
     EXPECT_EQ(store_cycles(hw, t, p, std::nan("")), 32768 / 2);
+    hw.store_by_rows = 8, t.by_rows = true;
+    EXPECT_EQ(store_cycles(hw, t, p, std::nan("")), 32768 / 8);
     t.turned = true;
     EXPECT_EQ(store_cycles(hw, t, p, std::nan("")), 32768 / 16);
 }

@@ -320,13 +320,10 @@ void check_lines(const char* name, const char* leading_name, std::int64_t width,
 
 /// Of a problem with an epilogue the class stands before the kernel, and is its second parameter.
 void add_epilogue(Source& source, const GemmProblem& problem, const Sm90GemmConfig& config) {
-    if (!problem.epilogue) {
-        if (problem.image) source.name_expressions.front().insert(source.name_expressions.front().size() - 1, ", rooftile::NoEpilogue");
-        return;
-    }
+    if (!problem.epilogue) return;
     source.text = epilogue_text(*problem.epilogue, config.operand_staged);
     if (problem.image) source.text += "#include \"kernels/gemm/sm90_image_gemm.cuh\"\n";
-    name_with_epilogue(source, config.image_axes > 0 ? "rooftile::sm90_image_gemm"
+    name_with_epilogue(source, config.image_axes > 0 ? "rooftile::sm90_image_gemm_epilogue"
                                : config.block_scales ? "rooftile::sm90_gemm_scaled"
                                : config.results > 1 ? "rooftile::sm90_gemm_results"
                                                     : "rooftile::sm90_gemm_epilogue");
@@ -434,7 +431,7 @@ class Sm90Code final : public GemmCode {
         Launch configured = launch;
         configured.programmatic_dependent = plan_.programmatic_launch;
         if (!problem_.epilogue && !problem_.image) return rooftile::launch(function, configured, map_a, map_b, map_c, arguments);
-        std::vector<std::uint64_t> epilogue{0};
+        std::vector<std::uint64_t> epilogue;
         if (problem_.epilogue) epilogue = epilogue_words(*problem_.epilogue, p.operands);
         TensorMap map_operand{};
         if (config_.operand_staged) {
@@ -444,6 +441,7 @@ class Sm90Code final : public GemmCode {
         if (problem_.image) {
             arguments.k = int(problem_.k_blocks(config_.tile_k) * config_.tile_k);  // the kernel counts blocks
             ImageArguments image = image_arguments(*problem_.image, config_.tile_k);
+            if (!problem_.epilogue) return rooftile::launch(function, configured, map_a, map_b, map_c, arguments, image);
             void* all[] = {&map_a, &map_b, &map_c, &arguments, &map_operand, &image, epilogue.data()};
             return launch_raw(function, configured, all);
         }

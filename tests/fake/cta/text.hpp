@@ -35,7 +35,7 @@
 namespace rooftile {
 
 struct Index {
-    unsigned x = 0;
+    unsigned x = 0, y = 0;
 };
 inline Index threadIdx, blockIdx, gridDim;
 struct alignas(8) float2 {
@@ -130,6 +130,19 @@ class Fibers {
     std::vector<Meeting> warps_;
     Meeting all_;
 };
+
+/// Values of a warp, for as long as all of its lanes read them.
+inline unsigned __shfl_sync(unsigned, unsigned value, int from) {
+    static unsigned exchanged[32][32];
+    unsigned(&of_warp)[32] = exchanged[threadIdx.x / 32];
+    of_warp[threadIdx.x % 32] = value;
+    Fibers& fibers = Fibers::now();
+    fibers.meet(fibers.warp(), 32);
+    const unsigned got = of_warp[from];
+    fibers.meet(fibers.warp(), 32);
+    return got;
+}
+inline unsigned __shfl_xor_sync(unsigned mask, unsigned value, int away) { return __shfl_sync(mask, value, int(threadIdx.x % 32) ^ away); }
 
 /// Barriers in shared memory, and what copies bring there when somebody waits.
 struct Barrier {
