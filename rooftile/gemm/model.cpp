@@ -316,8 +316,8 @@ double epilogue_cycles(const GemmHardware& hw, const GemmCandidate& t, const Gem
 double store_cycles(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p, double latency) {
     const double tile = double(t.tile_m) * t.tile_n / t.split_k * bytes_of(p.c_type) * stored_share(p);
     const double epilogue = p.epilogue ? epilogue_cycles(hw, t, p) : 0;
-    // By TMA what all SMs store at once counts for the whole GPU; one tile alone leaves as fast as the port takes it.
-    if (t.store_boxes == 0) return tile / store_rate(hw, t, p) + epilogue;
+    // By TMA, or by whole rows, what all SMs store at once counts for the whole GPU; one tile alone leaves as fast as the port takes it.
+    if (t.store_boxes == 0 && !t.by_rows) return tile / store_rate(hw, t, p) + epilogue;
     const double port = min_known(hw.l2_port, hw.shared_bandwidth);
     return (std::isnan(latency) ? 0 : t.store_boxes * latency / t.store_depth) + tile / port + epilogue;
 }

@@ -101,9 +101,11 @@ Constraint Sm80FewFamily::examine(const GemmHardware& hw, const GemmProblem& pro
 
 namespace {
 
-/// Whether gemm_rules::pieces_of_idle_sms leaves it out. Of an unknown number of SMs none.
-bool few_leaves_out(const GemmHardware& hw, const GemmProblem& p, const GemmCandidate& c) {
+/// Whether gemm_rules::pieces_of_idle_sms leaves it out; of CTAs an SM that the request fixes no number is left out, of pieces those that such a
+/// wave has no room for. Of an unknown number of SMs none.
+bool few_leaves_out(const GemmHardware& hw, const GemmProblem& p, const GemmCandidate& c, bool ctas_fixed) {
     const double tiles = cluster_grid(p, c).count(), ctas = tiles * c.grid_split_k;
+    if (ctas_fixed) return c.grid_split_k > 1 && ctas > hw.sms * c.ctas_per_sm;
     const double wave = hw.sms * (tiles <= hw.sms ? 1 : c.ctas_per_sm);
     if (c.grid_split_k > 1 && (ctas > wave || (tiles <= hw.sms && c.ctas_per_sm > 1))) return true;
     return c.ctas_per_sm > 1 && ctas <= hw.sms * (c.ctas_per_sm - 1);
@@ -112,18 +114,19 @@ bool few_leaves_out(const GemmHardware& hw, const GemmProblem& p, const GemmCand
 /// What the rule leaves of the candidates that the request does not fix.
 class FewVisitor final : public GemmVisitor {
   public:
-    FewVisitor(const GemmHardware& hw, const GemmProblem& problem, GemmVisitor& to) : hw_(hw), problem_(problem), to_(to) {}
+    FewVisitor(const GemmHardware& hw, const GemmProblem& problem, bool ctas_fixed, GemmVisitor& to) : hw_(hw), problem_(problem), ctas_fixed_(ctas_fixed), to_(to) {}
     void reject(const Constraint& constraint, const GemmCandidate& candidate, std::int64_t candidates) override {
         to_.reject(constraint, candidate, candidates);
     }
     void accept(const GemmCandidate& candidate) override {
-        if (few_leaves_out(hw_, problem_, candidate)) to_.leave_out(gemm_rules::pieces_of_idle_sms, 1);
+        if (few_leaves_out(hw_, problem_, candidate, ctas_fixed_)) to_.leave_out(gemm_rules::pieces_of_idle_sms, 1);
         else to_.accept(candidate);
     }
 
   private:
     const GemmHardware& hw_;
     const GemmProblem& problem_;
+    bool ctas_fixed_;
     GemmVisitor& to_;
 };
 
@@ -136,8 +139,8 @@ void Sm80FewFamily::enumerate(const GemmHardware& hw, const GemmProblem& problem
     const FewTiles tiles = few_tiles_of(problem);
     static constexpr int warpgroups[] = {few_warpgroups}, ctas[] = {1, 2, 3, 4},
                          pieces[] = {32, 28, 24, 20, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2, 1};
-    FewVisitor by_rule(hw, problem, visitor);
-    const bool fixed = request.exhaustive || request.grid_split_k || request.ctas_per_sm;
+    FewVisitor by_rule(hw, problem, request.ctas_per_sm.has_value(), visitor);
+    const bool fixed = request.exhaustive || request.grid_split_k;
     GemmRequest each = request;
     for (const int count : choices(request.grid_split_k, pieces)) {
         each.grid_split_k = count;
