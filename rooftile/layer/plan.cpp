@@ -104,6 +104,7 @@ KernelTime LayerPlanner::planned_by_operation(const LayerPart& part) const {
         const Plan& plan = plans.plans.front();
         out.unknown = plan.unknown;
         out.provenance = Provenance::planned;
+        out.closed_form = defaults.closed_form;
         out.plan = operation->label(plan);
         out.bound = plan.bound ? std::string(name_of(*plan.bound)) : "";
         out.command = plan_command(name, {operation->fields()}, request);
@@ -198,7 +199,7 @@ std::vector<std::vector<LayerKernel>> LayerPlanner::kernels(std::vector<std::vec
         for (const LayerPart& part : list)
             if (const auto [place, is_new] = known_.try_emplace(request_of(part)); is_new) wanted.emplace_back(&part, &place->second);
     in_parallel(wanted.size(), 0, [&](std::size_t i) { *wanted[i].second = time_of(*wanted[i].first, tp); });
-    for (const auto& [part, time] : wanted) missing(time->unknown);
+    for (const auto& [part, time] : wanted) missing(time->unknown), took_closed_form_ = took_closed_form_ || time->closed_form;
     std::vector<std::vector<LayerKernel>> out;
     for (auto& list : lists) {
         out.emplace_back();

@@ -31,6 +31,7 @@ struct KernelTime {
     std::string plan{};                  ///< its configuration in a few words; of one that is modelled or refused, how or why
     std::string command{};               ///< that shows the plan; empty: none does
     std::vector<std::string> unknown{};  ///< keys of the machine that it asked for and nobody knows
+    bool closed_form = false;            ///< its DRAM bytes are by a closed form, since it is one of many
 };
 
 struct LayerKernel {
@@ -83,7 +84,8 @@ class LayerPlanner {
     const std::shared_ptr<const Machine>& machine() const { return machine_; }
     /// Distinct requests that were planned.
     std::size_t planned() const { return known_.size(); }
-    bool follows_all() const { return follows_all_; }
+    /// Whether some product's DRAM bytes are by a closed form.
+    bool took_closed_form() const { return took_closed_form_; }
     /// Keys of the machine that a time asked for and nobody knows.
     const std::vector<std::string>& unknown() const { return unknown_; }
 
@@ -95,7 +97,7 @@ class LayerPlanner {
     void missing(const std::vector<std::string>& keys);
 
     std::shared_ptr<const Machine> machine_;
-    bool follows_all_;
+    bool follows_all_, took_closed_form_ = false;
     LaunchGaps gap_;  // of one launch
     std::map<std::string, KernelTime> known_;
     std::vector<std::string> unknown_;

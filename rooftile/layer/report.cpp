@@ -329,7 +329,6 @@ Json layer_document(const DocumentContext& context, const LayerModel& model, con
 
 void add_layer_cells(Json& document, LayerPlanner& planner, const std::vector<std::string>& set,
                      const LayerModel& model, const LayerRequest& request) {
-    if (!planner.follows_all()) document["closed_form_above_elements"] = most_followed_elements;
     Json changed = Json::object();
     for (const std::string& assignment : set) {
         const auto parts = assignment_of(assignment);
@@ -355,6 +354,7 @@ void add_layer_cells(Json& document, LayerPlanner& planner, const std::vector<st
         ends.update(sums_json(planner.sums(kernels), kernels));
         document["ends"].push_back(std::move(ends));
     }
+    if (planner.took_closed_form()) document["closed_form_above_elements"] = most_followed_elements;
     for (const std::string& key : planner.unknown())
         if (Json& all = document["unknown"]; std::ranges::find(all, Json(key)) == all.end()) all.push_back(key);
 }
@@ -400,8 +400,7 @@ std::string layer_text(const Json& document, const Terminal& terminal) {
     }
     if (const Json& elements = document.at("closed_form_above_elements"); !elements.is_null())
         out += entry("products",
-                     fmt::format("of more than {} results: their DRAM bytes are by a closed form, times within "
-                                 "1 % of a plan by itself",
+                     fmt::format("of more than {} elements: DRAM bytes by a closed form, times within 1 % of a plan by itself",
                                  elements.dump()),
                      terminal);
     for (const Json& key : document.at("unknown")) out += entry("unknown", key.get<std::string>(), terminal);

@@ -98,8 +98,10 @@ TEST_F(LayerPlan, AGridOfManyCellsSaysWhatItsPlansSay) {
             } else {
                 EXPECT_EQ(*b.time_us, *a.time_us) << model << " " << one.kernels[k].part.name;
             }
+            EXPECT_EQ(b.closed_form, closed_form);
             coarse += closed_form && *b.time_us != *a.time_us;
         }
+        EXPECT_FALSE(alone.took_closed_form());
         EXPECT_NEAR(*of_many.sums(other.kernels).kernels_us / *alone.sums(one.kernels).kernels_us, 1, 0.01)
             << model;
     }
@@ -143,7 +145,8 @@ TEST_F(LayerPlan, TheLeastOfManyRowsIsTheMatrixUnits) {
 TEST_F(LayerPlan, SeveralGpusHaveMoreRoom) {
     const auto machine = shared_machine("h200-sxm");
     const ModelConfig model = model_config(public_config("Meta-Llama-3-8B"), "config.json");
-    EXPECT_LT(layer_room(*machine, model, model.layers[0], 8).bytes_per_token, 0.6 * layer_room(*machine, model, model.layers[0]).bytes_per_token);
+    const LayerRoom one = layer_room(*machine, model, model.layers[0]), eight = layer_room(*machine, model, model.layers[0], 8);
+    EXPECT_LT(eight.bytes_per_token, 0.6 * one.bytes_per_token);
 }
 
 TEST_F(LayerPlan, MoreTakesLonger) {

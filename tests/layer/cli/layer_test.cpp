@@ -59,6 +59,24 @@ TEST_F(PlanLayer, WhatIsGivenTwiceIsPlannedOnce) {
     EXPECT_EQ(layer({"--prefill", "0,0"}).code, 0);
 }
 
+// 32 cells that prefill 1024 tokens and more; and as many that decode, where no product is large.
+TEST_F(PlanLayer, ALargeGridSaysWhatItDidNotFollow) {
+    const auto grid = [&](std::vector<std::string> more) {
+        more.insert(more.end(), {"--batch", "1..4..1", "--context", "1k..8k..1k"});
+        const Outcome got = layer(more);
+        EXPECT_EQ(got.code, 0) << got.err;
+        return got.out;
+    };
+    const auto prefill = nlohmann::json::parse(grid({"--prefill", "1", "--json"})), decode = nlohmann::json::parse(grid({"--json"}));
+    EXPECT_EQ(JsonSchema("layer-1.json").faults(prefill), "");
+    EXPECT_EQ(prefill.at("cells").size(), 32u);
+    EXPECT_EQ(prefill.at("closed_form_above_elements"), 1 << 26);
+    EXPECT_TRUE(decode.at("closed_form_above_elements").is_null());
+    const char* said = "of more than 67108864 elements: DRAM bytes by a closed form";
+    EXPECT_NE(grid({"--prefill", "1"}).find(said), std::string::npos);
+    EXPECT_EQ(grid({}).find(said), std::string::npos);
+}
+
 TEST_F(PlanLayer, ANumberThatDoesNotExistIsNamedAsItWasGiven) {
     EXPECT_EQ(layer({"--hardware", "nokey=1"}).err.rfind("rooftile: --hardware nokey", 0), 0u);
 }
