@@ -7,9 +7,24 @@ from typing import Any
 
 from rooftile import _rooftile
 from rooftile._errors import RequestError
-from rooftile._plan import Plan
+from rooftile._plan import Plan, operations, plan_of
 
 _LEAST, _MOST = 2, 16
+KEPT = 32  # plans among which unlike ones are found, as `rooftile tune` keeps them
+
+
+def _of_many(plan: Plan) -> Plan:
+    """The same plan among more of its request, where that does not say how many."""
+    request = plan._request
+    if request is None or "top" in request or not keeps(request["op"]):
+        return plan
+    again = plan_of({**request, "top": KEPT}).plans
+    return next((each for each in again if each._plan["config"] == plan._plan["config"]), plan)
+
+
+def keeps(op: str) -> bool:
+    """Whether a request of that operation says how many plans are kept."""
+    return any(field.key == "top" for field in operations()[op].fields)
 
 
 class TunedKernel:
@@ -25,8 +40,8 @@ class TunedKernel:
     def __init__(self, plan: Plan, count: int, first: _rooftile.Kernel | None = None) -> None:
         if isinstance(count, bool) or not isinstance(count, int) or not _LEAST <= count <= _MOST:
             raise RequestError(f"tune is {count!r}; accepted are {_LEAST} to {_MOST} plans to time")
-        self._plan, self._count = plan, count
-        self._first = first or plan.compile()
+        self._plan, self._count = _of_many(plan), count
+        self._first = first or self._plan.compile()
         self._chosen: _rooftile.Kernel | None = None
         self._lock = threading.Lock()
 

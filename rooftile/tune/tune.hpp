@@ -11,8 +11,10 @@
 
 namespace rooftile {
 
-/// Plans that are timed where the request does not say, the most it may ask for, and plans among which they are found.
-inline constexpr int tune_count = 4, most_tuned = 16, tune_kept = 8;
+/// Plans that are timed where the request does not say, and the most it may ask for.
+inline constexpr int tune_count = 4, most_tuned = 16;
+/// Plans among which they are found: of as few as a page shows the unlike ones are hardly better than the first ones.
+inline constexpr int tune_kept = 32;
 
 /// Rounds, blocks and the paired re-measurement of plan 1 and the fastest, which decides: together under 0.3 s a problem where a launch
 /// takes up to some 2 ms, else a few launches of each plan.
