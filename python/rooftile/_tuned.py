@@ -33,8 +33,8 @@ class TunedKernel:
     The first call looks for the choice that is kept of this problem on this GPU. Where there is none, N unlike plans of the
     request are compiled and timed on the tensors of the call, for some 0.3 s after the compilers: results are written again and
     again, with the same values, and inputs are not. Another plan than the first is chosen where it is faster beyond the noise. The
-    choice is kept for later processes (`rooftile tune list`). While a CUDA graph is captured nothing is timed: without a
-    choice the call runs plan 1, and a later call chooses.
+    choice is kept for later processes (`rooftile tune list`). While a CUDA graph is captured nothing is timed: what load() or a
+    call before it chose is used, else plan 1, and a later call chooses.
     """
 
     def __init__(self, plan: Plan, count: int, first: _rooftile.Kernel | None = None) -> None:
@@ -59,15 +59,24 @@ class TunedKernel:
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         return (self._chosen or self._choose(inputs, named))(*inputs, **named)
 
+    def load(self, device: int = 0) -> None:
+        """Loads the code onto a GPU: of the choice that is kept for it, where there is one, else of plan 1. Times nothing."""
+        with self._lock:
+            if self._chosen is None and (rank := self._plan._plans.tuned(device)) > 0:
+                self._chosen = self._ranked(rank)
+        (self._chosen or self._first).load(device)
+
     def _choose(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> _rooftile.Kernel:
         with self._lock:
             if self._chosen is None:
                 rank = self._first.tune(self._plan._plans, self._count, inputs, named)
                 if rank == 0:
                     return self._first
-                chosen = self._plan.plans[rank - 1]
-                self._chosen = self._first if chosen.rank == self._first.plan.rank else chosen.compile()
+                self._chosen = self._ranked(rank)
             return self._chosen
+
+    def _ranked(self, rank: int) -> _rooftile.Kernel:
+        return self._first if rank == self._first.plan.rank else self._plan.plans[rank - 1].compile()
 
     def __repr__(self) -> str:
         return f"<TunedKernel of {self.plan!r}>"

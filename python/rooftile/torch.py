@@ -177,7 +177,7 @@ def _found_for(
             order.append(names.index(tensor.name) if tensor.name in names else unnamed.pop(0))
     made = [(t.shape, t.strides, _DTYPES[t.type]) for t in plan.tensors if t.is_output]
     apart = any(not _is_dense(shape, strides) for shape, strides, _ in made)
-    kernel = _compiled(plan)
+    kernel: _rooftile.Kernel | TunedKernel = _compiled(plan)
     if tune is not None:
         kernel = TunedKernel(plan, tune, kernel)
     return _Found(kernel, None if order == list(range(len(tensors))) else order, dense, made if apart else ())

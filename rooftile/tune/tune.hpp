@@ -32,8 +32,8 @@ std::optional<TunedChoice> put_first(const TuneStore& store, const TunePlace& pl
 
 /// The place, among `plans`, of the choice of `count` plans for the GPU `device`, whose context is current: the stored one, else one
 /// that is timed on these tensors and kept. Results are written again and again, with the same values; inputs are not. Waits for `stream`
-/// first. Empty while `stream` is being captured and nothing is stored: launches cannot be timed then. Throws RequestError where
-/// no plan can be built, and what a compiler or the GPU refuses.
+/// first. Empty while `stream` is being captured and nothing is stored: launches cannot be timed then; and where `count` is 0, which
+/// asks for what is stored alone. Throws RequestError where no plan can be built, and what a compiler or the GPU refuses.
 std::optional<std::size_t> tuned_place(const TuneStore& store, const PlanSet& plans, int count, int device, Stream stream,
                                        std::span<void* const> tensors);
 
