@@ -56,7 +56,7 @@ class TuneRun {
         options.timing = tune_timing();
         options.interrupted = interrupted;
         options.program_start = invocation_.start;
-        request_ = suite_.operation->request(given_, {.top = std::max(tune_kept, count_), .buildable_only = true, .seed = options.seed});
+        request_ = suite_.operation->request(given_, {.top = tune_kept, .buildable_only = true, .seed = options.seed});
         at_ = live_target(given_, options.device);
         place_ = tune_place(options.device);
         options.machine = &at_.live.machine;

@@ -164,10 +164,11 @@ int rooftile_zero(int device, void* stream, void* memory, size_t bytes);
  * ROOFTILE_BAD_REQUEST where a pointer is null or not aligned as planned. */
 int rooftile_launch(const rooftile_kernel* kernel, int device, void* stream, void* const* tensors, int count,
                     void* workspace);
-/** The rank, among `plans`, of the plan that is the fastest on this GPU: the choice that is kept, else one that is made now. For that
- * `count` unlike plans (2 to 16) are compiled and timed on these tensors, as rooftile_launch() takes them, for some 0.3 s: results are
+/** The rank, among `plans` (planned with "top": 32, as `rooftile tune` does), of the one that is the fastest on this GPU: the choice that
+ * is kept, else one that is made now. For that `count` unlike plans (2 to 16) are compiled and timed on these tensors, as rooftile_launch() takes them, for some 0.3 s: results are
  * written again and again, with the same values, and inputs are not. Waits for `stream` first. The choice is kept beside the cached
- * kernels where that can be written. *rank is 0 while `stream` is being captured and no choice is kept. */
+ * kernels where that can be written. *rank is 0 while `stream` is being captured and no choice is kept. `count` 0: only a choice that
+ * is kept, else *rank is 0; neither stream nor tensors are used then. */
 int rooftile_tune(const rooftile_plans* plans, int count, int device, void* stream, void* const* tensors, int tensor_count, int* rank);
 
 /* Kernels of one's own, as functions to call. */

@@ -30,7 +30,7 @@ import rooftile
 from rooftile import _rooftile
 from rooftile._plan import Plan
 from rooftile._range import PartKernels, PlanRange, is_range
-from rooftile._tuned import TunedKernel
+from rooftile._tuned import KEPT, TunedKernel, keeps
 
 _TYPES = {
     torch.bfloat16: ("bf16", 16),
@@ -177,7 +177,7 @@ def _found_for(
             order.append(names.index(tensor.name) if tensor.name in names else unnamed.pop(0))
     made = [(t.shape, t.strides, _DTYPES[t.type]) for t in plan.tensors if t.is_output]
     apart = any(not _is_dense(shape, strides) for shape, strides, _ in made)
-    kernel = _compiled(plan)
+    kernel: _rooftile.Kernel | TunedKernel = _compiled(plan)
     if tune is not None:
         kernel = TunedKernel(plan, tune, kernel)
     return _Found(kernel, None if order == list(range(len(tensors))) else order, dense, made if apart else ())
@@ -289,7 +289,10 @@ def _find(op: str, names: tuple[str, ...], text: str, tensors: Sequence[torch.Te
 def _find_kernel(op: str, names: tuple[str, ...], fields: dict[str, Any], tensors: Sequence[torch.Tensor]) -> _Found:
     tune = fields.get("tune")
     if not any(map(is_range, fields.values())):
-        return _found_for(op, names, _without_tune(fields), tensors, tune)
+        fields = _without_tune(fields)
+        if tune is not None and "top" not in fields and keeps(op):
+            fields["top"] = KEPT
+        return _found_for(op, names, fields, tensors, tune)
     if tune is not None:
         raise rooftile.RequestError(f"tune is {tune}, and a size is a range: tune single sizes")
     if any(tensor.numel() == 0 for tensor in tensors):  # whatever the range is, there is nothing to do

@@ -176,6 +176,15 @@ static PyObject* plans_compile(PyObject* self, PyObject* arguments) {
     return make_kernel(kernel, plan);
 }
 
+static PyObject* plans_tuned(PyObject* self, PyObject* arguments) {
+    int device = 0, rank = 0, status = 0;
+    if (!PyArg_ParseTuple(arguments, "i", &device)) return NULL;
+    PyThreadState* state = PyEval_SaveThread();
+    status = rooftile_tune(((Plans*)self)->plans, 0, device, NULL, NULL, 0, &rank);
+    PyEval_RestoreThread(state);
+    return status == ROOFTILE_DONE ? PyLong_FromLong(rank) : raise_status(status);
+}
+
 static PyMethodDef methods[] = {
     {"json", plans_json, METH_NOARGS, "The document rooftile/plan/1."},
     {"explain", plans_explain, METH_VARARGS, "explain(rank, width): every step, as text."},
@@ -183,6 +192,7 @@ static PyMethodDef methods[] = {
     {"pictures", plans_pictures, METH_VARARGS, "pictures(rank, name): the document rooftile/pictures/1."},
     {"source", plans_source, METH_VARARGS, "source(rank): CUDA C++."},
     {"tensors", plans_tensors, METH_NOARGS, "((name, type, extents, strides, is_output), ...)."},
+    {"tuned", plans_tuned, METH_VARARGS, "tuned(device): the rank of the choice that is kept for that GPU; 0: none is."},
     {"compile", plans_compile, METH_VARARGS, "compile(rank, plan): a Kernel."},
     {NULL, NULL, 0, NULL}};
 

@@ -158,12 +158,14 @@ int rooftile_tune(const rooftile_plans* plans, int count, int device, void* stre
     return c::guarded([&] {
         int& chosen = c::given(rank, "rank");
         const rooftile_plans& own = c::given(plans, "plans");
-        if (count < 2 || count > most_tuned)
-            throw RequestError(fmt::format("count is {}; accepted are 2 to {} plans to time", count, most_tuned));
-        if (tensor_count != own.tensors->count())
-            throw RequestError(fmt::format("{} tensors are given; the plan has {}", tensor_count, own.tensors->count()));
-        c::given(tensors, "tensors");
-        const std::span<void* const> all(tensors, std::size_t(tensor_count));
+        if (count != 0 && (count < 2 || count > most_tuned))
+            throw RequestError(fmt::format("count is {}; accepted are 2 to {} plans to time, and 0", count, most_tuned));
+        std::span<void* const> all;
+        if (count > 0) {
+            if (tensor_count != own.tensors->count())
+                throw RequestError(fmt::format("{} tensors are given; the plan has {}", tensor_count, own.tensors->count()));
+            all = {&c::given(tensors, "tensors"), std::size_t(tensor_count)};
+        }
         if (own.nothing) return void(chosen = first_buildable(own.set).rank);  // nothing to time
         const c::OnDevice here(device);
         const auto place = tuned_place(TuneStore(cache_settings()), own.set, count, current_device(), static_cast<Stream>(stream), all);

@@ -136,7 +136,7 @@ std::optional<std::size_t> tuned_place(const TuneStore& store, const PlanSet& pl
     const TunePlace place = tune_place(device);
     std::optional<TunedChoice> choice = store.find(place, plans);
     if (!choice) {
-        if (is_capturing(stream)) return std::nullopt;
+        if (count == 0 || is_capturing(stream)) return std::nullopt;
         const PlanSet set = unlike_set(plans, count);
         if (set.plans.empty()) throw RequestError(set.refusal->message);
         synchronize(stream);

@@ -11,8 +11,10 @@
 
 namespace rooftile {
 
-/// Plans that are timed where the request does not say, the most it may ask for, and plans among which they are found.
-inline constexpr int tune_count = 4, most_tuned = 16, tune_kept = 8;
+/// Plans that are timed where the request does not say, and the most it may ask for.
+inline constexpr int tune_count = 4, most_tuned = 16;
+/// Plans among which they are found: of as few as a page shows the unlike ones are hardly better than the first ones.
+inline constexpr int tune_kept = 32;
 
 /// Rounds, blocks and the paired re-measurement of plan 1 and the fastest, which decides: together under 0.3 s a problem where a launch
 /// takes up to some 2 ms, else a few launches of each plan.
@@ -30,8 +32,8 @@ std::optional<TunedChoice> put_first(const TuneStore& store, const TunePlace& pl
 
 /// The place, among `plans`, of the choice of `count` plans for the GPU `device`, whose context is current: the stored one, else one
 /// that is timed on these tensors and kept. Results are written again and again, with the same values; inputs are not. Waits for `stream`
-/// first. Empty while `stream` is being captured and nothing is stored: launches cannot be timed then. Throws RequestError where
-/// no plan can be built, and what a compiler or the GPU refuses.
+/// first. Empty while `stream` is being captured and nothing is stored: launches cannot be timed then; and where `count` is 0, which
+/// asks for what is stored alone. Throws RequestError where no plan can be built, and what a compiler or the GPU refuses.
 std::optional<std::size_t> tuned_place(const TuneStore& store, const PlanSet& plans, int count, int device, Stream stream,
                                        std::span<void* const> tensors);
 

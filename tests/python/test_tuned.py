@@ -82,7 +82,8 @@ class Tuned(unittest.TestCase):
         inputs, outputs = arguments(plan)
         rooftile.compile(plan, tune=2)(*inputs, out=outputs[0])
         choice = self.choices()[0]
-        last = plan.plans[-1]
+        last = rooftile.plan(**request, top=32).plans[-1]  # one that is not among the plans of a request that does not say how many
+        self.assertGreater(last.rank, len(plan.plans))
         choice["rank"], choice["config"] = last.rank, json.loads(json.dumps(last._plan["config"]))
         (Path(self.folder.name) / "tuned.jsonl").write_text(json.dumps(choice) + "\n")
         kernel = rooftile.compile(plan, tune=2)
@@ -102,6 +103,24 @@ class Tuned(unittest.TestCase):
         self.assertEqual(kernel.plan.rank, 1)
         kernel(*inputs, out=outputs[0])
         self.assertEqual(len(self.choices()), 1)
+
+    def test_a_kept_choice_is_used_in_a_capture(self):
+        request = next(iter(REQUESTS.values()))
+        plan = rooftile.plan(**request)
+        inputs, outputs = arguments(plan)
+        self.assertEqual(plan._plans.tuned(0), 0)
+        rooftile.compile(plan, tune=2)(*inputs, out=outputs[0])
+        choice = self.choices()[0]
+        second = plan.plans[1]
+        choice["rank"], choice["config"] = second.rank, json.loads(json.dumps(second._plan["config"]))
+        (Path(self.folder.name) / "tuned.jsonl").write_text(json.dumps(choice) + "\n")
+        kernel = rooftile.compile(plan, tune=2)
+        kernel.load()
+        self.assertEqual(kernel.plan.rank, second.rank)
+        room = ctypes.create_string_buffer(kernel.workspace_bytes() + 256)
+        options = {"workspace": (ctypes.addressof(room) + 255) // 256 * 256} if kernel.workspace_bytes() else {}
+        Driver().graph_of(lambda stream: kernel(*inputs, out=outputs[0], stream=stream, **options))
+        self.assertEqual(self.choices(), [choice])
 
     def test_threads_choose_once(self):
         request = next(iter(REQUESTS.values()))

@@ -83,6 +83,16 @@ class TunedOnGpu(unittest.TestCase):
         assert_close(out, exact, float(exact.abs().max()))
         kernel(a, b, out=out)
         self.assertEqual(len(self.choices()), 1)
+        # Kept: another kernel uses it in its first launch, which is captured.
+        other = rooftile.compile(rooftile.plan("gemm", m=304, n=512, k=1000), tune=2)
+        other.load()
+        again = torch.empty_like(out)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            other(a, b, out=again)
+        graph.replay()
+        self.assertEqual(other.plan.rank, kernel.plan.rank)
+        self.assertTrue(torch.equal(again, kernel(a, b)))
 
     def test_compiled_functions_and_gradients(self):
         x, weight = rand(256, 512), rand(384, 512).requires_grad_()
