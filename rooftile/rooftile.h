@@ -100,7 +100,7 @@ int rooftile_plan_tensors(const char* request, const rooftile_tensor* inputs, in
  * serves, from `from` to `to`, and the `fields` that get it from rooftile_plan() for any value of the part; parts of one
  * `kernel` are compiled once. `inputs` as of rooftile_plan_tensors(), or `count` 0. Takes some seconds. */
 int rooftile_plan_range(const char* request, const rooftile_tensor* inputs, int count, char** json);
-/** Bytes of the tensor that a request's kernels read packed: weights of 4 bits with their scales. */
+/** Bytes of the tensor that a request's kernels read packed: weights of 4 or 8 bits with their scales. */
 int rooftile_packed_bytes(const char* request, size_t* bytes);
 /** Packs that tensor of plain arrays: `q`, `scales` and, where the request says so, zero points. `packed` has `bytes` bytes, those of
  * rooftile_packed_bytes(), in host memory. ROOFTILE_BAD_REQUEST where an array or a number does not fit. */

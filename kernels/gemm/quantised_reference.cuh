@@ -30,14 +30,14 @@ __global__ void fill_quantised(QuantisedFill p) {
                             : 0;
         else if (in >= p.layout.zeros_at() && p.layout.zeros == ZeroType::real) {
             // As large as weights before it is taken from them: so many of its group's scale, whole ones in the exact case.
-            const PhiloxBlock scales = philox(i - (p.layout.zeros_at() - QuantisedLayout::weight_bytes) / 4, 1, p.seed);
+            const PhiloxBlock scales = philox(i - (p.layout.zeros_at() - p.layout.weight_bytes()) / 4, 1, p.seed);
             word = 0;
             for (int e = 0; e < 2; ++e) {
                 const double of = p.exact ? random.word[e] % 16 : random.word[e] % 4096 / 256.0;
                 word |= round_to_bits(of * scale(scales, e), p.layout.scale) << 16 * e;
             }
         } else if (in >= p.layout.zeros_at()) word &= 0x0f0f0f0f;
-        else if (in >= QuantisedLayout::weight_bytes) {
+        else if (in >= p.layout.weight_bytes()) {
             word = 0;
             for (int e = 0; e < 2; ++e) word |= round_to_bits(scale(random, e), p.layout.scale) << 16 * e;
         }
@@ -54,8 +54,8 @@ __global__ void dequantise(Dequantise p) {
         const int row = static_cast<int>(n % QuantisedLayout::block_rows),
                   column = static_cast<int>(k % QuantisedLayout::block_k);
         const unsigned char* block = p.from + p.layout.block_at(n, k, p.k);
-        const unsigned word = reinterpret_cast<const unsigned*>(block)[QuantisedLayout::word_of(row, column)];
-        const int q = static_cast<int>(word >> QuantisedLayout::shift_of(row, column) & 15);
+        const unsigned word = reinterpret_cast<const unsigned*>(block)[p.layout.word_of(row, column)];
+        const int q = static_cast<int>(word >> p.layout.shift_of(row, column) & p.layout.mask());
         const auto number = [&](int at) { return value_of_bits(*reinterpret_cast<const unsigned short*>(block + at), p.layout.scale); };
         const int zero_at = p.layout.zero_at(row, column);
         const double zero = p.layout.zeros == ZeroType::integer ? block[zero_at] : p.layout.bias(),

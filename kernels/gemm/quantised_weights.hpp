@@ -1,21 +1,21 @@
-// How weights of 4 bits lie in memory once they are packed: for who packs, who multiplies and who checks. No includes beyond types: NVRTC
-// compiles this file too.
+// How weights of 4 or 8 bits lie in memory once they are packed: for who packs, who multiplies and who checks. No includes beyond types:
+// NVRTC compiles this file too.
 #pragma once
 
 #include "kernels/types.hpp"
 
 namespace rooftile {
 
-/// What 4 bits of a weight mean: -8 .. 7, or 0 .. 15. `none`: B is a matrix of its own type.
-enum class WeightType : unsigned char { none, int4, uint4 };
+/// What the bits of a weight mean: -8 .. 7, 0 .. 15, or -128 .. 127. `none`: B is a matrix of its own type.
+enum class WeightType : unsigned char { none, int4, uint4, int8 };
 /// W = q * scale; (q - zero) * scale with a zero point of the range of q; q * scale - zero with a number of the scales' type.
 enum class ZeroType : unsigned char { none, integer, real };
 
 /// W[n, k] of weights, scales and zero points; these are of `group` neighbours along K in one row.
 ///
-/// In memory a header of 128 B, then blocks of 64 rows x 128 of K, those of 64 rows one after the other. A block is its weights in the order in
-/// which mma.sync m16n8k16 takes its first operand, so that a thread's share of 16 x 64 is one load of 16 B; then the scales, 64 of each
-/// group; then the zero points, 64 of each group. What is copied into shared memory so is one piece of contiguous bytes.
+/// In memory a header of 128 B, then blocks of 64 rows x 128 of K, those of 64 rows one after the other. A block is its weights in the
+/// order in which mma.sync m16n8k16 takes its first operand, so that a thread's share of 16 x 64 is one load of 16 B, of 8 bits two; then the
+/// scales, 64 of each group; then the zero points, 64 of each group. What is copied into shared memory so is one piece of contiguous bytes.
 /// N and K are padded to whole blocks. A row's scale, of group 0, is stored once for each block.
 struct QuantisedLayout {
     WeightType weights = WeightType::none;
@@ -24,16 +24,19 @@ struct QuantisedLayout {
     ZeroType zeros = ZeroType::none;
 
     static constexpr int block_rows = 64, block_k = 128, half_k = 64;
-    static constexpr int header_bytes = 128, weight_bytes = block_rows * block_k / 2, scale_bytes = 2;
+    static constexpr int header_bytes = 128, scale_bytes = 2;
     static constexpr unsigned version = 1;
 
-    /// Added to weights and zero points of int4, so that 4 bits hold them without a sign.
-    constexpr int bias() const { return weights == WeightType::int4 ? 8 : 0; }
+    constexpr int bits() const { return weights == WeightType::int8 ? 8 : 4; }
+    constexpr unsigned mask() const { return (1u << bits()) - 1; }
+    /// Added to weights and zero points that have a sign, so that the bits hold them without one.
+    constexpr int bias() const { return weights == WeightType::uint4 ? 0 : 1 << (bits() - 1); }
+    constexpr int weight_bytes() const { return block_rows * block_k * bits() / 8; }
     /// K that has a scale of its own in a block.
     constexpr int scaled_k() const { return group == 0 ? block_k : group; }
     constexpr int block_groups() const { return block_k / scaled_k(); }
     constexpr int zero_bytes() const { return zeros == ZeroType::none ? 0 : zeros == ZeroType::integer ? 1 : scale_bytes; }
-    constexpr int zeros_at() const { return weight_bytes + block_groups() * block_rows * scale_bytes; }
+    constexpr int zeros_at() const { return weight_bytes() + block_groups() * block_rows * scale_bytes; }
     constexpr int block_bytes() const { return zeros_at() + block_groups() * block_rows * zero_bytes(); }
 
     static constexpr long long row_blocks(long long n) { return (n + block_rows - 1) / block_rows; }
@@ -49,16 +52,17 @@ struct QuantisedLayout {
         return header_bytes + (n / block_rows * k_blocks(all_k) + k / block_k) * block_bytes();
     }
     /// In a block: the 32-bit word that holds a weight, and by how many bits it is shifted there.
-    static constexpr int word_of(int row, int k) {
+    constexpr int word_of(int row, int k) const {
         const int lane = row % 8 * 4 + k % 8 / 2;
-        return k / half_k * 512 + row / 16 * 128 + lane * 4 + k % half_k / 16;
+        if (bits() == 4) return k / half_k * 512 + row / 16 * 128 + lane * 4 + k % half_k / 16;
+        return k / half_k * 1024 + row / 16 * 256 + k % half_k / 32 * 128 + lane * 4 + k % 32 / 8;
     }
-    static constexpr int shift_of(int row, int k) {
-        return 4 * (row % 16 / 8 + k % 16 / 8 * 2) + 16 * (k % 2);
+    constexpr int shift_of(int row, int k) const {
+        return bits() == 4 ? 4 * (row % 16 / 8 + k % 16 / 8 * 2) + 16 * (k % 2) : 16 * (row % 16 / 8) + 8 * (k % 2);
     }
     /// Bytes from the block's begin to the scale, and to the zero point, of row and k.
     constexpr int scale_at(int row, int k) const {
-        return weight_bytes + (k / scaled_k() * block_rows + row) * scale_bytes;
+        return weight_bytes() + (k / scaled_k() * block_rows + row) * scale_bytes;
     }
     constexpr int zero_at(int row, int k) const { return zeros_at() + (k / scaled_k() * block_rows + row) * zero_bytes(); }
 

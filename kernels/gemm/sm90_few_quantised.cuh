@@ -1,4 +1,4 @@
-// C[M, N] = A[M, K] * W[N, K]^T of few rows, W packed as 4 bits with scales and zero points of groups along K.
+// C[M, N] = A[M, K] * W[N, K]^T of few rows, W packed as 4 or 8 bits with scales and zero points of groups along K.
 //
 // Every byte of W is read once, so that DRAM sets the pace: one thread keeps a ring of stages full, a bulk copy for 64 rows of packed
 // weights, a box of TMA for A. The work is units: a tile of C by tile_k of K. CTAs take even shares of all units of all tiles, one after the
@@ -71,6 +71,22 @@ struct Sm90Quantised {
         }
     }
     __device__ static float number_at(unsigned shared) { return ptx::widened<C.layout.scale>(ptx::load_shared_half(shared)); }
+    /// The same of two words of 8 bits, 128 added to each weight.
+    __device__ static void unpack(unsigned (&a)[4], unsigned low, unsigned high) {
+        constexpr unsigned top = C.type == Type::bf16 ? 0x43434343 : 0x64646464;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            // Two bytes, each below the first byte of 1024, or of 128.
+            a[i] = __byte_perm(i < 2 ? low : high, top, i % 2 == 0 ? 0x4140 : 0x4342);
+            if constexpr (C.type == Type::fp16) ptx::subtract2<C.type>(a[i], 0x64806480);
+            else {
+                // 7 bits have room: 128 and they, less 128, or 256 where the eighth bit says that the weight is negative.
+                const unsigned less = ptx::other_bits_amid<0x00800080>(a[i], 0x43004300);
+                a[i] = ptx::bits_amid<0x007f007f>(a[i], 0x43004300);
+                ptx::subtract2<C.type>(a[i], less);
+            }
+        }
+    }
     /// What unpack() takes away: the zero point, and the number amid which the 4 bits are.
     __device__ static unsigned zero_word(unsigned zero) {
         return (zero | (C.type == Type::bf16 ? 0x4300u : 0x6400u)) * 0x10001u;
@@ -129,7 +145,7 @@ struct Sm90Quantised {
         const int lane = threadIdx.x % 32, row_group = warp % C.row_groups(),
                   first_span = warp / C.row_groups() * C.own_spans();
         const unsigned packed = stage + C.activation_bytes() + row_group / 4 * C.column_bytes();
-        const unsigned weights = packed + row_group % 4 * 512 + lane * 16;
+        const unsigned weights = packed + row_group % 4 * (C.weight_loads() * 512) + lane * 16;
         const int row = row_group % 4 * C.mma_m + lane / 4;  // of the block, and the one 8 below it
         constexpr int scales_at = C.layout.scale_at(0, 0), zeros_at = C.layout.zero_at(0, 0);
         const unsigned scales = packed + scales_at + row * QuantisedLayout::scale_bytes,
@@ -146,14 +162,18 @@ struct Sm90Quantised {
             unsigned zero[2] = {zero_word(C.layout.bias()), zero_word(C.layout.bias())};
             if constexpr (C.layout.zeros == ZeroType::integer)
 #pragma unroll
-                for (int i = 0; i < 2; ++i) zero[i] = zero_word(ptx::load_shared_byte(zeros + block + group * QuantisedLayout::block_rows + i * 8));
+                for (int i = 0; i < 2; ++i)
+                    zero[i] = zero_word(ptx::load_shared_byte(zeros + block + group * QuantisedLayout::block_rows + i * 8));
             Sums part = {}, of_rows = {};
 #pragma unroll
             for (int step = first; step < first + together; ++step) {
                 const int s = step % span_steps;
+                const int own = first_span + step / span_steps;
+                constexpr int steps_a_load = span_steps / C.weight_loads();
+                if (s % steps_a_load == 0)
+                    ptx::load_shared_words(
+                        w, weights + own / 2 * C.block_bytes() + own % 2 * (C.layout.weight_bytes() / 2) + s / steps_a_load * 512);
                 if (s == 0) {
-                    const int own = first_span + step / span_steps;
-                    ptx::load_shared_words(w, weights + own / 2 * C.block_bytes() + own % 2 * (QuantisedLayout::weight_bytes / 2));
 #pragma unroll
                     for (int t = 0; t < C.row_tiles(); ++t)
 #pragma unroll
@@ -163,12 +183,12 @@ struct Sm90Quantised {
                                                     + ((i * 4 + lane / 8) ^ lane % 8) * 16);
                 }
                 unsigned a[4];
-                unpack(a, w[s], zero);
+                if constexpr (C.layout.bits() == 4) unpack(a, w[s], zero);
+                else unpack(a, w[s % 2 * 2], w[s % 2 * 2 + 1]);
 #pragma unroll
                 for (int t = 0; t < C.row_tiles(); ++t) {
                     ptx::mma<C.type>(part[t], a, b[t][s / 2][s % 2 * 2], b[t][s / 2][s % 2 * 2 + 1]);
-                    if constexpr (C.sums_rows())
-                        ptx::mma<C.type>(of_rows[t], ones, b[t][s / 2][s % 2 * 2], b[t][s / 2][s % 2 * 2 + 1]);
+                    if constexpr (C.sums_rows()) ptx::mma<C.type>(of_rows[t], ones, b[t][s / 2][s % 2 * 2], b[t][s / 2][s % 2 * 2 + 1]);
                 }
             }
             const unsigned at =
@@ -220,8 +240,8 @@ struct Sm90Quantised {
     /// The consumers' sums of a tile, or of this CTA's part of it: stored, or left to whoever comes last. Where the
     /// packed weights' header is of another layout or size, C is NaN.
     template <class Epilogue>
-    __device__ static void finish(Sums& sums, const Sm90QuantisedArguments& p, const Epilogue& epilogue, const Share& share,
-                                  unsigned tile, int warp, unsigned base, Header& header) {
+    __device__ static void finish(Sums& sums, const Sm90QuantisedArguments& p, const Epilogue& epilogue, const Share& share, unsigned tile,
+                                  int warp, unsigned base, Header& header) {
         const int lane = threadIdx.x % 32, row_group = warp % C.row_groups(), k_part = warp / C.row_groups();
 #pragma unroll
         for (int t = 0; t < C.row_tiles(); ++t)
@@ -331,8 +351,7 @@ __device__ __forceinline__ void run_cta(const TensorMap& map_a, const Sm90Quanti
 
 template <Sm90QuantisedConfig config>
 __global__ void __launch_bounds__(config.threads(), config.ctas_per_sm)
-    sm90_few_quantised(const __grid_constant__ TensorMap map_a,
-                       const __grid_constant__ Sm90QuantisedArguments arguments) {
+    sm90_few_quantised(const __grid_constant__ TensorMap map_a, const __grid_constant__ Sm90QuantisedArguments arguments) {
     run_cta<config>(map_a, arguments, NoEpilogue{});
 }
 

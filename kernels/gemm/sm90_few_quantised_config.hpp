@@ -62,10 +62,12 @@ struct Sm90QuantisedConfig {
     constexpr int threads() const { return 32 * (consumer_warps + 1); }
 
     // Instructions of a warp, as compiled; a test counts those of unpacking.
-    static constexpr int unpack_instructions =
-        11;  ///< of 8 weights a thread: 3 shifts, 4 LOP3, 4 subtractions
+    /// Of 8 weights a thread: 3 shifts, 4 LOP3, 4 subtractions; of 8 bits 4 PRMT, 4 subtractions, and of bf16, which has no room for 8 bits
+    /// amid a number, 8 LOP3 between.
+    constexpr int unpack_instructions() const { return layout.bits() == 4 ? 11 : type == Type::bf16 ? 16 : 8; }
+    constexpr int weight_loads() const { return layout.bits() / 4; }  ///< of 16 B, for 16 rows of W by 64 of K
     /// Of 16 rows of W by 64 of K: unpacking, the loads of W and A, the products.
-    constexpr int span_instructions() const { return 4 * unpack_instructions + 1 + (2 + 4 * products()) * row_tiles(); }
+    constexpr int span_instructions() const { return 4 * unpack_instructions() + weight_loads() + (2 + 4 * products()) * row_tiles(); }
     /// Of a group: its scales and zero points, sums that begin at 0 and are added.
     constexpr int group_instructions() const {
         const int of_zeros = layout.zeros == ZeroType::integer ? 6 : sums_rows() ? 4 : 0;
@@ -87,7 +89,8 @@ struct Sm90QuantisedConfig {
     constexpr int registers() const {
         // A tile is stored between its products and the next one's, whose sums are 0 and take no registers yet.
         const int stored = working_registers + epilogue_registers;
-        const int multiplied = (1 + products()) * accumulator_registers() + row_tiles() * 8 + 8 + working_registers + 2 * (layout.zeros != ZeroType::none);
+        const int multiplied =
+            (1 + products()) * accumulator_registers() + row_tiles() * 8 + 8 + working_registers + 2 * (layout.zeros != ZeroType::none);
         return stored > multiplied ? stored : multiplied;
     }
     /// fp32 sums of cut tiles that a CTA leaves to others: of its first and of its last.

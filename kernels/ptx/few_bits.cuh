@@ -25,6 +25,14 @@ __device__ inline unsigned bits_amid(unsigned word, unsigned others) {
     return to;
 }
 
+/// The same of the bits that `word` has not.
+template <unsigned mask>
+__device__ inline unsigned other_bits_amid(unsigned word, unsigned others) {
+    unsigned to;
+    asm("lop3.b32 %0, %1, %2, %3, 0xae;" : "=r"(to) : "r"(word), "n"(mask), "r"(others));
+    return to;
+}
+
 /// Two numbers of 16 bits less two others, rounded.
 template <Type type>
 __device__ inline void subtract2(unsigned& from, unsigned others) {

@@ -1,4 +1,4 @@
-"""Weights of 4 bits as kernels read them, packed once from plain arrays."""
+"""Weights of 4 and 8 bits as kernels read them, packed once from plain arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TYPES = {"b": "int8", "B": "uint8", "f": "fp32", "e": "fp16"}
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Packed:
-    """Weights of 4 bits, packed: `data` is what a kernel takes for them. `zeros`: "none", W = q * scale; "int", (q - zero) * scale;
+    """Weights of 4 or 8 bits, packed: `data` is what a kernel takes for them. `zeros`: "none", W = q * scale; "int", (q - zero) * scale;
     "float", q * scale - zero."""
 
     data: bytearray = dataclasses.field(repr=False)
@@ -45,10 +45,11 @@ class Packed:
             data = bytearray(opened.read())
         what, n, k = struct.unpack_from("<3I", data) if len(data) >= 12 else (0, 0, 0)
         # The first word, as kernels compare it: a magic number and a version, the weights' type, the scales', the zero points', the group.
-        if what >> 12 != 0x51541 or not 1 <= what >> 10 & 3 <= 2:
+        if what >> 12 != 0x51541 or what >> 10 & 3 == 0:
             raise RequestError(f"{os.fspath(file)} holds no packed weights of this version; `rooftile pack` writes them")
         zeros = "float" if what & 1 else "int" if what >> 8 & 1 else "none"
-        packed = cls(data, n, k, ("int4", "uint4")[(what >> 10 & 3) - 1], what & 0xE0 or "row", "fp16" if what >> 9 & 1 else "bf16", zeros)
+        weights, scale = ("int4", "uint4", "int8")[(what >> 10 & 3) - 1], "fp16" if what >> 9 & 1 else "bf16"
+        packed = cls(data, n, k, weights, what & 0xE0 or "row", scale, zeros)
         wanted = _rooftile.packed_bytes(packed._request())
         if wanted != len(data):
             raise RequestError(f"{os.fspath(file)} has {len(data)} bytes; weights of {n} x {k} take {wanted}")
@@ -85,9 +86,9 @@ def _array(name: str, array: Any) -> tuple[Any, str, int, int]:
 def pack(q: Any, scales: Any, zeros: Any = None, *, weights: str = "int4", group: int | str = 128, scale: str = "bf16") -> Packed:
     """Packs W[n, k] = (q - zero) * scale for products of few rows; with zeros that are floats, q * scale - zero.
 
-    q [N, K] holds whole numbers, -8 .. 7 of int4 or 0 .. 15 of uint4, as int8 or uint8; scales [N, ceil(K / group)] are fp32 or fp16 and
-    rounded to `scale` (bf16 or fp16); zeros, where there are any, have the shape of scales and are whole numbers as q, or floats, which are
-    rounded too. `group`: 32, 64, 128 or "row". Raises rooftile.RequestError naming the first number that does not fit.
+    q [N, K] holds whole numbers, -8 .. 7 of int4, 0 .. 15 of uint4 or -128 .. 127 of int8, as int8 or uint8; scales [N, ceil(K / group)]
+    are fp32 or fp16 and rounded to `scale` (bf16 or fp16); zeros, where there are any, have the shape of scales and are whole
+    numbers as q, or floats, which are rounded too. `group`: 32, 64, 128 or "row". Raises rooftile.RequestError naming the first number that does not fit.
     """
     arrays = [_array("q", q), _array("scales", scales)]
     if zeros is not None:
@@ -101,8 +102,8 @@ def pack(q: Any, scales: Any, zeros: Any = None, *, weights: str = "int4", group
 def pack_file(file: str | os.PathLike[str], tensor: str, scale: str | None = None) -> Packed:
     """Packs one matrix of a GGUF or safetensors file, by its name there.
 
-    GGUF: a tensor of Q4_0 or Q4_K ("blk.0.ffn_up.weight"). safetensors: a layer of AWQ or GPTQ, whose tensors are NAME.qweight, NAME.scales
-    and NAME.qzeros. `scale`: the packed scales' type, "fp16" or "bf16"; without it the one that holds the file's best. Raises
+    GGUF: a tensor of Q4_0, Q4_K or Q8_0 ("blk.0.ffn_up.weight"). safetensors: a layer of AWQ or GPTQ, whose tensors are NAME.qweight,
+    NAME.scales and NAME.qzeros. `scale`: the packed scales' type, "fp16" or "bf16"; without it the one that holds the file's best. Raises
     rooftile.RequestError where the file has no such matrix or it cannot be packed.
     """
     path = os.fspath(file)

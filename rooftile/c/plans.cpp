@@ -7,9 +7,9 @@
 
 #include "rooftile/c/error.hpp"
 #include "rooftile/c/request.hpp"
-#include "rooftile/emit/emit.hpp"
 #include "rooftile/core/packs.hpp"
 #include "rooftile/core/read_value.hpp"
+#include "rooftile/emit/emit.hpp"
 #include "rooftile/machine/live.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/measure/device_operation.hpp"
@@ -286,7 +286,8 @@ int rooftile_pack_stored(const char* file, const char* tensor, const char* scale
         const WeightsFile in(&c::given(file, "file"));
         const auto weights = stored_weights(in, &c::given(tensor, "tensor"));
         const PackTask task = pack_task(*weights, scale ? scale : "");
-        if (std::int64_t(bytes) != task.bytes) throw RequestError(fmt::format("packed has {} bytes; these weights take {}", bytes, task.bytes));
+        if (std::int64_t(bytes) != task.bytes)
+            throw RequestError(fmt::format("packed has {} bytes; these weights take {}", bytes, task.bytes));
         pack_stored(task, *weights, {&to, bytes});
     });
 }

@@ -29,8 +29,10 @@ class Packs : public Facet {
     virtual void pack(const Problem& problem, std::span<const PlainArray> arrays, std::span<unsigned char> to) const = 0;
     /// Rows that lie together: a range begins at a multiple of them, and ends there or with the matrix.
     virtual std::int64_t rows_together() const = 0;
-    /// The same of some rows, of which `arrays` has these alone; other ranges may be packed at the same time. All of them make what pack() makes.
-    virtual void pack_rows(const Problem& problem, RowRange rows, std::span<const PlainArray> arrays, std::span<unsigned char> to) const = 0;
+    /// The same of some rows, of which `arrays` has these alone; other ranges may be packed at the same time. All of them make what pack()
+    /// makes.
+    virtual void pack_rows(const Problem& problem, RowRange rows, std::span<const PlainArray> arrays,
+                           std::span<unsigned char> to) const = 0;
     /// What the packed rows are as numbers, one row after the other.
     virtual void unpack_rows(const Problem& problem, RowRange rows, std::span<const unsigned char> packed, std::span<double> to) const = 0;
 };

@@ -191,7 +191,9 @@ GemmProblem drawn_packed(Random& random) {
     static constexpr int groups[] = {32, 64, 128, 0};
     const Sizes s = layer_sizes(random, false);
     GemmProblem p = gemm_problem(std::llround(random.log_uniform(1, 64)), s.n, s.k);
-    p.quantised = {.weights = random.coin() ? WeightType::int4 : WeightType::uint4, .group = random.one_of(groups), .zeros = random.coin() ? ZeroType::integer : ZeroType::none};
+    p.quantised = {.weights = random.coin() ? WeightType::int4 : WeightType::uint4,
+                   .group = random.one_of(groups),
+                   .zeros = random.coin() ? ZeroType::integer : ZeroType::none};
     return p;
 }
 

@@ -25,7 +25,7 @@ constexpr std::string_view all_types[] = {"bf16", "fp16", "fp32", "fp8_e4m3", "f
 constexpr std::string_view scale_names[] = {"none", "tensor", "row", "block"};                // as Scales counts them
 constexpr std::string_view pairings[] = {"none", "interleaved", "split"};                   // as Pairs counts them
 constexpr std::string_view accumulations[] = {"fast", "promoted"};  // as Accumulation counts them
-constexpr std::string_view packed_types[] = {"int4", "uint4"};  // as WeightType counts them, from 1 on
+constexpr std::string_view packed_types[] = {"int4", "uint4", "int8"};  // as WeightType counts them, from 1 on
 constexpr std::string_view quant_groups[] = {"128", "64", "32", "row"};
 constexpr std::string_view quant_zeros[] = {"none", "int", "float"};  // as ZeroType counts them
 constexpr std::string_view a_majors[] = {"k", "m"};
@@ -52,7 +52,7 @@ std::vector<Field> make_fields() {
         {"k", "K", "Columns of A, rows of B", problem},
         {"shape", "MxNxK", "All three at once; the flag may be left out", problem, FieldKind::value, 0, true},
         {"type", "TYPE", "bf16 (default) or fp16, for A, B and C; fp32 accumulation", problem},
-        {"types", "A,B,D", "Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32; B also int4 or uint4, packed", problem, FieldKind::text},
+        {"types", "A,B,D", "Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32; B also int4, uint4 or int8, packed", problem, FieldKind::text},
         {"scales", "NAME",
          "none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row: by one a row of A and column of B; block: each 128 of K by one a row of A and one a 128 columns of B",
          problem},

@@ -42,18 +42,18 @@ class Numbers {
     std::int64_t first_;
 };
 
-/// A weight or a zero point as 4 bits without a sign.
-class FourBits {
+/// A weight or a zero point as bits without a sign.
+class Biased {
   public:
-    explicit FourBits(const QuantisedLayout& layout) : bias_(layout.bias()) {}
+    explicit Biased(const QuantisedLayout& layout) : bias_(layout.bias()), most_(int(layout.mask())) {}
     unsigned of(const Numbers& numbers, std::int64_t row, std::int64_t column) const {
         const double biased = numbers.at(row, column) + bias_;
-        if (biased < 0 || biased > 15) numbers.refuse(row, column, bias_ > 0 ? "-8 .. 7" : "0 .. 15");
+        if (biased < 0 || biased > most_) numbers.refuse(row, column, fmt::format("{} .. {}", -bias_, most_ - bias_));
         return unsigned(biased);
     }
 
   private:
-    int bias_;
+    int bias_, most_;
 };
 
 void put(std::span<unsigned char> to, std::int64_t at, const auto& value) { std::memcpy(to.data() + at, &value, sizeof value); }
@@ -65,38 +65,44 @@ void pack_weights(const GemmProblem& p, RowRange rows, std::span<const PlainArra
     const std::int64_t groups = layout.groups(p.k), last = rows.first + rows.count;
     const std::size_t wanted = layout.zeros == ZeroType::none ? 2 : 3;
     if (arrays.size() != wanted)
-        throw RequestError(fmt::format("{} arrays are given; these weights are packed of {}", arrays.size(), wanted == 3 ? "q, scales and zeros" : "q and scales"));
+        throw RequestError(fmt::format("{} arrays are given; these weights are packed of {}", arrays.size(),
+                                       wanted == 3 ? "q, scales and zeros" : "q and scales"));
     assert(std::int64_t(to.size()) == layout.bytes(p.n, p.k));
     assert(rows.first % QuantisedLayout::block_rows == 0 && (last % QuantisedLayout::block_rows == 0 || last == p.n));
     static constexpr std::string_view whole[] = {"int8", "uint8"}, real[] = {"fp32", "fp16", "bf16"};
     using Types = std::span<const std::string_view>;
     const Numbers q("q", arrays[0], rows, p.k, whole), scales("scales", arrays[1], rows, groups, real);
-    const Numbers zeros = layout.zeros == ZeroType::none ? q : Numbers("zeros", arrays[2], rows, groups, layout.zeros == ZeroType::real ? Types(real) : Types(whole));
-    const FourBits bits(layout);
+    const Numbers zeros = layout.zeros == ZeroType::none
+                              ? q
+                              : Numbers("zeros", arrays[2], rows, groups, layout.zeros == ZeroType::real ? Types(real) : Types(whole));
+    const Biased bits(layout);
     const auto number = [&](const Numbers& of, std::int64_t n, std::int64_t group) {
         const unsigned rounded = round_to_bits(of.at(n, group), layout.scale);
-        if (class_of_bits(rounded, layout.scale) != NumberClass::finite) of.refuse(n, group, fmt::format("finite numbers of {}", name_of(layout.scale)));
+        if (class_of_bits(rounded, layout.scale) != NumberClass::finite)
+            of.refuse(n, group, fmt::format("finite numbers of {}", name_of(layout.scale)));
         return static_cast<std::uint16_t>(rounded);
     };
     if (rows.first == 0) {
         std::ranges::fill(to.first(QuantisedLayout::header_bytes), static_cast<unsigned char>(0));
         put(to, 0, layout.fingerprint()), put(to, 4, std::uint32_t(p.n)), put(to, 8, std::uint32_t(p.k));
     }
-    const std::int64_t from = layout.block_at(rows.first, 0, p.k), end = layout.block_at(layout.row_blocks(last) * QuantisedLayout::block_rows, 0, p.k);
+    const std::int64_t from = layout.block_at(rows.first, 0, p.k),
+                       end = layout.block_at(layout.row_blocks(last) * QuantisedLayout::block_rows, 0, p.k);
     std::ranges::fill(to.subspan(std::size_t(from), std::size_t(end - from)), static_cast<unsigned char>(0));
     for (std::int64_t n = rows.first; n < last; ++n) {
         const int row = int(n % layout.block_rows);
         for (std::int64_t first = 0; first < p.k; first += layout.block_k) {
             const std::int64_t block = layout.block_at(n, first, p.k);
             for (int k = 0; k < std::min<std::int64_t>(layout.block_k, p.k - first); ++k) {
-                // Four bits of a byte: the word is little-endian, as the GPU reads it.
+                // Some bits of a byte: the word is little-endian, as the GPU reads it.
                 const int shift = layout.shift_of(row, k);
                 to[std::size_t(block + layout.word_of(row, k) * 4 + shift / 8)] |= static_cast<unsigned char>(bits.of(q, n, first + k) << shift % 8);
             }
             for (int k = 0; k < layout.block_k && first + k < p.k; k += layout.scaled_k()) {
                 const std::int64_t group = layout.group == 0 ? 0 : (first + k) / layout.group;
                 put(to, block + layout.scale_at(row, k), number(scales, n, group));
-                if (layout.zeros == ZeroType::integer) put(to, block + layout.zero_at(row, k), static_cast<unsigned char>(bits.of(zeros, n, group)));
+                if (layout.zeros == ZeroType::integer)
+                    put(to, block + layout.zero_at(row, k), static_cast<unsigned char>(bits.of(zeros, n, group)));
                 if (layout.zeros == ZeroType::real) put(to, block + layout.zero_at(row, k), number(zeros, n, group));
             }
         }
@@ -106,12 +112,14 @@ void pack_weights(const GemmProblem& p, RowRange rows, std::span<const PlainArra
 void unpack_weights(const GemmProblem& p, RowRange rows, std::span<const unsigned char> packed, std::span<double> to) {
     const QuantisedLayout& layout = p.quantised;
     assert(std::int64_t(packed.size()) == layout.bytes(p.n, p.k) && std::int64_t(to.size()) == rows.count * p.k);
-    const auto number = [&](std::int64_t at) { return value_of_bits(packed[std::size_t(at)] | packed[std::size_t(at) + 1] << 8, layout.scale); };
+    const auto number = [&](std::int64_t at) {
+        return value_of_bits(packed[std::size_t(at)] | packed[std::size_t(at) + 1] << 8, layout.scale);
+    };
     for (std::int64_t i = 0; i < rows.count; ++i)
         for (std::int64_t k = 0; k < p.k; ++k) {
             const std::int64_t n = rows.first + i, block = layout.block_at(n, k, p.k);
             const int row = int(n % layout.block_rows), column = int(k % layout.block_k), shift = layout.shift_of(row, column);
-            const int q = packed[std::size_t(block + layout.word_of(row, column) * 4 + shift / 8)] >> shift % 8 & 15;
+            const int q = packed[std::size_t(block + layout.word_of(row, column) * 4 + shift / 8)] >> shift % 8 & int(layout.mask());
             const std::int64_t zero = block + layout.zero_at(row, column);
             const int whole = layout.zeros == ZeroType::integer ? packed[std::size_t(zero)] : layout.bias();
             const double less = layout.zeros == ZeroType::real ? number(zero) : 0;
@@ -131,10 +139,12 @@ const Packs& gemm_packs() {
             pack_rows(problem, {0, problem.own.as<GemmProblem>().n}, arrays, to);
         }
         std::int64_t rows_together() const override { return QuantisedLayout::block_rows; }
-        void pack_rows(const Problem& problem, RowRange rows, std::span<const PlainArray> arrays, std::span<unsigned char> to) const override {
+        void pack_rows(const Problem& problem, RowRange rows, std::span<const PlainArray> arrays,
+                       std::span<unsigned char> to) const override {
             pack_weights(problem.own.as<GemmProblem>(), rows, arrays, to);
         }
-        void unpack_rows(const Problem& problem, RowRange rows, std::span<const unsigned char> packed, std::span<double> to) const override {
+        void unpack_rows(const Problem& problem, RowRange rows, std::span<const unsigned char> packed,
+                         std::span<double> to) const override {
             unpack_weights(problem.own.as<GemmProblem>(), rows, packed, to);
         }
     };

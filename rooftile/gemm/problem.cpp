@@ -45,11 +45,13 @@ void check_types(const GemmProblem& p) {
 void check_quantised(const GemmProblem& p) {
     const QuantisedLayout& q = p.quantised;
     const auto refuse = [&](std::string why) { throw RequestError(fmt::format("types {} x {}: {}", name_of(p.a_type), p.b_name(), why)); };
-    if (p.a_type != Type::bf16 && p.a_type != Type::fp16) refuse("weights of 4 bits meet activations of bf16 or fp16");
+    if (p.a_type != Type::bf16 && p.a_type != Type::fp16) refuse("packed weights meet activations of bf16 or fp16");
     if (p.c_type != p.a_type) refuse(fmt::format("the result is of the activations' type so far, not {}", name_of(p.c_type)));
     if (q.group != 0 && q.group != 32 && q.group != 64 && q.group != 128)
         refuse(fmt::format("a scale for {} of K: accepted are 32, 64, 128 and a row", q.group));
     if (q.scale != Type::bf16 && q.scale != Type::fp16) refuse(fmt::format("scales of {}: accepted are bf16 and fp16", name_of(q.scale)));
+    if (q.bits() == 8 && q.zeros == ZeroType::integer)
+        refuse("weights of 8 bits have no whole zero points; leave quant_zero off, or take float");
     if (p.batch > 1 || p.groups) refuse("batches and groups of packed weights are not supported yet; launch the products one by one");
     if (p.b_major != Major::k || p.ldb != p.k || p.b_offset != 0)
         refuse("packed weights have one layout, from 128 B on; leave b_major, ldb and b_offset off");
@@ -191,7 +193,9 @@ std::string_view name_of(Type type) {
     return "?";
 }
 
-std::string_view name_of(WeightType weights) { return weights == WeightType::int4 ? "int4" : weights == WeightType::uint4 ? "uint4" : "none"; }
+std::string_view name_of(WeightType weights) {
+    return weights == WeightType::int4 ? "int4" : weights == WeightType::uint4 ? "uint4" : weights == WeightType::int8 ? "int8" : "none";
+}
 
 std::string_view name_of(ZeroType zeros) { return zeros == ZeroType::integer ? "int" : zeros == ZeroType::real ? "float" : "none"; }
 

@@ -40,21 +40,20 @@ double rounding_error(int steps, double group, bool of_range) {
 }
 
 double rounding_error(const QuantisedLayout& layout, std::int64_t k) {
-    constexpr int symmetric = 14, all = 15;  // -7 .. 7, and 0 .. 15
     const bool of_range = layout.zeros != ZeroType::none;
+    const int all = int(layout.mask()), symmetric = all - 1;  // 0 .. 15, and -7 .. 7
     return rounding_error(of_range ? all : symmetric, double(layout.group == 0 ? k : std::min<std::int64_t>(layout.group, k)), of_range);
 }
 
 std::array<WeightsHeld, 3> weights_held(const GemmProblem& p) {
-    const auto four_bits = [&](const char* name, int group) -> WeightsHeld {
-        QuantisedLayout layout = p.quantised;
+    const auto held = [&](const char* name, QuantisedLayout layout, int group) -> WeightsHeld {
         layout.group = group;
         return {name, double(layout.bytes(p.n, p.k)), rounding_error(layout, p.k)};
     };
-    constexpr int steps_of_8_bits = 254, group = QuantisedLayout::block_k;
-    const double all = double(p.n) * double(p.k);
-    return {WeightsHeld{"8 bits", all + all / group * QuantisedLayout::scale_bytes, rounding_error(steps_of_8_bits, double(std::min<std::int64_t>(group, p.k)), false)},
-            four_bits("4 bits, groups of 128", 128), four_bits("4 bits, groups of 32", 32)};
+    QuantisedLayout four = p.quantised, eight = p.quantised;
+    if (four.bits() == 8) four.weights = WeightType::int4;
+    eight.weights = WeightType::int8, eight.zeros = ZeroType::none;
+    return {held("8 bits", eight, 128), held("4 bits, groups of 128", four, 128), held("4 bits, groups of 32", four, 32)};
 }
 
 }  // namespace rooftile

@@ -8,8 +8,8 @@
 
 namespace rooftile {
 
-/// Of normal weights of variance 1 rounded to the nearest of steps + 1 numbers, even steps apart, that reach the group's largest: mean squared.
-/// `of_range`: from its least to its greatest; else as far to both sides of 0.
+/// Of normal weights of variance 1 rounded to the nearest of steps + 1 numbers, even steps apart, that reach the group's largest: the
+/// mean squared error. `of_range`: they reach from its least to its greatest; else as far to both sides of 0.
 double rounding_error(int steps, double group, bool of_range);
 /// The same of a layout's weights.
 double rounding_error(const QuantisedLayout& layout, std::int64_t k);

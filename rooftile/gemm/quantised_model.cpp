@@ -1,5 +1,7 @@
 #include "rooftile/gemm/quantised_model.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -191,18 +193,20 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
               {n, k, given("block", p.quantised.block_bytes(), "B", "the layout"),
                given("header", QuantisedLayout::header_bytes, "B", "the layout")},
               packed, "all of W with its scales and zero points, read once");
-    steps.add(gemm_formula::bits_a_weight, {given("packed_bytes", packed, "B", "an earlier step"), n, k},
-              p.b_element_bytes() * 8, "4 of them the weight");
+    steps.add(gemm_formula::bits_a_weight, {given("packed_bytes", packed, "B", "an earlier step"), n, k}, p.b_element_bytes() * 8,
+              fmt::format("{} of them the weight", p.quantised.bits()));
     const std::array held = weights_held(p);
     const double of_16_bits = 2 * double(p.n) * double(p.k);
     std::vector<Input> bytes = {given("16 bits", of_16_bits, "B", "problem")}, errors;
     for (const WeightsHeld& each : held)
-        bytes.push_back(given(each.bits, each.bytes, "B", "the layout")), errors.push_back(given(each.bits, each.error, "", "normal weights"));
+        bytes.push_back(given(each.bits, each.bytes, "B", "the layout")),
+            errors.push_back(given(each.bits, each.error, "", "normal weights"));
     const auto us = [&](double of) { return of / hw.dram_bandwidth * 1e6; };
     steps.add(gemm_formula::bits_compared, std::move(bytes), packed,
-              unless_unknown(hw.dram_bandwidth, "from DRAM in {:.4g}, {:.4g}, {:.4g} and {:.4g} us", us(of_16_bits), us(held[0].bytes), us(held[1].bytes),
-                             us(held[2].bytes)));
-    steps.add(gemm_formula::quantised_error, std::move(errors), rounding_error(p.quantised, p.k), "of these weights, where they are normal and rounded to the nearest");
+              unless_unknown(hw.dram_bandwidth, "from DRAM in {:.4g}, {:.4g}, {:.4g} and {:.4g} us", us(of_16_bits), us(held[0].bytes),
+                             us(held[1].bytes), us(held[2].bytes)));
+    steps.add(gemm_formula::quantised_error, std::move(errors), rounding_error(p.quantised, p.k),
+              "of these weights, where they are normal and rounded to the nearest");
     steps.add(gemm_formula::registers_per_thread,
               {given("accumulator_registers", c.accumulators, "registers", "tile_m / 2 a thread"),
                given("rest", c.registers - c.accumulators, "registers",
@@ -257,10 +261,8 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
               t.l2 * 1e6, "rows of A again for each tile");
     steps.add(gemm_formula::quantised_time_us,
               {steps.fact("launch.gap_stream"), given("fill", t.fill * 1e6, "us", "this plan"),
-               given("dram_us", t.dram * 1e6, "us", "an earlier step"),
-               given("unpack_us", t.unpack * 1e6, "us", "an earlier step"),
-               given("l2_us", t.l2 * 1e6, "us", "an earlier step"),
-               given("combine", t.combine * 1e6, "us", "this plan"),
+               given("dram_us", t.dram * 1e6, "us", "an earlier step"), given("unpack_us", t.unpack * 1e6, "us", "an earlier step"),
+               given("l2_us", t.l2 * 1e6, "us", "an earlier step"), given("combine", t.combine * 1e6, "us", "this plan"),
                given("express", t.express * 1e6, "us", p.epilogue ? "the epilogue's slots and loads, of a CTA's tiles" : "no epilogue")},
               kept.time.seconds * 1e6, std::string(name_of(kept.time.bound)));
     return steps.take();

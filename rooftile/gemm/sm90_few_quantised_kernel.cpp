@@ -1,4 +1,4 @@
-// sm90_few_quantised as the planning stations see it: few rows by weights that are packed in 4 bits.
+// sm90_few_quantised as the planning stations see it: few rows by weights that are packed in 4 or 8 bits.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -80,8 +80,7 @@ class Sm90FewQuantised final : public GemmKernel {
                         const GemmHardware&) const override {
         return "";
     }
-    std::vector<std::string> notes(const GemmProblem& p, const GemmRequest&,
-                                   const GemmHardware& hw) const override {
+    std::vector<std::string> notes(const GemmProblem& p, const GemmRequest&, const GemmHardware& hw) const override {
         std::vector<std::string> out = {
             "weights are read before the kernel before this one has ended: it must not write them"};
         std::string held;

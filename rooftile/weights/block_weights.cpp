@@ -32,8 +32,14 @@ void read_q4_0(Block block, const Into& to) {
     }
 }
 
-/// Of 256 weights: two numbers that scale the 6-bit scales and minima of 8 groups, these in 12 bytes, then 4 times 32 bytes, whose low halves
-/// are one group and whose high halves the next.
+/// Of 32 weights: a scale, then these.
+void read_q8_0(Block block, const Into& to) {
+    *to.scales = half_at(block, 0);
+    for (std::size_t i = 0; i < 32; ++i) to.q[i] = static_cast<signed char>(block[2 + i]);
+}
+
+/// Of 256 weights: two numbers that scale the 6-bit scales and minima of 8 groups, these in 12 bytes, then 4 times 32 bytes, whose low
+/// halves are one group and whose high halves the next.
 void read_q4_k(Block block, const Into& to) {
     const float scale = half_at(block, 0), minimum = half_at(block, 2);
     const Block sixes = block.subspan(4, 12), weights = block.subspan(16);
@@ -52,7 +58,9 @@ struct BlockFormat {
     std::int64_t elements, bytes;
     void (*read)(Block, const Into&);
 };
-constexpr BlockFormat formats[] = {{"Q4_0", "int4", "none", 32, 18, read_q4_0}, {"Q4_K", "uint4", "float", 256, 144, read_q4_k}};
+constexpr BlockFormat formats[] = {{"Q4_0", "int4", "none", 32, 18, read_q4_0},
+                                   {"Q4_K", "uint4", "float", 256, 144, read_q4_k},
+                                   {"Q8_0", "int8", "none", 32, 34, read_q8_0}};
 
 class BlockWeights final : public StoredWeights {
   public:
@@ -68,7 +76,8 @@ class BlockWeights final : public StoredWeights {
         const std::int64_t of_row = k / of_.elements, of_block = of_.elements / group;
         for (std::int64_t i = 0; i < range.count * of_row; ++i) {
             const auto block = tensor_.bytes.subspan(std::size_t((range.first * of_row + i) * of_.bytes), std::size_t(of_.bytes));
-            of_.read(block, {out.q.data() + i * of_.elements, out.scales.data() + i * of_block, out.less.empty() ? nullptr : out.less.data() + i * of_block});
+            of_.read(block, {out.q.data() + i * of_.elements, out.scales.data() + i * of_block,
+                             out.less.empty() ? nullptr : out.less.data() + i * of_block});
         }
         return out;
     }
@@ -83,10 +92,11 @@ class BlockWeights final : public StoredWeights {
 std::unique_ptr<const StoredWeights> block_weights(const StoredTensor& tensor) {
     const auto* of = std::ranges::find(formats, tensor.type, &BlockFormat::name);
     if (of == std::end(formats) || tensor.extents.size() != 2)
-        throw RequestError(fmt::format("{} is {} of {} axes; packed are Q4_0 and Q4_K of two, and layers of AWQ and GPTQ", printable(tensor.name), tensor.type,
-                                       tensor.extents.size()));
+        throw RequestError(fmt::format("{} is {} of {} axes; packed are Q4_0, Q4_K and Q8_0 of two, and layers of AWQ and GPTQ",
+                                       printable(tensor.name), tensor.type, tensor.extents.size()));
     if (tensor.extents[1] % of->elements != 0)
-        throw RequestError(fmt::format("{} has rows of {}; blocks of {} have {}", printable(tensor.name), tensor.extents[1], of->name, of->elements));
+        throw RequestError(
+            fmt::format("{} has rows of {}; blocks of {} have {}", printable(tensor.name), tensor.extents[1], of->name, of->elements));
     return std::make_unique<const BlockWeights>(tensor, *of);
 }
 

@@ -12,7 +12,7 @@ namespace rooftile {
 
 struct StoredTensor {
     std::string name;
-    std::string type;                    ///< as its file calls it: "Q4_K", "F16", "I32"
+    std::string type;                     ///< as its file calls it: "Q4_K", "F16", "I32"
     std::vector<std::int64_t> extents{};  ///< the last one is contiguous
     /// Empty where the type's size is not known here. As they lie: at any address.
     std::span<const unsigned char> bytes{};
@@ -26,6 +26,7 @@ class WeightsFile {
     const std::string& path() const { return path_; }
     std::span<const StoredTensor> tensors() const { return tensors_; }
     const StoredTensor* find(std::string_view name) const;
+
   private:
     std::string path_;
     std::shared_ptr<const void> mapped_;

@@ -37,7 +37,9 @@ class Reader {
         at_ += count * bytes_each;
     }
     std::uint64_t at() const { return at_; }
-    [[noreturn]] void ends() const { throw RequestError(fmt::format("{} ends after {} B amid its header: is it a whole GGUF file?", path_, file_.size())); }
+    [[noreturn]] void ends() const {
+        throw RequestError(fmt::format("{} ends after {} B amid its header: is it a whole GGUF file?", path_, file_.size()));
+    }
 
   private:
     void need(std::uint64_t bytes) const {
@@ -72,11 +74,38 @@ struct BlockType {
     const char* name;
     std::int64_t elements = 0, bytes = 0;
 };
-constexpr BlockType block_types[] = {
-    {0, "F32", 1, 4}, {1, "F16", 1, 2}, {2, "Q4_0", 32, 18}, {3, "Q4_1"}, {6, "Q5_0"}, {7, "Q5_1"}, {8, "Q8_0"}, {9, "Q8_1"}, {10, "Q2_K"}, {11, "Q3_K"},
-    {12, "Q4_K", 256, 144}, {13, "Q5_K"}, {14, "Q6_K"}, {15, "Q8_K"}, {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"},
-    {21, "IQ3_S"}, {22, "IQ2_S"}, {23, "IQ4_XS"}, {24, "I8"}, {25, "I16"}, {26, "I32"}, {27, "I64"}, {28, "F64"}, {29, "IQ1_M"}, {30, "BF16", 1, 2},
-    {34, "TQ1_0"}, {35, "TQ2_0"}, {39, "MXFP4"}};
+constexpr BlockType block_types[] = {{0, "F32", 1, 4},
+                                     {1, "F16", 1, 2},
+                                     {2, "Q4_0", 32, 18},
+                                     {3, "Q4_1"},
+                                     {6, "Q5_0"},
+                                     {7, "Q5_1"},
+                                     {8, "Q8_0", 32, 34},
+                                     {9, "Q8_1"},
+                                     {10, "Q2_K"},
+                                     {11, "Q3_K"},
+                                     {12, "Q4_K", 256, 144},
+                                     {13, "Q5_K"},
+                                     {14, "Q6_K"},
+                                     {15, "Q8_K"},
+                                     {16, "IQ2_XXS"},
+                                     {17, "IQ2_XS"},
+                                     {18, "IQ3_XXS"},
+                                     {19, "IQ1_S"},
+                                     {20, "IQ4_NL"},
+                                     {21, "IQ3_S"},
+                                     {22, "IQ2_S"},
+                                     {23, "IQ4_XS"},
+                                     {24, "I8"},
+                                     {25, "I16"},
+                                     {26, "I32"},
+                                     {27, "I64"},
+                                     {28, "F64"},
+                                     {29, "IQ1_M"},
+                                     {30, "BF16", 1, 2},
+                                     {34, "TQ1_0"},
+                                     {35, "TQ2_0"},
+                                     {39, "MXFP4"}};
 
 }  // namespace
 
@@ -93,7 +122,8 @@ std::vector<StoredTensor> gguf_tensors(const std::string& path, FileBytes file) 
         if (key == "general.alignment" && type == uint32_value) alignment = in.number<std::uint32_t>();
         else skip_values(in, type, 1);
     }
-    if (alignment == 0 || alignment % 8 != 0) throw RequestError(fmt::format("{}: general.alignment is {}; accepted are multiples of 8", path, alignment));
+    if (alignment == 0 || alignment % 8 != 0)
+        throw RequestError(fmt::format("{}: general.alignment is {}; accepted are multiples of 8", path, alignment));
     struct Place {
         StoredTensor tensor;
         const BlockType* type;
@@ -110,7 +140,8 @@ std::vector<StoredTensor> gguf_tensors(const std::string& path, FileBytes file) 
         for (std::uint32_t axis = 0; axis < axes; ++axis) {
             const auto extent = in.number<std::int64_t>();
             if (extent < 1 || extent > most_elements / place.elements)
-                throw RequestError(fmt::format("{}: {} has an extent of {}; is the file whole?", path, printable(place.tensor.name), extent));
+                throw RequestError(
+                    fmt::format("{}: {} has an extent of {}; is the file whole?", path, printable(place.tensor.name), extent));
             place.elements *= extent;
             place.tensor.extents.insert(place.tensor.extents.begin(), extent);  // the file has the contiguous one first
         }
@@ -127,7 +158,8 @@ std::vector<StoredTensor> gguf_tensors(const std::string& path, FileBytes file) 
         if (place.type && place.type->elements > 0 && place.elements % place.type->elements == 0) {
             const auto bytes = std::uint64_t(place.elements / place.type->elements * place.type->bytes);
             if (data > file.size() || place.offset > file.size() - data || bytes > file.size() - data - place.offset)
-                throw RequestError(fmt::format("{} has {} B and {} ends beyond them: is the file whole?", path, file.size(), printable(place.tensor.name)));
+                throw RequestError(fmt::format("{} has {} B and {} ends beyond them: is the file whole?", path, file.size(),
+                                               printable(place.tensor.name)));
             place.tensor.bytes = file.subspan(std::size_t(data + place.offset), std::size_t(bytes));
         }
         out.push_back(std::move(place.tensor));

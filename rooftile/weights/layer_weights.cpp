@@ -1,5 +1,5 @@
-// Layers of safetensors files as AutoAWQ and AutoGPTQ write them: qweight, scales [groups, N] and qzeros [groups, N / 8], eight numbers of 4 bits
-// in an int32. AWQ has neighbours along N together, qweight [K, N / 8]; GPTQ neighbours along K, qweight [K / 8, N].
+// Layers of safetensors files as AutoAWQ and AutoGPTQ write them: qweight, scales [groups, N] and qzeros [groups, N / 8], eight numbers of
+// 4 bits in an int32. AWQ has neighbours along N together, qweight [K, N / 8]; GPTQ neighbours along K, qweight [K / 8, N].
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -39,7 +39,9 @@ class Matrix {
     std::int64_t columns() const { return tensor_->extents[1]; }
     std::int64_t bytes() const { return std::int64_t(tensor_->bytes.size()); }
     const std::string& type() const { return tensor_->type; }
-    std::uint32_t word(std::int64_t row, std::int64_t column) const { return little_endian<std::uint32_t>(tensor_->bytes, std::size_t((row * columns() + column) * 4)); }
+    std::uint32_t word(std::int64_t row, std::int64_t column) const {
+        return little_endian<std::uint32_t>(tensor_->bytes, std::size_t((row * columns() + column) * 4));
+    }
     std::int32_t element(std::int64_t i) const { return little_endian<std::int32_t>(tensor_->bytes, std::size_t(i * 4)); }
     float number(std::int64_t row, std::int64_t column) const {
         const std::size_t at = std::size_t((row * columns() + column) * bytes_of_element_);
@@ -50,8 +52,8 @@ class Matrix {
         if (this->rows() != rows || this->columns() != columns) refuse(fmt::format("[{}, {}] of weights of 4 bits", rows, columns));
     }
     [[noreturn]] void refuse(std::string_view accepted) const {
-        throw RequestError(fmt::format("{} is {} [{}], {} B; accepted is {}", printable(name_), tensor_->type, fmt::join(tensor_->extents, ", "),
-                                       tensor_->bytes.size(), accepted));
+        throw RequestError(fmt::format("{} is {} [{}], {} B; accepted is {}", printable(name_), tensor_->type,
+                                       fmt::join(tensor_->extents, ", "), tensor_->bytes.size(), accepted));
     }
 
   private:
@@ -101,11 +103,14 @@ class LayerWeights final : public StoredWeights {
         PlainRows out(range, k, groups());
         out.zeros.resize(out.scales.size());
         const std::int64_t last = range.first + range.count;
-        const auto at = [&](std::int64_t row, std::int64_t column, std::int64_t width) { return std::size_t((row - range.first) * width + column); };
+        const auto at = [&](std::int64_t row, std::int64_t column, std::int64_t width) {
+            return std::size_t((row - range.first) * width + column);
+        };
         // In the order in which the file has them.
         for (std::int64_t column = 0; column < k; ++column)
             for (std::int64_t row = range.first; row < last; ++row)
-                out.q[at(row, column, k)] = static_cast<signed char>(along_k_ ? q_.word(column / in_word, row) >> column % in_word * 4 & 15 : along_n(q_, column, row));
+                out.q[at(row, column, k)] = static_cast<signed char>(along_k_ ? q_.word(column / in_word, row) >> column % in_word * 4 & 15
+                                                                              : along_n(q_, column, row));
         for (std::int64_t g = 0; g < groups(); ++g)
             for (std::int64_t row = range.first; row < last; ++row) {
                 out.scales[at(row, g, groups())] = scales_.number(g, row);
@@ -124,9 +129,10 @@ class LayerWeights final : public StoredWeights {
         constexpr int most = 15;
         const int zero = int(along_n(zeros_, g, row)) + stored_less_;
         if (zero > most)
-            throw RequestError(fmt::format("{}.qzeros of row {}, group {} is 15 where zero points are stored less one: 16 does not fit 4 bits; "
-                                           "where the file is of gptq_v2, its config.json must say so (checkpoint_format)",
-                                           printable(name_), row, g));
+            throw RequestError(
+                fmt::format("{}.qzeros of row {}, group {} is 15 where zero points are stored less one: 16 does not fit 4 bits; "
+                            "where the file is of gptq_v2, its config.json must say so (checkpoint_format)",
+                            printable(name_), row, g));
         return zero;
     }
     void check_order(const Matrix& groups_of_k) const {
@@ -134,9 +140,10 @@ class LayerWeights final : public StoredWeights {
         if (groups_of_k.rows() != k) groups_of_k.refuse(fmt::format("[{}]", k));
         for (std::int64_t i = 0; i < k; ++i)
             if (groups_of_k.element(i) != i / width)
-                throw RequestError(fmt::format("{}.g_idx[{}] is {} where {} is in order: K is permuted (desc_act), which packed weights do not follow; "
-                                               "take a model that was quantised without it",
-                                               printable(name_), i, groups_of_k.element(i), i / width));
+                throw RequestError(
+                    fmt::format("{}.g_idx[{}] is {} where {} is in order: K is permuted (desc_act), which packed weights do not follow; "
+                                "take a model that was quantised without it",
+                                printable(name_), i, groups_of_k.element(i), i / width));
     }
 
     std::string name_;

@@ -15,7 +15,8 @@ std::vector<StoredTensor> safetensors_tensors(const std::string& path, std::span
     constexpr std::size_t length_bytes = 8;
     if (file.size() < length_bytes) refuse(fmt::format("it has {} B", file.size()));
     const auto length = little_endian<std::uint64_t>(file, 0);
-    if (length > file.size() - length_bytes) refuse(fmt::format("its first number says {} B of header, and it has {} B", length, file.size()));
+    if (length > file.size() - length_bytes)
+        refuse(fmt::format("its first number says {} B of header, and it has {} B", length, file.size()));
     const auto data = file.subspan(length_bytes + std::size_t(length));
     const auto* text = reinterpret_cast<const char*>(file.data() + length_bytes);
     const Json header = Json::parse(text, text + length, nullptr, false);
@@ -30,11 +31,10 @@ std::vector<StoredTensor> safetensors_tensors(const std::string& path, std::span
             tensor.extents = entry.at("shape").get<std::vector<std::int64_t>>();
             const auto [begin, end] = entry.at("data_offsets").get<std::pair<std::uint64_t, std::uint64_t>>();
             if (begin > end || end > data.size())
-                throw RequestError(fmt::format("{}: {} ends {} B behind the header, and the file {} B: is it whole?", path, printable(name), end, data.size()));
+                throw RequestError(fmt::format("{}: {} ends {} B behind the header, and the file {} B: is it whole?", path, printable(name),
+                                               end, data.size()));
             tensor.bytes = data.subspan(std::size_t(begin), std::size_t(end - begin));
-        } catch (const Json::exception&) {
-            refuse(fmt::format("its header has no dtype, shape and data_offsets of {}", printable(name)));
-        }
+        } catch (const Json::exception&) { refuse(fmt::format("its header has no dtype, shape and data_offsets of {}", printable(name))); }
         out.push_back(std::move(tensor));
     }
     return out;

@@ -39,8 +39,8 @@ std::unique_ptr<const StoredWeights> stored_weights(const WeightsFile& file, con
     for (const StoredTensor& tensor : file.tensors()) names.push_back(layer_of(tensor.name));
     if (names.empty()) throw RequestError(fmt::format("{} holds no tensors", file.path()));
     const std::string near = nearest_name(name, names);
-    throw RequestError(fmt::format("{} has no tensor {}; {} {}", file.path(), printable(name), near.empty() ? "it has others, as" : "the nearest is",
-                                   printable(near.empty() ? names.front() : near)));
+    throw RequestError(fmt::format("{} has no tensor {}; {} {}", file.path(), printable(name),
+                                   near.empty() ? "it has others, as" : "the nearest is", printable(near.empty() ? names.front() : near)));
 }
 
 }  // namespace rooftile

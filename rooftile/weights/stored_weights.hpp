@@ -1,4 +1,4 @@
-// Matrices of 4-bit weights as published files have them, read some rows at a time as the plain arrays that are packed.
+// Matrices of quantised weights as published files have them, read some rows at a time as the plain arrays that are packed.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ class StoredWeights {
   public:
     virtual ~StoredWeights() = default;
 
-    std::string format{};          ///< "Q4_K", "AWQ", "GPTQ"
-    std::int64_t n = 0, k = 0;     ///< [n, k]: rows are those of a linear layer's outputs
-    std::string weights{};         ///< "int4", "uint4"
-    std::int64_t group = 0;        ///< of k; 0: a row
-    std::string scale = "fp16";    ///< the packed scales' type that holds them best
-    std::string zero = "none";     ///< "none", "int", "float"
-    std::int64_t file_bytes = 0;   ///< that they take in the file
+    std::string format{};         ///< "Q4_K", "AWQ", "GPTQ"
+    std::int64_t n = 0, k = 0;    ///< [n, k]: rows are those of a linear layer's outputs
+    std::string weights{};        ///< "int4", "uint4", "int8"
+    std::int64_t group = 0;       ///< of k; 0: a row
+    std::string scale = "fp16";   ///< the packed scales' type that holds them best
+    std::string zero = "none";    ///< "none", "int", "float"
+    std::int64_t file_bytes = 0;  ///< that they take in the file
 
     virtual PlainRows rows(RowRange range) const = 0;
 
@@ -43,8 +43,9 @@ class StoredWeights {
     std::int64_t groups() const { return group == 0 ? 1 : k / group; }
 };
 
-/// A tensor of a GGUF file by its name, or the layer of a safetensors file whose tensors are NAME.qweight, NAME.scales and NAME.qzeros. Valid
-/// as long as `file`. Throws RequestError, one line, where there is no such tensor (with the nearest name) or none that can be packed.
+/// A tensor of a GGUF file by its name, or the layer of a safetensors file whose tensors are NAME.qweight, NAME.scales and NAME.qzeros.
+/// Valid as long as `file`. Throws RequestError, one line, where there is no such tensor (with the nearest name) or none that can be
+/// packed.
 std::unique_ptr<const StoredWeights> stored_weights(const WeightsFile& file, const std::string& name);
 
 /// The halves of what stored_weights() does: a tensor of blocks that hold weights and scales; a layer of several tensors.

@@ -25,8 +25,9 @@ class PackVerb : public testing::Test {
 TEST_F(PackVerb, SaysWhatItDid) {
     const Outcome text = run({"pack", file_, "blk.0.up", "-o", out_});
     ASSERT_EQ(text.code, 0) << text.err;
-    for (const char* part : {"blk.0.up: Q4_0, 80 x 64, groups of 32, scales of fp16\n", "before  2880 B, 4.5 bits a weight\n", "after   9344 B, 14.6 bits",
-                             "error   none", "--n 80 --k 64 --types bf16,int4,bf16 --quant-group 32 --quant-scale fp16 --quant-zero none\n"})
+    for (const char* part :
+         {"blk.0.up: Q4_0, 80 x 64, groups of 32, scales of fp16\n", "before  2880 B, 4.5 bits a weight\n", "after   9344 B, 14.6 bits",
+          "error   none", "--n 80 --k 64 --types bf16,int4,bf16 --quant-group 32 --quant-scale fp16 --quant-zero none\n"})
         EXPECT_NE(text.out.find(part), std::string::npos) << part << '\n' << text.out;
     EXPECT_EQ(std::filesystem::file_size(out_), 9344u);
     const Outcome got = run({"pack", file_, "blk.0.up", "-o", out_, "--json", "--quant-scale", "bf16"});

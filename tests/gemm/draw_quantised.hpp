@@ -10,10 +10,12 @@
 namespace rooftile {
 
 inline QuantisedLayout drawn_layout(Random& random) {
-    return {.weights = random.coin() ? WeightType::int4 : WeightType::uint4,
+    const WeightType weights = random.one_of(std::array{WeightType::int4, WeightType::uint4, WeightType::int8});
+    const std::array zeros = {ZeroType::none, ZeroType::real, ZeroType::integer};
+    return {.weights = weights,
             .group = random.one_of(std::array{32, 64, 128, 0}),
             .scale = random.coin() ? Type::bf16 : Type::fp16,
-            .zeros = random.one_of(std::array{ZeroType::none, ZeroType::integer, ZeroType::real})};
+            .zeros = zeros[random.pick(weights == WeightType::int8 ? 2 : 3)]};
 }
 
 /// m up to 64, K a multiple of 8.

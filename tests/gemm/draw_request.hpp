@@ -1,4 +1,5 @@
-// Random requests for products: types, layouts, epilogues, scales, batches and groups in any company, of which some are refused.
+// Random requests for products: types, layouts, epilogues, scales, packed weights, batches and groups in any company, of which some are
+// refused.
 #pragma once
 
 #include <fmt/core.h>
@@ -20,22 +21,39 @@ inline Given drawn_request(Random& random, std::int64_t most) {
     std::int64_t m = size(most), n = size(most), k = size(most);
     if (random.coin()) n = (n + 15) / 16 * 16;
     if (random.coin()) k = (k + 15) / 16 * 16;
+    const bool packed = random.one_in(8), suits = !random.one_in(8);  // packed weights meet few rows along K
+    if (packed && suits) m = 1 + m % 64, k = (k + 7) / 8 * 8;
 
     static constexpr std::string_view bytes[] = {"fp8_e4m3", "fp8_e5m2"}, halves[] = {"bf16", "fp16"},
                                       any[] = {"bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2"};
-    const bool of_bytes = random.coin(), wild = random.one_in(12);
-    const std::string_view a = wild ? random.one_of(any) : of_bytes ? random.one_of(bytes) : random.one_of(halves),
-                           b = wild ? random.one_of(any) : of_bytes ? random.one_of(bytes) : a,
-                           result = wild || of_bytes ? random.one_of(any) : random.coin() ? a : std::string_view("fp32");
+    static constexpr std::string_view weights[] = {"int4", "uint4", "int8"}, zeros[] = {"none", "int", "float"},
+                                      widths[] = {"32", "64", "128", "row"};
+    const bool of_bytes = !packed && random.coin(), wild = !packed && random.one_in(12);
+    const std::string_view a = wild       ? random.one_of(any)
+                               : of_bytes ? random.one_of(bytes)
+                                          : random.one_of(halves),
+                           b = packed     ? random.one_of(weights)
+                               : wild     ? random.one_of(any)
+                               : of_bytes ? random.one_of(bytes)
+                                          : a,
+                           result = wild || of_bytes                     ? random.one_of(any)
+                                    : (packed && suits) || random.coin() ? a
+                                                                         : std::string_view("fp32");
     add("types", fmt::format("{},{},{}", a, b, result));
+    if (packed) {
+        add("quant_group", std::string(random.one_of(widths)));
+        add("quant_scale", std::string(random.one_of(halves)));
+        add("quant_zero", std::string(random.one_of(zeros)));
+    }
 
-    const bool a_m = random.one_in(3), b_n = random.one_in(3);
+    const bool plain = packed && suits, a_m = !plain && random.one_in(3), b_n = !plain && random.one_in(3);
     if (a_m) add("a_major", "m");
     if (b_n) add("b_major", "n");
     const auto padding = [&random] { return random.one_in(3) ? random.whole(0, 40) : 0; };
-    const std::int64_t lda = (a_m ? m : k) + padding(), ldb = (b_n ? n : k) + padding(), ldc = n + (random.one_in(3) ? 8 * random.whole(0, 4) : 0);
+    const std::int64_t lda = plain ? k + 8 * random.whole(0, 2) : (a_m ? m : k) + padding(), ldb = (b_n ? n : k) + padding(),
+                       ldc = n + (random.one_in(3) ? 8 * random.whole(0, 4) : 0);
 
-    const bool batched = random.one_in(4), grouped = !batched && random.one_in(5);
+    const bool batched = !plain && random.one_in(4), grouped = !plain && !batched && random.one_in(5);
     if (grouped) {
         std::string counts;
         m = 0;
@@ -47,8 +65,9 @@ inline Given drawn_request(Random& random, std::int64_t most) {
     } else {
         number("m", m), number("lda", lda);
     }
-    number("n", n), number("k", k), number("ldb", ldb), number("ldc", ldc);
-    if (random.one_in(4)) number("a_offset", random.whole(0, 7)), number("c_offset", random.whole(0, 7));
+    number("n", n), number("k", k), number("ldc", ldc);
+    if (!plain) number("ldb", ldb);
+    if (random.one_in(4)) number("a_offset", plain ? 0 : random.whole(0, 7)), number("c_offset", random.whole(0, 7));
     if (batched) {
         const std::int64_t batch = random.whole(2, 6);
         number("batch", batch);
@@ -75,8 +94,10 @@ inline Given drawn_request(Random& random, std::int64_t most) {
 /// What it asks for, to count kinds and to show.
 inline std::string shown(const Given& given) {
     std::string out;
-    for (const char* key : {"m", "n", "k", "types", "a_major", "b_major", "lda", "ldb", "ldc", "a_offset", "c_offset", "batch", "stride_a", "stride_b",
-                            "stride_d", "groups", "scales", "accumulation", "alpha", "beta", "epilogue", "pairs"})
+    for (const char* key : {"m",       "n",        "k",        "types",    "quant_group", "quant_scale", "quant_zero",
+                            "a_major", "b_major",  "lda",      "ldb",      "ldc",         "a_offset",    "c_offset",
+                            "batch",   "stride_a", "stride_b", "stride_d", "groups",      "scales",      "accumulation",
+                            "alpha",   "beta",     "epilogue", "pairs"})
         if (given.has(key)) out += fmt::format("{}--{} \"{}\"", out.empty() ? "" : " ", key, given.text(key));
     for (const std::string& tensor : given.list("tensor")) out += fmt::format(" --tensor \"{}\"", tensor);
     return out;

@@ -720,7 +720,8 @@ inline Mutant few_stage_read_early() {
 
 /// Weights of 4 bits with zero points; K ends amid a group, and CTAs share tiles.
 inline std::string packed_weights(int group = 64, std::int64_t k = 1032, const std::string& zero = "int") {
-    return with_k("--types bf16,uint4,bf16 --quant-zero " + zero + " --quant-group " + std::to_string(group) + " --m 9 --n 250 --tile 16x64x256", k);
+    return with_k(
+        "--types bf16,uint4,bf16 --quant-zero " + zero + " --quant-group " + std::to_string(group) + " --m 9 --n 250 --tile 16x64x256", k);
 }
 
 inline Mutant scale_of_the_neighbouring_group() {
@@ -740,11 +741,21 @@ inline Mutant zero_point_of_another_row() {
 }
 
 inline Mutant zero_points_of_half_a_group() {
-    return {"zero points are multiplied by every other 16 of A", packed_weights(64, 1032, "float"), {{few_quantised, "if constexpr (C.sums_rows())\n                        ptx::mma", "if (step % 2 == 0)\n                        ptx::mma"}}};
+    return {"zero points are multiplied by every other 16 of A",
+            packed_weights(64, 1032, "float"),
+            {{few_quantised, "ptx::mma<C.type>(of_rows[t]", "if (step % 2 == 0) ptx::mma<C.type>(of_rows[t]"}}};
 }
 
 inline Mutant nibbles_swapped() {
-    return {"weights of rows that are 8 apart are exchanged", packed_weights(), {{few_quantised, "packed >> 4 * i, one", "packed >> 4 * (i ^ 1), one"}}};
+    return {"weights of rows that are 8 apart are exchanged",
+            packed_weights(),
+            {{few_quantised, "packed >> 4 * i, one", "packed >> 4 * (i ^ 1), one"}}};
+}
+
+inline Mutant sign_of_eight_bits_lost() {
+    return {"weights of 8 bits that are negative are taken for those 128 more",
+            with_k("--types bf16,int8,bf16 --quant-group 64 --m 9 --n 250 --tile 16x64x256", 1032),
+            {{few_quantised, "less = ptx::other_bits_amid<0x00800080>(a[i], 0x43004300);", "less = 0x43004300;"}}};
 }
 
 inline Mutant last_group_short() {
@@ -847,6 +858,7 @@ inline std::vector<Mutant> all() {
                                zero_point_of_another_row(),
                                zero_points_of_half_a_group(),
                                expression_of_a_part(),
+                               sign_of_eight_bits_lost(),
                                nibbles_swapped(),
                                last_group_short(),
                                packed_part_lost(),

@@ -30,7 +30,8 @@ struct Plain {
 Plain drawn_plain(Random& random, const GemmProblem& p) {
     const int bias = p.quantised.bias();
     Plain w;
-    for (std::int64_t i = 0; i < p.n * p.k; ++i) w.q.push_back(static_cast<signed char>(random.whole(-bias, 15 - bias)));
+    for (std::int64_t i = 0; i < p.n * p.k; ++i)
+        w.q.push_back(static_cast<signed char>(random.whole(-bias, int(p.quantised.mask()) - bias)));
     for (std::int64_t i = 0; i < p.n * p.quantised.groups(p.k); ++i) {
         w.scales.push_back(float(random.uniform(-2, 2)));
         w.zeros.push_back(static_cast<signed char>(random.whole(-bias, 15 - bias)));
@@ -97,7 +98,7 @@ TEST(PackWeights, HoldsEveryWeightOfEveryLayout) {
                 std::memcpy(&word, block + 4 * layout.word_of(row, column), 4);
                 std::memcpy(&scale, block + layout.scale_at(row, column), 2);
                 const std::size_t group = std::size_t(n * layout.groups(p.k) + (layout.group == 0 ? 0 : k / layout.group));
-                ASSERT_EQ(int(word >> layout.shift_of(row, column) & 15) - layout.bias(), w.q[std::size_t(n * p.k + k)]);
+                ASSERT_EQ(int(word >> layout.shift_of(row, column) & layout.mask()) - layout.bias(), w.q[std::size_t(n * p.k + k)]);
                 ASSERT_EQ(scale, round_to_bits(w.scales[group], layout.scale));
                 double weight = w.q[std::size_t(n * p.k + k)];
                 const double by = value_of_bits(scale, layout.scale);

@@ -50,27 +50,47 @@ std::string packed_request_error(std::initializer_list<std::pair<const char*, co
     return "";
 }
 
-// Every weight of a block has four bits of its own, and all of its 4096 B are taken.
+// Every weight of a block has bits of its own, and all of its bytes are taken.
 TEST(QuantisedLayout, GivesEachWeightItsOwnBits) {
-    std::set<int> places;
-    for (int row = 0; row < 64; ++row)
-        for (int k = 0; k < 128; ++k)
-            places.insert(QuantisedLayout::word_of(row, k) * 32 + QuantisedLayout::shift_of(row, k));
-    EXPECT_EQ(places.size(), 64u * 128u);
-    EXPECT_EQ(*places.rbegin(), (4096 / 4 - 1) * 32 + 28);
-    for (const int place : places) ASSERT_EQ(place % 4, 0);
+    for (const auto& [weights, bits] : {std::pair{WeightType::uint4, 4}, {WeightType::int8, 8}}) {
+        const QuantisedLayout layout{.weights = weights};
+        std::set<int> places;
+        for (int row = 0; row < 64; ++row)
+            for (int k = 0; k < 128; ++k) places.insert(layout.word_of(row, k) * 32 + layout.shift_of(row, k));
+        EXPECT_EQ(places.size(), 64u * 128u);
+        EXPECT_EQ(*places.rbegin(), (64 * 128 - 1) * bits);
+        for (const int place : places) ASSERT_EQ(place % bits, 0);
+    }
+}
+
+// Of 8 bits a word has two neighbours along K of a row, and those 8 rows below: two registers of lane 5, which has row 1 and columns 2
+// and 3.
+TEST(QuantisedLayout, HasEightBitsInTheOrderOfTheInstruction) {
+    const QuantisedLayout layout{.weights = WeightType::int8};
+    EXPECT_EQ(layout.word_of(1, 2), 5 * 4);
+    EXPECT_EQ(layout.word_of(9, 3), 5 * 4);
+    EXPECT_EQ(layout.shift_of(1, 2), 0);
+    EXPECT_EQ(layout.shift_of(1, 3), 8);
+    EXPECT_EQ(layout.shift_of(9, 2), 16);
+    EXPECT_EQ(layout.word_of(1, 10), 5 * 4 + 1);    // 8 columns on
+    EXPECT_EQ(layout.word_of(1, 18), 5 * 4 + 2);    // the next 16
+    EXPECT_EQ(layout.word_of(1, 34), 128 + 5 * 4);  // of the second load
+    EXPECT_EQ(layout.word_of(17, 2), 256 + 5 * 4);
+    EXPECT_EQ(layout.word_of(1, 66), 1024 + 5 * 4);
+    EXPECT_EQ(layout.block_bytes(), 8192 + 128);
 }
 
 // Two neighbours along K are the two halves of a word: mma.sync takes them as one register. Lane 5 has row 1 and columns 2 and 3.
 TEST(QuantisedLayout, HasWeightsInTheOrderOfTheInstruction) {
-    EXPECT_EQ(QuantisedLayout::word_of(1, 2), 5 * 4);
-    EXPECT_EQ(QuantisedLayout::shift_of(1, 2), 0);
-    EXPECT_EQ(QuantisedLayout::shift_of(1, 3), 16);
-    EXPECT_EQ(QuantisedLayout::shift_of(9, 2), 4);   // 8 rows below
-    EXPECT_EQ(QuantisedLayout::shift_of(1, 10), 8);  // 8 columns on
-    EXPECT_EQ(QuantisedLayout::word_of(17, 2), 128 + 20);
-    EXPECT_EQ(QuantisedLayout::word_of(1, 66), 512 + 20);
-    EXPECT_EQ(QuantisedLayout::word_of(1, 18), 21);
+    const QuantisedLayout layout{.weights = WeightType::int4};
+    EXPECT_EQ(layout.word_of(1, 2), 5 * 4);
+    EXPECT_EQ(layout.shift_of(1, 2), 0);
+    EXPECT_EQ(layout.shift_of(1, 3), 16);
+    EXPECT_EQ(layout.shift_of(9, 2), 4);   // 8 rows below
+    EXPECT_EQ(layout.shift_of(1, 10), 8);  // 8 columns on
+    EXPECT_EQ(layout.word_of(17, 2), 128 + 20);
+    EXPECT_EQ(layout.word_of(1, 66), 512 + 20);
+    EXPECT_EQ(layout.word_of(1, 18), 21);
 }
 
 // 4096 B of weights, 128 / 32 groups of 64 scales of 2 B and 64 zero points of 1 B: 4096 + 4 * 192 = 4864 B a block of 64 x 128.
@@ -100,7 +120,7 @@ TEST(QuantisedLayout, CountsItsBytes) {
 TEST(QuantisedLayout, IsToldFromOthersByItsFingerprint) {
     std::set<unsigned> prints;
     int layouts = 0;
-    for (const WeightType weights : {WeightType::int4, WeightType::uint4})
+    for (const WeightType weights : {WeightType::int4, WeightType::uint4, WeightType::int8})
         for (const int group : {0, 32, 64, 128})
             for (const Type scale : {Type::bf16, Type::fp16})
                 for (const ZeroType zeros : {ZeroType::none, ZeroType::integer, ZeroType::real})
@@ -116,9 +136,7 @@ TEST(Quantised, IsAskedForByTypes) {
                                                  {"quant_group", "row"},
                                                  {"quant_scale", "fp16"},
                                                  {"quant_zero", "int"}}));
-    EXPECT_EQ(
-        p.quantised,
-        (QuantisedLayout{.weights = WeightType::uint4, .group = 0, .scale = Type::fp16, .zeros = ZeroType::integer}));
+    EXPECT_EQ(p.quantised, (QuantisedLayout{.weights = WeightType::uint4, .group = 0, .scale = Type::fp16, .zeros = ZeroType::integer}));
     EXPECT_EQ(p.b_type, Type::fp16);
     EXPECT_EQ(gemm_problem(gemm_given(p)), p);
     const Problem problem{&gemm_operation(), Own::of(p)};
@@ -129,7 +147,8 @@ TEST(Quantised, IsAskedForByTypes) {
     EXPECT_EQ(tensors[1].extents[0].most, p.quantised.bytes(300, 520));
     const GemmProblem usual =
         gemm_problem(given_of({{"m", "1"}, {"n", "300"}, {"k", "520"}, {"types", "bf16,int4,bf16"}}));
-    EXPECT_EQ(gemm_problem(given_of({{"m", "1"}, {"n", "64"}, {"k", "128"}, {"types", "bf16,int4,bf16"}, {"quant_zero", "float"}})).quantised.zeros,
+    EXPECT_EQ(gemm_problem(given_of({{"m", "1"}, {"n", "64"}, {"k", "128"}, {"types", "bf16,int4,bf16"}, {"quant_zero", "float"}}))
+                  .quantised.zeros,
               ZeroType::real);
     EXPECT_EQ(usual.quantised, (QuantisedLayout{.weights = WeightType::int4}));
 }
@@ -144,6 +163,7 @@ TEST(Quantised, RequestsThatMeanNothingAreRefusedByName) {
     EXPECT_THAT(with("bf16,int4,fp32"), HasSubstr("not fp32"));
     EXPECT_THAT(with("fp8_e4m3,int4,bf16"), HasSubstr("bf16 or fp16"));
     EXPECT_THAT(with("int4,bf16,bf16"), HasSubstr("int4"));
+    EXPECT_THAT(with("bf16,int8,bf16", "quant_zero", "int"), HasSubstr("weights of 8 bits have no whole zero points"));
     EXPECT_THAT(with("bf16,int4,bf16", "batch", "2"), HasSubstr("batches and groups"));
     EXPECT_THAT(with("bf16,int4,bf16", "b_major", "n"), HasSubstr("leave b_major"));
     EXPECT_THAT(with("bf16,int4,bf16", "ldb", "256"), HasSubstr("leave b_major, ldb"));
@@ -197,13 +217,13 @@ TEST(Quantised, TakesLongerWithMoreBitsAWeight) {
         return *first_of(derive(machine_by_id("h200-sxm"), packed_problem(1, 28672, 8192, layout)))
                     .prediction.time_us;
     };
-    const double coarse = time({.weights = WeightType::int4, .group = 128}),
-                 fine = time({.weights = WeightType::int4, .group = 32}),
+    const double coarse = time({.weights = WeightType::int4, .group = 128}), fine = time({.weights = WeightType::int4, .group = 32}),
                  with_zeros = time({.weights = WeightType::int4, .group = 32, .zeros = ZeroType::integer}),
                  with_reals = time({.weights = WeightType::int4, .group = 32, .zeros = ZeroType::real});
     EXPECT_LT(coarse, fine);
     EXPECT_LT(fine, with_zeros);
     EXPECT_LT(with_zeros, with_reals);
+    EXPECT_NEAR(time({.weights = WeightType::int8, .group = 128}) / coarse, 2, 0.3);
 }
 
 // Bias and activation are the same kernel's; what they take is in its time. Pairs and several results are refused by name.
@@ -215,7 +235,8 @@ TEST(Quantised, TakesExpressionsOfOneResult) {
         out.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, text, tensors, Scales::none, 1, 0, pairs);
         return out;
     };
-    const auto plain = derive(machine_by_id("h200-sxm"), p), biased = derive(machine_by_id("h200-sxm"), given("d = gelu(acc + bias)", {"bias:bf16[N]"}));
+    const auto plain = derive(machine_by_id("h200-sxm"), p),
+               biased = derive(machine_by_id("h200-sxm"), given("d = gelu(acc + bias)", {"bias:bf16[N]"}));
     const GemmPlan &before = first_of(plain), &after = first_of(biased);
     EXPECT_EQ(after.config.kernel->name(), "sm90_few_quantised");
     EXPECT_TRUE(after.buildable) << after.why_not;
@@ -224,7 +245,8 @@ TEST(Quantised, TakesExpressionsOfOneResult) {
     EXPECT_EQ(*after.prediction.dram_bytes, *before.prediction.dram_bytes + 2 * 4096);
     EXPECT_THAT(quantised_refusal(given("d = silu(gate) * up", {}, Pairs::split)), HasSubstr("pairs split"));
     EXPECT_THAT(quantised_refusal(given("d = acc; e = acc * 2", {})), HasSubstr("2 results"));
-    const Given apart = given_of({{"m", "16"}, {"n", "4096"}, {"k", "4096"}, {"types", "bf16,int4,bf16"}, {"epilogue", "d = relu(acc)"}, {"epilogue_apart", "on"}});
+    const Given apart = given_of(
+        {{"m", "16"}, {"n", "4096"}, {"k", "4096"}, {"types", "bf16,int4,bf16"}, {"epilogue", "d = relu(acc)"}, {"epilogue_apart", "on"}});
     const PlanSet set = gemm_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), gemm_operation().problem(apart),
                                                 gemm_operation().request(apart, {}));
     ASSERT_TRUE(set.refusal);

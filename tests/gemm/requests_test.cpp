@@ -42,6 +42,7 @@ TEST(GemmRequests, DrawnOnesEndInAPlanOrInOneLine) {
             for (const char* key : {"batch", "groups", "scales", "accumulation", "epilogue", "a_major", "b_major"}) planned[key] += given.has(key);
             ++planned["result " + std::string(name_of(p.c_type))];
             ++planned["operands " + std::string(name_of(p.a_type)) + " " + std::string(name_of(p.b_type))];
+            planned["packed"] += p.is_quantised(), planned["packed with epilogue"] += p.is_quantised() && p.epilogue;
             if (p.epilogue) ++planned["scales " + std::string(name_of(p.epilogue->scales))];
         } catch (const RequestError& error) {
             std::string line = error.what();
@@ -52,10 +53,29 @@ TEST(GemmRequests, DrawnOnesEndInAPlanOrInOneLine) {
         }
     }
     // Of 2,000 every kind is planned dozens of times.
-    for (const char* kind : {"batch", "groups", "scales", "accumulation", "epilogue", "a_major", "b_major", "result bf16", "result fp16", "result fp32",
-                             "result fp8_e4m3", "result fp8_e5m2", "operands bf16 bf16", "operands fp16 fp16", "operands fp8_e4m3 fp8_e4m3",
-                             "operands fp8_e4m3 fp8_e5m2", "operands fp8_e5m2 fp8_e4m3", "operands fp8_e5m2 fp8_e5m2", "scales tensor", "scales row",
-                             "scales block"})
+    for (const char* kind : {"batch",
+                             "groups",
+                             "scales",
+                             "accumulation",
+                             "epilogue",
+                             "a_major",
+                             "b_major",
+                             "result bf16",
+                             "result fp16",
+                             "result fp32",
+                             "result fp8_e4m3",
+                             "result fp8_e5m2",
+                             "operands bf16 bf16",
+                             "operands fp16 fp16",
+                             "operands fp8_e4m3 fp8_e4m3",
+                             "operands fp8_e4m3 fp8_e5m2",
+                             "operands fp8_e5m2 fp8_e4m3",
+                             "operands fp8_e5m2 fp8_e5m2",
+                             "scales tensor",
+                             "scales row",
+                             "scales block",
+                             "packed",
+                             "packed with epilogue"})
         EXPECT_GE(planned[kind] * 100, int(count)) << kind;
     EXPECT_GE(refused.size(), 4u);
     for (const auto& [line, times] : refused) fmt::print("refused {:5}: {}\n", times, line);

@@ -71,14 +71,20 @@ def unpacked(packed):
     data = numpy.frombuffer(packed.data, dtype=numpy.uint8)
     width = 128 if packed.group == "row" else packed.group
     groups, zero_bytes = 128 // width, {"none": 0, "int": 1, "float": 2}[packed.zeros]
-    blocks_k, block_bytes = -(-packed.k // 128), 4096 + groups * 64 * (2 + zero_bytes)
+    bits, bias = (8, 128) if packed.weights == "int8" else (4, 8 if packed.weights == "int4" else 0)
+    weight_bytes = 64 * 128 * bits // 8
+    blocks_k, block_bytes = -(-packed.k // 128), weight_bytes + groups * 64 * (2 + zero_bytes)
     n, k = numpy.arange(packed.n)[:, None], numpy.arange(packed.k)[None, :]
     at = 128 + (n // 64 * blocks_k + k // 128) * block_bytes
     row, column = n % 64, k % 128
     lane = row % 8 * 4 + column % 8 // 2
-    word = column // 64 * 512 + row // 16 * 128 + lane * 4 + column % 64 // 16
-    shift = 4 * (row % 16 // 8 + column % 16 // 8 * 2) + 16 * (column % 2)
-    q = (data[at + 4 * word + shift // 8] >> (shift % 8) & 15).astype(numpy.float64)
+    if bits == 4:
+        word = column // 64 * 512 + row // 16 * 128 + lane * 4 + column % 64 // 16
+        shift = 4 * (row % 16 // 8 + column % 16 // 8 * 2) + 16 * (column % 2)
+    else:
+        word = column // 64 * 1024 + row // 16 * 256 + column % 64 // 32 * 128 + lane * 4 + column % 32 // 8
+        shift = 16 * (row % 16 // 8) + 8 * (column % 2)
+    q = (data[at + 4 * word + shift // 8] >> (shift % 8) & (1 << bits) - 1).astype(numpy.float64)
 
     def number(first):
         bits = (data[first].astype(numpy.uint32) | data[first + 1].astype(numpy.uint32) << 8)
@@ -87,9 +93,9 @@ def unpacked(packed):
         return bits.astype(numpy.uint16).view(numpy.float16).astype(numpy.float64)
 
     place = column // width * 64 + row
-    zeros = at + 4096 + groups * 128 + place * zero_bytes
-    whole = data[zeros] if packed.zeros == "int" else 8 if packed.weights == "int4" else 0
-    return (q - whole) * number(at + 4096 + place * 2) - (number(zeros) if packed.zeros == "float" else 0)
+    zeros = at + weight_bytes + groups * 128 + place * zero_bytes
+    whole = data[zeros] if packed.zeros == "int" else bias
+    return (q - whole) * number(at + weight_bytes + place * 2) - (number(zeros) if packed.zeros == "float" else 0)
 
 
 def safetensors(path, tensors):
@@ -127,6 +133,7 @@ class Files(unittest.TestCase):
         n, k = 70, 512
         stored = {
             "w.q4_0": (kind.Q4_0, gguf.quantize(random.standard_normal((n, k)).astype(numpy.float32), kind.Q4_0)),
+            "w.q5_0": (kind.Q5_0, gguf.quantize(random.standard_normal((n, k)).astype(numpy.float32), kind.Q5_0)),
             "w.q8_0": (kind.Q8_0, gguf.quantize(random.standard_normal((n, k)).astype(numpy.float32), kind.Q8_0)),
         }
         # gguf quantises to no Q4_K: any bits are one, and the two numbers that scale a block are made finite.
@@ -141,7 +148,9 @@ class Files(unittest.TestCase):
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
         writer.close()
-        for name, weights, zeros, most in (("w.q4_0", "int4", "none", 0), ("w.q4_k", "uint4", "float", 2**-10)):
+        for name, weights, zeros, most in (
+            ("w.q4_0", "int4", "none", 0), ("w.q8_0", "int8", "none", 0), ("w.q4_k", "uint4", "float", 2**-10),
+        ):  # fmt: skip
             type, data = stored[name]
             theirs = gguf.dequantize(data, type).reshape(n, k).astype(numpy.float64)
             packed = rooftile.pack_file(self.path, name)
@@ -149,8 +158,8 @@ class Files(unittest.TestCase):
             # Q4_K's scales and minima have up to 17 bits and are rounded to 11: of 15 scales and a minimum together.
             size = 0 if most == 0 else numpy.abs(theirs).max()
             self.assertLessEqual(numpy.abs(unpacked(packed) - theirs).max(), most * size)
-        with self.assertRaisesRegex(rooftile.RequestError, "w.q8_0 is Q8_0"):
-            rooftile.pack_file(self.path, "w.q8_0")
+        with self.assertRaisesRegex(rooftile.RequestError, "w.q5_0 is Q5_0"):
+            rooftile.pack_file(self.path, "w.q5_0")
         with self.assertRaisesRegex(rooftile.RequestError, "nearest is w.q4_0"):
             rooftile.pack_file(self.path, "w.q4_00")
 
@@ -177,7 +186,8 @@ class Files(unittest.TestCase):
             "gptq": {"qweight": words(q, 0), "qzeros": words(zeros - 1, 1), "g_idx": index.astype(numpy.int32)},
             "moved": {"qweight": words(q, 0), "qzeros": words(zeros - 1, 1), "g_idx": index[::-1].astype(numpy.int32)},
         }
-        safetensors(self.path, {f"{layer}.{name}": array for layer, arrays in layers.items() for name, array in {**arrays, "scales": scales}.items()})
+        tensors = {layer: {**arrays, "scales": scales} for layer, arrays in layers.items()}
+        safetensors(self.path, {f"{layer}.{name}": array for layer, arrays in tensors.items() for name, array in arrays.items()})
         for layer in ("awq", "gptq"):
             with self.subTest(layer):
                 packed = rooftile.pack_file(self.path, layer)
@@ -191,7 +201,8 @@ class Files(unittest.TestCase):
     def test_packed_files_are_loaded_again(self):
         q, few = matrix("b", 3, 136, [1] * 408), matrix("f", 3, 5, [2] * 15)
         for options in (
-            {"group": 32}, {"group": 32, "zeros": matrix("b", 3, 5, [3] * 15)}, {"group": 32, "zeros": few, "weights": "uint4", "scale": "fp16"},
+            {"group": 32}, {"group": 32, "zeros": matrix("b", 3, 5, [3] * 15)}, {"group": 32, "weights": "int8"},
+            {"group": 32, "zeros": few, "weights": "uint4", "scale": "fp16"},
             {"group": "row", "scales": matrix("f", 3, 1, [1] * 3)},
         ):  # fmt: skip
             packed = rooftile.pack(q, **{"scales": few, **options})

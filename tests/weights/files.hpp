@@ -30,8 +30,8 @@ class FileText {
 
 struct FileTensor {
     std::string name;
-    std::uint32_t type;                     ///< of ggml
-    std::vector<std::uint64_t> extents;     ///< the contiguous one first
+    std::uint32_t type;                  ///< of ggml
+    std::vector<std::uint64_t> extents;  ///< the contiguous one first
     std::string data;
 };
 

@@ -37,7 +37,8 @@ class StoredWeightsTest : public testing::Test {
     Folder folder_;
 };
 
-// Row r has the scale (r + 1) / 8 and weight i of its block (i * 7 + r) % 16 - 8: the first 16 in low halves of bytes, the others in high ones.
+// Row r has the scale (r + 1) / 8 and weight i of its block (i * 7 + r) % 16 - 8: the first 16 in low halves of bytes, the others in high
+// ones.
 TEST_F(StoredWeightsTest, ReadsQ4_0) {
     std::string data;
     const auto weight = [](int row, int i) { return (i * 7 + row) % 16 - 8; };
@@ -60,8 +61,25 @@ TEST_F(StoredWeightsTest, ReadsQ4_0) {
     }
 }
 
-// A block's groups have scales and minima of 6 bits, s[g] and m[g]: bytes 0 .. 3 hold s[0 .. 3], bytes 4 .. 7 m[0 .. 3], and on top of these
-// the high 2 bits of s[4 .. 7] and m[4 .. 7], whose low 4 bits are the halves of bytes 8 .. 11.
+// A block is a scale and 32 bytes with a sign.
+TEST_F(StoredWeightsTest, ReadsQ8_0) {
+    std::string data;
+    for (int block = 0; block < 2 * 2; ++block) {
+        data += half((block + 1) / 4.0);
+        for (int i = 0; i < 32; ++i) data += static_cast<char>(i * 8 - 128);
+    }
+    const WeightsFile file(write(gguf_text({{"w", 8, {64, 2}, data}})));
+    const auto weights = stored_weights(file, "w");
+    EXPECT_EQ(weights->weights, "int8");
+    std::vector<double> values(64);
+    for (int row = 0; row < 2; ++row) {
+        weights->rows({row, 1}).values(0, values);
+        for (int i = 0; i < 64; ++i) ASSERT_EQ(values[std::size_t(i)], (i % 32 * 8 - 128) * (row * 2 + i / 32 + 1) / 4.0);
+    }
+}
+
+// A block's groups have scales and minima of 6 bits, s[g] and m[g]: bytes 0 .. 3 hold s[0 .. 3], bytes 4 .. 7 m[0 .. 3], and on top of
+// these the high 2 bits of s[4 .. 7] and m[4 .. 7], whose low 4 bits are the halves of bytes 8 .. 11.
 TEST_F(StoredWeightsTest, ReadsQ4_K) {
     Random random(1);
     std::vector<double> expected;
@@ -123,7 +141,9 @@ struct Layer {
         FileText weights;
         for (int column = 0; column < k; ++column)
             for (int row = 0; row < n; row += 8) weights.number(word(of_awq, [&](int i) { return q(row + i, column); }));
-        return {{"up.qweight", "I32", "[64, 3]", weights.data()}, {"up.scales", "F16", "[2, 24]", scales()}, {"up.qzeros", "I32", "[2, 3]", zeros(of_awq, 0)}};
+        return {{"up.qweight", "I32", "[64, 3]", weights.data()},
+                {"up.scales", "F16", "[2, 24]", scales()},
+                {"up.qzeros", "I32", "[2, 3]", zeros(of_awq, 0)}};
     }
     static std::vector<SafeTensor> gptq(int less = 1) {
         FileText weights, order;
@@ -187,12 +207,14 @@ TEST_F(StoredWeightsTest, RefusesWhatItCannotPackByName) {
     layer = Layer::awq(), layer[0].shape = "[64, 2]";
     EXPECT_THAT(layer_error(layer), HasSubstr("up.qweight is I32 [64, 2], 768 B; accepted is 512 B"));
 
-    const std::string eight = gguf_text({{"blk.0.up", 8, {32, 1}, std::string(34, 'x')}, {"experts", 2, {32, 2, 2}, std::string(72, 'x')}, {"new", 77, {32, 1}, ""}});
-    EXPECT_THAT(error_of(write(eight), "blk.0.up"), HasSubstr("blk.0.up is Q8_0 of 2 axes; packed are Q4_0 and Q4_K"));
-    EXPECT_THAT(error_of(write(eight), "experts"), HasSubstr("experts is Q4_0 of 3 axes"));
-    EXPECT_THAT(error_of(write(eight), "new"), HasSubstr("new is of ggml's type 77"));
-    EXPECT_THAT(error_of(write(eight), "blk.0.uq"), HasSubstr("the nearest is blk.0.up"));
-    EXPECT_THAT(error_of(write(gguf_text({{"w", 2, {16, 2}, std::string(18, 'x')}})), "w"), HasSubstr("w has rows of 16; blocks of Q4_0 have 32"));
+    const std::string others = gguf_text(
+        {{"blk.0.up", 14, {256, 1}, std::string(210, 'x')}, {"experts", 2, {32, 2, 2}, std::string(72, 'x')}, {"new", 77, {32, 1}, ""}});
+    EXPECT_THAT(error_of(write(others), "blk.0.up"), HasSubstr("blk.0.up is Q6_K of 2 axes; packed are Q4_0, Q4_K and Q8_0"));
+    EXPECT_THAT(error_of(write(others), "experts"), HasSubstr("experts is Q4_0 of 3 axes"));
+    EXPECT_THAT(error_of(write(others), "new"), HasSubstr("new is of ggml's type 77"));
+    EXPECT_THAT(error_of(write(others), "blk.0.uq"), HasSubstr("the nearest is blk.0.up"));
+    EXPECT_THAT(error_of(write(gguf_text({{"w", 2, {16, 2}, std::string(18, 'x')}})), "w"),
+                HasSubstr("w has rows of 16; blocks of Q4_0 have 32"));
 }
 
 TEST_F(StoredWeightsTest, RefusesFilesThatAreSomethingElse) {
@@ -224,7 +246,8 @@ TEST_F(StoredWeightsTest, SurvivesBytesThatAreWrong) {
         const std::string whole = is_gguf ? gguf_text({{"up", 2, {32, 3}, std::string(3 * 18, '\1')}}) : safetensors_text(Layer::awq());
         for (int i = 0; i < 400; ++i) {
             std::string wrong = whole;
-            wrong[std::size_t(random.whole(0, std::min<std::int64_t>(400, std::int64_t(whole.size()) - 1)))] = static_cast<char>(random.whole(0, 255));
+            wrong[std::size_t(random.whole(0, std::min<std::int64_t>(400, std::int64_t(whole.size()) - 1)))] =
+                static_cast<char>(random.whole(0, 255));
             error_of(write(wrong), "up");
         }
     }

@@ -28,8 +28,8 @@ std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::spa
 
 /// With the epilogue as the argument behind `arguments`, where there is one.
 template <class... Arguments>
-void launch_with_epilogue(const Function& function, const Launch& launch, const SharedEpilogue& epilogue, std::span<const void* const> operands,
-                          Arguments&... arguments) {
+void launch_with_epilogue(const Function& function, const Launch& launch, const SharedEpilogue& epilogue,
+                          std::span<const void* const> operands, Arguments&... arguments) {
     std::vector<std::uint64_t> words;
     if (epilogue) words = epilogue_words(*epilogue, operands);
     void* all[] = {&arguments..., words.data()};  // the last is not read of a kernel that has no such parameter

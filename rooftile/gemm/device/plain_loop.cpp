@@ -115,7 +115,8 @@ std::vector<std::string> gemm_story(const GemmPlan& plan) {
                                   "packed weights at {}, {} B for each 64 columns of C; then fp32 sums on their way out, at {}",
                                   c.shared_bytes(), c.stages, c.stage_bytes(), c.tile_m, c.spans(), c.activation_bytes(), c.column_bytes(),
                                   c.stages * c.stage_bytes()));
-        out.push_back("Packed weights: blocks of 64 columns of C by 128 of K, the 4 bits of each thread's fragments in 16 B; scales after them, then zero points");
+        out.push_back("Packed weights: blocks of 64 columns of C by 128 of K, each thread's fragments in 16 B; scales after them, then zero "
+                      "points");
         out.push_back("Fragments: of a 16 x 8 mma.sync, C transposed, lane l of a warp has columns l / 4 and that + 8, rows 2 (l % 4) and the next");
         return out;
     }

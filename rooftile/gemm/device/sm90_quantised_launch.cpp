@@ -76,15 +76,14 @@ class Sm90QuantisedCode final : public GemmCode {
     void launch(const Function& function, const Launch& launch, const GemmShape& s,
                 const GemmPointers& p) const override {
         check_pointer("the workspace", p.workspace, PackedCopy::alignment);
-        Sm90QuantisedArguments arguments{
-            .weights = static_cast<const unsigned char*>(p.b),
-            .c = p.c,
-            .partials = reinterpret_cast<float*>(static_cast<char*>(p.workspace) + workspace(s).counters),
-            .arrived = static_cast<unsigned*>(p.workspace),
-            .m = int(s.m),
-            .n = int(s.n),
-            .k = int(s.k),
-            .ldc = s.ldc};
+        Sm90QuantisedArguments arguments{.weights = static_cast<const unsigned char*>(p.b),
+                                         .c = p.c,
+                                         .partials = reinterpret_cast<float*>(static_cast<char*>(p.workspace) + workspace(s).counters),
+                                         .arrived = static_cast<unsigned*>(p.workspace),
+                                         .m = int(s.m),
+                                         .n = int(s.n),
+                                         .k = int(s.k),
+                                         .ldc = s.ldc};
         Launch configured = launch;
         configured.programmatic_dependent = plan_.programmatic_launch;
         TensorMap rows = rows_map(config_, s, p.a);
@@ -109,8 +108,8 @@ std::string quantised_name_expression(const Sm90QuantisedConfig& c) {
         ".ctas_per_sm={}, .type=rooftile::Type::{}, "
         ".layout=rooftile::QuantisedLayout{{.weights=rooftile::WeightType::{}, .group={}, "
         ".scale=rooftile::Type::{}, .zeros=rooftile::ZeroType({})}}, .ragged_k={}}}>",
-        c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warps, c.ctas_per_sm, name_of(c.type),
-        name_of(c.layout.weights), c.layout.group, name_of(c.layout.scale), int(c.layout.zeros), c.ragged_k);
+        c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warps, c.ctas_per_sm, name_of(c.type), name_of(c.layout.weights), c.layout.group,
+        name_of(c.layout.scale), int(c.layout.zeros), c.ragged_k);
 }
 
 Source quantised_source(const Sm90QuantisedConfig& config) {

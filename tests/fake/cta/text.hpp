@@ -1,6 +1,6 @@
 // A kernel's text on the CPU as a GPU runs it, for kernels without clusters: every thread of a CTA is a fiber, which runs until it
-// meets others; what a warp does together is done when all of it is there. Copies of cp.async, of TMA and of the bulk engine arrive as late as
-// they may: when somebody waits for them. run_cta_on_cpu() runs one CTA.
+// meets others; what a warp does together is done when all of it is there. Copies of cp.async, of TMA and of the bulk engine arrive as late
+// as they may: when somebody waits for them. run_cta_on_cpu() runs one CTA.
 //
 // The text is in a namespace of its own, since other tests of this program have other stand-ins of the same functions. So this header
 // comes last but for kernels.
@@ -280,7 +280,8 @@ inline void mbarrier_arrive_remote_release(unsigned, unsigned) { std::abort(); }
 
 template <CachePolicy policy>
 void bulk_load(unsigned shared, const void* global, unsigned bytes, unsigned barrier) {
-    if (shared % 16 != 0 || reinterpret_cast<std::uintptr_t>(global) % 16 != 0 || bytes % 16 != 0 || shared + bytes > sizeof memory) std::abort();
+    if (shared % 16 != 0 || reinterpret_cast<std::uintptr_t>(global) % 16 != 0 || bytes % 16 != 0 || shared + bytes > sizeof memory)
+        std::abort();
     if (!Fibers::now().thread().waited && on_early_read) on_early_read(global, bytes);
     arriving.push_back({barrier, bytes, [=] { on_global_read(global, bytes), std::memcpy(memory + shared, global, bytes); }});
 }
@@ -306,7 +307,8 @@ inline void tma_load_4d(unsigned shared, const TensorMap& encoded, int x, int y,
     arriving.push_back({barrier, unsigned(lines * 128), [=] {
                             for (int line = 0; line < lines; ++line)
                                 for (int i = 0; i < map.box[0]; ++i) {
-                                    const int at[4] = {x + i, y + line % map.box[1], z + line / map.box[1] % map.box[2], w + line / map.box[1] / map.box[2]};
+                                    const int at[4] = {x + i, y + line % map.box[1], z + line / map.box[1] % map.box[2],
+                                                       w + line / map.box[1] / map.box[2]};
                                     unsigned short value = 0;
                                     bool inside = true;
                                     long long offset = 0;
@@ -320,7 +322,9 @@ inline void tma_load_4d(unsigned shared, const TensorMap& encoded, int x, int y,
                                 }
                         }});
 }
-inline void tma_load_2d(unsigned shared, const TensorMap& map, int x, int y, unsigned barrier) { tma_load_4d(shared, map, x, y, 0, 0, barrier); }
+inline void tma_load_2d(unsigned shared, const TensorMap& map, int x, int y, unsigned barrier) {
+    tma_load_4d(shared, map, x, y, 0, 0, barrier);
+}
 
 inline bool elect_one() { return threadIdx.x % 32 == 0; }
 inline void keep(unsigned&) {}
@@ -333,6 +337,11 @@ inline float load_shared_float(unsigned shared) { return shared_at<float>(shared
 template <unsigned mask>
 unsigned bits_amid(unsigned word, unsigned others) {
     return (word & mask) | others;
+}
+
+template <unsigned mask>
+unsigned other_bits_amid(unsigned word, unsigned others) {
+    return (~word & mask) | others;
 }
 
 inline float number_of(Type type, unsigned short bits) {

@@ -75,7 +75,7 @@ TEST(Sm90FewQuantised, UnpacksAndMultipliesAsItCounts) {
         EXPECT_EQ(mentions(ptx, "0xea;"), words * 4);
         EXPECT_EQ(mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), words * tile_m / 8 * c.products());
         EXPECT_EQ(mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), loops * c.own_spans() * 2 * tile_m / 8);
-        EXPECT_EQ(Sm90QuantisedConfig::unpack_instructions, 4 + 4 + 3);  // and 3 shifts
+        EXPECT_EQ(c.unpack_instructions(), 4 + 4 + 3);  // and 3 shifts
         EXPECT_EQ(c.span_instructions(), 4 * 11 + 1 + (2 + 4 * c.products()) * tile_m / 8);
     }
 }

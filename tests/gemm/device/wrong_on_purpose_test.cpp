@@ -81,6 +81,7 @@ TEST_F(WrongOnPurpose, GemmZeroPointOffByOne) { caught(gemm_mutants::zero_point_
 TEST_F(WrongOnPurpose, GemmZeroPointOfAnotherRow) { caught(gemm_mutants::zero_point_of_another_row(), By::random); }
 TEST_F(WrongOnPurpose, GemmZeroPointsOfHalfAGroup) { caught(gemm_mutants::zero_points_of_half_a_group(), By::random); }
 TEST_F(WrongOnPurpose, GemmExpressionOfAPart) { caught(gemm_mutants::expression_of_a_part(), By::random); }
+TEST_F(WrongOnPurpose, GemmSignOfEightBitsLost) { caught(gemm_mutants::sign_of_eight_bits_lost(), By::random); }
 TEST_F(WrongOnPurpose, GemmNibblesSwapped) { caught(gemm_mutants::nibbles_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmLastGroupShort) { caught(gemm_mutants::last_group_short(), By::random); }
 TEST_F(WrongOnPurpose, GemmPackedPartLost) { caught(gemm_mutants::packed_part_lost(), By::random); }

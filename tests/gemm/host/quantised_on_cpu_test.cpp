@@ -1,6 +1,6 @@
-// sm90_few_quantised's own text, thread by thread on the CPU: every layout of weights, tiles that CTAs share, edges of N and K, an expression
-// before the store; every element against the plain sums, and nothing read beside the operands. Numbers are whole, so that sums are exact in any
-// order.
+// sm90_few_quantised's own text, thread by thread on the CPU: every layout of weights, tiles that CTAs share, edges of N and K, an
+// expression before the store; every element against the plain sums, and nothing read beside the operands. Numbers are whole, so that sums
+// are exact in any order.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,7 +19,8 @@ struct Weights {
     std::vector<unsigned char> packed;
     std::vector<float> w;
 
-    Weights(const QuantisedLayout& layout, int n, int k, std::mt19937& random) : packed(std::size_t(layout.bytes(n, k) + 16)), w(std::size_t(n) * std::size_t(k)) {
+    Weights(const QuantisedLayout& layout, int n, int k, std::mt19937& random)
+        : packed(std::size_t(layout.bytes(n, k) + 16)), w(std::size_t(n) * std::size_t(k)) {
         // What pads N and K is there too, and must not matter; but scales are numbers.
         for (unsigned char& byte : packed) byte = static_cast<unsigned char>(random());
         const auto put = [&](long long at, const auto& value) { std::memcpy(first() + at, &value, sizeof value); };
@@ -37,7 +38,7 @@ struct Weights {
                 for (long long i = column; i < std::min<long long>(column + layout.scaled_k(), k); ++i) {
                     unsigned word = 0;
                     std::memcpy(&word, first() + block + 4 * layout.word_of(in_row, int(i % 128)), 4);
-                    const int q = int(word >> layout.shift_of(in_row, int(i % 128)) & 15);
+                    const int q = int(word >> layout.shift_of(in_row, int(i % 128)) & layout.mask());
                     w[std::size_t(row * k + i)] = layout.zeros == ZeroType::integer ? float(q - zero) * scale
                                                   : layout.zeros == ZeroType::real  ? float(q - layout.bias()) * scale - less
                                                                                     : float(q - layout.bias()) * scale;
@@ -73,7 +74,8 @@ struct Shape {
 
 template <Sm90QuantisedConfig C, bool expressed = false>
 void expect_right(const Shape& s) {
-    SCOPED_TRACE(testing::Message() << s.m << "x" << s.n << "x" << s.k << " by " << s.ctas << " CTAs, lda +" << s.a_pad << ", ldc +" << s.c_pad);
+    SCOPED_TRACE(testing::Message() << s.m << "x" << s.n << "x" << s.k << " by " << s.ctas << " CTAs, lda +" << s.a_pad << ", ldc +"
+                                    << s.c_pad);
     std::mt19937 random(unsigned(s.k * 31 + s.n));
     Weights weights(C.layout, s.n, s.k, random);
     const long long lda = s.k + s.a_pad, ldc = s.n + s.c_pad;
@@ -100,19 +102,26 @@ void expect_right(const Shape& s) {
         const auto at = reinterpret_cast<std::uintptr_t>(from), first = reinterpret_cast<std::uintptr_t>(begin);
         return at >= first && at + bytes <= first + size;
     };
-    const auto of_weights = [&](const void* from, std::size_t bytes) { return within(from, bytes, weights.first(), std::size_t(C.layout.bytes(s.n, s.k))); };
-    on_global_read = [&](const void* from, std::size_t bytes) { outside += !within(from, bytes, a.data(), a.size() * 2) && !of_weights(from, bytes); };
+    const auto of_weights = [&](const void* from, std::size_t bytes) {
+        return within(from, bytes, weights.first(), std::size_t(C.layout.bytes(s.n, s.k)));
+    };
+    on_global_read = [&](const void* from, std::size_t bytes) {
+        outside += !within(from, bytes, a.data(), a.size() * 2) && !of_weights(from, bytes);
+    };
     on_early_read = [&](const void* from, std::size_t bytes) { early_of_a += !of_weights(from, bytes); };
     gridDim.x = s.ctas;
     for (unsigned cta = s.ctas; cta-- > 0;) {  // whoever comes last is not the last part
         if constexpr (expressed)
             run_cta_on_cpu(
                 cta, unsigned(C.threads()),
-                [](const TensorMap& t, const Sm90QuantisedArguments& p, const BiasAndRelu& e) { sm90_few_quantised_epilogue<C, BiasAndRelu>(t, p, e); }, map_a,
-                arguments, BiasAndRelu{bias.data()});
+                [](const TensorMap& t, const Sm90QuantisedArguments& p, const BiasAndRelu& e) {
+                    sm90_few_quantised_epilogue<C, BiasAndRelu>(t, p, e);
+                },
+                map_a, arguments, BiasAndRelu{bias.data()});
         else
             run_cta_on_cpu(
-                cta, unsigned(C.threads()), [](const TensorMap& t, const Sm90QuantisedArguments& p) { sm90_few_quantised<C>(t, p); }, map_a, arguments);
+                cta, unsigned(C.threads()), [](const TensorMap& t, const Sm90QuantisedArguments& p) { sm90_few_quantised<C>(t, p); }, map_a,
+                arguments);
     }
     EXPECT_EQ(outside, 0);
     EXPECT_EQ(early_of_a, 0);
@@ -122,7 +131,9 @@ void expect_right(const Shape& s) {
     for (int m = 0; m < s.m; ++m)
         for (int n = 0; n < s.n; ++n) {
             float sum = 0;
-            for (int k = 0; k < s.k; ++k) sum += x[std::size_t(m) * std::size_t(s.k) + std::size_t(k)] * weights.w[std::size_t(n) * std::size_t(s.k) + std::size_t(k)];
+            for (int k = 0; k < s.k; ++k)
+                sum +=
+                    x[std::size_t(m) * std::size_t(s.k) + std::size_t(k)] * weights.w[std::size_t(n) * std::size_t(s.k) + std::size_t(k)];
             if (expressed) sum = std::max(0.0f, sum + bias[std::size_t(n)]);
             unsigned short& stored = c[std::size_t(m * ldc + n)];
             if (stored != ptx::bits_of(C.type, sum) && wrong++ == 0)
@@ -134,7 +145,14 @@ void expect_right(const Shape& s) {
 }
 
 constexpr Sm90QuantisedConfig packed(QuantisedLayout layout, int tile_m, int tile_n, int tile_k, int stages, Type type = Type::bf16) {
-    return {.tile_m = tile_m, .tile_n = tile_n, .tile_k = tile_k, .stages = stages, .consumer_warps = 8, .ctas_per_sm = 1, .type = type, .layout = layout};
+    return {.tile_m = tile_m,
+            .tile_n = tile_n,
+            .tile_k = tile_k,
+            .stages = stages,
+            .consumer_warps = 8,
+            .ctas_per_sm = 1,
+            .type = type,
+            .layout = layout};
 }
 constexpr Sm90QuantisedConfig ragged(Sm90QuantisedConfig c) {
     c.ragged_k = true;
@@ -149,7 +167,8 @@ TEST(QuantisedOnCpu, WithoutZeroPoints) {
 
 TEST(QuantisedOnCpu, WithWholeZeroPoints) {
     expect_right<packed({WeightType::uint4, 32, Type::bf16, ZeroType::integer}, 8, 64, 256, 3)>({5, 100, 512, 3});
-    expect_right<ragged(packed({WeightType::int4, 128, Type::fp16, ZeroType::integer}, 24, 128, 256, 2, Type::fp16))>({20, 129, 392, 2, 16, 2});
+    expect_right<ragged(packed({WeightType::int4, 128, Type::fp16, ZeroType::integer}, 24, 128, 256, 2, Type::fp16))>(
+        {20, 129, 392, 2, 16, 2});
 }
 
 TEST(QuantisedOnCpu, WithRealZeroPoints) {
@@ -159,10 +178,19 @@ TEST(QuantisedOnCpu, WithRealZeroPoints) {
     expect_right<ragged(packed({WeightType::int4, 128, Type::fp16, ZeroType::real}, 32, 128, 256, 2))>({30, 250, 1032, 4});
 }
 
+TEST(QuantisedOnCpu, EightBits) {
+    expect_right<packed({WeightType::int8, 32, Type::fp16, ZeroType::none}, 8, 64, 256, 3)>({5, 100, 512, 3});
+    expect_right<ragged(packed({WeightType::int8, 128, Type::bf16, ZeroType::real}, 24, 128, 128, 2, Type::fp16))>(
+        {20, 129, 392, 2, 16, 2});
+    expect_right<ragged(packed({WeightType::int8, 0, Type::bf16, ZeroType::none}, 16, 64, 512, 2))>({9, 70, 584, 2});
+}
+
 // Sums of CTAs that share a tile are added up before the expression sees them.
 TEST(QuantisedOnCpu, WithAnExpression) {
-    for (const unsigned ctas : {1u, 2u, 5u}) expect_right<packed({WeightType::int4, 32, Type::bf16, ZeroType::none}, 8, 64, 256, 3), true>({7, 129, 1024, ctas});
-    expect_right<ragged(packed({WeightType::uint4, 64, Type::fp16, ZeroType::real}, 16, 128, 128, 3, Type::fp16)), true>({13, 100, 456, 3, 0, 1});
+    for (const unsigned ctas : {1u, 2u, 5u})
+        expect_right<packed({WeightType::int4, 32, Type::bf16, ZeroType::none}, 8, 64, 256, 3), true>({7, 129, 1024, ctas});
+    expect_right<ragged(packed({WeightType::uint4, 64, Type::fp16, ZeroType::real}, 16, 128, 128, 3, Type::fp16)), true>(
+        {13, 100, 456, 3, 0, 1});
 }
 
 }  // namespace

@@ -29,19 +29,21 @@ class Packed(unittest.TestCase):
             for weights, group, kind, n, k, lead in (
                 ("int4", 128, "none", 256, 512, (1,)), ("uint4", 64, "int", 200, 328, (2, 3)), ("int4", 32, "int", 65, 136, (17,)),
                 ("uint4", "row", "none", 300, 1024, ()), ("uint4", 32, "float", 200, 264, (5,)), ("int4", 128, "float", 128, 512, (64,)),
+                ("int8", 32, "none", 200, 264, (5,)),
             ):  # fmt: skip
                 with self.subTest(dtype=dtype, weights=weights, group=group):
-                    low = -8 if weights == "int4" else 0
+                    low, values = {"int4": (-8, 16), "uint4": (0, 16), "int8": (-128, 256)}[weights]
                     groups = 1 if group == "row" else -(-k // group)
-                    q = torch.randint(low, low + 16, (n, k), dtype=torch.int8)
+                    q = torch.randint(low, low + values, (n, k), dtype=torch.int8)
                     scales = (torch.rand(n, groups) + 0.5).to(torch.bfloat16)
                     whole = torch.randint(low, low + 16, (n, groups), dtype=torch.int8)
                     zeros = {"none": None, "int": whole, "float": (scales * whole).to(torch.bfloat16)}[kind]
                     packed = rooftile.pack(q, scales, zeros, weights=weights, group=group)
                     x, bias = rand(*lead, k, dtype=dtype), rand(n, dtype=dtype)
                     exact = x.double() @ unpacked(q, scales, zeros, group).cuda().t()
-                    assert_close(rt.linear(x, packed), exact, scale=64 * k**0.5)
-                    assert_close(rt.linear(x, packed, bias), exact + bias.double(), scale=64 * k**0.5)
+                    scale = 4 * values * k**0.5
+                    assert_close(rt.linear(x, packed), exact, scale=scale)
+                    assert_close(rt.linear(x, packed, bias), exact + bias.double(), scale=scale)
 
     def test_refuses_what_does_not_fit(self):
         packed = rooftile.pack(torch.zeros(64, 128, dtype=torch.int8), torch.ones(64, 1))
