@@ -32,8 +32,8 @@ struct Sm90QuantisedConfig {
     static constexpr int most_rows = 64;
     static constexpr int early_stages =
         4;  ///< whose weights are asked for before the kernel before has ended
-    /// Beyond accumulators and fragments: addresses, the unit at hand and its edges. Tried with ptxas.
-    static constexpr int working_registers = 44;
+    /// Beyond accumulators and fragments, and beside what an expression holds: addresses, the unit at hand and its edges. Tried with ptxas.
+    static constexpr int working_registers = 16, storing_registers = 44;
 
     constexpr int block_bytes() const { return layout.block_bytes(); }
     constexpr int blocks() const { return tile_k / QuantisedLayout::block_k; }      ///< of K in a stage
@@ -88,7 +88,7 @@ struct Sm90QuantisedConfig {
     /// Sums of a group beside those of the tile, a span's fragments of A and of W.
     constexpr int registers() const {
         // A tile is stored between its products and the next one's, whose sums are 0 and take no registers yet.
-        const int stored = working_registers + epilogue_registers;
+        const int stored = storing_registers + epilogue_registers;
         const int multiplied =
             (1 + products()) * accumulator_registers() + row_tiles() * 8 + 8 + working_registers + 2 * (layout.zeros != ZeroType::none);
         return stored > multiplied ? stored : multiplied;

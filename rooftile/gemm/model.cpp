@@ -158,6 +158,7 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, co
       b_(p.b_matrix_bytes() + (p.block_scales() ? 4 * double(p.b_scales().lines * p.b_scales().width) : 0)),
       c_(rows * double(p.result_n()) * bytes_of(p.c_type) * double(p.results())
          + (p.epilogue ? p.epilogue->bytes * rows / (double(p.m) * double(p.batch)) : 0)),  // read once, tile by tile, as C is written
+      again_(p.image ? std::max(1.0, double(p.k) / p.a_columns()) : 1),
       products_(products),
       a_shared_(p.a_stride == 0 && !p.groups),
       b_shared_(p.b_stride == 0),
@@ -211,6 +212,11 @@ double ScheduleTraffic::least() const {
     return all;
 }
 
+double ScheduleTraffic::times_of_taps() const {
+    const double in_flight = min_known(rows_, max_known(1, slots_ / columns_));
+    return in_flight * a_ / rows_ <= l2_ ? 1 : again_;
+}
+
 OperandBytes ScheduleTraffic::of_one(Order order, int group) const {
     const OperandBytes unknown{std::nan(""), std::nan(""), std::nan("")};
     if (std::isnan(slots_) || std::isnan(l2_)) return unknown;
@@ -222,12 +228,12 @@ OperandBytes ScheduleTraffic::of_one(Order order, int group) const {
     };
     if (order == Order::column) {
         const Reads across = reads(bands(b_, a_, columns_, rows_), lines(rows_, columns_, cluster_n_));
-        return {across.columns, across.rows, c_};
+        return {across.columns * times_of_taps(), across.rows, c_};
     }
     const double height = order == Order::row ? lines(columns_, rows_, cluster_m_)
                                               : min_known(rows_, double(group) * cluster_m_);
     const Reads down = reads(down_, height);
-    return {down.rows, down.columns, c_};
+    return {down.rows * times_of_taps(), down.columns, c_};
 }
 
 double l2_bytes(const GemmConfig& t, const GemmProblem& p) {

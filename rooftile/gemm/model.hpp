@@ -219,6 +219,8 @@ class ScheduleTraffic {
     /// Of a product of so many rows, which stands for `products` of them.
     ScheduleTraffic(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem, double rows, double products);
     OperandBytes of_one(Order order, int group) const;
+    /// Times the image comes where L2 does not hold the tiles in flight until all of their taps have read them; 1 where it does, and of a matrix.
+    double times_of_taps() const;
     OperandBytes of_batch(const OperandBytes& one) const;
     /// A tile schedule in bands of rows; down the columns the operands change their parts.
     struct Bands {
@@ -235,6 +237,7 @@ class ScheduleTraffic {
     Reads reads(const Bands& tile_schedule, double height) const;
 
     double a_, b_, c_;       // B: each operand of one product once
+    double again_;     // times A's elements are used by taps of one tile: 1 of a matrix
     double products_;  // or groups that have rows
     bool a_shared_, b_shared_;  // by all products
     double rows_, columns_;  // tiles of C

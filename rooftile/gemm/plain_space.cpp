@@ -24,8 +24,10 @@ void enumerate_both(const auto& family, const GemmHardware& hw, const GemmProble
 }  // namespace
 
 double launch_registers(const GemmHardware& hw, int threads, int ctas) {
-    const double a_warp =
-        whole(hw.registers_per_sm / (double(threads) / warp_threads * ctas) / hw.register_unit) * hw.register_unit;
+    // Warps are dealt to four partitions, which have a quarter of the registers each: nine warps take what twelve do.
+    constexpr int partitions = 4;
+    const double warps = whole_up(double(threads) / warp_threads * ctas / partitions) * partitions;
+    const double a_warp = whole(hw.registers_per_sm / warps / hw.register_unit) * hw.register_unit;
     return min_known(whole(a_warp / warp_threads), hw.registers_per_thread);
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 /// Of 65536 registers an SM, in units of 8 a thread, 255 at most.
 int left_by_launch(const Sm90QuantisedConfig& c) {
-    return std::min(255, 65536 / (c.threads() * c.ctas_per_sm) / 8 * 8);
+    return std::min(255, 65536 / ((c.threads() * c.ctas_per_sm + 127) / 128 * 128) / 8 * 8);
 }
 
 // Every tile that the search meets, of layouts drawn.

@@ -159,6 +159,11 @@ constexpr Sm90QuantisedConfig ragged(Sm90QuantisedConfig c) {
     return c;
 }
 
+constexpr Sm90QuantisedConfig of_warps(int warps, Sm90QuantisedConfig c) {
+    c.consumer_warps = warps;
+    return c;
+}
+
 TEST(QuantisedOnCpu, WithoutZeroPoints) {
     expect_right<packed({WeightType::int4, 128, Type::bf16, ZeroType::none}, 8, 64, 256, 3)>({3, 130, 768, 2});
     expect_right<packed({WeightType::uint4, 0, Type::fp16, ZeroType::none}, 16, 128, 128, 2, Type::fp16)>({11, 200, 640, 3, 8, 3});
@@ -176,6 +181,12 @@ TEST(QuantisedOnCpu, WithRealZeroPoints) {
     expect_right<packed({WeightType::int4, 0, Type::bf16, ZeroType::real}, 16, 64, 512, 2)>({9, 70, 1088, 2});
     expect_right<ragged(packed({WeightType::uint4, 64, Type::bf16, ZeroType::real}, 64, 64, 128, 2, Type::fp16))>({61, 33, 200, 1, 8, 1});
     expect_right<ragged(packed({WeightType::int4, 128, Type::fp16, ZeroType::real}, 32, 128, 256, 2))>({30, 250, 1032, 4});
+}
+
+// Many rows with sums for zero points: few warps have the registers.
+TEST(QuantisedOnCpu, ByFourWarpsAndBySixteen) {
+    expect_right<of_warps(4, packed({WeightType::uint4, 64, Type::bf16, ZeroType::real}, 64, 64, 256, 2))>({60, 130, 768, 3});
+    expect_right<of_warps(16, packed({WeightType::int4, 32, Type::fp16, ZeroType::real}, 8, 64, 512, 2, Type::fp16))>({8, 65, 1024, 2});
 }
 
 TEST(QuantisedOnCpu, EightBits) {

@@ -1,0 +1,36 @@
+// Convolutions made wrong on purpose: each must be caught, by the case that its test names.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "rooftile/conv/operation.hpp"
+#include "tests/conv/mutants.hpp"
+#include "tests/device/wrong_on_purpose.hpp"
+
+namespace rooftile {
+namespace {
+
+void caught(const Mutant& mutant, By by) { expect_caught(conv_operation(), mutant, by); }
+
+TEST_F(WrongOnPurpose, EveryConvolutionIsRightAsItIs) {
+    std::set<std::string> problems;
+    for (const Mutant& mutant : conv_mutants::all())
+        if (problems.insert(mutant.problem).second) expect_right(conv_operation(), mutant);
+}
+
+TEST_F(WrongOnPurpose, ConvTapsOfRowsForColumns) { caught(conv_mutants::taps_of_rows_for_columns(), By::exact); }
+TEST_F(WrongOnPurpose, ConvPaddingOneLess) { caught(conv_mutants::padding_one_less(), By::exact); }
+TEST_F(WrongOnPurpose, ConvStrideLeftOut) { caught(conv_mutants::stride_left_out(), By::exact); }
+TEST_F(WrongOnPurpose, ConvImageBefore) { caught(conv_mutants::image_before(), By::exact); }
+TEST_F(WrongOnPurpose, ConvFiltersOfTheTapBefore) { caught(conv_mutants::filters_of_the_tap_before(), By::exact); }
+TEST_F(WrongOnPurpose, ConvChannelsAgain) { caught(conv_mutants::channels_again(), By::exact); }
+TEST_F(WrongOnPurpose, ConvWeightsOfTheNeighbour) { caught(conv_mutants::weights_of_the_neighbour(), By::exact); }
+TEST_F(WrongOnPurpose, ConvRowWraps) { caught(conv_mutants::row_wraps(), By::exact); }
+TEST_F(WrongOnPurpose, ConvGroupBefore) { caught(conv_mutants::group_before(), By::exact); }
+TEST_F(WrongOnPurpose, ConvPlacePastTheLast) { caught(conv_mutants::place_past_the_last(), By::exact); }
+TEST_F(WrongOnPurpose, ConvRowMovedByOne) { caught(conv_mutants::row_moved_by_one(), By::exact); }
+TEST_F(WrongOnPurpose, ConvRowsEndLeftOut) { caught(conv_mutants::rows_end_left_out(), By::exact); }
+TEST_F(WrongOnPurpose, ConvPartOfKBeyond) { caught(conv_mutants::part_of_k_beyond(), By::exact); }
+
+}  // namespace
+}  // namespace rooftile

@@ -1,0 +1,65 @@
+// Convolutions made wrong on purpose: one small mistake each, in the kernel's own text. What must catch each is in
+// tests/conv/device/wrong_on_purpose_test.cpp.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "tests/device/mutant.hpp"
+
+namespace rooftile::conv_mutants {
+
+inline constexpr std::string_view arguments = "kernels/matrix/image_arguments.hpp", load = "kernels/matrix/load_image.cuh", direct = "kernels/conv/direct_conv.cuh",
+                                  rows = "kernels/matrix/store_rows.cuh";
+
+// A last block of channels that is not full, unlike axes, strides and dilation, several images, tiles that cross rows and images.
+inline constexpr const char* image = "--batch 3 --channels 96 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --dilation 1x2 --filters 128";
+inline constexpr const char* parts = "--batch 1 --channels 96 --height 9 --width 9 --kernel-size 3 --padding 1 --filters 64 --split-k 4";
+inline constexpr const char* depthwise = "--batch 2 --channels 96 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --filters 96 --groups 96";
+inline constexpr const char* thin = "--batch 2 --channels 64 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 64 --groups 16";
+inline constexpr const char* odd = "--batch 2 --channels 64 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 255 --swap-ab off";
+
+inline Mutant taps_of_rows_for_columns() {
+    return {"a tap's place along x is taken for that along y", image, {{load, "image.template tap_offset<axes>(at.tap, offset);",
+                                                                       "image.template tap_offset<axes>(at.tap, offset);\n        { const unsigned short x = offset[0]; offset[0] = offset[1], offset[1] = x; }"}}};
+}
+inline Mutant padding_one_less() { return {"a pixel of padding is left out", image, {{arguments, "* axis.stride - axis.before;", "* axis.stride - axis.before + 1;"}}}; }
+inline Mutant stride_left_out() { return {"places are a pixel apart", image, {{arguments, "axis.places.divisor) * axis.stride - axis.before;", "axis.places.divisor) - axis.before;"}}}; }
+inline Mutant image_before() { return {"pixels are of the first image", image, {{arguments, "pixel[count] = static_cast<int>(place);", "pixel[count] = 0;"}}}; }
+inline Mutant filters_of_the_tap_before() {
+    return {"the weights are of the tap before", image, {{load, "const int tap = static_cast<int>(at.tap), n", "const int tap = static_cast<int>(at.tap > 0 ? at.tap - 1 : 0), n"}}};
+}
+inline Mutant channels_again() {
+    return {"the second block of a tap is the first one again", image,
+            {{arguments, "return {tap, static_cast<int>(block - tap * channel_blocks.divisor) * tile_k};", "return {tap, 0};"}}};
+}
+inline Mutant weights_of_the_neighbour() {
+    return {"weights of the lane beside it", depthwise, {{direct, "of_tap[C.weight_place(lane, i)];", "of_tap[C.weight_place(lane ^ 1, i)];"}}};
+}
+inline Mutant row_wraps() {
+    return {"a pixel beside the row is the next row's", depthwise,
+            {{direct, "const bool there = row_there && static_cast<unsigned>(from_x + right) < static_cast<unsigned>(p.width);", "const bool there = row_there && from_x + right >= 0;"}}};
+}
+inline Mutant group_before() {
+    return {"the channels are of the group before", thin,
+            {{direct, "filter / C.group_filters * C.group_channels;", "(filter / C.group_filters & ~1) * C.group_channels;"}}};
+}
+inline Mutant place_past_the_last() {
+    return {"a place behind the last of a row is written", depthwise, {{direct, "|| first_x + place_x >= p.places_x) continue;", "|| first_x + place_x > p.places_x) continue;"}}};
+}
+inline Mutant row_moved_by_one() {
+    return {"a row is moved on by an element too few", odd, {{rows, "const unsigned first = 8 - past, word = first / 2;", "const unsigned first = 8 - past, word = (first + 1) / 2;"}}};
+}
+inline Mutant rows_end_left_out() { return {"the end of a tile's rows is left out", odd, {{rows, "if (e >= 8 - past && chunk_columns", "if (e > 8 - past && chunk_columns"}}}; }
+inline Mutant part_of_k_beyond() {
+    return {"a part of K beyond the end multiplies the last tap again", parts,
+            {{arguments, "return {tap, static_cast<int>(block - tap * channel_blocks.divisor) * tile_k};",
+              "return {tap, static_cast<int>((block - tap * channel_blocks.divisor) % channel_blocks.divisor) * tile_k};"}}};
+}
+
+inline std::vector<Mutant> all() {
+    return {taps_of_rows_for_columns(), padding_one_less(), stride_left_out(),     image_before(),     filters_of_the_tap_before(), channels_again(), weights_of_the_neighbour(),
+            row_wraps(),                group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),         part_of_k_beyond()};
+}
+
+}  // namespace rooftile::conv_mutants
