@@ -19,7 +19,7 @@ struct DirectConvConfig {
 
     constexpr int threads() const { return lanes * slots; }
     constexpr int taps() const { return taps_y * taps_x; }
-    /// Of a thread's filters in one group.
+    /// Filters of a thread that are of one group.
     constexpr int filters_together() const { return vector < group_filters ? vector : group_filters; }
     /// Channels that a thread's filters read.
     constexpr int thread_channels() const { return vector / filters_together() * group_channels; }
@@ -42,7 +42,7 @@ struct DirectConvConfig {
     constexpr int cta_filters() const { return lanes * vector; }
     constexpr int weights() const { return taps() * group_channels * cta_filters(); }
     constexpr int shared_bytes() const { return 4 * weights(); }
-    /// Of filter `i` of lane `lane`, for one tap and channel.
+    /// Where the weight of filter `i` of lane `lane` is, of one tap and channel.
     constexpr int weight_place(int lane, int i) const { return (i / together() * lanes + lane) * together() + i % together(); }
 
     template <class Visit>

@@ -35,7 +35,7 @@ Demand direct_demand(const ConvProblem& problem, const DirectPlan& plan);
 /// Times the plan where the machine's numbers are others.
 DirectPlan timed(const Machine& machine, const ConvProblem& problem, DirectPlan plan);
 std::vector<Step> direct_steps(const Machine& machine, const ConvProblem& problem, const DirectPlan& plan);
-/// Of so many plans at most, the fastest first; why there is none is in `refusal`.
+/// So many plans at most, the fastest first; why there is none is in `refusal`.
 struct DirectPlans {
     std::vector<DirectPlan> plans;
     std::optional<Refusal> refusal;
