@@ -24,7 +24,7 @@ void enumerate_both(const auto& family, const GemmHardware& hw, const GemmProble
 }  // namespace
 
 double launch_registers(const GemmHardware& hw, int threads, int ctas) {
-    // Warps are dealt to four partitions, which have a quarter of the registers each: nine warps take what twelve do.
+    // Warps are dealt to four partitions, which have a quarter of the registers each: nine warps take what twelve do (docs/facts.md 387).
     constexpr int partitions = 4;
     const double warps = whole_up(double(threads) / warp_threads * ctas / partitions) * partitions;
     const double a_warp = whole(hw.registers_per_sm / warps / hw.register_unit) * hw.register_unit;
