@@ -21,6 +21,7 @@ inline constexpr std::string_view matrix_tiles = "kernels/matrix/tile_scheduler.
                                   store_upright = "kernels/matrix/store_upright.cuh",
                                   store_transposed = "kernels/matrix/store_transposed.cuh",
                                   store_by_element = "kernels/matrix/store_by_element.cuh",
+                                  store_rows = "kernels/matrix/store_rows.cuh",
                                   store_ragged = "kernels/matrix/store_ragged.cuh",
                                   split_k_cluster = "kernels/matrix/split_k_cluster.cuh",
                                   split_k_workspace = "kernels/matrix/split_k_workspace.cuh",
@@ -56,10 +57,10 @@ inline std::string plain(std::int64_t k = 512) {
         "--swap-ab off --cluster 1x1 --epilogue-tile-n 64 --overlapped-epilogue off",
         k);
 }
-// C leaves element by element, and there is room between its rows; the last row of tiles begins in C's last row. Where K is not the
+// C leaves from registers, and there is room between its rows; the last row of tiles begins in C's last row. Where K is not the
 // contiguous side of A and B, tiles stand partly outside C; else the last would end with it.
 inline const std::string tiles_outside = "--a-major m --b-major n --lda 264 --ldb 136 ";
-inline std::string by_element() {
+inline std::string by_rows() {
     return with_k(tiles_outside + "--m 129 --n 130 --ldc 160 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 1x1",
                   512);
 }
@@ -292,16 +293,16 @@ inline Mutant from_the_tenth_launch_on(std::string name, std::string problem, Re
 
 inline Mutant row_past_c_from_the_tenth_launch_on() {
     return from_the_tenth_launch_on(
-        "a row past C is written", by_element(),
-        {store_by_element, "if (r >= rows) continue;",
-         "if (r >= rows + (*const_cast<volatile unsigned*>(&launches) >= 9)) continue;"});
+        "a row past C is written", by_rows(),
+        {store_rows, "const bool inside = row < rows;",
+         "const bool inside = row < rows + (*const_cast<volatile unsigned*>(&launches) >= 9);"});
 }
 
 inline Mutant tile_past_c_from_the_tenth_launch_on() {
     return from_the_tenth_launch_on(
         "a tile far past C is written", beyond_c(),
-        {store_by_element, "if (r >= rows) continue;",
-         "if (r >= rows && (r / C.tile_m * C.tile_m < rows || *const_cast<volatile unsigned*>(&launches) < 9)) continue;"});
+        {store_rows, "const bool inside = row < rows;",
+         "const bool inside = row < rows || (row / C.tile_m * C.tile_m >= rows && *const_cast<volatile unsigned*>(&launches) >= 9);"});
 }
 
 inline Mutant nothing_written() {
@@ -327,21 +328,27 @@ inline Mutant columns_unwritten() {
 
 inline Mutant row_past_c() {
     return {"a row past C is written",
-            by_element(),
+            by_rows(),
+            {{store_rows, "const bool inside = row < rows;", "const bool inside = row <= rows;"}}};
+}
+
+inline Mutant row_past_c_of_fp32() {
+    return {"a row past C is written by element",
+            with_k(tiles_outside + "--types bf16,bf16,fp32 --m 129 --n 130 --ldc 161 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 1x1", 512),
             {{store_by_element, "if (r >= rows) continue;", "if (r > rows) continue;"}}};
 }
 
 inline Mutant column_past_c() {
     return {"a column past C is written",
-            by_element(),
-            {{store_by_element, "if (x < columns) line[x]", "if (x <= columns) line[x]"}}};
+            by_rows(),
+            {{store_rows, "min(columns - first_column,", "min(columns + 1 - first_column,"}}};
 }
 
 inline Mutant tile_past_c() {
     return {"a tile that begins 127 rows past C is written, and nothing between",
             beyond_c(),
-            {{store_by_element, "if (r >= rows) continue;",
-              "if (r >= rows && r / C.tile_m * C.tile_m < rows) continue;"}}};
+            {{store_rows, "const bool inside = row < rows;",
+              "const bool inside = row < rows || row / C.tile_m * C.tile_m >= rows;"}}};
 }
 
 // The consumers round a stage where it lies, before they multiply it. Warpgroups that share it do the same twice, which
@@ -452,8 +459,8 @@ inline Mutant second_warpgroup_shifted() {
 inline std::string batched() {
     return with_k("--m 256 --n 512 --batch 40 --stride-a 0 --tile 128x128x64 --schedule cooperative --split-k 1 --swap-ab off --cluster 1x1", 512);
 }
-/// C leaves element by element, and there is room between its rows and between its matrices.
-inline std::string batched_by_element() {
+/// C leaves from registers, and there is room between its rows and between its matrices.
+inline std::string batched_by_rows() {
     return with_k(tiles_outside + "--m 129 --n 130 --ldc 160 --batch 3 --stride-d 21000 --tile 128x128x64 --schedule cooperative --split-k 1 "
                                   "--swap-ab off --cluster 1x1", 512);
 }
@@ -467,8 +474,8 @@ inline Mutant last_product_of_the_one_before() {
 // The room behind a matrix takes one row of it: the rows are 129 x 160 of 21000 elements.
 inline Mutant row_past_a_product() {
     return {"one row past each product of a batch is stored",
-            batched_by_element(),
-            {{store_by_element, "if (r >= rows) continue;", "if (r > rows) continue;"}}};
+            batched_by_rows(),
+            {{store_rows, "const bool inside = row < rows;", "const bool inside = row <= rows;"}}};
 }
 
 /// Groups that end amid tiles and amid boxes, more tiles than CTAs, an empty group and one of one row.
