@@ -1,5 +1,6 @@
 #include "cli/output.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
@@ -83,10 +85,15 @@ void write_stream(const std::filesystem::path& path, std::string_view text, cons
     if (!out) cannot_write(flags, std::strerror(errno), ExitCode::internal);
 }
 
-/// Beside the file of the flags: written in full, then renamed. Nothing is left of it where that fails.
-std::filesystem::path aside_of(const OutputFlags& flags) {
+/// Made beside the file of the flags: written in full, then renamed. Nothing is left of it where that fails. In a folder that others write to
+/// nobody knows its name before, and it is no link of theirs.
+std::filesystem::path make_aside(const OutputFlags& flags) {
+    std::random_device random;
     std::filesystem::path aside(flags.file);
-    aside += fmt::format(".{}.tmp", getpid());
+    aside += fmt::format(".{}-{:08x}{:08x}.tmp", getpid(), random(), random());
+    const int file = open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file < 0) cannot_write(flags, std::strerror(errno), code_of_opening(errno));
+    close(file);
     return aside;
 }
 
@@ -138,9 +145,7 @@ void check_writable(const OutputFlags& flags) {
     std::error_code error;
     if (fs::is_directory(flags.file, error)) cannot_write(flags, "it is a folder");
     if (fs::exists(flags.file, error) && !fs::is_regular_file(flags.file, error)) return;
-    const fs::path aside = aside_of(flags);
-    write_stream(aside, "", flags);
-    fs::remove(aside, error);
+    fs::remove(make_aside(flags), error);
 }
 
 void write_result(std::string_view text, const OutputFlags& flags) {
@@ -150,7 +155,7 @@ void write_result(std::string_view text, const OutputFlags& flags) {
     std::error_code error;
     // A device or a pipe cannot be replaced by a file of that name.
     if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return write_stream(path, text, flags);
-    const fs::path aside = aside_of(flags);
+    const fs::path aside = make_aside(flags);
     try {
         write_stream(aside, text, flags);
         fs::rename(aside, path, error);

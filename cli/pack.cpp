@@ -1,6 +1,7 @@
 // `pack`: weights of a published file as kernels read them. Needs no GPU.
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/output.hpp"
@@ -37,6 +38,9 @@ int pack(const Given& given, const OutputFlags& output, const Invocation& invoca
     if (!given.has("file") || !given.has("tensor")) throw RequestError("pack needs a file and a tensor's name: pack FILE TENSOR -o OUT");
     if (output.file.empty()) throw RequestError("pack needs a file for the packed weights: -o OUT");
     check_writable(output);
+    std::error_code unlike;
+    if (std::filesystem::equivalent(given.text("file"), output.file, unlike))
+        throw RequestError(fmt::format("-o {} is the file of the weights itself, which would be lost; give another name", output.file));
     const WeightsFile file(given.text("file"));
     const auto weights = stored_weights(file, given.text("tensor"));
     const PackTask task = pack_task(*weights, given.text("quant_scale"));

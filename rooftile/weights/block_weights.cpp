@@ -97,6 +97,12 @@ std::unique_ptr<const StoredWeights> block_weights(const StoredTensor& tensor) {
     if (tensor.extents[1] % of->elements != 0)
         throw RequestError(
             fmt::format("{} has rows of {}; blocks of {} have {}", printable(tensor.name), tensor.extents[1], of->name, of->elements));
+    // A safetensors file may call anything so, of any size.
+    const auto bytes = std::int64_t(tensor.bytes.size());
+    const std::int64_t n = tensor.extents[0], of_row = tensor.extents[1] / of->elements;
+    if (n < 1 || of_row < 1 || of_row > bytes / of->bytes || n != bytes / of->bytes / of_row || n * of_row * of->bytes != bytes)
+        throw RequestError(fmt::format("{} is {} of {} x {} and has {} B; is the file whole?", printable(tensor.name), of->name, n,
+                                       tensor.extents[1], bytes));
     return std::make_unique<const BlockWeights>(tensor, *of);
 }
 

@@ -22,7 +22,8 @@ struct Mapped {
 
 Mapped map_file(const std::string& path) {
     const auto refuse = [&](std::string_view why) { throw RequestError(fmt::format("{} cannot be read: {}", path, why)); };
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // O_NONBLOCK: opening a FIFO must not wait for its writer.
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) refuse(std::strerror(errno));
     struct stat state {};
     const bool regular = fstat(file, &state) == 0 && S_ISREG(state.st_mode);

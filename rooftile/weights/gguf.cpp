@@ -136,6 +136,8 @@ std::vector<StoredTensor> gguf_tensors(const std::string& path, FileBytes file) 
         place.tensor.name = in.text();
         const auto axes = in.number<std::uint32_t>();
         constexpr std::int64_t most_elements = std::int64_t{1} << 48;
+        constexpr std::uint32_t most_axes = 4;  // ggml's own
+        if (axes > most_axes) throw RequestError(fmt::format("{}: {} has {} axes; is the file whole?", path, printable(place.tensor.name), axes));
         place.elements = 1;
         for (std::uint32_t axis = 0; axis < axes; ++axis) {
             const auto extent = in.number<std::int64_t>();

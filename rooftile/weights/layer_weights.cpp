@@ -30,7 +30,7 @@ class Matrix {
         bytes_of_element_ = tensor_->type == "F16" || tensor_->type == "BF16" ? 2 : 4;
         std::int64_t elements = 1;
         for (const std::int64_t extent : tensor_->extents) {
-            if (extent < 1 || extent > (std::int64_t{1} << 31)) refuse("sizes from 1 on");
+            if (extent < 1 || extent > std::int64_t(tensor_->bytes.size()) / elements) refuse("as many bytes as its sizes say");
             elements *= extent;
         }
         if (std::int64_t(tensor_->bytes.size()) != elements * bytes_of_element_) refuse(fmt::format("{} B", elements * bytes_of_element_));
@@ -65,9 +65,13 @@ class Matrix {
 /// Whether the model's own description, beside the file, says that zero points are stored as they are: "gptq_v2".
 bool says_second_version(const std::string& path) {
     for (const char* name : {"quantize_config.json", "config.json"}) {
-        std::ifstream in(std::filesystem::path(path).parent_path() / name);
+        const std::filesystem::path beside = std::filesystem::path(path).parent_path() / name;
+        std::ifstream in(beside);
+        if (!in) continue;
         const Json all = Json::parse(in, nullptr, false);
-        if (!all.is_object()) continue;
+        if (!all.is_object())
+            throw RequestError(fmt::format("{} is no JSON object; it says how zero points are stored: mend it, or move the weights away from it",
+                                           beside.string()));
         const Json& of = all.contains("quantization_config") ? all.at("quantization_config") : all;
         if (of.is_object() && of.contains("checkpoint_format")) return of.at("checkpoint_format") == "gptq_v2";
     }

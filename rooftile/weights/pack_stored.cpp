@@ -21,6 +21,7 @@ std::pair<const Operation*, const Packs*> packing_operation() {
 
 PackTask pack_task(const StoredWeights& weights, std::string_view scale) {
     const auto [operation, packs] = packing_operation();
+    constexpr const char* scale_key = "quant_scale";
     PackTask task;
     task.operation = operation;
     task.fields = {{"m", "1"},
@@ -28,11 +29,14 @@ PackTask pack_task(const StoredWeights& weights, std::string_view scale) {
                    {"k", std::to_string(weights.k)},
                    {"types", fmt::format("bf16,{},bf16", weights.weights)},
                    {"quant_group", weights.group == 0 ? "row" : std::to_string(weights.group)},
-                   {"quant_scale", scale.empty() ? weights.scale : std::string(scale)},
+                   {scale_key, scale.empty() ? weights.scale : std::string(scale)},
                    {"quant_zero", weights.zero}};
     Given given(Given::Named::by_flag);
     for (const auto& [key, text] : task.fields) given.add(key, text);
     task.problem = operation->problem(given);
+    for (const auto& [key, value] : operation->problem_record(task.problem))
+        if (const auto* name = std::get_if<std::string>(&value.content()); name && key == scale_key)
+            std::ranges::find(task.fields, scale_key, [](const auto& field) { return field.first; })->second = *name;  // one of its names was given
     task.bytes = packs->packed_bytes(task.problem);
     return task;
 }

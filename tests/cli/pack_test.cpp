@@ -68,6 +68,14 @@ TEST_F(PackVerb, RefusesInOneLine) {
         EXPECT_EQ(std::ranges::count(got.err, '\n'), 1) << got.err;
     }
     EXPECT_FALSE(std::filesystem::exists(out_));
+    std::filesystem::create_hard_link(file_, out_);
+    const auto bytes = std::filesystem::file_size(file_);
+    for (const std::string& same : {file_, out_}) {
+        const Outcome got = run({"pack", file_, "blk.0.up", "-o", same});
+        EXPECT_EQ(got.code, 2) << got.out;
+        EXPECT_EQ(std::filesystem::file_size(file_), bytes);
+    }
+    std::filesystem::remove(out_);
 }
 
 }  // namespace

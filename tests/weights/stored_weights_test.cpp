@@ -212,6 +212,16 @@ TEST_F(StoredWeightsTest, RefusesWhatItCannotPackByName) {
     EXPECT_THAT(error_of(write(others), "blk.0.up"), HasSubstr("blk.0.up is Q6_K of 2 axes; packed are Q4_0, Q4_K and Q8_0"));
     EXPECT_THAT(error_of(write(others), "experts"), HasSubstr("experts is Q4_0 of 3 axes"));
     EXPECT_THAT(error_of(write(others), "new"), HasSubstr("new is of ggml's type 77"));
+    for (const char* shape : {"[1, 12800]", "[0, 32]", "[268435456, 32]", "[4294967296, 4294967296]"})
+        EXPECT_THAT(layer_error({{"up", "Q4_0", shape, ""}}), HasSubstr("up is Q4_0 of")) << shape;
+    for (const char* shape : {"[1.5, 32]", "[-1, 32]", "[1, 1e300]", "[18446744073709551615, 32]", "[[], 1]"})
+        EXPECT_THAT(layer_error({{"up", "Q4_0", shape, std::string(18, 'x')}}), HasSubstr("where a size of up belongs")) << shape;
+    EXPECT_THAT(error_of(write(gguf_text({{"up", 2, {32, 1, 1, 1, 1}, std::string(18, 'x')}})), "up"), HasSubstr("up has 5 axes"));
+    layer = Layer::gptq(), layer[0].shape = "[2147483648, 2147483648]", layer[0].data.clear();
+    EXPECT_THAT(layer_error(layer), HasSubstr("as many bytes as its sizes say"));
+    write("[", "config.json");
+    EXPECT_THAT(layer_error(Layer::gptq()), HasSubstr("config.json is no JSON object"));
+    std::filesystem::remove(folder_.path() / "config.json");
     EXPECT_THAT(error_of(write(others), "blk.0.uq"), HasSubstr("the nearest is blk.0.up"));
     EXPECT_THAT(error_of(write(gguf_text({{"w", 2, {16, 2}, std::string(18, 'x')}})), "w"),
                 HasSubstr("w has rows of 16; blocks of Q4_0 have 32"));
