@@ -37,7 +37,7 @@ void write_choices(const DocumentContext& context, const std::vector<TunedChoice
 /// "plan 3 of 4 in 12.1 us, 1.031 times as fast as plan 1".
 std::string outcome_of(const TunedChoice& choice) {
     const std::string plan = fmt::format("plan {} in {}, ", choice.rank, time_text(choice.time_us));
-    return plan + (choice.ratio ? fmt::format("{:.3f} times as fast as plan 1", choice.ratio->median) : "no other is faster");
+    return plan + (choice.ratio ? fmt::format("{:.3f} times as fast as plan 1", choice.ratio->median) : choice.first_us ? "no other is faster" : "the fastest, since plan 1 failed");
 }
 
 class TuneRun {
@@ -155,7 +155,7 @@ void take_stored_choice(PlanSet& plans, const TunePlace& place, std::size_t top)
     for (std::size_t i = 0; i < plans.plans.size(); ++i) plans.plans[i].rank = int(i) + 1;
     std::string note = "no choice is kept of this problem on this GPU: plan 1 is the planner's; `rooftile tune` makes one";
     if (choice) note = fmt::format("plan 1 is the choice kept on {}: the planner's plan {}", choice->date, choice->rank);
-    if (choice && !choice->ratio) note += fmt::format(", and none of {} was faster", choice->candidates.size());
+    if (choice && !choice->ratio && choice->first_us) note += fmt::format(", and none of {} was faster", choice->candidates.size());
     plans.notes.push_back(std::move(note));
 }
 

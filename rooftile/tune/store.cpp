@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "rooftile/core/operation.hpp"
@@ -51,7 +52,7 @@ std::optional<TunedChoice> choice_of_line(std::string_view line) {
         choice.place = {row.at("gpu"), number_at(row, "power_limit_w"), row.at("driver"), row.at("program")};
         choice.date = row.at("date"), choice.name = row.at("name"), choice.label = row.at("label");
         choice.problem = row.at("problem").dump(), choice.first = row.at("first_config").dump(), choice.config = row.at("config").dump();
-        choice.rank = row.at("rank"), choice.time_us = row.at("time_us"), choice.first_us = row.at("first_us");
+        choice.rank = row.at("rank"), choice.time_us = row.at("time_us"), choice.first_us = number_at(row, "first_us");
         if (const Json& ratio = row.at("ratio"); !ratio.is_null())
             choice.ratio = MedianInterval{ratio.at("median"), ratio.at("low"), ratio.at("high"), ratio.at("coverage"), ratio.at("samples")};
         for (const Json& timed : row.at("candidates"))
@@ -64,11 +65,16 @@ std::optional<TunedChoice> choice_of_line(std::string_view line) {
     }
 }
 
-std::vector<TunedChoice> TuneStore::read() const {
+std::vector<TunedChoice> TuneStore::read(std::string& why_not) const {
+    constexpr std::string_view never_kept = "no entry";
+    why_not.clear();
     std::vector<TunedChoice> choices;
-    std::string why_not = cache_.settings().mode == CacheMode::off ? "off" : cache_.obstacle(false);
-    if (!why_not.empty()) return choices;
-    const std::string text = read_trusted(path(), why_not).value_or("");
+    if (cache_.settings().mode == CacheMode::off) return choices;
+    std::string text;
+    if (why_not = cache_.obstacle(false); why_not.empty())
+        if (auto trusted = read_trusted(path(), why_not)) text = *std::move(trusted);
+    if (why_not == never_kept) why_not.clear();
+    if (!why_not.empty()) why_not = fmt::format("{} cannot be read: {}; mend that, or remove it", path(), why_not);
     for (const std::string_view line : split(text, '\n'))
         if (auto choice = choice_of_line(line)) choices.push_back(std::move(*choice));
     return choices;
@@ -81,14 +87,17 @@ std::string TuneStore::write(const std::vector<TunedChoice>& choices) const {
 }
 
 std::vector<TunedChoice> TuneStore::all(std::string_view program) const {
-    std::vector<TunedChoice> choices = read();
+    std::string why_not;
+    std::vector<TunedChoice> choices = read(why_not);
+    if (!why_not.empty()) throw RequestError(why_not);
     std::erase_if(choices, [&](const TunedChoice& choice) { return choice.place.program != program; });
     return choices;
 }
 
 std::optional<TunedChoice> TuneStore::find(const TunePlace& place, const PlanSet& plans) const {
     const std::string problem = problem_key(plans.problem);
-    for (TunedChoice& choice : read())
+    std::string unread;  // a choice is never needed
+    for (TunedChoice& choice : read(unread))
         if (choice.place == place && choice.problem == problem && place_of(choice, plans)) return std::move(choice);
     return std::nullopt;
 }
@@ -103,9 +112,11 @@ std::string TuneStore::obstacle() const {
 std::string TuneStore::keep(const TunedChoice& choice) const {
     if (std::string why = obstacle(); !why.empty()) return why;
     const FileLock lock(path() + ".lock");
-    std::vector<TunedChoice> choices = all(choice.place.program);
+    std::string why_not;
+    std::vector<TunedChoice> choices = read(why_not);
+    if (!why_not.empty()) return why_not;  // what is there is not written over
     std::erase_if(choices, [&](const TunedChoice& old) {
-        return old.place == choice.place && old.problem == choice.problem && old.first == choice.first;
+        return old.place.program != choice.place.program || (old.place == choice.place && old.problem == choice.problem && old.first == choice.first);
     });
     choices.push_back(choice);
     return write(choices);
@@ -114,7 +125,9 @@ std::string TuneStore::keep(const TunedChoice& choice) const {
 std::size_t TuneStore::drop() const {
     if (const std::string why = obstacle(); !why.empty()) throw RequestError("no choice is dropped: " + why);
     const FileLock lock(path() + ".lock");
-    const std::size_t count = read().size();
+    std::string why_not;
+    const std::size_t count = read(why_not).size();
+    if (!why_not.empty()) throw RequestError("no choice is dropped: " + why_not);
     if (const std::string why = write({}); !why.empty()) throw Error(ExitCode::internal, why);
     return count;
 }

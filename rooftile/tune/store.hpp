@@ -1,5 +1,5 @@
 // Choices that were timed once and are kept: a file of JSON lines in the folder of compiled kernels. Never needed for correctness:
-// what cannot be read is not there, and a choice names a configuration that the planner must still give.
+// a line that cannot be read is not there, and a choice names a configuration that the planner must still give.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,9 @@ struct TunedChoice {
     std::string config;   ///< the chosen plan's
     int rank = 0;
     std::string label;
-    double time_us = 0, first_us = 0;     ///< of the chosen plan and of plan 1, in the rounds of all
-    std::optional<MedianInterval> ratio;  ///< plan 1's time over the chosen one's, in blocks after the choice; empty: plan 1 is chosen
+    double time_us = 0;                   ///< of the chosen plan, in the rounds of all
+    std::optional<double> first_us{};     ///< of plan 1; empty where it failed: then the fastest of the others is chosen
+    std::optional<MedianInterval> ratio;  ///< plan 1's time over the chosen one's, in blocks after the choice; empty: plan 1 is chosen, or failed
     std::vector<TunedCandidate> candidates;
 };
 
@@ -67,16 +68,17 @@ class TuneStore {
     std::string obstacle() const;
     /// The choice among these plans, or among plans that begin with the same one, for that place.
     std::optional<TunedChoice> find(const TunePlace& place, const PlanSet& plans) const;
-    /// All that `program` made, in the order in which they were made.
+    /// All that `program` made, in the order in which they were made. Throws RequestError where they cannot be read.
     std::vector<TunedChoice> all(std::string_view program) const;
     /// Keeps it in the place of an earlier one; what other programs made, and lines that are none, go. Returns what keeps it from being
     /// kept, empty where nothing does.
     std::string keep(const TunedChoice& choice) const;
-    /// Takes all away; how many they were. Throws Error where the file cannot be changed.
+    /// Takes all away; how many they were. Throws Error where the file cannot be read or changed.
     std::size_t drop() const;
 
   private:
-    std::vector<TunedChoice> read() const;
+    /// `why_not`: what keeps them from being read; empty where nothing does, or none were ever kept.
+    std::vector<TunedChoice> read(std::string& why_not) const;
     std::string write(const std::vector<TunedChoice>& choices) const;
     KernelCache cache_;
 };

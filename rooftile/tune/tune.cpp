@@ -21,11 +21,11 @@ struct Timed {
 };
 
 /// The first stays unless the paired blocks, which had no part in finding the other one, have it slower throughout their interval.
-TunedChoice choice_among(const TunePlace& place, std::string first_config, std::span<const Timed> timed) {
-    const Timed& first = timed.front();
-    const Timed* chosen = &first;
+/// Where the first failed, which confirmations compare with, the fastest of the others is chosen.
+TunedChoice choice_among(const TunePlace& place, std::string first_config, bool has_first, std::span<const Timed> timed) {
+    const Timed* chosen = &timed.front();
     for (const Timed& t : timed)
-        if (t.confirmation && t.confirmation->ratio.low > 1) chosen = &t;
+        if (has_first ? t.confirmation && t.confirmation->ratio.low > 1 : t.us < chosen->us) chosen = &t;
     const Plan& plan = *chosen->plan;
     TunedChoice choice{.place = place,
                        .date = utc_now(),
@@ -36,10 +36,11 @@ TunedChoice choice_among(const TunePlace& place, std::string first_config, std::
                        .rank = plan.rank,
                        .label = plan.operation->label(plan),
                        .time_us = chosen->us,
-                       .first_us = first.us,
+                       .first_us = {},
                        .ratio = {},
                        .candidates = {}};
-    if (chosen != &first) choice.ratio = chosen->confirmation->ratio;
+    if (has_first) choice.first_us = timed.front().us;
+    if (has_first && chosen != &timed.front()) choice.ratio = chosen->confirmation->ratio;
     for (const Timed& t : timed) choice.candidates.push_back({t.plan->rank, t.plan->operation->label(*t.plan), t.us});
     return choice;
 }
@@ -56,7 +57,6 @@ PlanSet unlike_set(PlanSet plans, int count) {
 TunedChoice timed_on(const TunePlace& place, const PlanSet& plans, int device, std::span<void* const> tensors) {
     std::vector<const Plan*> built;
     std::vector<TensorLaunch> launches;
-    std::optional<Error> refused;
     const std::vector<CompiledOutcome> outcomes = compile_all(plans.plans);
     MeasureOptions options;
     options.device = device, options.seed = fresh_seed(), options.timing = tune_timing();
@@ -66,7 +66,7 @@ TunedChoice timed_on(const TunePlace& place, const PlanSet& plans, int device, s
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         if (const auto* error = std::get_if<Error>(&outcomes[i])) {
             if (error->code() != ExitCode::compile_failed) throw *error;
-            if (!refused) refused = *error;
+            if (i == 0) throw *error;  // the others are only compared with the first
             continue;
         }
         const CompiledKernel& kernel = std::get<CompiledKernel>(outcomes[i]);
@@ -74,7 +74,6 @@ TunedChoice timed_on(const TunePlace& place, const PlanSet& plans, int device, s
         built.push_back(&plans.plans[i]);
         launches.push_back(launch_of(kernel));
     }
-    if (built.empty()) throw *refused;
     std::vector<TimedWork> works;
     for (std::size_t i = 0; i < built.size(); ++i)
         works.push_back({fmt::format("plan {}", built[i]->rank),
@@ -85,7 +84,7 @@ TunedChoice timed_on(const TunePlace& place, const PlanSet& plans, int device, s
     std::vector<Timed> timed;
     for (std::size_t i = 0; i < built.size(); ++i)
         timed.push_back({built[i], results[i].time_us.median, i > 0 ? confirmation_of(results.front(), results[i]) : std::nullopt});
-    return choice_among(place, first_config(plans), timed);
+    return choice_among(place, first_config(plans), true, timed);
 }
 
 }  // namespace
@@ -120,7 +119,7 @@ std::optional<TunedChoice> choice_of(const TunePlace& place, std::span<const Mea
     for (const Measurement& row : rows)
         if (why_no_result(row).empty() && row.time_us) timed.push_back({&row.plan, *row.time_us, row.confirmation});
     if (timed.empty()) return std::nullopt;
-    return choice_among(place, config_text(rows.front().plan), timed);
+    return choice_among(place, config_text(rows.front().plan), timed.front().plan == &rows.front().plan, timed);
 }
 
 std::optional<TunedChoice> put_first(const TuneStore& store, const TunePlace& place, PlanSet& plans) {

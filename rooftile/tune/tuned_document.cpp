@@ -26,7 +26,7 @@ Json choice_json(const TunedChoice& choice) {
             {"config", Json::parse(choice.config)},
             {"first_config", Json::parse(choice.first)},
             {"time_us", choice.time_us},
-            {"first_us", choice.first_us},
+            {"first_us", json_number(choice.first_us)},
             {"ratio", std::move(ratio)},
             {"candidates", std::move(candidates)}};
 }
@@ -53,8 +53,8 @@ std::string tuned_text(std::span<const TunedChoice> choices, const Terminal& ter
                    {std::to_string(c.rank)},
                    {c.label},
                    {time_text(c.time_us)},
-                   {time_text(c.first_us)},
-                   {c.ratio ? fmt::format("{:.3f} ({:.3f} to {:.3f})", c.ratio->median, c.ratio->low, c.ratio->high) : "no plan is"},
+                   {c.first_us ? time_text(*c.first_us) : "failed"},
+                   {c.ratio ? fmt::format("{:.3f} ({:.3f} to {:.3f})", c.ratio->median, c.ratio->low, c.ratio->high) : c.first_us ? "no plan is" : "-"},
                    {std::to_string(c.candidates.size())},
                    {c.place.gpu},
                    {c.date.substr(0, 10)}});

@@ -1,5 +1,6 @@
 #include "rooftile/tune/store.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -132,8 +133,12 @@ TEST_F(TuneStoreTest, AFileOfOthersIsNotRead) {
     ASSERT_EQ(store().keep(choice(3)), "");
     ASSERT_EQ(chmod(store().path().c_str(), 0666), 0);
     EXPECT_FALSE(store().find(here, plans_));
-    ASSERT_EQ(store().keep(choice(2)), "");
-    EXPECT_EQ(store().find(here, plans_)->rank, 2);
+    // Nor is it written over.
+    EXPECT_THAT(store().keep(choice(2)), testing::HasSubstr("writable by others"));
+    EXPECT_THROW(store().drop(), RequestError);
+    EXPECT_THROW(store().all("this"), RequestError);
+    ASSERT_EQ(chmod(store().path().c_str(), 0600), 0);
+    EXPECT_EQ(store().find(here, plans_)->rank, 3);
 }
 
 TEST_F(TuneStoreTest, SaysWhyNothingIsKept) {

@@ -60,10 +60,13 @@ TEST(Tune, WhatIsNoResultIsNoChoice) {
     EXPECT_EQ(choice->rank, 1);
     EXPECT_EQ(choice->candidates.size(), 2u);
     rows[0].invalid = "does not compile";
+    rows[2].verified.exact = true;
     choice = choice_of(a_place, rows);
-    EXPECT_EQ(choice->rank, 2) << "the first that ran";
+    EXPECT_EQ(choice->rank, 3) << "the fastest that ran";
+    EXPECT_FALSE(choice->ratio) << "with what it was compared failed";
+    EXPECT_FALSE(choice->first_us);
     EXPECT_TRUE(place_of(*choice, plans)) << "still looked up by the planner's first";
-    rows[1].time_us.reset();
+    rows[1].time_us.reset(), rows[2].time_us.reset();
     EXPECT_FALSE(choice_of(a_place, rows));
 }
 
