@@ -82,7 +82,7 @@ class Builder {
     std::vector<LayerPart> ends() {
         const std::int64_t rows = s_.sequences(), vocab = shared(m_.vocab, "vocab_size");
         small("embedding",
-              {weights("embeddings", double(tokens_ * m_.hidden) * element_bytes), activations("tokens", double(tokens_) * index_bytes)},
+              {weights("embeddings", double(std::min(tokens_, m_.vocab)) * double(m_.hidden) * element_bytes), activations("tokens", double(tokens_) * index_bytes)},
               {rows_of("x", tokens_, m_.hidden)});
         // Only a sequence's last token is asked for the next one.
         norm_rows("final_norm", "x_last", "head_in", rows, m_.hidden, "");

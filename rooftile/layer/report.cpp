@@ -400,7 +400,7 @@ std::string layer_text(const Json& document, const Terminal& terminal) {
     }
     if (const Json& elements = document.at("closed_form_above_elements"); !elements.is_null())
         out += entry("products",
-                     fmt::format("of more than {} elements: DRAM bytes by a closed form, times within 1 % of a plan by itself",
+                     fmt::format("of more than {} elements: DRAM bytes by a closed form, times within 5 % of a plan by itself",
                                  elements.dump()),
                      terminal);
     for (const Json& key : document.at("unknown")) out += entry("unknown", key.get<std::string>(), terminal);

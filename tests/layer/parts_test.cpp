@@ -33,6 +33,13 @@ const LayerPart& named(const std::vector<LayerPart>& parts, const std::string& n
     throw std::runtime_error("no part " + name);
 }
 
+// A row of the table comes once from DRAM at least, however many tokens ask for it.
+TEST(LayerParts, NoMoreOfATableIsReadThanItHas) {
+    const ModelConfig model = public_model("Meta-Llama-3-8B");
+    EXPECT_EQ(named(end_parts(model, {.decode = 0, .prefill = 64, .context = 131072}), "embedding").bytes(TensorKind::weights), 128256.0 * 4096 * 2);
+    EXPECT_EQ(named(end_parts(model, {.decode = 64, .prefill = 0, .context = 2048}), "embedding").bytes(TensorKind::weights), 64.0 * 4096 * 2);
+}
+
 TEST(LayerParts, ADenseLayerIsEightKernels) {
     const auto parts = parts_of("Meta-Llama-3-8B", {.decode = 64, .prefill = 0, .context = 2048});
     EXPECT_THAT(names_of(parts), ElementsAre("norm_attention", "qkv", "rotary_append", "attention", "o", "norm_mlp", "gate_up", "down"));
