@@ -37,6 +37,7 @@ __device__ __forceinline__ void load_channels(unsigned (&to)[(count + 1) / 2], c
 template <DirectConvConfig C>
 __global__ void __launch_bounds__(C.threads()) direct_conv(const __grid_constant__ DirectConvArguments p) {
     extern __shared__ float weights[];
+    constexpr auto own = C;  // where the configuration is a variable of the host, its functions of a thread's numbers need it here
     const int lane = threadIdx.x % C.lanes, slot = threadIdx.x / C.lanes;
     const int first_filter = blockIdx.y * C.cta_filters(), filter = first_filter + lane * C.vector;
     for (int i = threadIdx.x; i < C.weights(); i += C.threads()) {
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(C.threads()) direct_conv(const __grid_constant
                   tap = tap_channel / C.group_channels, of = first_filter + of_cta;
         const float weight =
             of < p.filters ? ptx::widen<C.type>(p.w[(static_cast<long long>(of) * C.taps() + tap) * C.group_channels + channel]) : 0;
-        weights[tap_channel * C.cta_filters() + C.weight_place(of_cta / C.vector, of_cta % C.vector)] = weight;
+        weights[tap_channel * C.cta_filters() + own.weight_place(of_cta / C.vector, of_cta % C.vector)] = weight;
     }
     __syncthreads();
     if (filter >= p.filters) return;
@@ -59,19 +60,19 @@ __global__ void __launch_bounds__(C.threads()) direct_conv(const __grid_constant
         float sums[C.rows][C.strip][C.vector] = {};
 #pragma unroll
         for (int down = 0; down < C.pixels_y(); ++down) {
-            if (!C.met_y(down)) continue;
+            if (!own.met_y(down)) continue;
             const bool row_there = static_cast<unsigned>(from_y + down) < static_cast<unsigned>(p.height);
             const unsigned short* row = pixels + static_cast<long long>(from_y + down) * p.width * p.channels;
             unsigned loaded[C.pixels_x()][words];
 #pragma unroll
             for (int right = 0; right < C.pixels_x(); ++right) {
                 const bool there = row_there && static_cast<unsigned>(from_x + right) < static_cast<unsigned>(p.width);
-                if (C.met_x(right))
+                if (own.met_x(right))
                     load_channels<channels, C.load_bytes>(loaded[right], row + static_cast<long long>(from_x + right) * p.channels, there);
             }
 #pragma unroll
             for (int right = 0; right < C.pixels_x(); ++right) {
-                if (!C.met_x(right)) continue;
+                if (!own.met_x(right)) continue;
                 float pixel[2 * words];
 #pragma unroll
                 for (int i = 0; i < words; ++i) {
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(C.threads()) direct_conv(const __grid_constant
                             const float* of_tap = weights + ((tap_y * C.taps_x + tap_x) * C.group_channels + channel) * C.cta_filters();
 #pragma unroll
                             for (int i = 0; i < C.vector; ++i)
-                                sums[place_y][place_x][i] += pixel[i / C.filters_together() * C.group_channels + channel] * of_tap[C.weight_place(lane, i)];
+                                sums[place_y][place_x][i] += pixel[i / C.filters_together() * C.group_channels + channel] * of_tap[own.weight_place(lane, i)];
                         }
                     }
                 }

@@ -23,6 +23,7 @@ ImageTraffic image_traffic(const ConvProblem& p, const ConvTile& tile) {
         pixels *= double(std::min((places - 1) * axis.stride + axis.reach() + 1, axis.extent + 2 * axis.padding));
         left = (left + places - 1) / places;
     }
+    pixels *= double(std::min(left, p.image.images));
     out.tile_halo = pixels * double(p.image.channels) * element;
     out.halo = out.tile_halo * std::ceil(double(p.image.rows()) / tile.pixels);
     return out;
@@ -48,11 +49,11 @@ std::vector<Step> conv_steps(const Machine& machine, const ConvProblem& p, const
               "", "the rest is multiplied as zeros, which the copy engine fills in");
     const ImageTraffic t = image_traffic(p, tile);
     const auto ours = [](std::string name, double value, const char* unit) { return Derivation::given(std::move(name), value, unit, "the plan"); };
-    steps.add("image_bytes", "pixels that some tap meets x channels x 2 B", {of_problem("pixels", double(image.pixels()), "")}, t.read, "B",
+    steps.add("image_bytes", "pixels that some tap meets x channels x 2 B", {of_problem("pixels that some tap meets", double(image.elements_read()) / double(image.channels), ""), of_problem("channels", double(image.channels), "")}, t.read, "B",
               "from DRAM at least once");
     steps.add("unrolled_bytes", "m x k x 2 B", {ours("m", double(image.rows()), ""), ours("k", double(image.columns()), "")}, t.unrolled, "B",
               fmt::format("into shared memory for each column of tiles: {} times the image, since every tap loads its pixels anew from L2", number_text(t.unrolled / t.read, 3)));
-    steps.add("halo_bytes", "((h - 1) stride + reach + 1) ((w - 1) stride + reach + 1) channels x 2 B   [M18]", {ours("tile_pixels", tile.pixels, "")}, t.tile_halo, "B",
+    steps.add("tile_halo_bytes", "images x ((h - 1) stride + reach + 1) ((w - 1) stride + reach + 1) channels x 2 B   [M18]", {ours("tile_pixels", tile.pixels, "")}, t.tile_halo, "B",
               fmt::format("of shared memory, if a tile kept its pixels with their margins for all taps; {} would then come in for each column of tiles",
                           scaled_text(t.halo, "B")));
     return steps.take();

@@ -15,9 +15,17 @@ namespace {
 
 /// Code is unrolled over all of a thread's multiplications: some thousand instructions stay in the instruction cache.
 constexpr int most_multiplies = 2048, most_registers = 168, most_threads = 128;
+/// Pixels along an axis that some tap of a thread's places meets; the others are not loaded.
+int met(int pixels, const auto& is_met) {
+    int count = 0;
+    for (int i = 0; i < pixels; ++i) count += is_met(i);
+    return count;
+}
+int met_x(const DirectConvConfig& c) { return met(c.pixels_x(), [&](int i) { return c.met_x(i); }); }
+int met_y(const DirectConvConfig& c) { return met(c.pixels_y(), [&](int i) { return c.met_y(i); }); }
 /// Sums, the pixels of a row that are on their way, a row's weights, and addresses.
 int registers_of(const DirectConvConfig& c) {
-    const int sums = c.rows * c.strip * c.vector, pixels = c.pixels_x() * (c.thread_channels() + 1) / 2,
+    const int sums = c.rows * c.strip * c.vector, pixels = met_x(c) * (c.thread_channels() + 1) / 2,
               weights = c.taps_x * c.group_channels * c.vector * std::min(c.rows, c.taps_y);
     return sums + pixels + weights + 40;
 }
@@ -42,9 +50,7 @@ bool is_direct(const ConvProblem& p) { return p.groups > 1 || p.image.channels %
 
 DirectWork work_of(const DirectConvConfig& c) {
     DirectWork w;
-    int rows = 0, pixels = 0;
-    for (int i = 0; i < c.pixels_y(); ++i) rows += c.met_y(i);
-    for (int i = 0; i < c.pixels_x(); ++i) pixels += c.met_x(i);
+    const int rows = met_y(c), pixels = met_x(c);
     w.multiplies = double(c.rows) * c.strip * c.vector * c.taps() * c.group_channels;
     w.unpacked = double(rows) * pixels * c.thread_channels();
     w.loads = double(rows) * pixels * (c.loads_a_pixel() + 2);  // with the bounds of each
@@ -66,7 +72,7 @@ Demand direct_demand(const ConvProblem& p, const DirectPlan& plan) {
     add("y", TensorRole::out, p.result_bytes());
     out.dram_bytes = image + p.filter_bytes() + p.result_bytes();
     // Rows that strips one below the other share come again; what is beside each other L1 has.
-    const double again = double(c.pixels_y()) / (double(c.rows) * c.stride_y);
+    const double again = double(met_y(c)) / (double(c.rows) * c.stride_y);
     out.l2_bytes = image * std::max(1.0, again) + p.result_bytes();
     out.loaded_bytes = *out.l2_bytes;
     out.tiles = filter_blocks(p, c) * ceil_of(strips_of(p, c), c.slots);
@@ -100,6 +106,13 @@ DirectPlan timed(const Machine& machine, const ConvProblem& p, DirectPlan plan) 
 DirectPlans direct_plans(const Machine& machine, const ConvProblem& p, int top) {
     DirectPlans out;
     const auto refuse = [&](Reason reason, std::string why) { out.refusal = Refusal{reason, std::move(why), {}, {}}; };
+    // A thread's code has every pixel of its window by number, and a configuration counts in ints.
+    constexpr std::int64_t widest = 1024, most_grid_y = 65535;
+    for (const ImageAxis& axis : p.image.axes)
+        if (axis.stride > widest || axis.reach() > widest)
+            refuse(Reason::instruction, fmt::format("direct kernels write out a window's pixels, {} at most along an axis; the stride is {} and the filter reaches {} on", widest, axis.stride, axis.reach()));
+    if (p.filters / 8 > most_grid_y)
+        refuse(Reason::instruction, fmt::format("direct kernels have a column of the grid for 8 filters or more, {} columns at most; filters are {}", most_grid_y, p.filters));
     const std::int64_t group_channels = p.image.channels / p.groups, group_filters = p.filters / p.groups;
     if (p.axes == 3) refuse(Reason::instruction, "groups, or channels that are no multiple of 8, of three axes are not planned yet");
     else if (!p.epilogue.empty()) refuse(Reason::instruction, "epilogues of direct convolutions are not planned yet; fuse what follows (plan fuse)");
@@ -136,6 +149,10 @@ DirectPlans direct_plans(const Machine& machine, const ConvProblem& p, int top) 
                 c.slots = std::max(1, most_threads / c.lanes);
                 DirectPlan plan{.config = c};
                 plan.strips = strips_of(p, c);
+                if (filter_blocks(p, c) > most_grid_y || plan.strips > max_conv_extent) {
+                    out.rejected.add(Reason::instruction);
+                    continue;
+                }
                 found.push_back(timed(machine, p, plan));
             }
     if (found.empty()) {
@@ -165,8 +182,8 @@ std::vector<Step> direct_steps(const Machine& machine, const ConvProblem& p, con
     steps.add("group", "channels / groups x filters / groups", {of_problem("channels", double(p.image.channels)), of_problem("filters", double(p.filters)), of_problem("groups", double(p.groups))},
               double(c.group_channels) * c.group_filters, "", fmt::format("{} x {}: a matrix unit's smallest step is 16 deep and 8 wide", c.group_channels, c.group_filters));
     steps.add("vector", "filters of a thread", {ours("load", c.load_bytes, "B")}, c.vector, "", fmt::format("{} of {} B for the channels of a pixel", c.loads_a_pixel(), c.load_bytes));
-    steps.add("pixels_loaded", "((rows - 1) stride + reach + 1) ((strip - 1) stride + reach + 1)   [M18]", {ours("strip", c.strip), ours("rows", c.rows)},
-              double(c.pixels_x()) * c.pixels_y(), "", fmt::format("for {} places; L1 has what strips beside each other share", c.strip * c.rows));
+    steps.add("pixels_loaded", "rows of pixels that some tap meets x pixels of a row that some tap meets   [M18]", {ours("rows of pixels", met_y(c)), ours("pixels of a row", met_x(c))},
+              double(met_x(c)) * met_y(c), "", fmt::format("for {} places; L1 has what strips beside each other share", c.strip * c.rows));
     steps.add("registers", "sums + a row of pixels + a row of weights + 40", {ours("sums", double(c.rows) * c.strip * c.vector)}, registers_of(c), "", "at most 168 a thread, so that three CTAs find room");
     steps.add("shared_bytes", "taps x group channels x filters of a CTA x 4 B", {ours("filters", c.cta_filters())}, c.shared_bytes(), "B", "weights in fp32");
     steps.add("instructions", "multiplications + unpacking + loads + weights + stores + 40", {ours("multiplications", work.multiplies), ours("unpacking", work.unpacked),

@@ -54,7 +54,7 @@ std::vector<Field> make_fields() {
         {"layout", "NAME", "nhwc (default): channels innermost, filters [F, taps, C]; nchw is not planned: hand over channels-last tensors", problem},
         {"type", "TYPE", "bf16 (default) or fp16, for all tensors; fp32 accumulation", problem},
         {"epilogue", "TEXT", "What is stored, an expression of the sums acc: \"y = relu(acc + bias)\"", problem, FieldKind::text},
-        {"tensor", "NAME:TYPE[SHAPE]", "A tensor that the epilogue reads: bias:bf16[N], of a number a filter; x:bf16[M,N], of one an element", problem, FieldKind::list},
+        {"tensor", "NAME:TYPE[SHAPE]", "A tensor that the epilogue reads: bias:bf16[N], of a number a filter; r:bf16[M,N], of one an element", problem, FieldKind::list},
     };
     for (Field& field : product_fields()) fields.push_back(std::move(field));
     return fields;
@@ -107,6 +107,31 @@ std::vector<std::int64_t> around(const ConvProblem& p, std::int64_t first, const
     for (int i = p.axes - 1; i >= 0; --i) out.push_back(of_axis(p.image.axes[std::size_t(i)]));
     out.push_back(last);
     return out;
+}
+
+/// What an epilogue reads, as one would declare it.
+std::string epilogue_tensor_text(const TensorInfo& t, const ConvProblem& p) {
+    const std::vector<std::int64_t> result = around(p, p.image.images, [](const ImageAxis& a) { return a.places(); }, p.filters);
+    const auto refuse = [&](std::string_view why) {
+        throw RequestError(fmt::format("{} is the tensor of an epilogue: {}; accepted are dense ones [{}], [M,N], [M,1], [N] or [1], here M is {} and N {}",
+                                       t.name.empty() ? "one of them" : t.name, why, fmt::join(result, ","), p.image.rows(), p.filters));
+    };
+    if (t.name.empty()) refuse("it has no name");
+    std::vector<std::int64_t> extents;
+    for (const Extent& extent : t.extents) extents.push_back(extent.most);
+    const std::size_t axes = extents.size();
+    if (axes != 1 && axes != 2 && axes != result.size()) refuse(fmt::format("it has {} axes", axes));
+    const std::int64_t columns = extents.back();
+    const std::vector<std::int64_t> before(extents.begin(), extents.end() - 1);
+    const bool one_row = std::ranges::all_of(before, [](std::int64_t extent) { return extent == 1; });
+    const bool all_rows = axes == 2 ? before[0] == p.image.rows() : axes == result.size() && std::ranges::equal(before, std::span(result).first(axes - 1));
+    if ((columns != 1 && columns != p.filters) || (!one_row && !all_rows)) refuse(fmt::format("it is [{}]", fmt::join(extents, ",")));
+    const std::vector<std::int64_t> dense = dense_strides(t.extents);
+    for (std::size_t i = 0; i < axes; ++i)
+        if (extents[i] > 1 && t.strides[i] != dense[i]) refuse("it is not dense");
+    // Neighbours are read as one word.
+    if (columns > 1 && t.offset % 2 != 0) refuse("it begins at an odd element");
+    return fmt::format("{}:{}[{}{}]", t.name, t.type, one_row ? "" : "M,", columns == 1 ? "1" : "N");
 }
 
 }  // namespace
@@ -228,6 +253,8 @@ Given conv_given(const Record& record) {
 void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
     if (inputs.size() < 2) throw RequestError(fmt::format("{} tensor is given; a convolution takes x and w, then what its epilogue reads", inputs.size()));
     const TensorInfo &x = inputs[0], &w = inputs[1];
+    if ((!x.name.empty() && x.name != "x") || (!w.name.empty() && w.name != "w"))
+        throw RequestError(fmt::format("the first two tensors are {} and {}; a convolution takes x, then w", x.name, w.name));
     const std::size_t axes = x.extents.size();
     if (axes < 3 || axes > 5) throw RequestError(fmt::format("x has {} axes; accepted are [N, W, C], [N, H, W, C] and [N, D, H, W, C]", axes));
     if (w.extents.size() != axes) throw RequestError(fmt::format("w has {} axes and x {}; w is [filters, taps..., channels]", w.extents.size(), axes));
@@ -258,13 +285,14 @@ void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
     }
     add("kernel_size", taps);
     add("type", x.type);
-    for (const TensorInfo& t : inputs.subspan(2)) {
-        if (t.name.empty()) throw RequestError("a tensor after x and w is the epilogue's, and needs a name");
-        const std::size_t count = t.extents.size();
-        if (count != 1 && count != axes && count != 2)
-            throw RequestError(fmt::format("{} has {} axes; an epilogue reads [filters] or what has an element for each of the result", t.name, count));
-        add("tensor", fmt::format("{}:{}[{}]", t.name, t.type, count == 1 ? t.extents[0].most == 1 ? "1" : "N" : "M,N"));
-    }
+    if (inputs.size() == 2) return;
+    if (given.has("tensor")) throw RequestError(given.name("tensor") + " follows from the tensors; leave it out");
+    // What the result is, its epilogue aside.
+    Given plain(Given::Named::by_key);
+    for (const Field& field : conv_fields())
+        if (given.has(field.key) && field.key != "epilogue") plain.add(field.key, given.text(field.key));
+    const ConvProblem p = conv_problem(plain);
+    for (const TensorInfo& t : inputs.subspan(2)) given.add("tensor", epilogue_tensor_text(t, p));
 }
 
 std::vector<TensorInfo> conv_tensors(const ConvProblem& p) {

@@ -38,7 +38,9 @@ void check(const ConvProblem& p) {
     double rows = double(p.image.images), columns = double(p.image.channels);
     for (const ImageAxis& axis : p.image.axes) rows *= double(axis.places()), columns *= double(axis.taps);
     limit("places of the result", rows);
-    limit("taps times channels", columns);
+    // The product's steps are of 64 channels of one tap.
+    const std::int64_t steps = is_direct(p) ? p.image.channels : (p.image.channels + 63) / 64 * 64;
+    limit("taps times channels", columns / double(p.image.channels) * double(steps));
 }
 
 }  // namespace
@@ -59,6 +61,11 @@ void complete(ConvProblem& p) {
     if (!p.epilogue.empty()) given.add("epilogue", p.epilogue);
     for (const std::string& tensor : p.tensors) given.add("tensor", tensor);
     p.product = images->problem(given, p.image);
+    const std::vector<TensorInfo> tensors = p.product.operation->tensors(p.product);
+    for (std::size_t i = 2; i < tensors.size(); ++i)
+        if (tensors[i].name == "x" || tensors[i].name == "w")
+            throw RequestError(fmt::format("the epilogue's {} has the name of a convolution's own {}; give it another", tensors[i].name,
+                                           tensors[i].name == "x" ? "image" : "filters"));
 }
 
 std::string by_axes(const ConvProblem& p, std::int64_t ImageAxis::*number) {

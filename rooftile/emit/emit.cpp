@@ -257,9 +257,9 @@ std::string head(const PlanSet& plans, const Plan& plan, const Recorded& recorde
     }
     const std::string arch = recorded.codes.front().arch;
     out += fmt::format(
-        "\n\nCompile:  nvcc -std=c++20 -arch={0} -c {1}\nCheck:    nvcc -std=c++20 -arch={0} -DROOFTILE_EMIT_MAIN {1} -o check && "
-        "./check",
-        arch, file);
+        "\n\nCompile:  nvcc -std=c++20 -arch={0} -c {1}\n{2}    nvcc -std=c++20 -arch={0} -DROOFTILE_EMIT_MAIN {1} -o check && "
+        "./check{3}",
+        arch, file, on_device(operation).plain_loop(plan.problem) ? "Check:" : "Time: ", on_device(operation).plain_loop(plan.problem) ? "" : "   # checks no result: there is no plain loop of this problem");
     return commented(out);
 }
 

@@ -34,7 +34,7 @@ inline Mutant channels_again() {
             {{arguments, "return {tap, static_cast<int>(block - tap * channel_blocks.divisor) * tile_k};", "return {tap, 0};"}}};
 }
 inline Mutant weights_of_the_neighbour() {
-    return {"weights of the lane beside it", depthwise, {{direct, "of_tap[C.weight_place(lane, i)];", "of_tap[C.weight_place(lane ^ 1, i)];"}}};
+    return {"weights of the lane beside it", depthwise, {{direct, "of_tap[own.weight_place(lane, i)];", "of_tap[own.weight_place(lane ^ 1, i)];"}}};
 }
 inline Mutant row_wraps() {
     return {"a pixel beside the row is the next row's", depthwise,

@@ -208,6 +208,87 @@ TEST(ConvPlan, DirectPlansKeepTheirWalls) {
     EXPECT_GT(planned, 1000);
 }
 
+TensorInfo dense(const char* name, const std::vector<std::int64_t>& extents) {
+    TensorInfo t{.name = name, .type = "bf16", .element_bits = 16, .extents = {}, .strides = {}, .role = TensorRole::in, .offset = 0};
+    t.strides.resize(extents.size(), 1);
+    for (std::size_t i = extents.size(); i-- > 1;) t.strides[i - 1] = t.strides[i] * extents[i];
+    for (const std::int64_t extent : extents) t.extents.push_back(Extent::of(extent));
+    return t;
+}
+
+/// What tensors of a call make of it: [2,9,9,16] by 24 filters of 3 x 3.
+std::string tensors_of(const std::vector<TensorInfo>& epilogue, const char* expression = "y = acc + r", const char* x = "", const char* w = "") {
+    Given given(Given::Named::by_key);
+    given.add("padding", "1"), given.add("epilogue", expression);
+    std::vector<TensorInfo> all = {dense(x, {2, 9, 9, 16}), dense(w, {24, 3, 3, 16})};
+    all.insert(all.end(), epilogue.begin(), epilogue.end());
+    try {
+        add_conv_tensors(given, all);
+        conv_problem(given);
+    } catch (const RequestError& error) { return error.what(); }
+    std::string out;
+    for (const std::string& tensor : given.list("tensor")) out += tensor + " ";
+    return out;
+}
+
+// 2 x 9 x 9 places are 162 rows.
+TEST(ConvFields, TensorsOfAnEpilogueAreOfTheResultsSizes) {
+    EXPECT_EQ(tensors_of({dense("r", {2, 9, 9, 24})}), "r:bf16[M,N] ");
+    EXPECT_EQ(tensors_of({dense("r", {162, 24})}), "r:bf16[M,N] ");
+    EXPECT_EQ(tensors_of({dense("r", {2, 9, 9, 1})}), "r:bf16[M,1] ");
+    EXPECT_EQ(tensors_of({dense("r", {162, 1})}), "r:bf16[M,1] ");
+    EXPECT_EQ(tensors_of({dense("r", {1, 1, 1, 24})}), "r:bf16[N] ");
+    EXPECT_EQ(tensors_of({dense("bias", {24}), dense("r", {162, 24})}, "y = relu(acc + bias) + r"), "bias:bf16[N] r:bf16[M,N] ");
+    for (const std::vector<std::int64_t>& extents : std::vector<std::vector<std::int64_t>>{
+             {5, 4, 3, 2}, {7, 3}, {1, 9, 9, 24}, {2, 9, 9, 12}, {7}, {162}, {2, 9, 24}, {81, 24}, {9, 2, 9, 24}})
+        EXPECT_THAT(tensors_of({dense("r", extents)}), HasSubstr("accepted are dense ones [2,9,9,24]"));
+    TensorInfo r = dense("r", {24});
+    r.strides = {2};
+    EXPECT_THAT(tensors_of({r}), HasSubstr("it is not dense"));
+    r = dense("r", {2, 9, 9, 24}), r.strides = {1944, 9, 1, 81};
+    EXPECT_THAT(tensors_of({r}), HasSubstr("it is not dense"));
+    EXPECT_THAT(tensors_of({dense("", {24})}), HasSubstr("it has no name"));
+}
+
+TEST(ConvFields, NamesOfItsOwnTensorsAreItsOwn) {
+    for (const std::string name : {"x", "w"}) {
+        EXPECT_THAT(tensors_of({dense(name.c_str(), {24})}, ("y = acc * " + name).c_str()), HasSubstr("has the name of a convolution's own"));
+        EXPECT_THAT(refusal_of(std::string(body) + " --epilogue \"y = acc * " + name + "\" --tensor " + name + ":bf16[M,N]"), HasSubstr("give it another"));
+    }
+    EXPECT_EQ(tensors_of({dense("r", {24})}, "y = acc + r", "x", "w"), "r:bf16[N] ");
+    EXPECT_THAT(tensors_of({dense("r", {24})}, "y = acc + r", "w", "x"), HasSubstr("takes x, then w"));
+}
+
+// A tap meets each pixel of a row that is kept once, however far apart taps are.
+TEST(ConvPlan, DilatedFiltersLoadWhatTheyMeet) {
+    const std::string image = "--batch 8 --channels 512 --groups 512 --height 65 --width 65 --filters 512 --kernel-size 3 ";
+    const auto near = plans_of(image + "--padding 1"), far = plans_of(image + "--padding 18 --dilation 18");
+    ASSERT_FALSE(near.plans.empty());
+    ASSERT_FALSE(far.plans.empty());
+    EXPECT_LT(*far.plans.front().time_us, 1.2 * *near.plans.front().time_us);
+    const auto wide = plans_of("--batch 4 --channels 512 --groups 512 --width 4000 --filters 512 --kernel-size 3 --padding 128 --dilation 128");
+    EXPECT_FALSE(wide.plans.empty());
+}
+
+TEST(ConvPlan, WhatDirectKernelsCannotCountIsRefused) {
+    for (const char* line : {"--channels 16 --groups 2 --width 70000000 --filters 16 --kernel-size 67108864",
+                             "--channels 64 --groups 64 --width 5 --height 2000000000 --filters 64 --kernel-size 1 --stride 1000000000x1",
+                             "--channels 1 --height 8 --width 8 --filters 200000000 --kernel-size 3"}) {
+        const PlanSet set = plans_of(line);
+        EXPECT_TRUE(set.plans.empty()) << line;
+        ASSERT_TRUE(set.refusal) << line;
+        EXPECT_THAT(set.refusal->message, HasSubstr("direct kernels")) << line;
+    }
+    EXPECT_THAT(refusal_of("--channels 32760 --width 256 --height 256 --filters 8 --kernel-size 256 --padding 127"), HasSubstr("taps times channels"));
+}
+
+// Tiles of many small images hold each of them.
+TEST(ConvPlan, TilesKeepAllOfTheirImages) {
+    const ConvProblem p = conv_problem(given_of(conv_operation(), "--batch 32 --channels 512 --height 7 --width 7 --filters 512 --kernel-size 3 --padding 1"));
+    const ImageTraffic t = image_traffic(p, {.pixels = 128, .filters = 128, .step = 64});
+    EXPECT_GE(t.halo, t.read);
+}
+
 TEST(ConvPlan, TensorsAreChannelsLast) {
     const auto tensors = conv_operation().tensors(conv_operation().problem(
         given_of(conv_operation(), std::string(body) + " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]")));

@@ -52,7 +52,7 @@ class DirectConv final : public Runnable {
         p.x = static_cast<const unsigned short*>(tensors[0]), p.w = static_cast<const unsigned short*>(tensors[1]), p.y = static_cast<unsigned short*>(tensors[2]);
         p.height = int(y.extent), p.width = int(x.extent), p.channels = int(problem_.image.channels), p.filters = int(problem_.filters);
         p.places_y = int(y.places()), p.places_x = int(x.places()), p.padding_y = int(y.padding), p.padding_x = int(x.padding);
-        p.strips_x = divider(unsigned((p.places_x + c.strip - 1) / c.strip)), p.strips_y = divider(unsigned((p.places_y + c.rows - 1) / c.rows));
+        p.strips_x = divider((unsigned(p.places_x) + unsigned(c.strip) - 1) / unsigned(c.strip)), p.strips_y = divider((unsigned(p.places_y) + unsigned(c.rows) - 1) / unsigned(c.rows));
         p.strips = unsigned(plan_.strips);
         const Loaded& here = loaded();
         Launch launch;

@@ -1,12 +1,18 @@
 // Convolutions' kernels without a GPU: drawn ones, of every count of axes, with an epilogue, swapped and in parts, without spills.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "rooftile/conv/fields.hpp"
 #include "rooftile/conv/operation.hpp"
 #include "rooftile/core/random.hpp"
+#include "rooftile/emit/emit.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/measure/device_operation.hpp"
+#include "rooftile/runtime/child.hpp"
+#include "tests/compile/nvcc.hpp"
 #include "tests/core/example.hpp"
+#include "tests/folder.hpp"
 #include "tests/from_environment.hpp"
 
 namespace rooftile {
@@ -40,6 +46,21 @@ TEST(ConvKernels, NeitherSpillNorSerialise) {
         {"--batch 8 --channels 15 --width 99 --filters 10 --kernel-size 4 --padding 3 --groups 5", ""},
     };
     for (const auto& [line, fixed] : cases) expect_built(line, fixed);
+}
+
+// Not the one that NVRTC takes: its configuration is a variable there.
+TEST(ConvKernels, DirectOnesAreWrittenOutForNvcc) {
+    if (nvcc().empty()) GTEST_SKIP() << "skipped: no nvcc";
+    const Given given = given_of(conv_operation(), "--batch 32 --channels 64 --height 7 --width 7 --filters 64 --kernel-size 3 --padding 1 --groups 64");
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h100-sxm"));
+    const PlanSet set = conv_operation().derive(machine, conv_operation().problem(given), conv_operation().request(given, {.top = 1}));
+    const EmittedFile file = emit_file(*machine, set, set.plans.front());
+    const Folder folder;
+    const std::string source = (folder.path() / file.name).string();
+    std::ofstream(source) << file.text;
+    const ChildOutcome made = run_child({nvcc(), "-std=c++20", "-arch=" + file.arch, "-c", source, "-o", (folder.path() / "x.o").string()});
+    EXPECT_EQ(made.code, 0) << made.out << made.err;
+    EXPECT_EQ(file.text.find("Check:"), std::string::npos) << "its program checks no result";
 }
 
 }  // namespace
