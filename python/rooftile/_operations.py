@@ -492,7 +492,7 @@ def conv(
             channels-last tensors
         type: bf16 (default) or fp16, for all tensors; fp32 accumulation
         epilogue: What is stored, an expression of the sums acc: "y = relu(acc + bias)"
-        tensors: A tensor that the epilogue reads: bias:bf16[N], of a number a filter; x:bf16[M,N], of one an
+        tensors: A tensor that the epilogue reads: bias:bf16[N], of a number a filter; r:bf16[M,N], of one an
             element
     Fixed parameters (the rest is searched):
         tile: Tile of one CTA: tile_m, tile_n, tile_k
