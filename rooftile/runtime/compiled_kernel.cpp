@@ -1,6 +1,20 @@
 #include "rooftile/runtime/compiled_kernel.hpp"
 
+#include "rooftile/runtime/cache.hpp"
+
 namespace rooftile {
+
+KernelCode code_of(const Source& source, const CachedCompile& compiled, double seconds) {
+    return {.name = source.name_expressions.front(),
+            .lowered_name = compiled.compiled.lowered_names.front(),
+            .arch = source.arch,
+            .source = {},
+            .cubin = compiled.compiled.cubin,
+            .hash = compiled.key.hash,
+            .entry = compiled.compiled.entries.front(),
+            .from_cache = compiled.from_cache,
+            .compile_seconds = seconds};
+}
 
 CompiledKernel::CompiledKernel(Plan plan, std::shared_ptr<const Runnable> runnable)
     : plan_(std::move(plan)),

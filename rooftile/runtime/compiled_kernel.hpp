@@ -31,6 +31,10 @@ struct KernelCode {
     double compile_seconds = 0;  ///< all of compile(), 0.0x where it came from the cache
 };
 
+struct CachedCompile;
+/// Of a source with one kernel that is named by its expression alone; `seconds`: all of compile().
+KernelCode code_of(const Source& source, const CachedCompile& compiled, double seconds);
+
 /// What an operation does for its compiled plans.
 class Runnable {
   public:

@@ -71,17 +71,7 @@ class AttentionRunnable final : public Runnable {
         : plan_(std::move(plan)), config_(kernel_config(plan_)), split_(split_bytes(plan_.problem, plan_.config)), source_(std::move(source)), compiled_(std::move(compiled)),
           seconds_(seconds) {}
 
-    KernelCode code() const override {
-        return {.name = source_.name_expressions.front(),
-                .lowered_name = compiled_.compiled.lowered_names.front(),
-                .arch = source_.arch,
-                .source = {},
-                .cubin = compiled_.compiled.cubin,
-                .hash = compiled_.key.hash,
-                .entry = compiled_.compiled.entries.front(),
-                .from_cache = compiled_.from_cache,
-                .compile_seconds = seconds_};
-    }
+    KernelCode code() const override { return code_of(source_, compiled_, seconds_); }
     std::string ptx() const override { return compile_to_ptx(source_); }
     std::size_t workspace_bytes() const override { return counter_bytes + std::size_t(split_.arrived + split_.partials); }
     std::int64_t shared_bytes() const override { return config_.shared_bytes(); }

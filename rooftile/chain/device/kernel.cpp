@@ -86,17 +86,7 @@ class OnChip final : public Runnable {
     OnChip(const Plan& plan, Source source, CachedCompile compiled, double seconds)
         : plan_(typed(plan)), config_(kernel_config(plan_)), source_(std::move(source)), compiled_(std::move(compiled)), seconds_(seconds) {}
 
-    KernelCode code() const override {
-        return {.name = source_.name_expressions.front(),
-                .lowered_name = compiled_.compiled.lowered_names.front(),
-                .arch = source_.arch,
-                .source = {},
-                .cubin = compiled_.compiled.cubin,
-                .hash = compiled_.key.hash,
-                .entry = compiled_.compiled.entries.front(),
-                .from_cache = compiled_.from_cache,
-                .compile_seconds = seconds_};
-    }
+    KernelCode code() const override { return code_of(source_, compiled_, seconds_); }
     std::string ptx() const override { return compile_to_ptx(source_); }
     std::size_t workspace_bytes() const override { return counter_bytes; }
     std::int64_t shared_bytes() const override { return config_.shared_bytes(); }

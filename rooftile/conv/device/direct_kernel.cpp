@@ -26,17 +26,7 @@ class DirectConv final : public Runnable {
     DirectConv(const Plan& plan, Source source, CachedCompile compiled, double seconds)
         : problem_(plan.problem.own.as<ConvProblem>()), plan_(*plan.own.as<ConvPlan>().direct), source_(std::move(source)), compiled_(std::move(compiled)),
           seconds_(seconds) {}
-    KernelCode code() const override {
-        return {.name = source_.name_expressions.front(),
-                .lowered_name = compiled_.compiled.lowered_names.front(),
-                .arch = source_.arch,
-                .source = {},
-                .cubin = compiled_.compiled.cubin,
-                .hash = compiled_.key.hash,
-                .entry = compiled_.compiled.entries.front(),
-                .from_cache = compiled_.from_cache,
-                .compile_seconds = seconds_};
-    }
+    KernelCode code() const override { return code_of(source_, compiled_, seconds_); }
     std::string ptx() const override { return compile_to_ptx(source_); }
     std::size_t workspace_bytes() const override { return 0; }
     std::int64_t shared_bytes() const override { return plan_.config.shared_bytes(); }

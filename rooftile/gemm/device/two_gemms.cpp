@@ -36,15 +36,9 @@ class TwoGemms final : public Runnable {
           source_(std::move(source)), compiled_(std::move(compiled)), seconds_(seconds) {}
 
     KernelCode code() const override {
-        return {.name = source_.name_expressions.front(),
-                .lowered_name = compiled_.compiled.lowered_names.front(),
-                .arch = source_.arch,
-                .source = source_.text,
-                .cubin = compiled_.compiled.cubin,
-                .hash = compiled_.key.hash,
-                .entry = compiled_.compiled.entries.front(),
-                .from_cache = compiled_.from_cache,
-                .compile_seconds = seconds_};
+        KernelCode code = code_of(source_, compiled_, seconds_);
+        code.source = source_.text;
+        return code;
     }
     std::string ptx() const override { return compile_to_ptx(source_); }
     std::size_t workspace_bytes() const override { return std::size_t(layout_.bytes); }
