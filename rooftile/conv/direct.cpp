@@ -161,13 +161,18 @@ DirectPlans direct_plans(const Machine& machine, const ConvProblem& p, int top) 
     }
     out.unknown = roof_time(direct_demand(p, found.front()), machine, {.sustained = true}).unknown;
     // Of equal times the one that asks less of L2, then the one with fewer instructions.
-    const auto order = [&](const DirectPlan& plan) {
-        const Demand demand = direct_demand(p, plan);
-        return std::tuple(plan.time_us.value_or(0), *demand.l2_bytes, demand.issue_slots);
+    struct Placed {
+        std::tuple<double, double, double> by;
+        DirectPlan plan;
     };
-    std::ranges::stable_sort(found, {}, order);
+    std::vector<Placed> placed;
     for (DirectPlan& plan : found) {
-        if (int(out.plans.size()) < top) out.plans.push_back(std::move(plan));
+        const Demand demand = direct_demand(p, plan);
+        placed.push_back({{plan.time_us.value_or(0), *demand.l2_bytes, demand.issue_slots}, std::move(plan)});
+    }
+    std::ranges::stable_sort(placed, {}, &Placed::by);
+    for (Placed& next : placed) {
+        if (int(out.plans.size()) < top) out.plans.push_back(std::move(next.plan));
         else out.rejected.add(Reason::dominated);
     }
     return out;

@@ -69,6 +69,7 @@ std::string element_of(const TensorInfo& t) {
 CheckText check_text(const Plan& plan, const std::vector<Parameter>& parameters, std::size_t workspace_bytes) {
     const auto loop = on_device(*plan.operation).plain_loop(plan.problem);
     CheckText out_text;
+    out_text.compares = loop.has_value();
     if (loop) out_text.headers.insert(out_text.headers.end(), loop->headers.begin(), loop->headers.end());
     const auto tensors = plan.operation->tensors(plan.problem);
     std::string out(common);

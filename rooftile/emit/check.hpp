@@ -12,6 +12,7 @@ namespace rooftile::emit {
 
 struct CheckText {
     std::string text;  ///< behind the launcher, and behind `headers` in its namespace
+    bool compares = false;  ///< with a plain loop; else it only takes the time
     std::vector<std::string> headers = {"kernels/expression/bounded.hpp"};
 };
 CheckText check_text(const Plan& plan, const std::vector<Parameter>& parameters, std::size_t workspace_bytes);

@@ -211,7 +211,7 @@ std::string commented(const std::string& text, int width = 118) {
 }
 
 /// The plan in words: what it computes, why it is as it is, how it lies in registers and shared memory.
-std::string head(const PlanSet& plans, const Plan& plan, const Recorded& recorded, const std::string& file) {
+std::string head(const PlanSet& plans, const Plan& plan, const Recorded& recorded, const std::string& file, bool compares) {
     const Terminal plain{.color = false, .utf8 = false, .width = 0};
     const Operation& operation = *plan.operation;
     std::string out = operation.heading(plan.problem, plans.machine_id, plans.machine_name, plain);
@@ -259,7 +259,7 @@ std::string head(const PlanSet& plans, const Plan& plan, const Recorded& recorde
     out += fmt::format(
         "\n\nCompile:  nvcc -std=c++20 -arch={0} -c {1}\n{2}    nvcc -std=c++20 -arch={0} -DROOFTILE_EMIT_MAIN {1} -o check && "
         "./check{3}",
-        arch, file, on_device(operation).plain_loop(plan.problem) ? "Check:" : "Time: ", on_device(operation).plain_loop(plan.problem) ? "" : "   # checks no result: there is no plain loop of this problem");
+        arch, file, compares ? "Check:" : "Time: ", compares ? "" : "   # checks no result: there is no plain loop of this problem");
     return commented(out);
 }
 
@@ -355,7 +355,7 @@ EmittedFile emit_file(const Machine& machine, const PlanSet& plans, const Plan& 
     program.say_where_functions_run();
     program.guard_kernels(recorded.codes.front().arch);
 
-    out.text = head(plans, plan, recorded, out.name)
+    out.text = head(plans, plan, recorded, out.name, check.compares)
                + "#include <cuda.h>\n#include <cuda_runtime.h>\n\n#include <cstring>\n#include <initializer_list>\n" + program.includes()
                + "\n" + program.text();
     out.text += "\nnamespace rooftile {\n\n" + host + "\n}  // namespace rooftile\n";

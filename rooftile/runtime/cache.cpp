@@ -83,7 +83,7 @@ std::string KernelCache::obstacle(bool to_write) const {
     struct stat status {};
     if (stat(folder.c_str(), &status) != 0) {
         if (errno != ENOENT) return fmt::format("{}: {}", folder, std::strerror(errno));
-        if (!to_write) return "no entry";
+        if (!to_write) return no_entry;
         std::error_code error;
         fs::create_directories(fs::path(folder).parent_path(), error);
         if ((mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) || stat(folder.c_str(), &status) != 0)

@@ -14,6 +14,7 @@
 #include "rooftile/runtime/disassemble.hpp"
 #include "rooftile/runtime/driver.hpp"
 #include "rooftile/runtime/library.hpp"
+#include "rooftile/runtime/trusted_file.hpp"
 #include "rooftile/machine/live.hpp"
 
 namespace rooftile {
@@ -88,7 +89,7 @@ Finding cache() {
                         : "set ROOFTILE_CACHE_DIR; without a cache each run compiles again"};
         const bool writes = settings.mode == CacheMode::read_write;
         std::string obstacle = KernelCache(settings).obstacle(writes);
-        if (obstacle.empty() || obstacle == "no entry")
+        if (obstacle.empty() || obstacle == no_entry)
             return {Status::ok, "kernel cache", settings.folder + (writes ? "" : ", read only"), ""};
         return {Status::warn, "kernel cache", obstacle,
                 "set ROOFTILE_CACHE_DIR; without a cache each run compiles again"};

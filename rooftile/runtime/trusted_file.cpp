@@ -59,7 +59,7 @@ std::optional<std::string> read_trusted(const std::string& path, std::string& wh
     File file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     struct stat status {};
     if (file.fd < 0 || fstat(file.fd, &status) != 0) {
-        why_not = errno == ENOENT ? "no entry" : std::strerror(errno);
+        why_not = errno == ENOENT ? no_entry : std::strerror(errno);
         return std::nullopt;
     }
     why_not = !S_ISREG(status.st_mode)             ? "not a regular file"

@@ -11,7 +11,10 @@ namespace rooftile {
 /// Why what `status` describes may have been written by someone else; empty where it may not.
 std::string untrusted(const struct stat& status);
 
-/// The file's bytes, or why it is not read: "no entry", "writable by others", ...
+/// Why nothing is read where there is nothing.
+inline constexpr const char* no_entry = "no entry";
+
+/// The file's bytes, or why it is not read: no_entry, "writable by others", ...
 std::optional<std::string> read_trusted(const std::string& path, std::string& why_not);
 
 /// Makes `bytes` the content of `path`, a file in `folder`, in one step: readers see the old file, or the new one whole.

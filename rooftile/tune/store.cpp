@@ -66,14 +66,13 @@ std::optional<TunedChoice> choice_of_line(std::string_view line) {
 }
 
 std::vector<TunedChoice> TuneStore::read(std::string& why_not) const {
-    constexpr std::string_view never_kept = "no entry";
     why_not.clear();
     std::vector<TunedChoice> choices;
     if (cache_.settings().mode == CacheMode::off) return choices;
     std::string text;
     if (why_not = cache_.obstacle(false); why_not.empty())
         if (auto trusted = read_trusted(path(), why_not)) text = *std::move(trusted);
-    if (why_not == never_kept) why_not.clear();
+    if (why_not == no_entry) why_not.clear();
     if (!why_not.empty()) why_not = fmt::format("{} cannot be read: {}; mend that, or remove it", path(), why_not);
     for (const std::string_view line : split(text, '\n'))
         if (auto choice = choice_of_line(line)) choices.push_back(std::move(*choice));

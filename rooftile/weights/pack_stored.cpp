@@ -34,9 +34,9 @@ PackTask pack_task(const StoredWeights& weights, std::string_view scale) {
     Given given(Given::Named::by_flag);
     for (const auto& [key, text] : task.fields) given.add(key, text);
     task.problem = operation->problem(given);
-    for (const auto& [key, value] : operation->problem_record(task.problem))
-        if (const auto* name = std::get_if<std::string>(&value.content()); name && key == scale_key)
-            std::ranges::find(task.fields, scale_key, [](const auto& field) { return field.first; })->second = *name;  // one of its names was given
+    // One of its names was given; the request has the type's own.
+    if (const auto name = find_as<std::string>(operation->problem_record(task.problem), scale_key))
+        std::ranges::find(task.fields, scale_key, [](const auto& field) { return field.first; })->second = *name;
     task.bytes = packs->packed_bytes(task.problem);
     return task;
 }
