@@ -35,10 +35,9 @@ struct Sm90Quantised {
     static_assert(C.consumer_warps % C.row_groups() == 0 && C.spans() % C.k_parts() == 0,
                   "warps share a stage evenly");
     static constexpr int consumer_threads = 32 * C.consumer_warps, sums_barrier = 1;
-    /// Of A: of more the products alone keep a warp busy, and two loops of them spill, as do sums of A and an epilogue with two of 8 rows.
-    static constexpr int rows_without_branches = 8;
+    /// Groups of a whole stage follow each other without branches. Sums of A and an expression beside two loops spill.
     template <class Epilogue>
-    static constexpr bool branches = C.tile_m > rows_without_branches || (C.sums_rows() && !is_plain<Epilogue>());
+    static constexpr bool runs_ahead = C.runs_ahead() && (!C.sums_rows() || is_plain<Epilogue>());
     static constexpr unsigned sums_at = C.stages * C.stage_bytes();
     using At = RingPosition<C.stages>;
 
@@ -319,7 +318,7 @@ struct Sm90Quantised {
             ring.wait(at);
             const unsigned stage = base + at.stage * C.stage_bytes();
             const int spans = all_spans - static_cast<int>(of_tile) * C.spans();
-            if (!branches<Epilogue> && spans >= C.spans()) multiply<true>(sums, stage, warp, spans);
+            if (runs_ahead<Epilogue> && spans >= C.spans()) multiply<true>(sums, stage, warp, spans);
             else multiply<false>(sums, stage, warp, spans);
             __syncwarp();
             ring.release(at.stage);

@@ -33,7 +33,7 @@ struct Sm90QuantisedConfig {
     static constexpr int early_stages =
         4;  ///< whose weights are asked for before the kernel before has ended
     /// Beyond accumulators and fragments, and beside what an expression holds: addresses, the unit at hand and its edges. Tried with ptxas.
-    static constexpr int working_registers = 16, storing_registers = 44;
+    static constexpr int working_registers = 20, storing_registers = 44;
 
     constexpr int block_bytes() const { return layout.block_bytes(); }
     constexpr int blocks() const { return tile_k / QuantisedLayout::block_k; }      ///< of K in a stage
@@ -84,13 +84,21 @@ struct Sm90QuantisedConfig {
                + stage_instructions;
     }
 
+    /// A loop of whole stages beside the one of those that end with K, so that loads of all spans run ahead: where the SM's registers, among
+    /// its warps, hold two loops of 8 rows. Tried with ptxas.
+    constexpr bool runs_ahead() const {
+        const int warps = consumer_warps * ctas_per_sm;
+        return row_tiles() == 1 && own_spans() * products() <= (warps > 16 ? 1 : 128 / warps);
+    }
+
     constexpr int accumulator_registers() const { return row_tiles() * 4; }
     /// Sums of a group beside those of the tile, a span's fragments of A and of W.
     constexpr int registers() const {
         // A tile is stored between its products and the next one's, whose sums are 0 and take no registers yet.
         const int stored = storing_registers + epilogue_registers;
+        const int of_zeros = layout.zeros == ZeroType::integer ? 6 : layout.zeros == ZeroType::real ? 2 : 0;
         const int multiplied =
-            (1 + products()) * accumulator_registers() + row_tiles() * 8 + 8 + working_registers + 2 * (layout.zeros != ZeroType::none);
+            (1 + products()) * accumulator_registers() + row_tiles() * 8 + 8 + working_registers + of_zeros;
         return stored > multiplied ? stored : multiplied;
     }
     /// fp32 sums of cut tiles that a CTA leaves to others: of its first and of its last.

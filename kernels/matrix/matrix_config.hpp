@@ -103,7 +103,8 @@ struct MatrixConfig {
     /// Of other pieces' sums, four at a time, that a thread has on their way: what is left beside the accumulators.
     constexpr int sums_in_flight() const {
         const int registers = consumer_registers > 0 ? consumer_registers : most_registers;
-        const int room = (registers - accumulator_registers() - working_registers()) / 4,
+        const int part = split_k > 1 ? 4 : 0;  // where its part of the tile begins
+        const int room = (registers - accumulator_registers() - working_registers() - part) / 4,
                   most = sums_in_flight_bytes / (16 * warpgroup_threads * consumer_warpgroups);
         return room < 2 ? 2 : room < most ? room : most;
     }

@@ -68,7 +68,7 @@ TEST(Sm90FewQuantised, UnpacksAndMultipliesAsItCounts) {
                                     .layout = {.weights = WeightType::int4, .zeros = zeros}};
         ASSERT_EQ(c.own_spans(), 2);
         const std::string ptx = compile_to_ptx(quantised_source(c));
-        const int loops = tile_m == 8 ? 2 : 1;  // of few rows one of whole stages, and one of those that end with K
+        const int loops = c.runs_ahead() ? 2 : 1;  // of few rows one of whole stages, and one of those that end with K
         const int words = loops * c.own_spans() * 4;
         EXPECT_EQ(mentions(ptx, "ld.shared.v4.u32"), loops * c.own_spans());
         EXPECT_EQ(mentions(ptx, "sub.bf16x2"), words * 4);
