@@ -36,13 +36,15 @@ __device__ void consume(const TensorMap& map_c, const MoreTensorMaps& more, cons
         Accumulators<C> sums;
         if constexpr (C.adds_up() || C.promoted) clear<C>(sums);
         int previous = 0;
-        if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part, k.first);
+        [[maybe_unused]] int scales_begin = 0;
+        if constexpr (C.block_scales && C.grouped()) scales_begin = scheduler.origin().m % C.scales_a_box;
+        if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part, k.first, scales_begin);
         else step<C>(sums, shared, at, previous, first_row, scheduler.part, true);
         const TileOrigin tile = scheduler.origin();  // beside the first products
         prefetch_operands<C>(epilogue, args, tile.template result<C>());
         if constexpr (C.operand_staged) begin_operand<C>(target, tile.moved(down, right).template result<C>());
         for (int block = 1; block < k_blocks; ++block) {
-            if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part, k.first + block);
+            if constexpr (C.promoted) promoted_step<C>(sums, shared, at, first_row, scheduler.part, k.first + block, scales_begin);
             else step<C>(sums, shared, at, previous, first_row, scheduler.part, false);
         }
         // The other's products line up behind the last of these, which are still running.

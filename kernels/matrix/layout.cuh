@@ -111,7 +111,7 @@ struct MatrixShared {
 /// Tensors beside A and B that the kernel reads by TMA, each only where the configuration says so.
 struct MoreTensorMaps {
     const TensorMap& operand;           ///< operand_staged
-    const TensorMap &a_scale, &b_scale;  ///< block_scales: [k / 128][m], and [n / 128][k / 128]
+    const TensorMap &a_scale, &b_scale;  ///< block_scales: [k / 128][m], and [n / 128][k / 128] of each group
     const TensorMap &second, &third;     ///< results
 };
 

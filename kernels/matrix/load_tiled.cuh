@@ -55,12 +55,14 @@ __device__ void load_pairs(const TensorMap& map, unsigned shared, unsigned barri
 }
 
 /// A stage's scales. TMA takes a box that begins at a multiple of 16 bytes of its row, and no other: of B's scales it brings the four
-/// of which one is the block's.
+/// of which one is the block's; of a group's of A from up to three rows before its own on.
 template <MatrixConfig C>
-__device__ void load_scales(const MoreTensorMaps& maps, const MatrixShared<C>& shared, int stage, const TileOrigin& at, int block) {
+__device__ void load_scales(const MoreTensorMaps& maps, const MatrixShared<C>& shared, int n, int stage, const TileOrigin& at, int block) {
     const unsigned full = shared.ring.full(stage);
-    ptx::tma_load_2d(shared.a_scales(stage), maps.a_scale, at.m, block, full);
-    ptx::tma_load_2d(shared.b_scales(stage), maps.b_scale, block - block % C.scales_a_box, at.n / C.scale_block, full);
+    const int row = C.grouped() ? at.m - at.m % C.scales_a_box : at.m,
+              line = at.n / C.scale_block + (C.grouped() ? at.batch * ceil_div(n, C.scale_block) : 0);
+    ptx::tma_load_2d(shared.a_scales(stage), maps.a_scale, row, block, full);
+    ptx::tma_load_2d(shared.b_scales(stage), maps.b_scale, block - block % C.scales_a_box, line, full);
 }
 
 /// Brings a stage of both operands, and of their scales: the load policy of fill_ring(), of one thread.
@@ -81,7 +83,7 @@ struct TiledLoad {
             return;
         }
         expect(stage);
-        if constexpr (C.block_scales) load_scales<C>(more, shared, stage, at_c, block);
+        if constexpr (C.block_scales) load_scales<C>(more, shared, args.n, stage, at_c, block);
         load_a(scheduler, stage, at_c, block);
         load_b(scheduler, stage, at_c, block);
     }

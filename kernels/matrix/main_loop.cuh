@@ -78,10 +78,10 @@ __device__ void promote(float (&sums)[C.row_accumulators()], const float (&parti
 }
 
 /// A step with promoted sums: wgmma after wgmma, each begun anew and added up while another warpgroup's run.
-/// `block`: of K.
+/// `block`: of K; `scales_begin`: of A's scales, the one of the tile's first row.
 template <MatrixConfig C>
 __device__ void promoted_step(Accumulators<C>& sums, const MatrixShared<C>& shared, RingPosition<C.stages>& at, int first_row,
-                              int part, [[maybe_unused]] int block) {
+                              int part, [[maybe_unused]] int block, [[maybe_unused]] int scales_begin) {
     shared.ring.wait(at);  // scales come with it
     constexpr bool multiplies = C.ablated != Ablation::products;
     const int thread = threadIdx.x % C.warpgroup_threads;
@@ -104,7 +104,7 @@ __device__ void promoted_step(Accumulators<C>& sums, const MatrixShared<C>& shar
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 const int row = first_row + 64 * i + thread / 32 * 16 + thread % 32 / 4 + 8 * half;
-                const float of_a = ptx::load_shared_float(shared.a_scales(at.stage) + row * 4);
+                const float of_a = ptx::load_shared_float(shared.a_scales(at.stage) + (scales_begin + row) * 4);
 #pragma unroll
                 for (int b = 0; b < C.b_scales(); ++b) scale[b][half] = of_a * of_b[b];
             }

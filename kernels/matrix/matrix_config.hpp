@@ -143,11 +143,13 @@ struct MatrixConfig {
     constexpr int stage_pitch() const { return stage_room > 0 ? stage_room : stage_bytes(); }
     /// Of B's scales that a stage needs: one for each 128 columns.
     constexpr int b_scales() const { return tile_n <= scale_block ? 1 : tile_n / scale_block; }
+    /// Of A's, those that come: a group's first row may lie within the 16 bytes that a box begins at.
+    constexpr int scale_rows() const { return tile_m + (grouped() ? scales_a_box : 0); }
     /// Of a stage in shared memory: A's scales, then of each of B's 16 bytes of a row, of which one number counts.
-    constexpr int a_scale_bytes() const { return (tile_m * 4 + box_alignment - 1) / box_alignment * box_alignment; }
+    constexpr int a_scale_bytes() const { return (scale_rows() * 4 + box_alignment - 1) / box_alignment * box_alignment; }
     constexpr int scale_bytes() const { return block_scales ? a_scale_bytes() + box_alignment : 0; }
     /// What arrives of them.
-    constexpr int scale_copies() const { return block_scales ? tile_m * 4 + b_scales() * tma_bytes : 0; }
+    constexpr int scale_copies() const { return block_scales ? scale_rows() * 4 + b_scales() * tma_bytes : 0; }
     /// [tile_k][64] of an mn-major tile: one TMA box.
     constexpr int mn_box_bytes() const { return tile_k * swizzle_bytes; }
 

@@ -75,9 +75,12 @@ TensorInfo packed_tensor(const GemmProblem& p) {
             .role = TensorRole::in, .offset = 0};
 }
 
-TensorInfo scales_tensor(const std::string& name, const ScaleLayout& s) {
-    return {.name = name, .type = "fp32", .element_bits = 32, .extents = {Extent::of(s.lines), Extent::of(s.width)},
-            .strides = {s.pitch(), 1}, .role = TensorRole::in, .offset = 0};
+/// `of_groups`: an axis of its own says whose they are.
+TensorInfo scales_tensor(const std::string& name, const ScaleLayout& s, bool of_groups = false) {
+    TensorInfo t{.name = name, .type = "fp32", .element_bits = 32, .extents = {Extent::of(s.lines), Extent::of(s.width)},
+                 .strides = {s.pitch(), 1}, .role = TensorRole::in, .offset = 0};
+    if (of_groups) t.extents.insert(t.extents.begin(), Extent::of(s.matrices)), t.strides.insert(t.strides.begin(), s.matrix_elements());
+    return t;
 }
 
 /// How one operand lies: how many matrices there are, their distance, rows and columns, its pitch, and which index is contiguous.
@@ -151,9 +154,10 @@ TensorInfo scales_as_asked(std::string_view scales, bool of_b, const EpilogueSiz
     std::vector<std::int64_t> extents = {scales == "row" ? of_a_row : 1};
     t.strides = {1};
     if (scales == "block") {
-        const ScaleLayout layout = of_b ? b_scale_layout(sizes.n, sizes.k) : a_scale_layout(sizes.m, sizes.k);
-        extents = {layout.lines, layout.width}, t.strides = {layout.pitch(), 1};
-    } else if (of_b && sizes.groups > 0) {
+        const bool of_groups = of_b && sizes.groups > 0;
+        return scales_tensor(t.name, of_b ? b_scale_layout(sizes.n, sizes.k, of_groups ? sizes.groups : 1) : a_scale_layout(sizes.m, sizes.k), of_groups);
+    }
+    if (of_b && sizes.groups > 0) {
         const std::int64_t width = extents[0];
         extents = {sizes.groups, 1, width}, t.strides = {width, width, 1};
     } else if (scales == "row" && !of_b) extents = {of_a_row, 1}, t.strides = {1, 1};
@@ -353,7 +357,10 @@ class GemmOperation final : public Operation {
                 p.is_quantised() ? packed_tensor(p) : matrix("b", p.b_type, p.k, p.n, p.ldb, p.b_offset, p.b_major != Major::k, TensorRole::in, p.b_matrices(), p.b_stride,
                        bool(p.groups))};
         if (p.groups) out.push_back(offsets_tensor(*p.groups));
-        if (p.block_scales()) out.push_back(scales_tensor("scale_a", p.a_scales())), out.push_back(scales_tensor("scale_b", p.b_scales()));
+        if (p.block_scales()) {
+            out.push_back(scales_tensor("scale_a", p.a_scales()));
+            out.push_back(scales_tensor("scale_b", p.b_scales(), bool(p.groups)));
+        }
         if (p.epilogue)
             for (const EpilogueOperand& o : p.epilogue->operands) out.push_back(epilogue_tensor(o, p));
         out.push_back(matrix(p.epilogue ? p.epilogue->output() : "c", p.c_type, p.m, p.result_n(), p.ldc, p.c_offset, true,

@@ -101,8 +101,6 @@ void check_groups(const GemmProblem& p) {
     if (groups.count() > max_gemm_groups)
         throw RequestError(fmt::format("{} groups; at most {} are taken", groups.count(), max_gemm_groups));
     if (groups.total() != p.m) throw RequestError(fmt::format("the groups have {} rows in all, but m = {}", groups.total(), p.m));
-    if (p.block_scales())
-        throw RequestError("scales block of groups: not supported yet; scales tensor or row work");
     if (p.a_stride != 0 || p.c_stride != 0) throw RequestError("stride_a and stride_d are of a batch; of groups A and C are one matrix each");
     if (p.b_stride == 0) throw RequestError("stride_b = 0: each group has a B of its own; one for all is a product without groups");
     check_stride(p, 'b');
@@ -168,8 +166,8 @@ GemmProblem as_batch(const GemmProblem& p) {
 }
 
 ScaleLayout a_scale_layout(std::int64_t m, std::int64_t k) { return {(k + scale_block - 1) / scale_block, m}; }
-ScaleLayout b_scale_layout(std::int64_t n, std::int64_t k) {
-    return {(n + scale_block - 1) / scale_block, (k + scale_block - 1) / scale_block};
+ScaleLayout b_scale_layout(std::int64_t n, std::int64_t k, std::int64_t groups) {
+    return {(n + scale_block - 1) / scale_block, (k + scale_block - 1) / scale_block, groups};
 }
 
 std::int64_t dense_stride(const GemmProblem& p, char operand) {
@@ -215,7 +213,7 @@ std::string_view a_major_name(Major major) { return major == Major::k ? "k" : "m
 std::string_view b_major_name(Major major) { return major == Major::k ? "k" : "n"; }
 
 double GemmProblem::beside_bytes() const {
-    const double scales = block_scales() ? 4 * (double(a_scales().lines) * double(m) + double(b_scales().lines * b_scales().width)) : 0;
+    const double scales = block_scales() ? 4 * (double(a_scales().lines) * double(m) + double(b_matrices_read()) * double(b_scales().lines * b_scales().width)) : 0;
     return scales + (epilogue ? epilogue->bytes : 0);
 }
 

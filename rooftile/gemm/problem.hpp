@@ -23,16 +23,17 @@ std::string_view rate_name_of(Type type);
 enum class Accumulation : std::uint8_t { fast, promoted };
 std::string_view name_of(Accumulation accumulation);
 
-/// fp32 numbers of device memory, lines that begin at multiples of 16 bytes.
+/// fp32 numbers of device memory, lines that begin at multiples of 16 bytes; of matrices, one behind the other.
 struct ScaleLayout {
-    std::int64_t lines = 0, width = 0;
+    std::int64_t lines = 0, width = 0, matrices = 1;
     std::int64_t pitch() const { return (width + 3) / 4 * 4; }
-    std::int64_t elements() const { return lines * pitch(); }
+    std::int64_t matrix_elements() const { return lines * pitch(); }
+    std::int64_t all_lines() const { return matrices * lines; }
 };
 
-/// Of each row of A and 128 of K: [K / 128][M]; of each 128 columns of B and 128 of K: [N / 128][K / 128].
+/// Of each row of A and 128 of K: [K / 128][M]; of each 128 columns of B and 128 of K: [N / 128][K / 128], of groups for each of them.
 ScaleLayout a_scale_layout(std::int64_t m, std::int64_t k);
-ScaleLayout b_scale_layout(std::int64_t n, std::int64_t k);
+ScaleLayout b_scale_layout(std::int64_t n, std::int64_t k, std::int64_t groups = 1);
 
 inline constexpr std::int64_t max_gemm_extent = (std::int64_t{1} << 31) - 1;  ///< device code counts in 32 bits
 
@@ -60,7 +61,7 @@ struct GemmProblem {
     bool promoted() const { return accumulation == Accumulation::promoted || block_scales(); }
     /// Of block_scales.
     ScaleLayout a_scales() const { return a_scale_layout(m, k); }
-    ScaleLayout b_scales() const { return b_scale_layout(n, k); }
+    ScaleLayout b_scales() const { return b_scale_layout(n, k, groups ? groups->count() : 1); }
     /// Among the operation's tensors: A's scales of blocks, behind A, B and where groups begin; B's follow.
     std::size_t first_scale() const { return groups ? 3 : 2; }
     /// And the first that the epilogue reads.

@@ -8,6 +8,8 @@ namespace {
 
 using Config = Sm90GemmConfig;
 
+constexpr int widest_box = 256;  // elements of a TMA box's side, cuTensorMapEncodeTiled
+
 int sharing_warpgroups(const GemmCandidate& c) { return c.schedule == Schedule::pingpong ? 1 : c.consumer_warpgroups; }
 
 }  // namespace
@@ -19,6 +21,10 @@ Constraint promotion_constraint(const GemmCandidate& c, const GemmProblem& p) {
                               "sums are promoted beside another warpgroup's products, for which it would wait in pingpong; take cooperative");
     if (!p.block_scales()) return Constraint::none();
     if (c.swap_ab) return Constraint::at(Reason::instruction, 1, 0, "with scales of blocks A and B are not swapped: every column would have a scale of its own");
+    constexpr int more_rows = Config::scales_a_box;  // of A's scales, in front of a group's
+    if (p.groups && c.tile_m + more_rows > widest_box)
+        return Constraint::at(Reason::instruction, widest_box - more_rows, c.tile_m,
+                              "tile_m = {available} must be at most {needed} with scales of blocks of groups: a box of scales begins up to three rows before a group");
     constexpr int block = Sm90GemmConfig::scale_block;  // of other widths none was faster (docs/facts.md 252)
     return c.tile_n == block ? Constraint::none()
                              : Constraint::at(Reason::instruction, block, c.tile_n,
@@ -40,7 +46,6 @@ Constraint instruction_constraint(const GemmCandidate& c, const GemmProblem& pro
     const bool pingpong = c.schedule == Schedule::pingpong;
     const int rows = Config::wgmma_m * sharing_warpgroups(c);
     const int mma_m = c.swap_ab ? c.tile_n : c.tile_m;
-    constexpr int widest_box = 256;  // elements of a TMA box's side, cuTensorMapEncodeTiled
     if (pingpong && c.grid_split_k > 1)
         return Constraint::at(Reason::instruction, c.grid_split_k, 1,
                               "grid_split_k = {needed}: with K in pieces a CTA has one tile, and in pingpong one "

@@ -348,7 +348,8 @@ TEST(GemmGroups, RefusedAreBatchesPiecesAndTables) {
     EXPECT_THAT(why({{"epilogue", "d = acc + bias"}, {"tensor", "bias:bf16[2,7,64]"}}), HasSubstr("[G,1,N], [G,1,1]"));
     EXPECT_THAT(why({{"epilogue", "d = acc + bias"}, {"tensor", "bias:bf16[3,1,64]"}}), HasSubstr("[G,1,N], [G,1,1]"));
     EXPECT_EQ(why({{"types", "fp8_e4m3,fp8_e4m3,bf16"}, {"scales", "row"}}), "planned");
-    EXPECT_THAT(why({{"types", "fp8_e4m3,fp8_e4m3,bf16"}, {"scales", "block"}}), HasSubstr("scales tensor or row work"));
+    EXPECT_EQ(why({{"types", "fp8_e4m3,fp8_e4m3,bf16"}, {"scales", "block"}}), "planned");
+    EXPECT_THAT(why({{"types", "fp8_e4m3,fp8_e4m3,bf16"}, {"scales", "block"}, {"tile", "256x128x128"}}), HasSubstr("must be at most 252"));
     EXPECT_THAT(why({{"m", "8"}}), HasSubstr("7 rows in all, but m = 8"));
 }
 

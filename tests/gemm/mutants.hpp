@@ -238,12 +238,23 @@ inline Mutant second_result_missing() {
 inline Mutant scale_of_another_block() {
     return {"the second block of K has the scales of the first",
             in_scaled_blocks("--m 256 --n 256"),
-            {{matrix_load, "maps.a_scale, at.m, block, full);", "maps.a_scale, at.m, block == 1 ? 0 : block, full);"}}};
+            {{matrix_load, "maps.a_scale, row, block, full);", "maps.a_scale, row, block == 1 ? 0 : block, full);"}}};
 }
 inline Mutant scale_of_other_columns() {
     return {"all columns have the scales of the first 128",
             in_scaled_blocks("--m 256 --n 256"),
-            {{matrix_load, "at.n / C.scale_block, full);", "0, full);"}}};
+            {{matrix_load, "line = at.n / C.scale_block + (", "line = ("}}};
+}
+inline Mutant scales_of_rows_before_the_group() {
+    return {"rows of a group that begins amid four have the scales of up to three rows before",
+            with_k("--types fp8_e4m3,fp8_e4m3,bf16 --scales block --groups 40x13,0,1,33 --n 512 --tile 64x128x128 --split-k 1 --cluster 1x1", 512),
+            {{matrix_consumer, "scales_begin = scheduler.origin().m % C.scales_a_box;", "scales_begin = 0;"}}};
+}
+inline Mutant scales_of_another_group() {
+    Mutant mutant = scales_of_rows_before_the_group();
+    mutant.name = "the second of two groups has B's scales of the first";
+    mutant.replacements = {{matrix_load, "at.batch * ceil_div(n, C.scale_block)", "at.batch / 2 * 2 * ceil_div(n, C.scale_block)"}};
+    return mutant;
 }
 inline Mutant scales_of_rows_swapped() {
     return {"a thread's two rows have each other's scales",
@@ -845,6 +856,8 @@ inline std::vector<Mutant> all() {
                                scale_of_another_block(),
                                scale_of_other_columns(),
                                scales_of_rows_swapped(),
+                               scales_of_rows_before_the_group(),
+                               scales_of_another_group(),
                                promoted_stale_sums(),
                                neighbours_bytes_swapped(),
                                turned_rows_swapped(),

@@ -5,6 +5,10 @@
 namespace rooftile {
 
 std::unique_ptr<CublasLtLoop> CublasLtLoop::open(const GemmProblem& p, std::string& missing, const CublasLt* before) {
+    if (p.block_scales()) {
+        missing = "scales of blocks lie for all groups together, where a product by itself begins within a line of them";
+        return nullptr;
+    }
     auto loop = std::make_unique<CublasLtLoop>();
     std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<const CublasLt>> opened;  // by rows and A's alignment
     const bool a_k = p.a_major == Major::k;

@@ -110,7 +110,7 @@ VerifyArguments verify_group(const GemmProblem& p, const void* a, const void* b,
 
 FillArguments scale_fill(const ScaleLayout& layout, bool of_b, void* data, Fill fill, std::uint64_t seed) {
     FillArguments f{};
-    f.to = {data, layout.lines, layout.width, layout.pitch()};
+    f.to = {data, layout.all_lines(), layout.width, layout.pitch()};
     f.seed = seed;
     f.stream = of_b ? 3 : 2;
     f.fill = fill;

@@ -38,7 +38,7 @@ std::optional<PlainLoop> gemm_plain_loop(const GemmProblem& p) {
         const auto &sa = tensors[p.first_scale()], &sb = tensors[p.first_scale() + 1];
         scales =
             fmt::format(" * number(t.{}, {}) * number(t.{}, {})", emit::identifier_of(sa.name), emit::place_of(sa, {"(k / 128)", "i"}),
-                        emit::identifier_of(sb.name), emit::place_of(sb, {"(j / 128)", "(k / 128)"}));
+                        emit::identifier_of(sb.name), groups ? emit::place_of(sb, {"p", "(j / 128)", "(k / 128)"}) : emit::place_of(sb, {"(j / 128)", "(k / 128)"}));
     }
     body += fmt::format(R"(    double sum = 0, magnitude = 0, squares = 0;
     for (long long k = 0; k < {}; ++k) {{

@@ -447,7 +447,7 @@ class Sm90Code final : public GemmCode {
         }
         if (config_.block_scales) {
             TensorMap map_a_scale{}, map_b_scale{};
-            encode(map_a_scale, scales("scale_a", p.a_scales, problem_.a_scales(), config_.tile_m, 1));
+            encode(map_a_scale, scales("scale_a", p.a_scales, problem_.a_scales(), config_.scale_rows(), 1));
             encode(map_b_scale, scales("scale_b", p.b_scales, problem_.b_scales(), Sm90GemmConfig::tma_bytes / 4, config_.b_scales()));
             void* all[] = {&map_a, &map_b, &map_c, &arguments, &map_operand, &map_a_scale, &map_b_scale, epilogue.data()};
             return launch_raw(function, configured, all);
@@ -511,7 +511,7 @@ class Sm90Code final : public GemmCode {
         request.type = Type::fp32;
         request.base = address(base);
         request.inner = layout.width;
-        request.outer = layout.lines;
+        request.outer = layout.all_lines();
         request.outer_stride_bytes = layout.pitch() * 4;
         request.box_inner = box_inner;
         request.box_outer = box_outer;

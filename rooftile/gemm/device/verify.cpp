@@ -141,6 +141,14 @@ void take_half(VerifyArguments& of, const GemmProblem& p, bool of_ups) {
 
 }  // namespace
 
+/// Those of blocks, from `row` of A on and of B's matrix `group`.
+void GemmReference::give_scales(VerifyArguments& of, TensorPointers tensors, std::int64_t row, std::int64_t group) const {
+    const std::size_t scale = problem_.first_scale();
+    const ScaleLayout of_b = problem_.b_scales();
+    of.a_scales = static_cast<const float*>(tensors[scale]) + row, of.a_scale_pitch = problem_.a_scales().pitch();
+    of.b_scales = static_cast<const float*>(tensors[scale + 1]) + group * of_b.matrix_elements(), of.b_scale_pitch = of_b.pitch();
+}
+
 std::vector<CaseOutcome> GemmReference::judge_product(Stream stream, VerifyCase which, std::span<const TensorPointers> results,
                                                       std::int64_t product) const {
     const TensorPointers first = results[0];
@@ -158,11 +166,7 @@ std::vector<CaseOutcome> GemmReference::judge_product(Stream stream, VerifyCase 
         }
         of.a = static_cast<const unsigned char*>(of.a) + row * of.a_m_stride * bytes_of(of.a_type);
         of.m = rows;
-        if (problem_.block_scales()) {
-            const std::size_t scale = problem_.first_scale();
-            of.a_scales = static_cast<const float*>(first[scale]) + row, of.a_scale_pitch = problem_.a_scales().pitch();
-            of.b_scales = static_cast<const float*>(first[scale + 1]), of.b_scale_pitch = problem_.b_scales().pitch();
-        }
+        if (problem_.block_scales()) give_scales(of, first, row, 0);
         if (!packed_) return kernels_.bounded_sums(to, of, which == VerifyCase::exact, out);
         of.b = reinterpret_cast<const void*>(weights_.address()), of.b_type = Type::fp32;
         packed_->bounded_sums(to, of, which == VerifyCase::exact, out, kernels_.verify_ctas());
@@ -203,6 +207,7 @@ void GemmReference::sums_of_groups(Stream stream, VerifyCase which, TensorPointe
         if (from < to) {
             VerifyArguments of = verify_group(problem_, tensors[0], tensors[1], {}, group, from);
             of.m = to - from;
+            if (problem_.block_scales()) give_scales(of, tensors, from, group);
             kernels_.bounded_sums(stream, of, which == VerifyCase::exact, out + (from - first) * problem_.n);
         }
         begin = end;

@@ -4,6 +4,7 @@
 
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/machine/registry.hpp"
+#include "tests/from_environment.hpp"
 
 namespace rooftile {
 namespace {
@@ -86,6 +87,26 @@ TEST(GemmGroupsCode, EpiloguesSpillNothing) {
             GemmRequest request;
             request.tile_m = tile_m, request.tile_n = tile_n, request.swap_ab = swap;
             if (auto plan = plan_of(8, n, Major::k, request, form)) plans.push_back(std::move(*plan));
+        }
+    for (const KernelOutcome& outcome : compile_all(plans))
+        if (const auto* error = std::get_if<Error>(&outcome)) ADD_FAILURE() << error->what();
+}
+
+// Every tile that the search meets: a tile's first scale is held beside its sums.
+TEST(GemmGroupsCode, ScalesOfBlocksSpillNothing) {
+    std::vector<GemmPlan> plans;
+    for (const std::int64_t rows : {3, 70, 800})
+        for (const std::int64_t n : {2048, 2050}) {
+            GemmProblem p = gemm_problem(16 * rows, n, 2048, Type::fp8_e4m3);
+            p.c_type = Type::bf16, p.ldc = n;
+            p.groups = SharedGroups(std::vector<std::int64_t>(16, rows));
+            p.b_stride = dense_stride(p, 'b');
+            p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::block, 1, 16);
+            GemmRequest request;
+            request.top = int(test_count(3, 12)), request.buildable_only = true;
+            auto outcome = derive(machine_by_id("h200-sxm"), p, request);
+            ASSERT_TRUE(std::holds_alternative<Plans>(outcome)) << std::get<Infeasible>(outcome).message;
+            for (GemmPlan& plan : std::get<Plans>(outcome).plans) plans.push_back(std::move(plan));
         }
     for (const KernelOutcome& outcome : compile_all(plans))
         if (const auto* error = std::get_if<Error>(&outcome)) ADD_FAILURE() << error->what();

@@ -94,7 +94,7 @@ void give_epilogue_of_groups(Random& random, GemmProblem& p) {
         for (std::string& tensor : e.tensors)
             for (const auto& [shape, own] : {std::pair{"[N]", "[G,1,N]"}, {"[1]", "[G,1,1]"}})
                 if (tensor.ends_with(shape) && random.coin()) tensor.replace(tensor.find('['), tensor.npos, own);
-        constexpr Scales scales[] = {Scales::none, Scales::tensor, Scales::row};
+        constexpr Scales scales[] = {Scales::none, Scales::tensor, Scales::row, Scales::block, Scales::block};
         try {
             p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, p.alpha = e.alpha, p.beta = e.beta, e.text, e.tensors,
                                        is_fp8(p.a_type) ? random.one_of(scales) : Scales::none, 1, p.groups->count());

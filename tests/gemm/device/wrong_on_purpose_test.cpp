@@ -112,6 +112,8 @@ TEST_F(WrongOnPurpose, GemmTurnedRowPastC) { caught(gemm_mutants::turned_row_pas
 TEST_F(WrongOnPurpose, GemmScaleOfAnotherBlock) { caught(gemm_mutants::scale_of_another_block(), By::random); }
 TEST_F(WrongOnPurpose, GemmScaleOfOtherColumns) { caught(gemm_mutants::scale_of_other_columns(), By::random); }
 TEST_F(WrongOnPurpose, GemmScalesOfRowsSwapped) { caught(gemm_mutants::scales_of_rows_swapped(), By::random); }
+TEST_F(WrongOnPurpose, GemmScalesOfRowsBeforeTheGroup) { caught(gemm_mutants::scales_of_rows_before_the_group(), By::random); }
+TEST_F(WrongOnPurpose, GemmScalesOfAnotherGroup) { caught(gemm_mutants::scales_of_another_group(), By::random); }
 TEST_F(WrongOnPurpose, GemmNeighboursBytesSwapped) { caught(gemm_mutants::neighbours_bytes_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmPromotedStaleSums) { caught(gemm_mutants::promoted_stale_sums(), By::random); }
 
