@@ -6,7 +6,7 @@ namespace rooftile {
 
 std::unique_ptr<CublasLtLoop> CublasLtLoop::open(const GemmProblem& p, std::string& missing, const CublasLt* before) {
     if (p.block_scales()) {
-        missing = "scales of blocks lie for all groups together, where a product by itself begins within a line of them";
+        missing = "scales of blocks are of all groups together: a product by itself would begin within a line of them";
         return nullptr;
     }
     auto loop = std::make_unique<CublasLtLoop>();

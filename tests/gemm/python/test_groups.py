@@ -97,6 +97,13 @@ class Groups(unittest.TestCase):
             assert_close(got, exact * sa.double() * sb[group, 0].double(), scale=400)
         with self.assertRaisesRegex(rooftile.RequestError, "second tensor behind offsets is scale_b"):
             rt.gemm(a, b, offsets=offsets, types=types, scales="row", scale_a=sa, scale_b=sb[:, 0])
+        # [K / 128][M], and [N / 128][K / 128] of each group.
+        pitch = (rows + 3) // 4 * 4
+        sa, sb = (torch.rand(4, pitch, device="cuda") + 0.5)[:, :rows], torch.rand(groups, 2, 4, device="cuda") + 0.5
+        of_a = sa.repeat_interleave(128, 0)[:k].t().double()
+        of_b = sb.repeat_interleave(128, 1)[:, :n].repeat_interleave(128, 2)[..., :k].double().mT
+        got = rt.gemm(a, b, offsets=offsets, types=types, scales="block", scale_a=sa, scale_b=sb)
+        assert_close(got, exact_groups(a.double() * of_a, b.double() * of_b, counts), scale=400)
 
     def test_compiles(self):
         counts, n, k = [64, 0, 100], 128, 128
