@@ -124,26 +124,6 @@ __global__ void __launch_bounds__(row_threads) gather_rows(const void* from, voi
     for (int i = threadIdx.x; i < vectors; i += row_threads) target[i] = source[i];
 }
 
-/// Gates and ups side by side to what goes on: `runs` runs of 8 elements.
-template <bool gelu, Type type>
-__global__ void __launch_bounds__(row_threads) gate_pairs(const void* from, void* to, long long runs) {
-    ptx::launch_dependents();
-    ptx::wait_for_dependencies();
-    const long long run = static_cast<long long>(blockIdx.x) * row_threads + threadIdx.x;
-    if (run >= runs) return;
-    float pairs[2][run_elements], out[run_elements];
-    load_run<type>(static_cast<const uint4*>(from) + 2 * run, pairs[0]);
-    load_run<type>(static_cast<const uint4*>(from) + 2 * run + 1, pairs[1]);
-#pragma unroll
-    for (int i = 0; i < run_elements; ++i) {
-        const float g = pairs[i / 4][i % 4 * 2], up = pairs[i / 4][i % 4 * 2 + 1];
-        constexpr float twice_root = 1.5957691216057308f;  // 2 sqrt(2 / pi): tanh by a sigmoid
-        const float x = gelu ? twice_root * (g + 0.044715f * g * g * g) : g;
-        out[i] = up * (g / (1.0f + __expf(-x)));
-    }
-    store_run<type>(static_cast<uint4*>(to) + run, out);
-}
-
 /// A CTA a token: what its experts made, by their weights and in the order of its choices, is added to `base`.
 template <Type type>
 __global__ void __launch_bounds__(row_threads)

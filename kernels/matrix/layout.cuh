@@ -45,7 +45,7 @@ constexpr bool obeys_the_hardware() {
         "rows of an odd number of sectors; sums of parts come row by row of both halves; written by matrices of 16 bits");
     static_assert(!C.operand_staged || (C.tma_store && C.result_bytes() == 2 && !C.adds_up()),
                   "the operand lies where C goes, element for element, and is asked for while a CTA multiplies");
-    static_assert(!C.pairs || (C.b_major == Major::k && (!C.swap_ab || C.tma_store) && !C.grouped() && !C.block_scales
+    static_assert(!C.pairs || (C.b_major == Major::k && (!C.swap_ab || C.tma_store) && !C.block_scales
                                && (C.swap_ab || C.share_n() % (2 * C.pair_step) == 0) && C.tile_n % (2 * C.pair_step * C.cluster_m) == 0),
                   "gates and ups come by rows of K, and a part of K or of a cluster has whole pairs of steps");
     static_assert(C.results >= 1 && C.results <= C.max_results && (C.results == 1 || (!C.operand_staged && !C.grouped())),

@@ -15,7 +15,7 @@ __device__ void store_rows(const MatrixArguments& args, int m, int x, int rows, 
     constexpr int chunks = row_bytes / 16, elements = 16 / C.result_bytes();
     for (int i = thread; i < rows * chunks; i += threads) {
         const int row = i / chunks, of_row = i % chunks, column = x + of_row * elements;
-        if (column >= args.n) continue;  // C's rows are whole 16 B
+        if (column >= C.result_columns(args.n)) continue;  // C's rows are whole 16 B
         ptx::Words<16> words;
         ptx::load_shared(words, chunk(row, of_row));
         char* to = static_cast<char*>(args.c) + ((m + row) * args.ldc + column) * C.result_bytes();

@@ -107,12 +107,12 @@ __device__ void store_transposed_tile(const Sums& sums, StoreTarget<C>& target, 
     if constexpr (C.grouped() && C.ablated != Ablation::store) {
         if (!whole) {
             if (warp == 0 && ptx::elect_one()) ptx::tma_store_commit();  // of nothing: the wait counts commits
-            constexpr int row_bytes = C.swizzle_bytes;
-            for (int part = 0; part < C.wgmma_m / C.epilogue_columns(); ++part)
-                store_rows<C, row_bytes>(target.args, target.at.m + row, target.at.n + 64 * i + part * C.epilogue_columns(),
+            constexpr int row_bytes = C.epilogue_columns() * C.result_bytes();
+            for (int part = 0; part < C.turned_columns() / C.epilogue_columns(); ++part)
+                store_rows<C, row_bytes>(target.args, target.at.m + row, target.at.n + C.turned_columns() * i + part * C.epilogue_columns(),
                                          target.rows_inside(row), threadIdx.x % C.warpgroup_threads,
                                          C.warpgroup_threads, [&](int r, int chunk) {
-                                             return to + (part * C.turned_rows() + r) * row_bytes + (chunk ^ r % 8) * 16;
+                                             return swizzled<C>(to + (part * C.turned_rows() + r) * row_bytes + chunk * 16);
                                          });
         }
     }

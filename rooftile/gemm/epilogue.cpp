@@ -122,10 +122,9 @@ double issue_of(const ExpressionGraph& graph) {
     return issue;
 }
 
-void check_pairs(std::int64_t n, double beta, std::string_view expression, Scales scales, bool groups, Pairs pairs) {
+void check_pairs(std::int64_t n, double beta, std::string_view expression, Scales scales, Pairs pairs) {
     const auto refuse = [&](const std::string& why) { throw RequestError(fmt::format("pairs {}: {}", name_of(pairs), why)); };
     if (expression.empty()) refuse("an epilogue says what becomes of gate and up: give --epilogue \"d = silu(gate) * up\"");
-    if (groups) refuse("of groups: not supported yet; a kernel after the product does it");
     if (n % 2 != 0) refuse(fmt::format("n = {}: columns of B come in pairs; give an even n", n));
     if (beta != 0) refuse("C has a number for each column of A B, the result for each pair; leave beta out, and name what is added as a tensor [M,N/2]");
     if (scales == Scales::row || scales == Scales::block)
@@ -236,7 +235,7 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
                              std::int64_t groups, Pairs pairs) {
     if (groups > 0) batch = groups;
     if (expression == "none") expression = {};
-    if (pairs != Pairs::none) check_pairs(n, beta, expression, scales, groups > 0, pairs);
+    if (pairs != Pairs::none) check_pairs(n, beta, expression, scales, pairs);
     if (!std::isfinite(float(alpha)) || !std::isfinite(float(beta)))
         throw RequestError(fmt::format("alpha = {}, beta = {}: must be finite in fp32", alpha, beta));
     if (alpha == 1 && beta == 0 && expression.empty() && scales == Scales::none) {

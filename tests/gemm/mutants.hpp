@@ -510,6 +510,13 @@ inline Mutant matrix_of_the_next_group() {
             {{matrix_load, "at_c.batch * args.b_step, scheduler.rank, args.b_slices", "(at_c.batch + (at_c.batch == 1)) * args.b_step, scheduler.rank, args.b_slices"}}};
 }
 
+inline Mutant last_pairs_of_a_group_as_whole_spans() {
+    return {"the last rows of a group's pairs are read as if a row were a whole span of the swizzle",
+            turned_groups() + " --pairs interleaved --epilogue \"d = silu(gate) * up\"",
+            {{store_transposed, "swizzled<C>(to + (part * C.turned_rows() + r) * row_bytes + chunk * 16)",
+              "to + (part * C.turned_rows() + r) * row_bytes + (chunk ^ r % 8) % 4 * 16"}}};
+}
+
 inline Mutant last_row_of_a_group_left() {
     return {"the last row of a group that ends amid a box is not stored",
             groups(),
@@ -846,6 +853,7 @@ inline std::vector<Mutant> all() {
                                told_of_the_tile_before(),
                                sums_not_cleared(),
                                bias_of_the_group_before(),
+                               last_pairs_of_a_group_as_whole_spans(),
                                group_sums_not_cleared(),
                                bias_twice_on_the_last_column_tile(),
                                gate_and_up_swapped(),

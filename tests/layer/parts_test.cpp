@@ -88,7 +88,7 @@ TEST(LayerParts, AWindowIsWhatADecodedTokenReads) {
 TEST(LayerParts, Experts) {
     const auto parts = parts_of("Mixtral-8x7B-v0.1", {.decode = 1, .prefill = 0, .context = 100});
     EXPECT_THAT(names_of(parts), ElementsAre("norm_attention", "qkv", "rotary_append", "attention", "o", "norm_mlp", "router", "route",
-                                             "gather", "experts_gate_up", "experts_gate_up_gate", "experts_down", "combine"));
+                                             "gather", "experts_gate_up", "experts_down", "combine"));
     EXPECT_EQ(named(parts, "experts_gate_up").request.text("groups"), "2x1,6x0");
     EXPECT_EQ(named(parts, "experts_gate_up").bytes(TensorKind::weights), 2.0 * 28672 * 4096 * 2);
     // 64 tokens miss an expert with probability 0.75^64: all eight have 16 rows.

@@ -9,6 +9,10 @@ std::unique_ptr<CublasLtLoop> CublasLtLoop::open(const GemmProblem& p, std::stri
         missing = "scales of blocks are of all groups together: a product by itself would begin within a line of them";
         return nullptr;
     }
+    if (p.pairs() != Pairs::none) {
+        missing = "cublasLtMatmul stores a result as wide as B, not one for each pair of its columns";
+        return nullptr;
+    }
     auto loop = std::make_unique<CublasLtLoop>();
     std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<const CublasLt>> opened;  // by rows and A's alignment
     const bool a_k = p.a_major == Major::k;

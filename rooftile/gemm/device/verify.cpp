@@ -199,7 +199,7 @@ std::vector<JudgedRows> GemmReference::rows_of_groups(TensorPointers tensors) co
     return all;
 }
 
-void GemmReference::sums_of_groups(Stream stream, VerifyCase which, TensorPointers tensors, std::int64_t first, std::int64_t rows,
+void GemmReference::sums_of_groups(Stream stream, VerifyCase which, TensorPointers tensors, bool of_ups, std::int64_t first, std::int64_t rows,
                                    Bounded* out) const {
     std::int64_t begin = 0;
     for (std::int64_t group = 0; group < problem_.groups->count() && begin < first + rows; ++group) {
@@ -207,17 +207,21 @@ void GemmReference::sums_of_groups(Stream stream, VerifyCase which, TensorPointe
         if (from < to) {
             VerifyArguments of = verify_group(problem_, tensors[0], tensors[1], {}, group, from);
             of.m = to - from;
+            if (problem_.pairs() != Pairs::none) take_half(of, problem_, of_ups);
             if (problem_.block_scales()) give_scales(of, tensors, from, group);
-            kernels_.bounded_sums(stream, of, which == VerifyCase::exact, out + (from - first) * problem_.n);
+            kernels_.bounded_sums(stream, of, which == VerifyCase::exact, out + (from - first) * problem_.result_n());
         }
         begin = end;
     }
 }
 
 std::vector<CaseOutcome> GemmReference::judge_groups(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const {
-    epilogue_->set_made_inputs({[&](Stream to, std::int64_t row, std::int64_t rows, Bounded* out) {
-        sums_of_groups(to, which, results[0], row, rows, out);
-    }});
+    std::vector<MadeRows> made;
+    for (std::size_t i = 0; i < problem_.epilogue->sums(); ++i)
+        made.emplace_back([&, i](Stream to, std::int64_t row, std::int64_t rows, Bounded* out) {
+            sums_of_groups(to, which, results[0], i > 0, row, rows, out);
+        });
+    epilogue_->set_made_inputs(std::move(made));
     std::vector<std::span<void* const>> outputs;
     for (const TensorPointers& result : results) outputs.emplace_back(&result.back(), 1);
     return epilogue_->judge(stream, rows_of_groups(results[0]), outputs, undecided_limit(epilogue_->graph(), which));

@@ -50,7 +50,8 @@ class GemmReference final : public Reference {
     std::vector<CaseOutcome> judge_groups(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const;
     /// The sums of `rows` rows from `first` on, of a group each, with their bounds.
     void give_scales(VerifyArguments& of, TensorPointers tensors, std::int64_t row, std::int64_t group) const;
-    void sums_of_groups(Stream stream, VerifyCase which, TensorPointers tensors, std::int64_t first, std::int64_t rows, Bounded* out) const;
+    void sums_of_groups(Stream stream, VerifyCase which, TensorPointers tensors, bool of_ups, std::int64_t first, std::int64_t rows,
+                        Bounded* out) const;
     std::vector<CaseOutcome> judge_epilogue(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const;
     GemmProblem problem_;
     DeviceBuffer records_;

@@ -262,7 +262,7 @@ std::vector<LayerError> LayerReference::judge(Stream stream, const std::function
     // x; the second norm, the gated product, the result.
     int roundings = 10;
     if (kind_.experts) {
-        roundings += 2;                                          // logits, and the product before the gate
+        roundings += 1;                                          // logits
         if (m.experts->shared_intermediate > 0) roundings += 3;  // its gate, its product, and its sum with the residual
         out.push_back(experts(stream, tensor, y.at(), normed.at(), middle.at()));
     } else {

@@ -160,15 +160,6 @@ std::shared_ptr<const SmallKernel> small_kernel(const LayerPart& part, const Mod
                                                        launch(functions[0], dependent(stream, choices, row_threads), from, tensors[2], rows,
                                                               chosen, columns);
                                                    });
-    if (part.name == "experts_gate_up_gate")
-        return std::make_shared<const ExpertsPart>(
-            "gate_pairs", std::vector<std::string>{fmt::format("rooftile::gate_pairs<{}, {}>", m.activation == "gelu_tanh", type_name(m))},
-            arch, "8 elements a thread", [=](Stream stream, std::span<const Function> functions, std::span<void* const> tensors) {
-                const long long runs = choices * e.intermediate / run_elements;
-                const void* from = tensors[0];
-                launch(functions[0], dependent(stream, ceil_div(std::int64_t(runs), std::int64_t(row_threads)), row_threads), from,
-                       tensors[1], runs);
-            });
     if (part.name == "combine")  // rows, choices, what is added to; the result
         return std::make_shared<const ExpertsPart>(
             "combine_rows", std::vector<std::string>{fmt::format("rooftile::combine_rows<{}>", type_name(m))}, arch, "a CTA a token",

@@ -12,6 +12,7 @@ namespace {
 struct OfEpilogue {
     const char* text = "";
     std::vector<std::string> tensors = {};
+    Pairs pairs = Pairs::none;
 };
 
 std::optional<GemmPlan> plan_of(int groups, int n, Major b, const GemmRequest& asked, const OfEpilogue& epilogue = {}) {
@@ -21,7 +22,7 @@ std::optional<GemmPlan> plan_of(int groups, int n, Major b, const GemmRequest& a
     GemmProblem p = gemm_problem(300 * groups, n, 2048, Type::bf16, Major::k, b);
     p.groups = SharedGroups(std::vector<std::int64_t>(std::size_t(groups), 300));
     p.b_stride = dense_stride(p, 'b');
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, epilogue.text, epilogue.tensors, Scales::none, 1, groups);
+    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, epilogue.text, epilogue.tensors, Scales::none, 1, groups, epilogue.pairs);
     auto outcome = derive(machine_by_id("h200-sxm"), p, request);
     if (auto* plans = std::get_if<Plans>(&outcome)) return plans->plans.front();
     ADD_FAILURE() << std::get<Infeasible>(outcome).message;
@@ -80,12 +81,15 @@ TEST(GemmGroupsCode, TwoHundredAndFiftySixGroupsCostNoStage) {
 TEST(GemmGroupsCode, EpiloguesSpillNothing) {
     const OfEpilogue forms[] = {{"d = gelu(acc + bias)", {"bias:bf16[G,1,N]"}},
                                 {"d = silu(acc * gain + bias) * up", {"gain:fp32[G,1,1]", "bias:bf16[G,1,N]", "up:bf16[M,N]"}},
-                                {"d = dropout(acc + bias, 0.1, seed=3)", {"bias:fp32[N]"}}};
+                                {"d = dropout(acc + bias, 0.1, seed=3)", {"bias:fp32[N]"}},
+                                {"d = silu(gate) * up", {}, Pairs::interleaved},
+                                {"d = gelu(gate + bias) * up", {"bias:bf16[G,1,N/2]"}, Pairs::split}};
     std::vector<GemmPlan> plans;
     for (const OfEpilogue& form : forms)
         for (const auto& [tile_m, tile_n, swap, n] : {std::tuple{128, 256, false, 2048}, {128, 176, false, 2048}, {64, 128, true, 2048}, {128, 128, false, 2049}}) {
             GemmRequest request;
             request.tile_m = tile_m, request.tile_n = tile_n, request.swap_ab = swap;
+            if (form.pairs != Pairs::none && (tile_n == 176 || n % 2 != 0)) continue;  // whole sectors of half as many, whole pairs
             if (auto plan = plan_of(8, n, Major::k, request, form)) plans.push_back(std::move(*plan));
         }
     for (const KernelOutcome& outcome : compile_all(plans))

@@ -97,7 +97,7 @@ void give_epilogue_of_groups(Random& random, GemmProblem& p) {
         constexpr Scales scales[] = {Scales::none, Scales::tensor, Scales::row, Scales::block, Scales::block};
         try {
             p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, p.alpha = e.alpha, p.beta = e.beta, e.text, e.tensors,
-                                       is_fp8(p.a_type) ? random.one_of(scales) : Scales::none, 1, p.groups->count());
+                                       is_fp8(p.a_type) ? random.one_of(scales) : Scales::none, 1, p.groups->count(), e.pairs);
             if (p.epilogue) return;
         } catch (const RequestError&) {}  // says nothing, or what is no epilogue
     }

@@ -106,6 +106,7 @@ TEST_F(WrongOnPurpose, GemmTileLeftOut) { caught(gemm_mutants::tile_left_out(), 
 TEST_F(WrongOnPurpose, GemmCounterOfTilesLeft) { caught(gemm_mutants::counter_of_tiles_left(), By::timed); }
 TEST_F(WrongOnPurpose, GemmToldOfTheTileBefore) { caught(gemm_mutants::told_of_the_tile_before(), By::random); }
 TEST_F(WrongOnPurpose, GemmGroupSumsNotCleared) { caught(gemm_mutants::group_sums_not_cleared(), By::random); }
+TEST_F(WrongOnPurpose, GemmLastPairsOfAGroupAsWholeSpans) { caught(gemm_mutants::last_pairs_of_a_group_as_whole_spans(), By::random); }
 TEST_F(WrongOnPurpose, GemmTurnedRowsSwapped) { caught(gemm_mutants::turned_rows_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmTurnedRowPastC) { caught(gemm_mutants::turned_row_past_c(), By::guards); }
 

@@ -50,7 +50,7 @@ TEST(LayerKernels, PartsBecomeKernelsThatWait) {
 TEST(LayerKernels, ExpertsBecomeKernelsThatWait) {
     for (const bool shared : {false, true}) {
         const std::vector<RunnablePart> kernels = kernels_of(small_experts(shared), {.decode = 6, .prefill = 0, .context = 256});
-        EXPECT_EQ(kernels.size(), shared ? 15U : 13U);
+        EXPECT_EQ(kernels.size(), shared ? 14U : 12U);
         for (const RunnablePart& kernel : kernels) {
             SCOPED_TRACE(kernel.part.name);
             EXPECT_NE(kernel.kernel.has_value(), kernel.small != nullptr);

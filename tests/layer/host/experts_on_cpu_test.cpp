@@ -154,28 +154,5 @@ TEST(ExpertsOnCpu, RowsGoThereAndComeBack) {
         }
 }
 
-template <bool gelu>
-void expect_gated() {
-    constexpr Type type = Type::fp16;
-    constexpr int runs = 131;
-    const Bits pairs = random_logits(type, runs * 16, 8);
-    Bits out(std::size_t(runs * 8 + 8), 0x7e7e);
-    for (unsigned cta = 0; cta < 2; ++cta)
-        run_cta_on_cpu(cta, row_threads, gate_pairs<gelu, type>, static_cast<const void*>(pairs.data()), static_cast<void*>(out.data()),
-                       (long long)runs);
-    for (int i = 0; i < runs * 8; ++i) {
-        const double g = ptx::number_of(type, pairs[std::size_t(2 * i)]), up = ptx::number_of(type, pairs[std::size_t(2 * i + 1)]);
-        const double want =
-            up * (gelu ? 0.5 * g * (1 + std::tanh(std::sqrt(2 / 3.14159265358979) * (g + 0.044715 * g * g * g))) : g / (1 + std::exp(-g)));
-        ASSERT_NEAR(ptx::number_of(type, out[std::size_t(i)]), want, 0.001 * std::abs(want) + 1e-5);
-    }
-    for (std::size_t i = runs * 8; i < out.size(); ++i) EXPECT_EQ(out[i], 0x7e7e);
-}
-
-TEST(ExpertsOnCpu, GatesOfEitherFunction) {
-    expect_gated<false>();
-    expect_gated<true>();
-}
-
 }  // namespace
 }  // namespace rooftile
