@@ -4,7 +4,7 @@
 
 #include "kernels/fuse/grid_reduction.cuh"
 #include "kernels/pipeline/ring.cuh"
-#include "kernels/ptx/cluster_barrier.cuh"
+#include "kernels/ptx/store_cluster_async.cuh"
 #include "kernels/ptx/cluster_memory.cuh"
 #include "kernels/ptx/sync.cuh"
 

@@ -57,7 +57,6 @@ class LayerRun {
     void set_lengths(int keys) const;
 
     void* tensor(std::string_view name, std::int64_t set) const;
-    std::size_t tensor_bytes(std::string_view name) const { return tensors_.at(std::string(name)).bytes; }
 
   private:
     struct Tensor {

@@ -1,4 +1,4 @@
-// Stands in for kernels/ptx/cluster_barrier.cuh where kernels/pipeline/scheduler.cuh runs on the CPU: words are there
+// Stands in for kernels/ptx/store_cluster_async.cuh where kernels/pipeline/scheduler.cuh runs on the CPU: words are there
 // at once.
 #pragma once
 
