@@ -20,7 +20,7 @@ std::optional<GemmPlan> plan_of(int groups, int n, Major b, const GemmRequest& a
     GemmProblem p = gemm_problem(300 * groups, n, 2048, Type::bf16, Major::k, b);
     p.groups = SharedGroups(std::vector<std::int64_t>(std::size_t(groups), 300));
     p.b_stride = dense_stride(p, 'b');
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, epilogue.text, epilogue.tensors, Scales::none, 1, groups);
+    p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, epilogue.text, epilogue.tensors, Scales::none, 1, groups);
     auto outcome = derive(machine_by_id("h200-sxm"), p, request);
     if (auto* plans = std::get_if<Plans>(&outcome)) return plans->plans.front();
     ADD_FAILURE() << std::get<Infeasible>(outcome).message;
