@@ -7,6 +7,7 @@
 #include "rooftile/conv/derivation.hpp"
 #include "rooftile/conv/draw.hpp"
 #include "rooftile/conv/fields.hpp"
+#include "rooftile/conv/simulation.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/report/explain.hpp"
@@ -95,16 +96,16 @@ class ConvOperation final : public Operation {
         ConvRequest out{.product = products().request(conv_product_request(given), defaults), .top = defaults.top};
         if (given.has("top")) out.top = int(whole_number(given.name("top"), given.text("top"), 1, 64));
         out.fixed = fixed_of_product(given);
-        return Own::of(std::move(out));
         read_knobs<DirectKnobs>(given, out.direct);
         check_knobs<DirectKnobs>(out.direct);
         DirectKnobs::each([&](const auto& knob) { if (given.has(knob.field)) out.fixed_of_direct = given.name(knob.field); });
+        return Own::of(std::move(out));
     }
     PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& asked) const override {
         const auto& request = asked.as<ConvRequest>();
         if (is_direct(typed(problem))) return direct_set(machine, problem, request);
-        PlanSet set = products().derive(machine, typed(problem).product, request.product);
         if (!request.fixed_of_direct.empty()) return refused(*machine, problem, request.fixed_of_direct + " is of direct convolutions; this one is a product, leave it off");
+        PlanSet set = products().derive(machine, typed(problem).product, request.product);
         PlanSet out = set;
         out.problem = problem;
         out.own = Own::of(std::move(set));
@@ -206,6 +207,7 @@ class ConvOperation final : public Operation {
                                     {.near = 1.02, .config_key = "loads", .config_heading = "loads", .baseline_key = "copy_us", .baseline_heading = "copy",
                                      .baseline_name = "Copying as many bytes takes"});
     }
+    const Facet* facet(const std::type_info& type) const override { return type == typeid(Simulates) ? &conv_simulates() : nullptr; }
     std::string_view baseline() const override { return "copy"; }
     std::span<const std::string_view> baseline_keys() const override {
         static constexpr std::string_view keys[] = {"copy_us"};

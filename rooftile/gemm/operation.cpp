@@ -26,6 +26,7 @@
 #include "rooftile/gemm/plan_text.hpp"
 #include "rooftile/gemm/records.hpp"
 #include "rooftile/gemm/roof_steps.hpp"
+#include "rooftile/gemm/simulation.hpp"
 #include "rooftile/gemm/suite.hpp"
 #include "rooftile/gemm/suite_report.hpp"
 #include "rooftile/gemm/two_gemms.hpp"
@@ -342,6 +343,7 @@ class GemmOperation final : public Operation {
     const Facet* facet(const std::type_info& type) const override {
         if (type == typeid(TwoProducts)) return &two_gemms();
         if (type == typeid(ProductsOfImages)) return &gemm_of_images();
+        if (type == typeid(Simulates)) return &gemm_simulates();
         if (type == typeid(Packs)) return &gemm_packs();
         if (type == typeid(KnownKernels)) return &known_gemm_kernels();
         return type == typeid(Exports) ? &gemm_exports() : nullptr;
