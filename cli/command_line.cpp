@@ -35,6 +35,7 @@ std::vector<Verb> all_verbs() {
     add_name(verbs);
     add_sweep(verbs);
     add_sweep_mlp(verbs);
+    add_simulate(verbs);
     add_operation_verbs(verbs);
     add_workers(verbs);
     add_machine(verbs);

@@ -59,6 +59,7 @@ void add_ways(std::vector<Verb>& verbs);
 void add_units(std::vector<Verb>& verbs);
 void add_sweep(std::vector<Verb>& verbs);
 void add_sweep_mlp(std::vector<Verb>& verbs);
+void add_simulate(std::vector<Verb>& verbs);
 void add_workers(std::vector<Verb>& verbs);
 void add_ledger(std::vector<Verb>& verbs);
 void add_validate(std::vector<Verb>& verbs);

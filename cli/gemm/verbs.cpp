@@ -5,7 +5,6 @@ namespace rooftile::cli {
 void add_gemm_verbs(std::vector<Verb>& verbs);
 
 void add_gemm_verbs(std::vector<Verb>& verbs) {
-    add_gemm_simulate(verbs);
     add_measure_ladder(verbs);
     add_report_ladder(verbs);
 }

@@ -8,7 +8,6 @@
 
 namespace rooftile::cli {
 
-void add_gemm_simulate(std::vector<Verb>& verbs);
 /// The six rungs and the planned kernel, predicted and measured.
 void add_measure_ladder(std::vector<Verb>& verbs);
 /// Their table from a recorded run.

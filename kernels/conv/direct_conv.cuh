@@ -4,9 +4,11 @@
 // A thread has a vector of filters, neighbouring channels of the result, at `strip` places along x and `rows` along y. It goes down the rows of
 // pixels that these meet; of each row it loads the pixels of its strip, 16 bytes or what a pixel has, and adds each to all sums that have a tap
 // on it. Lanes are on neighbouring channels, so that a warp reads whole lines; what strips share L1 has. Weights are in shared memory, in fp32.
+// A caller's expression, the same class as of matrix kernels, takes the sums of a place two by two on their way out.
 #pragma once
 
 #include "kernels/conv/direct_conv_config.hpp"
+#include "kernels/matrix/epilogue_pair.cuh"
 #include "kernels/ptx/convert.cuh"
 
 namespace rooftile {
@@ -34,8 +36,28 @@ __device__ __forceinline__ void load_channels(unsigned (&to)[(count + 1) / 2], c
     }
 }
 
-template <DirectConvConfig C>
-__global__ void __launch_bounds__(C.threads()) direct_conv(const __grid_constant__ DirectConvArguments p) {
+/// A place's sums through the expression; `row`: the place among all of the result's. A filter that has no neighbour with it here is a pair of which
+/// the second is outside: turned, since neighbours in a row would be loaded as one aligned word.
+template <DirectConvConfig C, class Epilogue>
+__device__ __forceinline__ void finish(float (&sums)[C.vector], const Epilogue& epilogue, const typename Epilogue::Once& once, const DirectConvArguments& p, int row, int filter) {
+    constexpr bool alone = C.vector == 1;
+    constexpr int pairs = alone ? 1 : C.vector / 2;
+    typename Epilogue::Operands operands[pairs];
+#pragma unroll
+    for (int i = 0; i < pairs; ++i)
+        epilogue.template load<alone>(operands[i], EpiloguePair{row, filter, 0, 2 * i, static_cast<int>(p.rows), p.filters, 0, true, !alone});
+#pragma unroll
+    for (int i = 0; i < pairs; ++i) {
+        float finished[2];
+        epilogue.template apply<alone>(finished, sums[2 * i], alone ? 0 : sums[2 * i + !alone], operands[i], once,
+                                       EpiloguePair{row, filter, 0, 2 * i, static_cast<int>(p.rows), p.filters, 0, true, !alone});
+        sums[2 * i] = finished[0];
+        if constexpr (!alone) sums[2 * i + 1] = finished[1];
+    }
+}
+
+template <DirectConvConfig C, class Epilogue>
+__device__ __forceinline__ void convolve(const DirectConvArguments& p, const Epilogue& epilogue) {
     extern __shared__ float weights[];
     constexpr auto own = C;  // where the configuration is a variable of the host, its functions of a thread's numbers need it here
     const int lane = threadIdx.x % C.lanes, slot = threadIdx.x / C.lanes;
@@ -98,20 +120,35 @@ __global__ void __launch_bounds__(C.threads()) direct_conv(const __grid_constant
                 }
             }
         }
-        unsigned short* to = p.y + static_cast<long long>(image) * p.places_y * p.places_x * p.filters + filter;
+        [[maybe_unused]] const auto once = [&] {
+            if constexpr (is_plain<Epilogue>()) return 0;
+            else return epilogue.once();
+        }();
 #pragma unroll
         for (int place_y = 0; place_y < C.rows; ++place_y)
 #pragma unroll
             for (int place_x = 0; place_x < C.strip; ++place_x) {
                 if (first_y + place_y >= p.places_y || first_x + place_x >= p.places_x) continue;
+                const unsigned row = (image * p.places_y + first_y + place_y) * p.places_x + first_x + place_x;
+                if constexpr (!is_plain<Epilogue>()) finish<C>(sums[place_y][place_x], epilogue, once, p, static_cast<int>(row), filter);
                 struct alignas(2 * C.vector) Vector {
                     unsigned short element[C.vector];
                 } out;
 #pragma unroll
                 for (int i = 0; i < C.vector; ++i) out.element[i] = ptx::narrow<C.type>(sums[place_y][place_x][i]);
-                *reinterpret_cast<Vector*>(to + (static_cast<long long>(first_y + place_y) * p.places_x + first_x + place_x) * p.filters) = out;
+                *reinterpret_cast<Vector*>(p.y + static_cast<long long>(row) * p.filters + filter) = out;
             }
     }
+}
+
+template <DirectConvConfig C>
+__global__ void __launch_bounds__(C.threads()) direct_conv(const __grid_constant__ DirectConvArguments p) {
+    convolve<C>(p, NoEpilogue{});
+}
+
+template <DirectConvConfig C, class Epilogue>
+__global__ void __launch_bounds__(C.threads()) direct_conv_epilogue(const __grid_constant__ DirectConvArguments p, const __grid_constant__ Epilogue epilogue) {
+    convolve<C>(p, epilogue);
 }
 
 }  // namespace rooftile

@@ -64,7 +64,7 @@ struct DirectConvArguments {
     unsigned short* y;        ///< [images][places_y][places_x][filters]
     int height, width, channels, filters, places_y, places_x, padding_y, padding_x;
     Divider strips_x, strips_y;  ///< of a row, of an image
-    unsigned strips;             ///< of all images
+    unsigned strips, rows;       ///< of all images: strips, and places, rows of the result
 };
 
 }  // namespace rooftile

@@ -74,6 +74,7 @@ struct VerifyArguments {
     /// Of sums with a scale for each 128 of k and a row of A, [k / 128][m], and 128 columns of B, [n / 128][k / 128]; else null.
     const float *a_scales, *b_scales;
     long long a_scale_pitch, b_scale_pitch;
+    long long sums_pitch;  ///< bounded_sums(): from one row of sums to the next; 0: n
 };
 
 /// The element of a result that lies worst.

@@ -332,12 +332,12 @@ __device__ inline void verify_sum(const VerifyArguments& p, VerifyTiles& tiles, 
     }
 }
 
-/// Every sum with its bound to `out`, [m][n] densely. Launched as verify().
+/// Every sum with its bound to `out`, [m][n], rows of it dense unless `sums_pitch` says otherwise. Launched as verify().
 template <bool exact, bool scaled = false, class Word = unsigned short>
 __global__ void __launch_bounds__(VerifyTile::threads, 2)
     bounded_sums(const __grid_constant__ VerifyArguments p, Bounded* out) {
     __shared__ VerifyTiles tiles;
-    const long long columns = (p.n + VerifyTile::mn - 1) / VerifyTile::mn;
+    const long long columns = (p.n + VerifyTile::mn - 1) / VerifyTile::mn, pitch = p.sums_pitch > 0 ? p.sums_pitch : p.n;
     const long long all = columns * ((p.m + VerifyTile::mn - 1) / VerifyTile::mn);
     for (long long tile = blockIdx.x; tile < all; tile += gridDim.x) {
         const VerifyPlace place{tile / columns * VerifyTile::mn, tile % columns * VerifyTile::mn};
@@ -346,7 +346,7 @@ __global__ void __launch_bounds__(VerifyTile::threads, 2)
 #pragma unroll 1
         for (int e = 0; e < VerifyTile::side * VerifyTile::side; ++e) {
             if (place.inside(p, e))
-                out[place.row(e) * p.n + place.column(e)] = bounded_sum<exact>(p, sum[0], root(squares[0]));
+                out[place.row(e) * pitch + place.column(e)] = bounded_sum<exact>(p, sum[0], root(squares[0]));
             verify_rotate<exact>(sum, squares);
         }
         __syncthreads();

@@ -466,6 +466,9 @@ def conv(
     reverse: bool | None = None,
     exhaustive: bool | None = None,
     top: int | None = None,
+    vector: int | None = None,
+    strip: int | None = None,
+    rows: int | None = None,
     numbers: str | None = None,
     set: str | Sequence[str] | None = None,
     buildable_only: bool | None = None,
@@ -518,6 +521,10 @@ def conv(
         exhaustive: Search also what structural rules leave out
     Output:
         top: Plans to keep
+    Fixed parameters of direct convolutions:
+        vector: Neighbouring filters of a thread: 1, 2, 4 or 8
+        strip: Places of a thread along a row: 1, 2, 4 or 8
+        rows: Rows of a thread's places: 1, 2 or 4
     Machine:
         numbers: A machine of a few numbers: smem, regs, bw, peak, latency, and any key of a machine file
         set: Replaces one number of the machine, as in "dram.bandwidth=4 TB/s"
@@ -536,6 +543,6 @@ def conv(
         "order": order, "group": group, "split_k": split_k, "grid_split_k": grid_split_k,
         "ctas_per_sm": ctas_per_sm, "overlapped_epilogue": overlapped_epilogue, "epilogue_tile_n": epilogue_tile_n,
         "pdl": pdl, "early_weights": early_weights, "evict_first": evict_first, "reverse": reverse,
-        "exhaustive": exhaustive, "top": top, "numbers": numbers, "set": set, "buildable_only": buildable_only,
-        "seed": seed
+        "exhaustive": exhaustive, "top": top, "vector": vector, "strip": strip, "rows": rows, "numbers": numbers,
+        "set": set, "buildable_only": buildable_only, "seed": seed
     })

@@ -856,18 +856,16 @@ def _convolution(axes: int, input: torch.Tensor, weight: torch.Tensor, bias: tor
     if bias is not None and (bias.dtype != input.dtype or list(bias.shape) != [w.shape[0]]):
         raise rooftile.RequestError(f"bias is {bias.dtype} {list(bias.shape)}; accepted is {input.dtype} [{w.shape[0]}]")
     fields = {key: _by_axes(key, value, axes) for key, value in numbers.items()}
-    direct = groups > 1 or x.shape[-1] % 8 != 0  # by a kernel that adds no bias
     if groups > 1:
         fields["groups"] = str(groups)
-    tensors, names = ((x, w), _UNNAMED) if bias is None or direct else ((x, w, bias), _WITH_ROW)
+    tensors, names = ((x, w), _UNNAMED) if bias is None else ((x, w, bias), _WITH_ROW)
     text = json.dumps(fields if len(tensors) == 2 else {**fields, **_ADD_ROW})
     if _is_plain(tensors):
         out = _run_plain(_filter, names, text, tensors)
     else:
         _check_device(tensors)
         out = _operator(_filter, tensors, names, text)
-    out = out.movedim(-1, 1)
-    return out + bias.view(-1, *[1] * axes) if bias is not None and direct else out
+    return out.movedim(-1, 1)
 
 
 def conv1d(

@@ -1,10 +1,10 @@
 #include "rooftile/conv/fields.hpp"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "rooftile/conv/direct.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 
@@ -57,6 +57,7 @@ std::vector<Field> make_fields() {
         {"tensor", "NAME:TYPE[SHAPE]", "A tensor that the epilogue reads: bias:bf16[N], of a number a filter; r:bf16[M,N], of one an element", problem, FieldKind::list},
     };
     for (Field& field : product_fields()) fields.push_back(std::move(field));
+    for (Field& field : knob_fields<DirectKnobs>("Fixed parameters of direct convolutions")) fields.push_back(std::move(field));
     return fields;
 }
 
@@ -107,31 +108,6 @@ std::vector<std::int64_t> around(const ConvProblem& p, std::int64_t first, const
     for (int i = p.axes - 1; i >= 0; --i) out.push_back(of_axis(p.image.axes[std::size_t(i)]));
     out.push_back(last);
     return out;
-}
-
-/// What an epilogue reads, as one would declare it.
-std::string epilogue_tensor_text(const TensorInfo& t, const ConvProblem& p) {
-    const std::vector<std::int64_t> result = around(p, p.image.images, [](const ImageAxis& a) { return a.places(); }, p.filters);
-    const auto refuse = [&](std::string_view why) {
-        throw RequestError(fmt::format("{} is the tensor of an epilogue: {}; accepted are dense ones [{}], [M,N], [M,1], [N] or [1], here M is {} and N {}",
-                                       t.name.empty() ? "one of them" : t.name, why, fmt::join(result, ","), p.image.rows(), p.filters));
-    };
-    if (t.name.empty()) refuse("it has no name");
-    std::vector<std::int64_t> extents;
-    for (const Extent& extent : t.extents) extents.push_back(extent.most);
-    const std::size_t axes = extents.size();
-    if (axes != 1 && axes != 2 && axes != result.size()) refuse(fmt::format("it has {} axes", axes));
-    const std::int64_t columns = extents.back();
-    const std::vector<std::int64_t> before(extents.begin(), extents.end() - 1);
-    const bool one_row = std::ranges::all_of(before, [](std::int64_t extent) { return extent == 1; });
-    const bool all_rows = axes == 2 ? before[0] == p.image.rows() : axes == result.size() && std::ranges::equal(before, std::span(result).first(axes - 1));
-    if ((columns != 1 && columns != p.filters) || (!one_row && !all_rows)) refuse(fmt::format("it is [{}]", fmt::join(extents, ",")));
-    const std::vector<std::int64_t> dense = dense_strides(t.extents);
-    for (std::size_t i = 0; i < axes; ++i)
-        if (extents[i] > 1 && t.strides[i] != dense[i]) refuse("it is not dense");
-    // Neighbours are read as one word.
-    if (columns > 1 && t.offset % 2 != 0) refuse("it begins at an odd element");
-    return fmt::format("{}:{}[{}{}]", t.name, t.type, one_row ? "" : "M,", columns == 1 ? "1" : "N");
 }
 
 }  // namespace
@@ -185,7 +161,7 @@ Record conv_config(const Record& product) {
 }
 
 Given conv_given_of_config(const Record& config) {
-    if (find_as<std::string>(config, "loads") == "direct") return Given(Given::Named::by_key);  // it follows from the problem
+    if (find_as<std::string>(config, "loads") == "direct") return given_of_knobs<DirectKnobs>(config);
     const Operation& product = *image_products().operation;
     Record theirs;
     for (const auto& [key, value] : config) {
@@ -292,7 +268,10 @@ void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
     for (const Field& field : conv_fields())
         if (given.has(field.key) && field.key != "epilogue") plain.add(field.key, given.text(field.key));
     const ConvProblem p = conv_problem(plain);
-    for (const TensorInfo& t : inputs.subspan(2)) given.add("tensor", epilogue_tensor_text(t, p));
+    EpilogueSizes sizes{p.image.rows(), p.filters, p.image.columns()};
+    sizes.places = around(p, p.image.images, [](const ImageAxis& a) { return a.places(); }, p.filters);
+    sizes.places.pop_back();
+    for (const TensorInfo& t : inputs.subspan(2)) given.add("tensor", declared_operand(t, sizes));
 }
 
 std::vector<TensorInfo> conv_tensors(const ConvProblem& p) {
@@ -305,6 +284,9 @@ std::vector<TensorInfo> conv_tensors(const ConvProblem& p) {
         const std::vector<TensorInfo> theirs = p.product.operation->tensors(p.product);
         out.insert(out.end(), theirs.begin() + 2, theirs.end() - 1);
         if (theirs.back().name != "c") result = theirs.back().name;
+    } else if (p.direct_epilogue) {
+        for (const EpilogueOperand& o : p.direct_epilogue->operands) out.push_back(epilogue_tensor(o, 1, p.image.rows(), p.filters));
+        result = p.direct_epilogue->output();
     }
     out.push_back(dense_tensor(result, p.type, around(p, p.image.images, [](const ImageAxis& a) { return a.places(); }, p.filters), TensorRole::out));
     return out;

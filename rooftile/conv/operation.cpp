@@ -7,6 +7,7 @@
 #include "rooftile/conv/derivation.hpp"
 #include "rooftile/conv/draw.hpp"
 #include "rooftile/conv/fields.hpp"
+#include "rooftile/conv/simulation.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/report/explain.hpp"
@@ -24,11 +25,6 @@ const DirectPlan* direct_of(const Plan& plan) {
     return direct ? &*direct : nullptr;
 }
 
-struct ConvRequest {
-    Own product{};
-    int top = 8;
-    std::string fixed{};  ///< a flag of the product's plan that was given
-};
 const ConvProblem& typed(const Problem& problem) { return problem.own.as<ConvProblem>(); }
 const Operation& products() { return *image_products().operation; }
 
@@ -82,7 +78,7 @@ std::string heading_text(const ConvProblem& p, std::string_view machine_id, std:
     if (is_direct(p)) out += fmt::format("{} places of {} filters, directly\n", places_by_axes(p), p.filters);
     else out += fmt::format("{} places of {} filters: the product {} × {} × {}\n", places_by_axes(p), p.filters, p.image.rows(), p.filters, p.image.columns());
     out += fmt::format("{}, at least {} to move\n", scaled_text(p.flops(), "FLOP"),
-                       scaled_text(double(p.image.elements_read()) * ConvProblem::element_bytes + p.filter_bytes() + p.result_bytes(), "B"));
+                       scaled_text(double(p.image.elements_read()) * ConvProblem::element_bytes + p.filter_bytes() + p.result_bytes() + p.operand_bytes(), "B"));
     return out + fmt::format("on {}  {}\n", terminal.paint(std::string(machine_id), Tone::strong), terminal.paint(std::string(machine_name), Tone::plain));
 }
 
@@ -100,11 +96,15 @@ class ConvOperation final : public Operation {
         ConvRequest out{.product = products().request(conv_product_request(given), defaults), .top = defaults.top};
         if (given.has("top")) out.top = int(whole_number(given.name("top"), given.text("top"), 1, 64));
         out.fixed = fixed_of_product(given);
+        read_knobs<DirectKnobs>(given, out.direct);
+        check_knobs<DirectKnobs>(out.direct);
+        DirectKnobs::each([&](const auto& knob) { if (given.has(knob.field)) out.fixed_of_direct = given.name(knob.field); });
         return Own::of(std::move(out));
     }
     PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& asked) const override {
         const auto& request = asked.as<ConvRequest>();
         if (is_direct(typed(problem))) return direct_set(machine, problem, request);
+        if (!request.fixed_of_direct.empty()) return refused(*machine, problem, request.fixed_of_direct + " is of direct convolutions; this one is a product, leave it off");
         PlanSet set = products().derive(machine, typed(problem).product, request.product);
         PlanSet out = set;
         out.problem = problem;
@@ -207,6 +207,7 @@ class ConvOperation final : public Operation {
                                     {.near = 1.02, .config_key = "loads", .config_heading = "loads", .baseline_key = "copy_us", .baseline_heading = "copy",
                                      .baseline_name = "Copying as many bytes takes"});
     }
+    const Facet* facet(const std::type_info& type) const override { return type == typeid(Simulates) ? &conv_simulates() : nullptr; }
     std::string_view baseline() const override { return "copy"; }
     std::span<const std::string_view> baseline_keys() const override {
         static constexpr std::string_view keys[] = {"copy_us"};
@@ -214,14 +215,20 @@ class ConvOperation final : public Operation {
     }
 
   private:
-    PlanSet direct_set(const std::shared_ptr<const Machine>& machine, const Problem& problem, const ConvRequest& request) const {
+    static PlanSet empty_set(const Machine& machine, const Problem& problem) {
         PlanSet out;
-        out.machine_id = machine->id, out.machine_name = machine->name, out.problem = problem;
-        if (!request.fixed.empty()) {
-            out.refusal = Refusal{Reason::instruction, request.fixed + " is of convolutions as products; a direct one has no such choice, leave it off", {}, {}};
-            return out;
-        }
-        DirectPlans found = direct_plans(*machine, typed(problem), request.top);
+        out.machine_id = machine.id, out.machine_name = machine.name, out.problem = problem;
+        return out;
+    }
+    static PlanSet refused(const Machine& machine, const Problem& problem, std::string why) {
+        PlanSet out = empty_set(machine, problem);
+        out.refusal = Refusal{Reason::instruction, std::move(why), {}, {}};
+        return out;
+    }
+    PlanSet direct_set(const std::shared_ptr<const Machine>& machine, const Problem& problem, const ConvRequest& request) const {
+        if (!request.fixed.empty()) return refused(*machine, problem, request.fixed + " is of convolutions as products; a direct one has no such choice, leave it off");
+        PlanSet out = empty_set(*machine, problem);
+        DirectPlans found = direct_plans(*machine, typed(problem), request.top, request.direct);
         out.refusal = std::move(found.refusal), out.rejected = found.rejected, out.unknown = found.unknown;
         for (DirectPlan& direct : found.plans) {
             Plan& plan = out.plans.emplace_back();

@@ -9,6 +9,14 @@ namespace rooftile {
 
 const Operation& conv_operation();
 
+/// `request` of a set of plans.
+struct ConvRequest {
+    Own product{};
+    DirectRequest direct{};
+    int top = 8;
+    std::string fixed{}, fixed_of_direct{};  ///< a flag of the product's plan, or a direct one's, that was given
+};
+
 /// What a plan keeps of its own: the product's plan, or that of a direct convolution.
 struct ConvPlan {
     std::optional<Plan> product{};

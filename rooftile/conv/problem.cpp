@@ -43,6 +43,12 @@ void check(const ConvProblem& p) {
     limit("taps times channels", columns / double(p.image.channels) * double(steps));
 }
 
+/// Of what an epilogue reads or stores.
+void check_name(std::string_view name) {
+    if (name == "x" || name == "w")
+        throw RequestError(fmt::format("the epilogue's {} has the name of a convolution's own {}; give it another", name, name == "x" ? "image" : "filters"));
+}
+
 }  // namespace
 
 ImageProducts image_products() {
@@ -53,7 +59,15 @@ ImageProducts image_products() {
 
 void complete(ConvProblem& p) {
     check(p);
-    if (is_direct(p)) return;
+    if (is_direct(p)) {
+        if (!p.epilogue.empty() || !p.tensors.empty())
+            p.direct_epilogue = product_epilogue(p.image.rows(), p.filters, p.type == "bf16" ? Type::bf16 : Type::fp16, 1, 0, p.epilogue, p.tensors);
+        if (p.direct_epilogue && p.direct_epilogue->results() > 1)
+            throw RequestError(fmt::format("epilogue: {} results of a convolution: not supported yet; one is stored", p.direct_epilogue->results()));
+        if (p.direct_epilogue)
+            for (const EpilogueOperand& o : p.direct_epilogue->operands) check_name(o.name);
+        return;
+    }
     const auto [operation, images] = image_products();
     Given given(Given::Named::by_key);
     for (const auto& [key, number] : {std::pair{"m", p.image.rows()}, {"n", p.filters}, {"k", p.image.columns()}}) given.add(key, std::to_string(number));
@@ -62,10 +76,7 @@ void complete(ConvProblem& p) {
     for (const std::string& tensor : p.tensors) given.add("tensor", tensor);
     p.product = images->problem(given, p.image);
     const std::vector<TensorInfo> tensors = p.product.operation->tensors(p.product);
-    for (std::size_t i = 2; i < tensors.size(); ++i)
-        if (tensors[i].name == "x" || tensors[i].name == "w")
-            throw RequestError(fmt::format("the epilogue's {} has the name of a convolution's own {}; give it another", tensors[i].name,
-                                           tensors[i].name == "x" ? "image" : "filters"));
+    for (std::size_t i = 2; i < tensors.size(); ++i) check_name(tensors[i].name);
 }
 
 std::string by_axes(const ConvProblem& p, std::int64_t ImageAxis::*number) {

@@ -7,6 +7,7 @@
 #include "kernels/types.hpp"
 #include "rooftile/core/field.hpp"
 #include "rooftile/core/plan.hpp"
+#include "rooftile/tiled/epilogue.hpp"
 #include "rooftile/tiled/products_of_images.hpp"
 
 namespace rooftile {
@@ -22,11 +23,14 @@ struct ConvProblem {
     std::string epilogue{};              ///< of the sums; empty: they are stored
     std::vector<std::string> tensors{};  ///< that it reads, declared
     Problem product{};                   ///< what the operation of products makes of it; none of a direct one
+    SharedEpilogue direct_epilogue{};    ///< of a direct one; a product has its own
 
     double flops() const { return 2.0 * double(image.rows()) * double(image.columns()) / double(groups) * double(filters); }
     double image_bytes() const { return double(image.elements()) * element_bytes; }
     double filter_bytes() const { return double(filters) * double(image.columns()) / double(groups) * element_bytes; }
     double result_bytes() const { return double(image.rows()) * double(filters) * element_bytes; }
+    /// What a direct one's epilogue reads.
+    double operand_bytes() const { return direct_epilogue ? direct_epilogue->bytes : 0; }
     static constexpr int element_bytes = 2;
 };
 
@@ -37,7 +41,7 @@ struct ImageProducts {
 };
 ImageProducts image_products();
 
-/// Throws RequestError, one line, where a number is out of range, the result is empty, or 2^31 is reached; fills in `product`.
+/// Throws RequestError, one line, where a number is out of range, the result is empty, or 2^31 is reached; fills in `product`, or `direct_epilogue`.
 void complete(ConvProblem& problem);
 
 /// "3x3": an axis after the other, the width last.

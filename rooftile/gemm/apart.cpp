@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view expression_operation = "fuse";
 
 /// The expression as its operation takes it: tensors of the graph, each result rounded once.
-Given expression_given(const GemmEpilogue& e, Type type, Type sums) {
+Given expression_given(const Epilogue& e, Type type, Type sums) {
     Given given(Given::Named::by_key);
     std::string text;
     constexpr std::size_t whole = 1 << 20;

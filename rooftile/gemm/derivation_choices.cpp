@@ -157,7 +157,7 @@ std::vector<Input> split_inputs(const GemmContext& context, const Kept& kept) {
     const double k_blocks = double(context.problem.k_blocks(kept.candidate.tile_k));
     return {given("tiles", double(kept.waves.tiles), "", "waves, above"),
             given("slots", kept.waves.slots, "", "waves, above"),
-            given("k_steps", k_blocks, "", "ceil(k / tile_k)")};
+            given("k_steps", k_blocks, "", std::string(k_blocks_text(context.problem)))};
 }
 
 void write_whole_k(const GemmContext& context, const Kept& kept, Derivation& steps) {

@@ -213,8 +213,7 @@ void time(DerivationWriter& w) {
         : tile.ctas_per_sm > 1   ? "shows where the other CTA's ring does not keep the matrix units busy"
                                  : "shows: nobody multiplies meanwhile");
     std::vector<Input> parts{Derivation::given("k_steps", double(k_steps(tile, w.problem())), "",
-                                               tile.grid_split_k > 1 ? "ceil(ceil(k / tile_k) / (split_k * grid_split_k))"
-                                                                     : "ceil(ceil(k / tile_k) / split_k)"),
+                                               fmt::format("ceil({} / {})", k_blocks_text(w.problem()), tile.grid_split_k > 1 ? "(split_k * grid_split_k)" : "split_k")),
                              w.step("step_cycles", t.step, "cycles")};
     if (!std::isnan(w.hw().tile_turn)) parts.push_back(w.steps.fact("wgmma.turn"));
     w.steps.add(gemm_formula::tile_cycles, std::move(parts), t.tile_cycles, "one CTA's tile, all SMs at work");

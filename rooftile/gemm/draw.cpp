@@ -60,14 +60,14 @@ Sizes layer_sizes(Random& random, bool any) {
 void draw_types(Random& random, GemmProblem& p) {
     static constexpr Type operands[] = {Type::fp8_e4m3, Type::fp8_e5m2}, results[] = {Type::bf16, Type::fp16, Type::fp32};
     p.a_type = random.one_of(operands), p.b_type = random.one_of(operands), p.c_type = random.one_of(results);
-    if (random.coin()) p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::tensor);
+    if (random.coin()) p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::tensor);
 }
 
 /// Scales of blocks, as models store their weights.
 void draw_blocks(Random& random, GemmProblem& p) {
     p.a_type = p.b_type = Type::fp8_e4m3;
     p.c_type = random.coin() ? Type::bf16 : Type::fp32;
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::block);
+    p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::block);
 }
 
 /// What layers of models put behind their products.
@@ -94,7 +94,7 @@ void draw_epilogue(Random& random, GemmProblem& p) {
         constexpr std::int64_t step = 16;  // columns of B, as layers have them
         p.n = (p.n + step - 1) / step * step, p.ldc = p.n / 2;
     }
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, form.expression, form.tensors, Scales::none, 1, 0, form.pairs);
+    p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, form.expression, form.tensors, Scales::none, 1, 0, form.pairs);
 }
 
 void draw_layout(Random& random, GemmProblem& p) {
@@ -172,7 +172,7 @@ GemmProblem drawn_experts(Random& random) {
     GemmProblem p = drawn_groups(random);
     const bool bytes = random.coin();
     if (bytes) p.a_type = p.b_type = Type::fp8_e4m3;
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, random.one_of(forms), {"bias:bf16[G,1,N]"}, bytes ? Scales::row : Scales::none, 1,
+    p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, random.one_of(forms), {"bias:bf16[G,1,N]"}, bytes ? Scales::row : Scales::none, 1,
                                p.groups->count());
     return p;
 }

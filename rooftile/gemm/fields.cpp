@@ -274,7 +274,7 @@ GemmProblem gemm_problem(const Given& g) {
     give_batch(g, problem);
     problem.accumulation = Accumulation(choice(g, "accumulation", accumulations));
     problem.alpha = number_or(g, "alpha", 1), problem.beta = number_or(g, "beta", 0);
-    problem.epilogue = gemm_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
+    problem.epilogue = product_epilogue(problem.m, problem.n, problem.c_type, problem.alpha, problem.beta, g.text("epilogue"),
                                      tensors_read(g, problem.beta), Scales(choice(g, "scales", scale_names)), problem.batch,
                                      problem.groups ? problem.groups->count() : 0, pairs);
     check(problem);

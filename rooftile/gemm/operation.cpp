@@ -26,6 +26,7 @@
 #include "rooftile/gemm/plan_text.hpp"
 #include "rooftile/gemm/records.hpp"
 #include "rooftile/gemm/roof_steps.hpp"
+#include "rooftile/gemm/simulation.hpp"
 #include "rooftile/gemm/suite.hpp"
 #include "rooftile/gemm/suite_report.hpp"
 #include "rooftile/gemm/two_gemms.hpp"
@@ -52,21 +53,6 @@ TensorInfo matrix(const std::string& name, Type type, std::int64_t rows, std::in
 TensorInfo offsets_tensor(const GemmGroups& groups) {
     return {.name = "offsets", .type = "int32", .element_bits = 32, .extents = {Extent::of(groups.count() + 1)}, .strides = {1}, .role = TensorRole::in,
             .offset = 0};
-}
-
-/// Dense: [m,n], [m,1], [n] or one number; of a batch one for each product, [batch,m,n], too, of groups [groups,1,n] or [groups,1,1].
-TensorInfo epilogue_tensor(const EpilogueOperand& o, const GemmProblem& p) {
-    TensorInfo t{.name = o.name, .type = std::string(name_of(o.element)), .element_bits = 8 * bytes_of(o.element), .extents = {},
-                 .strides = {}, .role = TensorRole::in, .offset = 0};
-    const std::int64_t n = p.result_n();
-    if (o.by_row) t.extents = {Extent::of(p.m), Extent::of(o.by_column ? n : 1)}, t.strides = {o.by_column ? n : 1, 1};
-    else if (o.by_product) t.extents = {Extent::of(1), Extent::of(o.by_column ? n : 1)}, t.strides = {o.by_column ? n : 1, 1};
-    else t.extents = {Extent::of(o.by_column ? n : 1)}, t.strides = {1};
-    if (o.by_product) {
-        t.extents.insert(t.extents.begin(), Extent::of(p.epilogue->batch));
-        t.strides.insert(t.strides.begin(), o.elements_of_a_product(p.m, n));
-    }
-    return t;
 }
 
 /// B with its scales and zero points, one after the other.
@@ -109,42 +95,6 @@ Lie lie_of(std::string_view name, const TensorInfo& t) {
     throw RequestError(fmt::format("{} is {} x {} with strides {} and {}; one of them must be 1, the other no less than the "
                                    "extent beside it",
                                    name, rows, columns, down, right));
-}
-
-/// Sizes that tensors of an epilogue may have. `groups` or `batch`: how many matrices one may differ between; `pairs`: the result has n / 2 columns.
-struct EpilogueSizes {
-    std::int64_t m, n, k, groups = 0, batch = 0;
-    bool pairs = false;
-    std::int64_t matrices() const { return std::max(groups, batch); }
-    std::int64_t columns() const { return pairs ? n / 2 : n; }
-    std::string_view width() const { return pairs ? "N/2" : "N"; }
-};
-
-/// What an epilogue reads, as one would declare it: "bias:bf16[N]", of many products "bias:bf16[B,1,N]".
-std::string operand_text(const TensorInfo& t, const EpilogueSizes& sizes) {
-    const auto refuse = [&](std::string_view why) {
-        throw RequestError(fmt::format("{} is the tensor of an epilogue: {}; accepted are dense ones [M,{}], [{}], [M,1] or [1]{}, here M is {} "
-                                       "and {} {}",
-                                       t.name.empty() ? "one of them" : t.name, why, sizes.width(), sizes.width(),
-                                       sizes.groups > 0  ? fmt::format(", or one for each group: [G,1,{}], [G,1,1]", sizes.width())
-                                       : sizes.batch > 0 ? fmt::format(", or one of them for each product: [B,M,{0}], [B,1,{0}], [B,M,1], [B,1,1]", sizes.width()) : "",
-                                       sizes.m, sizes.width(), sizes.columns()));
-    };
-    if (t.name.empty()) refuse("it has no name");
-    const std::size_t axes = t.extents.size(), most = sizes.matrices() > 0 ? 3 : 2;
-    if (axes < 1 || axes > most) refuse(fmt::format("it has {} axes", axes));
-    const std::int64_t rows = axes >= 2 ? t.extents[axes - 2].most : 1, columns = t.extents.back().most;
-    if ((rows != 1 && rows != sizes.m) || (columns != 1 && columns != sizes.columns())) refuse(fmt::format("it is {} x {}", rows, columns));
-    if (axes == 3 && t.extents[0].most != sizes.matrices()) refuse(fmt::format("it has {} matrices", t.extents[0].most));
-    std::int64_t dense = 1;
-    for (std::size_t axis = axes; axis-- > 0; dense *= t.extents[axis].most)
-        if (t.extents[axis].most > 1 && t.strides[axis] != dense) refuse("it is not dense");
-    // Neighbours are read as one word.
-    if (columns > 1 && t.offset % 2 != 0) refuse("it begins at an odd element");
-    std::string extents(columns == 1 ? "1" : sizes.width());
-    if (axes >= 2) extents.insert(0, rows == 1 ? "1," : "M,");
-    if (axes == 3) extents.insert(0, "B,");
-    return fmt::format("{}:{}[{}]", t.name, t.type, extents);
 }
 
 /// scale_a or, `of_b`, scale_b as the problem has them.
@@ -244,7 +194,7 @@ void add_packed(Given& given, std::span<const TensorInfo> inputs) {
         throw RequestError(fmt::format("{} {}: a is {}", given.name("types"), given.text("types"), a.type));
     const EpilogueSizes sizes{of_a.rows, size_number(given.name("n"), given.text("n"), max_gemm_extent), of_a.columns};
     const auto others = inputs.subspan(2);
-    for (const TensorInfo& t : others.subspan(scales_among(given, others, sizes))) given.add("tensor", operand_text(t, sizes));
+    for (const TensorInfo& t : others.subspan(scales_among(given, others, sizes))) given.add("tensor", declared_operand(t, sizes));
     const GemmProblem p = gemm_problem(given);
     const std::int64_t bytes = p.quantised.bytes(p.n, p.k);
     if (!p.is_quantised() || b.type != "uint8" || b.extents.size() != 1 || b.extents[0].most != bytes || b.strides[0] != 1)
@@ -298,7 +248,7 @@ void add_operands(Given& given, std::span<const TensorInfo> inputs) {
         if (t->offset % period != 0) given.add(key, std::to_string(t->offset % period));
     }
     sizes.pairs = given.has("pairs") && given.text("pairs") != "none";
-    for (const TensorInfo& t : others.subspan(scales_among(given, others, sizes))) given.add("tensor", operand_text(t, sizes));
+    for (const TensorInfo& t : others.subspan(scales_among(given, others, sizes))) given.add("tensor", declared_operand(t, sizes));
 }
 
 std::variant<Plans, Infeasible> derive_asked(const std::shared_ptr<const Machine>& machine,
@@ -362,7 +312,7 @@ class GemmOperation final : public Operation {
             out.push_back(scales_tensor("scale_b", p.b_scales(), bool(p.groups)));
         }
         if (p.epilogue)
-            for (const EpilogueOperand& o : p.epilogue->operands) out.push_back(epilogue_tensor(o, p));
+            for (const EpilogueOperand& o : p.epilogue->operands) out.push_back(epilogue_tensor(o, p.epilogue->batch, p.m, p.result_n()));
         out.push_back(matrix(p.epilogue ? p.epilogue->output() : "c", p.c_type, p.m, p.result_n(), p.ldc, p.c_offset, true,
                              TensorRole::out, p.batch, p.c_stride));
         for (std::size_t i = 1; i < p.results(); ++i)
@@ -400,6 +350,7 @@ class GemmOperation final : public Operation {
     const Facet* facet(const std::type_info& type) const override {
         if (type == typeid(TwoProducts)) return &two_gemms();
         if (type == typeid(ProductsOfImages)) return &gemm_of_images();
+        if (type == typeid(Simulates)) return &gemm_simulates();
         if (type == typeid(Packs)) return &gemm_packs();
         if (type == typeid(KnownKernels)) return &known_gemm_kernels();
         return type == typeid(Exports) ? &gemm_exports() : nullptr;

@@ -130,10 +130,10 @@ EvenRows even_rows(const GemmProblem& p, std::int64_t leading, std::int64_t stri
 
 /// The epilogue of one product with the rows of all; none where an operand tells rows or products apart.
 SharedEpilogue epilogue_of_all(const GemmProblem& p, std::int64_t rows) {
-    const GemmEpilogue& e = *p.epilogue;
+    const Epilogue& e = *p.epilogue;
     for (const EpilogueOperand& o : e.operands)
         if (o.by_row || o.by_product) return {};
-    return gemm_epilogue(rows, p.n, p.c_type, p.alpha, p.beta, e.expression, e.tensors, e.scales, 1, 0, e.pairs);
+    return product_epilogue(rows, p.n, p.c_type, p.alpha, p.beta, e.expression, e.tensors, e.scales, 1, 0, e.pairs);
 }
 
 }  // namespace

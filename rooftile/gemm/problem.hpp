@@ -8,8 +8,8 @@
 
 #include "kernels/gemm/quantised_weights.hpp"
 #include "kernels/types.hpp"
-#include "rooftile/gemm/epilogue.hpp"
 #include "rooftile/gemm/groups.hpp"
+#include "rooftile/tiled/epilogue.hpp"
 #include "rooftile/tiled/image_operand.hpp"
 #include "rooftile/units.hpp"
 
@@ -50,7 +50,7 @@ struct GemmProblem {
     std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;
     double alpha = 1, beta = 0;
     Accumulation accumulation = Accumulation::fast;  ///< as asked for; scales of blocks promote anyway
-    SharedEpilogue epilogue{};  ///< of alpha and beta too; made by gemm_epilogue()
+    SharedEpilogue epilogue{};  ///< of alpha and beta too; made by product_epilogue()
     SharedGroups groups{};      ///< of the m rows of A and C; B's matrices are then b_stride apart, one a group
     QuantisedLayout quantised{};  ///< B is packed so, one tensor of bytes, and multiplied as b_type; ldb means nothing then
     /// Where A's rows and columns are taken from, of which m and k are the counts; lda means nothing then.

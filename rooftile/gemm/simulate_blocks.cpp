@@ -10,6 +10,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/physics/l2_cache.hpp"
 #include "rooftile/tiled/l2_follower.hpp"
+#include "rooftile/tiled/l2_image.hpp"
 
 namespace rooftile {
 namespace {
@@ -22,31 +23,45 @@ constexpr double max_steps = double(Int{1} << 31);  // of all CTAs: a minute or 
 
 /// A tile schedule's blocks of A, B and C, tile by tile.
 struct Blocks {
+    std::optional<L2Image> image;
     L2Blocks a, b, c;
 
+    // Of an image K is blocks of one tap each, of which the last is shorter in B too.
     explicit Blocks(const TileSchedule& g)
-        : a{g.m, g.k, g.tile_m, g.tile_k, g.a_bytes, 0},
-          b{g.n, g.k, g.tile_n, g.tile_k, g.b_bytes, a.count()},
-          c{g.m, g.n, g.tile_m, g.tile_n, g.result_bytes(), a.count() + b.count()} {
+        : image(g.image ? std::optional(L2Image{*g.image, g.tile_k, g.a_bytes, 0}) : std::nullopt),
+          a{g.m, g.k, g.tile_m, g.tile_k, g.a_bytes, 0},
+          b{g.n, g.k, g.tile_n, g.tile_k, g.b_bytes, of_a(), g.image ? g.image->channels : g.k},
+          c{g.m, g.n, g.tile_m, g.tile_n, g.result_bytes(), of_a() + b.count()} {
         const double rows = double(g.tile_rows()), columns = double(g.tile_columns()), k = double(g.k_blocks());
-        const double all = (rows + columns) * k + rows * columns, steps = rows * columns * k;
+        const double of_a = image ? double(image->count()) : rows * k;
+        const double all = of_a + columns * k + rows * columns, steps = rows * columns * k;
         if (all > double(max_blocks) || steps > max_steps)
             throw RequestError(fmt::format(
                 "{:.3g} blocks and {:.3g} steps are too many to follow one by one; at most {} and "
                 "{:.3g} are",
                 all, steps, max_blocks, max_steps));
     }
-    Int count() const { return a.count() + b.count() + c.count(); }
+    Int of_a() const { return image ? image->count() : a.count(); }
+    Int count() const { return of_a() + b.count() + c.count(); }
 };
 
 template <class Cache>
-GemmTraffic follow(const TileSchedule& g, const Blocks& blocks, int sides, Cache& cache) {
-    const TileWalk walk{.m = g.m, .n = g.n, .k = g.k, .tile_m = g.tile_m, .tile_n = g.tile_n, .tile_k = g.tile_k,
+GemmTraffic follow(const TileSchedule& g, const Blocks& blocks, int sides, Cache& cache, std::vector<TileHits>* tiles = nullptr) {
+    const TileWalk walk{.m = g.m, .n = g.n, .k = g.k_blocks() * g.tile_k, .tile_m = g.tile_m, .tile_n = g.tile_n, .tile_k = g.tile_k,
                         .cluster_m = g.cluster_m, .cluster_n = g.cluster_n, .k_parts = g.split_k, .clusters = g.clusters,
                         .late_clusters = g.late_clusters, .skew = g.skew, .order = g.order, .group = g.group};
-    const L2Operands operands{blocks.a, blocks.b, blocks.c};
+    L2Operands operands{blocks.a, blocks.b, blocks.c};
+    if (blocks.image) operands.image = &*blocks.image;
     L2Steps steps;
+    std::vector<L2TileHits> of_tiles;
+    if (tiles) steps.tiles = &of_tiles;
     L2Follower<Cache>(walk, operands, cache, steps, false, sides).run(0, g.m, [] { return true; });
+    if (tiles) {
+        // Those that lag end later than they stand in the order.
+        std::ranges::stable_sort(of_tiles, {}, &L2TileHits::place);
+        const double k_blocks = double(g.k_blocks());
+        for (const L2TileHits& tile : of_tiles) tiles->push_back({tile.row, tile.column, tile.place / g.clusters, double(tile.a_hits) / k_blocks, double(tile.b_hits) / k_blocks});
+    }
     GemmTraffic t = fixed_traffic(g);
     t.dram_a_bytes = steps.a_bytes, t.dram_b_bytes = steps.b_bytes;
     t.a_hits = steps.a_hits, t.b_hits = steps.b_hits, t.both_hits = steps.both_hits, t.dram_waits = steps.waits;
@@ -160,11 +175,11 @@ class OptCache : public OneSide {
 
 }  // namespace
 
-GemmTraffic simulate_blocks(const TileSchedule& tile_schedule, Int capacity) {
+GemmTraffic simulate_blocks(const TileSchedule& tile_schedule, Int capacity, std::vector<TileHits>* tiles) {
     check(tile_schedule);
     const Blocks blocks(tile_schedule);
     OneLru cache(blocks.count(), capacity);
-    return follow(tile_schedule, blocks, 1, cache);
+    return follow(tile_schedule, blocks, 1, cache, tiles);
 }
 
 GemmTraffic simulate_opt(const TileSchedule& lagging, Int capacity) {

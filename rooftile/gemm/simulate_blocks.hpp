@@ -1,15 +1,16 @@
-// L2 block by block: the caches that have no closed form, and the same LRU as simulate_lru, step by step. A
+// L2 block by block: the caches and operands that have no closed form, and the same LRU as simulate_lru, step by step. A
 // hundred to a thousand times slower than simulate_lru.
 #pragma once
 
 #include <cstdint>
 
-#include "rooftile/gemm/tile_schedule.hpp"
+#include "rooftile/gemm/simulate_lru.hpp"
 
 namespace rooftile {
 
-/// One LRU of `capacity` bytes. Equal to simulate_lru in every figure where no cluster lags.
-GemmTraffic simulate_blocks(const TileSchedule& tile_schedule, std::int64_t capacity);
+/// One LRU of `capacity` bytes. Equal to simulate_lru in every figure where no cluster lags. Of an image a block of A is what a step takes of one pixel.
+/// With `tiles`, also every tile's share of hits, in the order of the tile schedule.
+GemmTraffic simulate_blocks(const TileSchedule& tile_schedule, std::int64_t capacity, std::vector<TileHits>* tiles = nullptr);
 
 /// Belady's OPT: what is needed last goes first, and what comes need not stay. No replacement reads less in
 /// the same order; nobody lags here. Blocks may be cut anywhere, since L2's lines are far smaller. C leaves

@@ -13,9 +13,10 @@ std::string_view name_of(L2Layout layout) {
     return layout == L2Layout::half ? "half" : layout == L2Layout::halves ? "halves" : "whole";
 }
 
-GemmTraffic simulate(const TileSchedule& tile_schedule, const L2Model& l2) {
+GemmTraffic simulate(const TileSchedule& tile_schedule, const L2Model& l2, std::vector<TileHits>* tiles) {
+    if (tile_schedule.image && l2.layout != L2Layout::halves && l2.policy == L2Policy::lru) return simulate_blocks(tile_schedule, l2.capacity(), tiles);
     if (l2.layout != L2Layout::halves)
-        return l2.policy == L2Policy::lru ? simulate_lru(tile_schedule, l2.capacity())
+        return l2.policy == L2Policy::lru ? simulate_lru(tile_schedule, l2.capacity(), tiles)
                                           : simulate_opt(tile_schedule, l2.capacity());
     if (l2.policy == L2Policy::opt)
         throw RequestError("policy opt over two halves is not defined; take layout half or whole");

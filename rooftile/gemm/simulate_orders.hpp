@@ -30,7 +30,8 @@ struct L2Model {
 };
 
 /// Throws RequestError: OPT over halves, or halves of what has not two partitions; else as check(tile schedule).
-GemmTraffic simulate(const TileSchedule& tile_schedule, const L2Model& l2);
+/// `tiles`: of LRU over one cache also every tile's share of hits, in the planned order.
+GemmTraffic simulate(const TileSchedule& tile_schedule, const L2Model& l2, std::vector<TileHits>* tiles = nullptr);
 
 struct TileOrder {
     Order order;

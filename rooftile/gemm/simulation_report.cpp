@@ -6,7 +6,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "rooftile/report/csv.hpp"
 #include "rooftile/report/number.hpp"
 #include "rooftile/gemm/plan_text.hpp"
 
@@ -108,10 +107,12 @@ Json tiles_json(const std::vector<TileHits>& tiles) {
     return out;
 }
 
-std::string simulation_csv(const Json& document) { return csv_text(document, {"config", "l2"}); }
-
 std::string simulation_text(const Simulation& s, const Terminal& terminal) {
-    std::string out = heading_text(s.plan.problem, s.machine_id, s.machine_name, terminal);
+    return heading_text(s.plan.problem, s.machine_id, s.machine_name, terminal) + simulation_body(s, terminal);
+}
+
+std::string simulation_body(const Simulation& s, const Terminal& terminal) {
+    std::string out;
     const auto [rows, columns, products] = s.tile_schedule.cluster_tiles();
     out += fmt::format("plan {}  {}\n", s.plan.rank, label_of(s.plan.config));
     out += fmt::format(

@@ -1,5 +1,5 @@
-// A plan's tile schedules, simulated: the document `rooftile/simulation/1` (docs/schema/simulation-1.json), its
-// CSV and a table.
+// A plan's tile schedules, simulated: the document `rooftile/simulation/1` (docs/schema/simulation-1.json) and
+// a table.
 #pragma once
 
 #include <optional>
@@ -34,9 +34,9 @@ struct Simulation {
 };
 
 Json simulation_document(const DocumentContext& context, const Simulation& simulation);
-/// Of a document: the header and one line an order; lines end in CR LF.
-std::string simulation_csv(const Json& document);
 std::string simulation_text(const Simulation& simulation, const Terminal& terminal);
+/// The same without its heading.
+std::string simulation_body(const Simulation& simulation, const Terminal& terminal);
 
 /// `tiles` of the document: of each, in the planned order, its place, its round, and the shares of its steps that found A, and B, in L2.
 Json tiles_json(const std::vector<TileHits>& tiles);

@@ -129,7 +129,7 @@ class ConstraintChecker {
 
     // Operands with an element for each of C that do not come by TMA: as many pairs of them at once as registers hold.
     int operand_turns() const {
-        const GemmEpilogue& e = *problem_.epilogue;
+        const Epilogue& e = *problem_.epilogue;
         const auto full = std::ranges::count_if(e.operands, [](const EpilogueOperand& o) { return o.by_row && o.by_column; });
         if (full == (config_.operand_staged ? 1 : 0)) return 0;
         const int pairs = config_.result_columns(config_.accumulator_registers()) / 2 / config_.split_k * config_.results;

@@ -42,7 +42,8 @@ std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmC
                         .late_clusters = late < clusters ? static_cast<std::int64_t>(late) : 0,
                         .skew = hw.sm_skew,
                         .order = order,
-                        .group = group};
+                        .group = group,
+                        .image = p.image};
 }
 
 void check(const TileSchedule& g) {
@@ -76,10 +77,12 @@ std::vector<std::int64_t> k_sequence(const TileSchedule& g) { return k_in_parts(
 
 GemmTraffic fixed_traffic(const TileSchedule& g) {
     const auto [rows, columns, products] = g.cluster_tiles();
-    const std::int64_t a = g.m * g.k * g.a_bytes, b = g.n * g.k * g.b_bytes, c = g.m * g.n * g.c_bytes;
+    // Of an image pixels outside are zeros that nobody asks L2 for.
+    const double inside = g.image ? g.image->share_inside() : 1;
+    const std::int64_t a = g.image ? std::llround(double(g.m) * double(g.k) * double(g.a_bytes) * inside) : g.m * g.k * g.a_bytes, b = g.n * g.k * g.b_bytes, c = g.m * g.n * g.c_bytes;
     GemmTraffic t;
     t.l2_read_bytes = a * columns + b * rows;
-    t.sm_bytes = a * columns * g.cluster_n + b * rows * g.cluster_m;
+    t.sm_bytes = g.m * g.k * g.a_bytes * columns * g.cluster_n + b * rows * g.cluster_m;
     t.l2_write_bytes = t.dram_c_bytes = c;
     t.dram_operand_bytes = g.m * g.n * g.operand_bytes;
     t.steps = g.tile_rows() * g.tile_columns() * g.k_blocks();

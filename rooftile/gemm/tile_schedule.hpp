@@ -33,13 +33,14 @@ struct TileSchedule {
     double skew = 0;                 ///< by this share of every step
     Order order = Order::row;
     int group = 1;
+    std::optional<ImageOperand> image{};  ///< that A's rows are places of, A's elements those of its pixels; block by block alone
 
     std::int64_t tile_rows() const { return ceil_div(m, tile_m); }
     std::int64_t tile_columns() const { return ceil_div(n, tile_n); }
     TileGrid cluster_tiles() const {
         return {ceil_div(tile_rows(), cluster_m), ceil_div(tile_columns(), cluster_n)};
     }
-    std::int64_t k_blocks() const { return ceil_div(k, tile_k); }
+    std::int64_t k_blocks() const { return image ? image->blocks(tile_k) : ceil_div(k, tile_k); }
     /// The first of `clusters` that lags; `clusters` where none does.
     std::int64_t first_late() const { return skew > 0 ? clusters - late_clusters : clusters; }
     std::int64_t rounds() const {

@@ -56,7 +56,7 @@ class MeasureKernels {
     /// Judges every element of every result; `records` holds `verify_ctas()` zeroed entries a result.
     void verify(Stream stream, const VerifyArguments& arguments, bool exact, DevicePointer records) const;
 
-    /// Every sum, [m][n] densely, with the bound on what fp32 may have made of it; where `exact` there is none.
+    /// Every sum, [m][n], dense or at the arguments' pitch, with the bound on what fp32 may have made of it; where `exact` there is none.
     void bounded_sums(Stream stream, const VerifyArguments& arguments, bool exact, Bounded* out) const;
 
     int sms() const { return sms_; }

@@ -27,20 +27,25 @@ std::string bytes_text(const Json& row, const char* key) { return scaled_text(ro
 /// C from above: N to the right, M down.
 std::optional<Picture> schedule(const Json& document) {
     if (!document.contains("tiles")) return std::nullopt;
-    const Json &tiles = document.at("tiles"), &config = document.at("config"), &grid = document.at("tile_schedule"),
-               &problem = document.at("problem");
+    const Json &tiles = document.at("tiles"), &config = document.at("config"), &grid = document.at("tile_schedule");
     const auto planned =
         std::find_if(document.at("rows").begin(), document.at("rows").end(), [](const Json& row) { return row.at("planned") == true; });
     if (planned == document.at("rows").end()) return std::nullopt;
-    const auto tile_m = config.at("tile_m").get<std::int64_t>(), tile_n = config.at("tile_n").get<std::int64_t>();
-    const auto rows = (problem.at("m").get<std::int64_t>() + tile_m - 1) / tile_m,
-               columns = (problem.at("n").get<std::int64_t>() + tile_n - 1) / tile_n;
+    // Of a convolution tiles are of places and filters.
+    const bool of_image = config.contains("tile_pixels");
+    const auto tile_m = config.at(of_image ? "tile_pixels" : "tile_m").get<std::int64_t>(), tile_n = config.at(of_image ? "tile_filters" : "tile_n").get<std::int64_t>();
+    const auto count_of = [&](const char* key) {
+        std::int64_t last = -1;
+        for (const Json& at : tiles.at(key)) last = std::max(last, at.get<std::int64_t>());
+        return last + 1;
+    };
+    const std::int64_t rows = count_of("row"), columns = count_of("column");
     const std::string order =
         fmt::format("{}{}", text_at(config, "order"), config.at("group") == 1 ? "" : fmt::format(" {}", config.at("group").get<int>()));
     Picture p{.id = "tile_schedule",
               .title = fmt::format("{}: tiles of {} x {} in order {}", subject_of(document, document), tile_m, tile_n, order),
-              .x = {.title = "columns of tiles, along N", .low = 0, .high = double(columns)},
-              .y = {.title = "rows of tiles, along M, downwards", .scale = AxisScale::names}};
+              .x = {.title = of_image ? "columns of tiles, along filters" : "columns of tiles, along N", .low = 0, .high = double(columns)},
+              .y = {.title = of_image ? "rows of tiles, along places, downwards" : "rows of tiles, along M, downwards", .scale = AxisScale::names}};
     // Few rows have a number each, of many every so many.
     const std::int64_t every = std::max<std::int64_t>(1, (rows + 15) / 16);
     for (std::int64_t row = 0; row < rows; ++row) p.y.names.push_back(row % every == 0 ? std::to_string(row) : "");
@@ -130,11 +135,46 @@ std::optional<Picture> orders(const Json& document) {
     return p;
 }
 
+/// Of a convolution: bytes from DRAM over sizes of L2, and the least at each.
+std::optional<Picture> sizes(const Json& document) {
+    if (!document.contains("l2_sizes") || document.at("l2_sizes").size() < 2) return std::nullopt;
+    constexpr double mega = 1e6;
+    Picture p{.id = "l2_sizes",
+              .title = subject_of(document, document) + ": DRAM traffic by the size of L2",
+              .x = {.title = "MB to and from DRAM"},
+              .y = {.title = "", .scale = AxisScale::names}};
+    const double compulsory = number_at(document, "compulsory_bytes").value_or(0) / mega;
+    for (const Json& row : document.at("l2_sizes")) {
+        const double at = double(p.y.names.size()), dram = row.at("dram_bytes").get<double>() / mega;
+        p.y.names.push_back(bytes_text(row, "l2_size_bytes"));
+        const double once = std::min(dram, compulsory);
+        p.marks.push_back({.shape = MarkShape::box, .role = Ink::blue, .points = {{0, at + 0.1}, {once, at + 0.9}}, .label = {}, .title = "every tensor once"});
+        p.marks.push_back({.shape = MarkShape::box,
+                           .role = Ink::orange,
+                           .points = {{once, at + 0.1}, {dram, at + 0.9}},
+                           .label = bytes_text(row, "dram_bytes"),
+                           .title = "again: " + bytes_text(row, "dram_bytes") + " in all",
+                           .beside = true});
+        if (const auto bound = number_at(row, "dram_lower_bound_bytes"))
+            p.marks.push_back({.shape = MarkShape::line,
+                               .role = Ink::ink,
+                               .points = {{*bound / mega, at}, {*bound / mega, at + 1}},
+                               .title = "no schedule moves less than " + bytes_text(row, "dram_lower_bound_bytes"),
+                               .dashed = true});
+        p.x.high = std::max(p.x.high, dram * 1.25);
+    }
+    p.keys = {{.role = Ink::blue, .color = {}, .text = "every tensor once"}, {.role = Ink::orange, .color = {}, .text = "read again"},
+              {.role = Ink::ink, .color = {}, .text = "the least of any schedule", .dashed = true, .line = true}};
+    p.height = 20.0 * double(p.y.names.size());
+    p.caption = "The plan's tile in its order, through a simulated L2 of each size.";
+    return p;
+}
+
 }  // namespace
 
 std::vector<Picture> simulation_pictures(const Json& document) {
     std::vector<Picture> out;
-    for (auto& picture : {schedule(document), orders(document)})
+    for (auto& picture : {schedule(document), orders(document), sizes(document)})
         if (picture) out.push_back(*picture);
     return out;
 }

@@ -4,19 +4,29 @@
 
 #include <algorithm>
 #include <numeric>
-#include <vector>
 
 namespace rooftile {
 
+// Pixels are place * stride + tap * dilation - padding. Divided by what stride and dilation share, taps of one remainder r by the stride meet the
+// pixels step * j + r * apart, where j is in [q apart, q apart + places) for the q-th of these taps. Of unlike remainders no pixel is the same.
 std::int64_t ImageAxis::pixels_read() const {
-    if (stride == 1 && (dilation == 1 || taps == 1)) return std::min(extent, places() + reach() - std::min(padding, places() + reach()));
-    std::vector<bool> met(std::size_t(extent), false);
-    for (std::int64_t tap = 0; tap < taps; ++tap)
-        for (std::int64_t place = 0; place < places(); ++place) {
-            const std::int64_t at = place * stride - padding + tap * dilation;
-            if (at >= 0 && at < extent) met[std::size_t(at)] = true;
-        }
-    return std::count(met.begin(), met.end(), true);
+    const std::int64_t common = std::gcd(stride, dilation), step = stride / common, apart = dilation / common, count = places();
+    if (count == 0) return 0;
+    const std::int64_t first = (padding + common - 1) / common, last = (padding + extent - 1) / common;  // of the image, from the padding's first
+    std::int64_t all = 0;
+    for (std::int64_t r = 0; r < std::min(step, taps); ++r) {
+        const std::int64_t of_r = (taps - 1 - r) / step + 1;
+        // How many j are below `end`: windows of `count`, a distance of `apart` from one to the next, or one window where they meet.
+        const auto below = [&](std::int64_t end) {
+            if (end <= 0) return std::int64_t{0};
+            if (count >= apart) return std::min(end, (of_r - 1) * apart + count);
+            const std::int64_t whole = std::min(end / apart, of_r);
+            return whole * count + (whole < of_r ? std::min(end - whole * apart, count) : 0);
+        };
+        const auto from = [&](std::int64_t pixel) { return pixel <= r * apart ? 0 : (pixel - r * apart + step - 1) / step; };
+        all += below(from(last + 1)) - below(from(first));
+    }
+    return all;
 }
 
 std::int64_t ImageAxis::pairs_inside() const {

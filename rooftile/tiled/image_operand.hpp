@@ -19,7 +19,7 @@ struct ImageAxis {
         const std::int64_t room = extent + 2 * padding - reach() - 1;
         return room < 0 ? 0 : room / stride + 1;
     }
-    /// Pixels of the image that some pair of a place and a tap meets.
+    /// Pixels of the image that some pair of a place and a tap meets; this and the next take time by the taps, not by the pixels.
     std::int64_t pixels_read() const;
     /// Pairs of a place and a tap whose pixel is inside the image.
     std::int64_t pairs_inside() const;

@@ -8,6 +8,7 @@
 
 #include "kernels/pipeline/tile_order.cuh"
 #include "kernels/types.hpp"
+#include "rooftile/tiled/l2_image.hpp"
 
 namespace rooftile {
 
@@ -31,7 +32,8 @@ struct TileWalk {
 /// A matrix in blocks. A block belongs to whatever part of the matrix it begins in.
 struct L2Blocks {
     std::int64_t rows = 0, columns = 0, block_rows = 1, block_columns = 1, element_bytes = 1, first = 0;
-    std::int64_t row_count = up(rows, block_rows), column_count = up(columns, block_columns);
+    std::int64_t period = columns;  ///< so many columns are in blocks of their own, of which the last may be shorter
+    std::int64_t row_count = up(rows, block_rows), of_period = up(period, block_columns), column_count = period > 0 ? columns / period * of_period : 0;
 
     std::int64_t count() const { return row_count * column_count; }
     /// Of the first block that begins at `row` or behind it; at most row_count.
@@ -39,7 +41,7 @@ struct L2Blocks {
     std::int64_t column_from(std::int64_t column) const { return std::min(up(column, block_columns), column_count); }
     std::int64_t id(std::int64_t row, std::int64_t column) const { return first + row * column_count + column; }
     std::int64_t bytes(std::int64_t row, std::int64_t column) const {
-        return std::min(block_rows, rows - row * block_rows) * std::min(block_columns, columns - column * block_columns) * element_bytes;
+        return std::min(block_rows, rows - row * block_rows) * std::min(block_columns, period - column % of_period * block_columns) * element_bytes;
     }
 
   private:
@@ -52,6 +54,14 @@ struct L2Operands {
     std::int64_t shrink = 1;
     const L2Blocks* beside = nullptr;          ///< read with a tile of the result before it is stored
     std::int64_t a_rows = 0, c_rows = 0;       ///< rows of a and c that there is room for, used in turns; 0: all
+    const L2Image* image = nullptr;            ///< whose places a's rows are, read pixel by pixel
+};
+
+/// A tile that has been followed to its end.
+struct L2TileHits {
+    std::int64_t row, column;     ///< in tiles
+    std::int64_t place;           ///< of its cluster's, among those of all
+    std::int64_t a_hits, b_hits;  ///< as in L2Steps
 };
 
 /// Steps of tiles and what they met; bytes that were not in L2.
@@ -60,6 +70,7 @@ struct L2Steps {
     std::int64_t a_hits = 0, b_hits = 0, both_hits = 0;  ///< in L2, or on its way there because another cluster had asked
     std::int64_t waits = 0;                              ///< steps with a block that was not in L2, whoever asked first
     std::int64_t a_bytes = 0, b_bytes = 0;
+    std::vector<L2TileHits>* tiles = nullptr;  ///< each tile by itself, where that is asked for
 };
 
 /// Follows one product's accesses: clusters in lock step, but for the last ones, which fall behind by `skew`; a step asks for what its tiles
@@ -110,6 +121,8 @@ class L2Follower {
         Int row, column;
         std::size_t cluster, a, b;  ///< a, b: its lines
         int side;
+        Int place;  ///< of its cluster's
+        Int a_hits = 0, b_hits = 0;
     };
     /// Clusters that are at the same step of their tiles, and what of their present round they ask for.
     struct Group {
@@ -140,7 +153,11 @@ class L2Follower {
         if (a_first_) read_where([](const Line& line) { return !line.of_b; }), read_where([](const Line& line) { return line.of_b; });
         else read_where([](const Line&) { return true; });
         count(g);
-        if (at == steps - 1) for (const Tile& t : g.tiles) store(t);
+        if (at < steps - 1) return;
+        for (const Tile& t : g.tiles) {
+            store(t);
+            if (out_.tiles) out_.tiles->push_back({t.row, t.column, t.place, t.a_hits, t.b_hits});
+        }
     }
 
     void gather(Group& g, Int round) {
@@ -156,7 +173,7 @@ class L2Follower {
             for (Int j = column; j < column_end; ++j) meet(g, row_count_ + j, side, cluster);
             for (Int i = row; i < row_end; ++i)
                 for (Int j = column; j < column_end; ++j)
-                    g.tiles.push_back({i, j, cluster, place(i, side).at, place(row_count_ + j, side).at, side});
+                    g.tiles.push_back({i, j, cluster, place(i, side).at, place(row_count_ + j, side).at, side, index});
         }
     }
     Place& place(Int index, int side) { return places_[std::size_t(index * sides_ + side)]; }
@@ -172,6 +189,10 @@ class L2Follower {
         const bool of_b = index >= row_count_;
         const L2Blocks& m = of_b ? o_.b : o_.a;
         const Int height = of_b ? w_.tile_n : w_.tile_m, first = (of_b ? index - row_count_ : index) * height;
+        if (!of_b && o_.image) {
+            g.lines.push_back({false, side, first, std::min(first + height, w_.m), cluster, cluster});
+            return;
+        }
         const Int there = in_room(first, of_b ? 0 : o_.a_rows);
         g.lines.push_back({of_b, side, m.row_from(there), m.row_from(there + height), cluster, cluster});
     }
@@ -182,21 +203,28 @@ class L2Follower {
     void read(Line& line, Int block) {
         const L2Blocks& m = line.of_b ? o_.b : o_.a;
         line.missing = 0;
+        if (!line.of_b && o_.image) {
+            o_.image->for_each_block(line.from, line.to, block, [&](Int id, Int bytes) { line.missing += cache_.read(line.side, id, bytes, line.askers); });
+            out_.a_bytes += line.missing;
+            return;
+        }
         if (block >= m.column_count) return;
         for (Int row = line.from; row < line.to; ++row) line.missing += cache_.read(line.side, m.id(row, block), m.bytes(row, block), line.askers);
         (line.of_b ? out_.b_bytes : out_.a_bytes) += line.missing;
     }
 
-    void count(const Group& g) {
+    void count(Group& g) {
         out_.steps += Int(g.tiles.size());
         const bool all_hit = std::ranges::none_of(g.lines, [](const Line& line) { return line.missing > 0; });
         if (all_hit) {
             for (Int* hits : {&out_.a_hits, &out_.b_hits, &out_.both_hits}) *hits += Int(g.tiles.size());
+            for (Tile& t : g.tiles) ++t.a_hits, ++t.b_hits;
             return;
         }
-        for (const Tile& t : g.tiles) {
+        for (Tile& t : g.tiles) {
             const Line &a = g.lines[t.a], &b = g.lines[t.b];
             const bool a_hits = a.missing == 0 || a.asker != t.cluster, b_hits = b.missing == 0 || b.asker != t.cluster;
+            t.a_hits += a_hits, t.b_hits += b_hits;
             out_.a_hits += a_hits, out_.b_hits += b_hits, out_.both_hits += a_hits && b_hits;
             out_.waits += a.missing > 0 || b.missing > 0;
         }

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "rooftile/conv/operation.hpp"
+#include "rooftile/conv/simulation.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/machine/set.hpp"
@@ -46,6 +47,31 @@ TEST(ConvPage, NumbersOfTheArchitectureTableAreThePlans) {
         ++rows;
     }
     EXPECT_GE(rows, 6);
+}
+
+// Those of what is simulated, in the plan's order.
+TEST(ConvPage, NumbersOfTheSimulatedTableAreTheSimulations) {
+    std::ifstream page(std::string(ROOFTILE_SOURCE_DIR) + "/docs/convolution.md");
+    const Operation& product = *image_products().operation;
+    int rows = 0;
+    for (std::string line; std::getline(page, line);) {
+        if (!line.starts_with("| simulated `--batch")) continue;
+        const std::size_t begin = line.find('`') + 1;
+        const std::string layer = line.substr(begin, line.find('`', begin) - begin);
+        std::string expected = fmt::format("| simulated `{}` |", layer);
+        for (const char* l2 : {"l2.size=1MiB", "l2.size=16MiB"}) {
+            Machine machine = machine_by_id("h100-sxm");
+            set_number(machine, l2);
+            const Given given = given_of(conv_operation(), layer);
+            const PlanSet plans = conv_operation().derive(std::make_shared<const Machine>(machine), conv_operation().problem(given), conv_simulates().request(given));
+            const SimulatedBytes moved =
+                facet_of<Simulates>(product)->simulate(machine, plans.own.as<PlanSet>(), Given(Given::Named::by_key), {.orders = "plan"})->planned();
+            expected += fmt::format(" {:.2f} |", double(moved.dram) / moved.dram_bound.value_or(1));
+        }
+        EXPECT_EQ(line, expected);
+        ++rows;
+    }
+    EXPECT_EQ(rows, 6);
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ inline constexpr std::string_view arguments = "kernels/matrix/image_arguments.hp
 inline constexpr const char* image = "--batch 3 --channels 96 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --dilation 1x2 --filters 128";
 inline constexpr const char* parts = "--batch 1 --channels 96 --height 9 --width 9 --kernel-size 3 --padding 1 --filters 64 --split-k 4";
 inline constexpr const char* depthwise = "--batch 2 --channels 96 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --filters 96 --groups 96";
+inline constexpr const char* finished = "--batch 2 --channels 96 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 96 --groups 96 "
+                                       "--epilogue \"y = relu(acc) + r\" --tensor r:bf16[M,N]";
 inline constexpr const char* thin = "--batch 2 --channels 64 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 64 --groups 16";
 inline constexpr const char* odd = "--batch 2 --channels 64 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 255 --swap-ab off";
 
@@ -47,6 +49,11 @@ inline Mutant group_before() {
 inline Mutant place_past_the_last() {
     return {"a place behind the last of a row is written", depthwise, {{direct, "|| first_x + place_x >= p.places_x) continue;", "|| first_x + place_x > p.places_x) continue;"}}};
 }
+inline Mutant residual_of_the_row_before() {
+    return {"what is added is of the place before", finished,
+            {{direct, "finish<C>(sums[place_y][place_x], epilogue, once, p, static_cast<int>(row), filter);",
+              "finish<C>(sums[place_y][place_x], epilogue, once, p, static_cast<int>(row > 0 ? row - 1 : 0), filter);"}}};
+}
 inline Mutant row_moved_by_one() {
     return {"a row is moved on by an element too few", odd, {{rows, "const unsigned first = 8 - past, word = first / 2;", "const unsigned first = 8 - past, word = (first + 1) / 2;"}}};
 }
@@ -59,7 +66,7 @@ inline Mutant part_of_k_beyond() {
 
 inline std::vector<Mutant> all() {
     return {taps_of_rows_for_columns(), padding_one_less(), stride_left_out(),     image_before(),     filters_of_the_tap_before(), channels_again(), weights_of_the_neighbour(),
-            row_wraps(),                group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),         part_of_k_beyond()};
+            row_wraps(),                residual_of_the_row_before(), group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),         part_of_k_beyond()};
 }
 
 }  // namespace rooftile::conv_mutants

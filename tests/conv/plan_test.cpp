@@ -1,4 +1,5 @@
 // Convolutions' plans: what is refused, what an image's product counts, and what kernels make of a place and a tap.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include "rooftile/conv/draw.hpp"
 #include "rooftile/conv/fields.hpp"
 #include "rooftile/conv/operation.hpp"
+#include "rooftile/core/plan_range.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/machine/registry.hpp"
@@ -85,6 +87,20 @@ TEST(ConvImage, CountsAreThoseOfTheDefinition) {
     for (int i = 0; i < 3000; ++i)
         expect_counts({.extent = random.whole(1, 40), .taps = random.whole(1, 7), .stride = random.whole(1, 9), .padding = random.whole(0, 12),
                        .dilation = random.whole(1, 6)});
+    // Taps farther apart than places reach, strides that share a factor with them, filters as long as the image.
+    for (int i = 0; i < 300; ++i)
+        expect_counts({.extent = random.whole(1, 600), .taps = random.whole(1, 60), .stride = random.whole(1, 70), .padding = random.whole(0, 200), .dilation = random.whole(1, 90)});
+}
+
+// Some 2^31 pixels: filters of 3 taps at every seventh pixel, of which the first lacks the pixel of padding.
+TEST(ConvImage, CountsTakeNoTimeByPixels) {
+    constexpr std::int64_t windows = 306783378;  // of 7 pixels: 2^31 - 2 in all
+    const ImageAxis axis{.extent = 7 * windows - 1, .taps = 3, .stride = 7, .padding = 1};
+    EXPECT_EQ(axis.places(), windows);
+    EXPECT_EQ(axis.pixels_read(), 3 * windows - 1);
+    EXPECT_EQ(axis.pairs_inside(), 3 * windows - 1);
+    const ImageAxis far{.extent = 2'000'000'000, .taps = 2, .stride = 2, .dilation = 999'999'999};
+    EXPECT_EQ(far.pixels_read(), 2 * far.places());
 }
 
 // What a load names for a place, a tap and a block of K is the pixel and the channels of the definition.
@@ -173,9 +189,71 @@ TEST(ConvPlan, OfThinGroupsIsDirect) {
     EXPECT_THAT(refusal_of("--channels 17 --height 8 --width 8 --filters 8 --kernel-size 3"), HasSubstr("fill x and w up to 24"));
     EXPECT_THAT(first("--channels 3 --depth 4 --height 8 --width 8 --filters 8 --kernel-size 3"), HasSubstr("three axes"));
     EXPECT_THAT(first(depthwise + " --stages 3"), HasSubstr("direct one has no such choice"));
-    EXPECT_THAT(first(depthwise + " --epilogue \"y = relu(acc)\""), HasSubstr("epilogues"));
+    EXPECT_THAT(first(depthwise + " --vector 3"), HasSubstr("no direct kernel of this convolution has vector 3, strip any and rows any"));
+    EXPECT_THAT(refusal_of(depthwise + " --epilogue \"y = acc * w\" --tensor w:bf16[N]"), HasSubstr("give it another"));
+    EXPECT_THAT(refusal_of(depthwise + " --epilogue \"y = acc * r\" --tensor r:bf16[M,3]"), HasSubstr("the tensor r is"));
+    EXPECT_THAT(refusal_of(depthwise + " --tensor r:bf16[M,N]"), HasSubstr("no epilogue that reads it"));
+    const PlanSet product = plans_of(std::string(body) + " --vector 4");
+    ASSERT_TRUE(product.refusal);
+    EXPECT_THAT(product.refusal->message, HasSubstr("--vector is of direct convolutions"));
     EXPECT_FALSE(plans_of(depthwise, "v100-sxm2").plans.front().buildable);
     EXPECT_TRUE(plans_of(depthwise, "a100-80-sxm").plans.front().buildable);
+}
+
+// What documents say of a direct plan names it again.
+TEST(ConvPlan, DirectConfigurationsAreRequests) {
+    const std::string line = "--batch 8 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96";
+    const PlanSet all = plans_of(line);
+    ASSERT_GE(all.plans.size(), 4u);
+    for (const Plan& plan : all.plans) {
+        Given given = conv_operation().given_of_config(conv_operation().config_record(plan));
+        EXPECT_FALSE(given.text().empty());
+        for (const auto& [flag, text] : {std::pair{"vector", given.text("vector")}, {"strip", given.text("strip")}, {"rows", given.text("rows")}}) EXPECT_FALSE(text.empty()) << flag;
+        const PlanSet again = plans_of(fmt::format("{} --vector {} --strip {} --rows {}", line, given.text("vector"), given.text("strip"), given.text("rows")));
+        ASSERT_EQ(again.plans.size(), 1u);
+        EXPECT_EQ(conv_operation().config_record(again.plans[0]), conv_operation().config_record(plan));
+        EXPECT_EQ(again.plans[0].time_us, plan.time_us);
+    }
+    const Given ranged = given_of(conv_operation(), "--batch 1..64 --channels 96 --height 28 --width 28 --filters 96 --kernel-size 3 --padding 1 --groups 96");
+    const PlanRange range = plan_range(conv_operation(), std::make_shared<const Machine>(machine_by_id("h200-sxm")), ranged, *range_in(conv_operation(), ranged), 0.05,
+                                       [](const Plan& plan) { return conv_operation().label(plan); });
+    EXPECT_LE(range.ratio, 1.05);
+    EXPECT_FALSE(range.parts.empty());
+}
+
+// The time of an epilogue is that of its bytes and its instructions; its tensors are the plan's.
+TEST(ConvPlan, DirectEpiloguesCount) {
+    const std::string line = "--batch 32 --channels 144 --height 56 --width 56 --filters 144 --kernel-size 3 --padding 1 --groups 144",
+                      epilogue = " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]";
+    const PlanSet plain = plans_of(line), with = plans_of(line + epilogue);
+    const double rows = 32.0 * 56 * 56, bytes = rows * 144 * 2;
+    const auto dram = [](const PlanSet& set) { return *conv_operation().demand(machine_by_id("h200-sxm"), set.plans.at(0)).dram_bytes; };
+    EXPECT_EQ(dram(with) - dram(plain), bytes + 144 * 2);
+    EXPECT_GT(*with.plans[0].time_us, *plain.plans[0].time_us);
+    const std::vector<TensorInfo> tensors = conv_operation().tensors(with.problem);
+    ASSERT_EQ(tensors.size(), 5u);
+    EXPECT_EQ(tensors[3].extents[0].most, 32 * 56 * 56);
+    EXPECT_EQ(tensors[4].name, "y");
+}
+
+// Every step of a direct derivation says what it is made of.
+TEST(ConvPlan, DirectStepsNameTheirInputs) {
+    const PlanSet set = plans_of("--batch 8 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3");
+    for (const Step& step : set.plans.at(0).derivation)
+        EXPECT_GE(step.inputs.size(), 3u) << step.quantity;
+}
+
+// Of an image blocks of K are a tap's.
+TEST(ConvPlan, StepsOfKAreCountedByTaps) {
+    const PlanSet set = plans_of("--batch 8 --channels 96 --height 28 --width 28 --filters 96 --kernel-size 3 --padding 1");
+    int counted = 0;
+    for (const Step& step : set.plans.at(0).derivation)
+        for (const Input& input : step.inputs)
+            if (input.name == "k_steps" && input.source.find("tile_k") != input.source.npos) {
+                EXPECT_THAT(input.source, HasSubstr("taps * ceil(channels / tile_k)"));
+                ++counted;
+            }
+    EXPECT_GE(counted, 1);
 }
 
 // Whatever is drawn: no fewer multiplications than the filter has, weights find room, lanes and slots are a CTA's.
@@ -279,6 +357,9 @@ TEST(ConvPlan, WhatDirectKernelsCannotCountIsRefused) {
         ASSERT_TRUE(set.refusal) << line;
         EXPECT_THAT(set.refusal->message, HasSubstr("direct kernels")) << line;
     }
+    // A CTA has up to 256 filters: 65535 columns of them are 16,776,960.
+    EXPECT_FALSE(plans_of("--channels 1 --height 8 --width 8 --filters 16776960 --kernel-size 3").plans.empty());
+    EXPECT_THAT(plans_of("--channels 1 --height 8 --width 8 --filters 16777216 --kernel-size 3").refusal->message, HasSubstr("65535 columns at most"));
     EXPECT_THAT(refusal_of("--channels 32760 --width 256 --height 256 --filters 8 --kernel-size 256 --padding 127"), HasSubstr("taps times channels"));
 }
 

@@ -153,7 +153,7 @@ TEST(GemmApart, LaysGatesAndUpsAsTheyAre) {
     GemmProblem p = gemm_problem(64, 96, 128);
     p.ldc = 48;
     for (const Pairs pairs : {Pairs::interleaved, Pairs::split}) {
-        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, pairs);
+        p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, pairs);
         const ProductAlone alone = product_alone(p);
         ASSERT_TRUE(alone.why_not.empty()) << alone.why_not;
         EXPECT_NO_THROW(check(alone.problem));

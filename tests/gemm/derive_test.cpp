@@ -593,7 +593,7 @@ TEST(Derive, AnUnknownTermLeavesTheTimeUnknown) {
 TEST(Derive, UnknownLanesAreToldWhereTheyAreWanted) {
     const auto told = [](const Plans& p) { return std::find(p.unknown.begin(), p.unknown.end(), "sm.partitions") != p.unknown.end(); };
     GemmProblem gelu = gemm_problem(4096, 4096, 4096);
-    gelu.epilogue = gemm_epilogue(gelu.m, gelu.n, gelu.c_type, 1, 0, "d = gelu(acc)", {});
+    gelu.epilogue = product_epilogue(gelu.m, gelu.n, gelu.c_type, 1, 0, "d = gelu(acc)", {});
     GemmProblem promoted = gemm_problem(4096, 4096, 4096, Type::fp8_e4m3);
     promoted.c_type = Type::bf16;
     promoted.accumulation = Accumulation::promoted;
@@ -864,15 +864,15 @@ TEST(Derive, MovesWhatIsReadBesideAAndB) {
         EXPECT_GE(*plan.prediction.time_us * 1e-6, p.compulsory_bytes().value / machine.find("dram.bandwidth")->value);
     };
     GemmProblem flat = gemm_problem(16384, 16384, 64);
-    flat.epilogue = gemm_epilogue(flat.m, flat.n, flat.c_type, 1, 0, "d = acc + c", {"c:bf16[M,N]"});
+    flat.epilogue = product_epilogue(flat.m, flat.n, flat.c_type, 1, 0, "d = acc + c", {"c:bf16[M,N]"});
     holds(flat, 16384LL * 16384 * 2);
     GemmProblem scaled = gemm_problem(8192, 8192, 8192, Type::fp8_e4m3);
     scaled.c_type = Type::bf16;
-    scaled.epilogue = gemm_epilogue(scaled.m, scaled.n, scaled.c_type, 1, 0, "", {}, Scales::block);
+    scaled.epilogue = product_epilogue(scaled.m, scaled.n, scaled.c_type, 1, 0, "", {}, Scales::block);
     holds(scaled, 4 * (64 * 8192 + 64 * 64));
     GemmProblem batch = gemm_problem(4096, 4096, 256);
     batch.batch = 8, batch.a_stride = 4096 * 256, batch.b_stride = 4096 * 256, batch.c_stride = 4096 * 4096;
-    batch.epilogue = gemm_epilogue(batch.m, batch.n, batch.c_type, 1, 0, "d = relu(acc + r)", {"r:bf16[B,M,N]"}, Scales::none, 8);
+    batch.epilogue = product_epilogue(batch.m, batch.n, batch.c_type, 1, 0, "d = relu(acc + r)", {"r:bf16[B,M,N]"}, Scales::none, 8);
     holds(batch, 8LL * 4096 * 4096 * 2);
 }
 

@@ -95,7 +95,7 @@ inline bool give_epilogue(GemmProblem& p, const DrawnEpilogue& e) {
             p.n = (p.n + 15) / 16 * 16, p.b_major = Major::k, p.ldb = p.k, p.ldc = p.n / 2 + room;
             if (p.b_stride != 0) p.b_stride = dense_stride(p, 'b');
         }
-        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, e.alpha, e.beta, e.text, e.tensors, Scales::none, p.batch, 0, e.pairs);
+        p.epilogue = product_epilogue(p.m, p.n, p.c_type, e.alpha, e.beta, e.text, e.tensors, Scales::none, p.batch, 0, e.pairs);
     } catch (const RequestError&) { return false; }
     return bool(p.epilogue);
 }

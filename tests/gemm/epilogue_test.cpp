@@ -1,4 +1,4 @@
-#include "rooftile/gemm/epilogue.hpp"
+#include "rooftile/tiled/epilogue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace rooftile {
 namespace {
 
 SharedEpilogue made(double alpha, double beta, std::string_view text, const std::vector<std::string>& tensors) {
-    return gemm_epilogue(512, 256, Type::bf16, alpha, beta, text, tensors);
+    return product_epilogue(512, 256, Type::bf16, alpha, beta, text, tensors);
 }
 std::string refused(double alpha, double beta, std::string_view text, const std::vector<std::string>& tensors) {
     try {
@@ -21,7 +21,7 @@ std::string refused(double alpha, double beta, std::string_view text, const std:
     return "";
 }
 
-TEST(GemmEpilogue, CountsWhatItReads) {
+TEST(Epilogue, CountsWhatItReads) {
     const SharedEpilogue e = made(0.5, 2, "d = gelu(acc + bias) * rows", {"c:bf16[M,N]", "bias:fp32[N]", "rows:fp16[M,1]"});
     EXPECT_EQ(e->bytes, 512 * 256 * 2 + 256 * 4 + 512 * 2);
     EXPECT_EQ(e->output(), "d");
@@ -32,7 +32,7 @@ TEST(GemmEpilogue, CountsWhatItReads) {
     EXPECT_FALSE(made(1, 0, "", {}));
 }
 
-TEST(GemmEpilogue, RefusesInOneLineThatSaysWhatWouldWork) {
+TEST(Epilogue, RefusesInOneLineThatSaysWhatWouldWork) {
     EXPECT_NE(refused(1, 1, "", {}).find("give --tensor \"c:bf16[M,N]\""), std::string::npos);
     EXPECT_NE(refused(1, 0, "d = acc + foo", {}).find("there is no tensor \"foo\""), std::string::npos);
     EXPECT_NE(refused(1, 0, "d = acc; e = acc * 2; f = acc * 3; g = acc * 4", {}).find("4 results; up to 3 are stored"), std::string::npos);
@@ -47,10 +47,10 @@ TEST(GemmEpilogue, RefusesInOneLineThatSaysWhatWouldWork) {
 }
 
 // B counts the products, one of them too; G the groups; either first of three axes, and nowhere else.
-TEST(GemmEpilogue, LettersOfProductsAndGroupsStandFirstOfThreeAxes) {
+TEST(Epilogue, LettersOfProductsAndGroupsStandFirstOfThreeAxes) {
     const auto of = [](std::int64_t batch, std::int64_t groups, const char* shape) {
         try {
-            const SharedEpilogue e = gemm_epilogue(512, 256, Type::bf16, 1, 0, "d = acc + x", {std::string("x:bf16") + shape}, Scales::none, batch, groups);
+            const SharedEpilogue e = product_epilogue(512, 256, Type::bf16, 1, 0, "d = acc + x", {std::string("x:bf16") + shape}, Scales::none, batch, groups);
             return fmt::format("{} B", e->bytes);
         } catch (const RequestError& error) { return std::string(error.what()); }
     };
@@ -74,22 +74,22 @@ TEST(GemmEpilogue, LettersOfProductsAndGroupsStandFirstOfThreeAxes) {
 std::string refused_pairs(Pairs pairs, std::string_view text, const std::vector<std::string>& tensors, std::int64_t n = 256, double beta = 0,
                           Scales scales = Scales::none) {
     try {
-        gemm_epilogue(512, n, Type::bf16, 1, beta, text, tensors, scales, 1, 0, pairs);
+        product_epilogue(512, n, Type::bf16, 1, beta, text, tensors, scales, 1, 0, pairs);
     } catch (const RequestError& error) { return error.what(); }
     return "";
 }
 
-TEST(GemmEpilogue, OfPairsHasHalfAsManyColumns) {
-    const SharedEpilogue e = gemm_epilogue(512, 256, Type::bf16, 0.5, 0, "d = silu(gate) * up + r", {"r:bf16[M,N/2]"}, Scales::none, 1, 0, Pairs::split);
+TEST(Epilogue, OfPairsHasHalfAsManyColumns) {
+    const SharedEpilogue e = product_epilogue(512, 256, Type::bf16, 0.5, 0, "d = silu(gate) * up + r", {"r:bf16[M,N/2]"}, Scales::none, 1, 0, Pairs::split);
     EXPECT_EQ(e->bytes, 512 * 128 * 2);
     EXPECT_EQ(e->sums(), 2u);
     EXPECT_EQ(e->columns_of(256), 128);
     const GraphNode& d = e->graph.nodes[std::size_t(e->graph.outputs.front().node)];
     EXPECT_EQ(d.shape, (Shape{512, 128}));
-    EXPECT_NE(e.text(), gemm_epilogue(512, 256, Type::bf16, 0.5, 0, "d = silu(gate) * up + r", {"r:bf16[M,N/2]"}, Scales::none, 1, 0, Pairs::interleaved).text());
+    EXPECT_NE(e.text(), product_epilogue(512, 256, Type::bf16, 0.5, 0, "d = silu(gate) * up + r", {"r:bf16[M,N/2]"}, Scales::none, 1, 0, Pairs::interleaved).text());
 }
 
-TEST(GemmEpilogue, OfPairsRefusesWhatHasNoPairs) {
+TEST(Epilogue, OfPairsRefusesWhatHasNoPairs) {
     EXPECT_NE(refused_pairs(Pairs::split, "", {}).find("give --epilogue"), std::string::npos);
     EXPECT_NE(refused_pairs(Pairs::split, "d = silu(gate) * up", {}, 255).find("give an even n"), std::string::npos);
     EXPECT_NE(refused_pairs(Pairs::split, "d = silu(gate)", {}).find("\"up\" is not used"), std::string::npos);
@@ -100,7 +100,7 @@ TEST(GemmEpilogue, OfPairsRefusesWhatHasNoPairs) {
     EXPECT_NE(refused_pairs(Pairs::interleaved, "d = acc * 2", {}).find("there is no tensor \"acc\""), std::string::npos);
 }
 
-TEST(GemmEpilogue, StoresMoreThanOneResult) {
+TEST(Epilogue, StoresMoreThanOneResult) {
     const SharedEpilogue e = made(1, 0, "pre = acc + bias; d = gelu(pre); z = pre", {"bias:bf16[N]"});
     ASSERT_EQ(e->results(), 2u);
     EXPECT_EQ(e->output(), "d");
@@ -116,7 +116,7 @@ TEST(GemmEpilogue, StoresMoreThanOneResult) {
     EXPECT_EQ(p.c_bytes(), 2.0 * 512 * 256 * 2);
 }
 
-TEST(GemmEpilogue, ComesBackFromRequestAndRecord) {
+TEST(Epilogue, ComesBackFromRequestAndRecord) {
     Given given;
     for (const auto& [key, text] : {std::pair{"shape", "512x256x64"}, {"alpha", "0.5"}, {"beta", "-1"},
                                     {"epilogue", "d = relu(acc) + bias"}, {"tensor", "c:bf16[M,N]"}, {"tensor", "bias:bf16[N]"}})
@@ -127,7 +127,7 @@ TEST(GemmEpilogue, ComesBackFromRequestAndRecord) {
     EXPECT_NE(gemm_problem(512, 256, 64), p);
 }
 
-TEST(GemmEpilogue, PairsComeBackFromRequestAndRecord) {
+TEST(Epilogue, PairsComeBackFromRequestAndRecord) {
     Given given;
     for (const auto& [key, text] : {std::pair{"shape", "512x256x64"}, {"batch", "3"}, {"epilogue", "d = silu(gate) * up * s"},
                                     {"pairs", "interleaved"}, {"tensor", "s:bf16[N/2]"}})
@@ -169,14 +169,14 @@ TEST(GemmProblem, TypesScalesAndBatchesComeBackFromRequestAndRecord) {
     EXPECT_THROW(asked({{"stride_a", "0"}}), RequestError);
 }
 
-TEST(GemmEpilogue, StagesWhatHasAnElementForEachOfTheResult) {
+TEST(Epilogue, StagesWhatHasAnElementForEachOfTheResult) {
     EXPECT_EQ(made(1, 0, "d = acc + bias + r", {"bias:bf16[N]", "r:fp16[M,N]"})->staged_operand(), 1u);
     EXPECT_FALSE(made(1, 0, "d = acc + r", {"r:fp32[M,N]"})->staged_operand());
     EXPECT_FALSE(made(1, 0, "d = acc + bias", {"bias:bf16[N]"})->staged_operand());
-    EXPECT_FALSE(gemm_epilogue(512, 255, Type::bf16, 1, 0, "d = acc + r", {"r:bf16[M,N]"})->staged_operand()) << "rows begin anywhere";
+    EXPECT_FALSE(product_epilogue(512, 255, Type::bf16, 1, 0, "d = acc + r", {"r:bf16[M,N]"})->staged_operand()) << "rows begin anywhere";
 }
 
-TEST(GemmEpilogue, IsSweptOverWithItsOwnCommas) {
+TEST(Epilogue, IsSweptOverWithItsOwnCommas) {
     SweepRequest request;
     for (const auto& [key, text] : {std::pair{"m", "256,512"}, {"n", "256"}, {"k", "64"}, {"tensor", "mask:bool[M,N]"},
                                     {"epilogue", "d = where(mask, acc, 0.25)"}})
@@ -189,7 +189,7 @@ TEST(GemmEpilogue, IsSweptOverWithItsOwnCommas) {
 }
 
 // As in BLAS: whatever C holds, 0 times it is not added.
-TEST(GemmEpilogue, ABetaOf0ReadsNoC) {
+TEST(Epilogue, ABetaOf0ReadsNoC) {
     const auto problem = [](const std::vector<std::pair<const char*, const char*>>& more) {
         Given given;
         for (const auto& [key, text] : {std::pair{"m", "512"}, {"n", "256"}, {"k", "64"}}) given.add(key, text);

@@ -292,7 +292,7 @@ TEST(Epilogue, WaitsForOperandsThatHaveAnElementForEachOfC) {
 
 TEST(Epilogue, OfPairsStoresHalfAndFinishesHalf) {
     GemmProblem plain = large_problem(), pairs = large_problem();
-    pairs.epilogue = gemm_epilogue(pairs.m, pairs.n, pairs.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, Pairs::split);
+    pairs.epilogue = product_epilogue(pairs.m, pairs.n, pairs.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, Pairs::split);
     const GemmHardware hw = made_up_gpu();
     const GemmCandidate tile = wgmma_tile(128, 256);
     // 128 * 256 * 2 B through a port of 64 B/clk; of pairs half, and the expression of 128 * 128 elements by 128 lanes.

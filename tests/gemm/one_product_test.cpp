@@ -71,7 +71,7 @@ TEST(OneProduct, NotWhereSomethingTellsProductsApart) {
     EXPECT_EQ(as_one_product(many), many);  // 2^32 rows
     const auto with = [](std::string_view text, const std::vector<std::string>& tensors) {
         GemmProblem p = sharing(8, 16, 64, 64);
-        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, text, tensors, Scales::none, p.batch);
+        p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, text, tensors, Scales::none, p.batch);
         return as_one_product(p);
     };
     EXPECT_EQ(with("d = gelu(acc + bias)", {"bias:bf16[N]"}).m, 128);

@@ -13,7 +13,7 @@ namespace {
 
 GemmProblem swiglu(std::int64_t m, std::int64_t n, std::int64_t k, std::string_view text = "d = silu(gate) * up") {
     GemmProblem p = gemm_problem(m, n, k);
-    p.epilogue = gemm_epilogue(m, n, p.c_type, 1, 0, text, {}, Scales::none, 1, 0, Pairs::split);
+    p.epilogue = product_epilogue(m, n, p.c_type, 1, 0, text, {}, Scales::none, 1, 0, Pairs::split);
     p.ldc = n / 2;
     return p;
 }
@@ -80,9 +80,9 @@ TEST(GemmPairs, AreSm90GemmsAsSeveralResultsAre) {
             return none ? none->message : std::string();
         };
         GemmProblem two = gemm_problem(512, 1024, 512, Type::fp16);
-        two.epilogue = gemm_epilogue(512, 1024, two.c_type, 1, 0, "d = gelu(acc); z = acc", {});
+        two.epilogue = product_epilogue(512, 1024, two.c_type, 1, 0, "d = gelu(acc); z = acc", {});
         GemmProblem pairs = gemm_problem(512, 1024, 512, Type::fp16);
-        pairs.epilogue = gemm_epilogue(512, 1024, pairs.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, Pairs::split), pairs.ldc = 512;
+        pairs.epilogue = product_epilogue(512, 1024, pairs.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, Pairs::split), pairs.ldc = 512;
         EXPECT_EQ(why(pairs).rfind("pairs split: sm90_gemm's so far", 0), 0u) << id << ' ' << why(pairs);
         EXPECT_EQ(why(two).rfind("2 results: several are sm90_gemm's so far", 0), 0u) << id << ' ' << why(two);
     }

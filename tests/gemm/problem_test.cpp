@@ -88,7 +88,7 @@ TEST(GemmProblem, ABatchCountsEveryProductAndASharedOperandOnce) {
 
 TEST(GemmProblem, ScalesOfBlocksAreOnesOfBytes) {
     GemmProblem p = gemm_problem(257, 300, 1000);
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::block);
+    p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::block);
     EXPECT_EQ(refusal(p), "scales block: it is of operands of 8 bits; of bf16 sums are fp32 as they are");
     p.a_type = p.b_type = Type::fp8_e4m3;
     EXPECT_EQ(refusal(p), "accepted");

@@ -232,7 +232,7 @@ TEST(Quantised, TakesExpressionsOfOneResult) {
     const auto given = [&](const char* text, const std::vector<std::string>& tensors, Pairs pairs = Pairs::none) {
         GemmProblem out = p;
         if (pairs != Pairs::none) out.ldc = out.n / 2;
-        out.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, text, tensors, Scales::none, 1, 0, pairs);
+        out.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, text, tensors, Scales::none, 1, 0, pairs);
         return out;
     };
     const auto plain = derive(machine_by_id("h200-sxm"), p),

@@ -230,7 +230,7 @@ TEST(GemmTime, TheStoreAndTheTurnShow) {
     EXPECT_EQ(gemm_time(hw, t, two, s, waves(hw, t, two), 0, 4).tile_cycles, 100 * 512 + 250);
     // An expression's issue slots show all the same: 128 * 128 elements by 128 lanes.
     GemmProblem finished = two;
-    finished.epilogue = gemm_epilogue(two.m, two.n, two.c_type, 1, 0, "d = gelu(acc)", {});
+    finished.epilogue = product_epilogue(two.m, two.n, two.c_type, 1, 0, "d = gelu(acc)", {});
     EXPECT_EQ(gemm_time(hw, t, finished, s, waves(hw, t, finished), 0, 4).tile_cycles, 100 * 512 + 250 + 128 * finished.epilogue->issue);
 }
 

@@ -8,9 +8,12 @@
 #include "kernels/measure/philox.hpp"
 #include "rooftile/conv/operation.hpp"
 #include "rooftile/elapsed.hpp"
+#include "rooftile/measure/expression_reference.hpp"
 #include "rooftile/measure/product_verdict.hpp"
 #include "rooftile/runtime/cache.hpp"
+#include "rooftile/runtime/driver.hpp"
 #include "rooftile/runtime/in_contexts.hpp"
+#include "rooftile/tiled/device/epilogue_source.hpp"
 #include "rooftile/tiled/device/unrolled_image.hpp"
 
 namespace rooftile {
@@ -32,18 +35,20 @@ class DirectConv final : public Runnable {
     std::int64_t shared_bytes() const override { return plan_.config.shared_bytes(); }
     void load() const override { loaded(); }
     void launch(Stream stream, std::span<void* const> tensors, void*) const override {
-        if (tensors.size() != 3) throw RequestError(fmt::format("{} tensors are given; this convolution has 3", tensors.size()));
+        const std::size_t read = problem_.direct_epilogue ? problem_.direct_epilogue->operands.size() : 0;
+        if (tensors.size() != 3 + read) throw RequestError(fmt::format("{} tensors are given; this convolution has {}", tensors.size(), 3 + read));
         constexpr int alignment = 16;
-        const char* const names[] = {"x", "w", "y"};
-        for (std::size_t i = 0; i < 3; ++i) check_pointer(names[i], tensors[i], alignment);
+        check_pointer("x", tensors[0], alignment), check_pointer("w", tensors[1], alignment), check_pointer("y", tensors.back(), alignment);
+        const auto operands = tensors.subspan(2, read);
+        if (read > 0) check_operands(operands, tensors.back());
         const DirectConvConfig& c = plan_.config;
         const ImageAxis &x = problem_.image.axes[0], &y = problem_.image.axes[1];
         DirectConvArguments p{};
-        p.x = static_cast<const unsigned short*>(tensors[0]), p.w = static_cast<const unsigned short*>(tensors[1]), p.y = static_cast<unsigned short*>(tensors[2]);
+        p.x = static_cast<const unsigned short*>(tensors[0]), p.w = static_cast<const unsigned short*>(tensors[1]), p.y = static_cast<unsigned short*>(tensors.back());
         p.height = int(y.extent), p.width = int(x.extent), p.channels = int(problem_.image.channels), p.filters = int(problem_.filters);
         p.places_y = int(y.places()), p.places_x = int(x.places()), p.padding_y = int(y.padding), p.padding_x = int(x.padding);
         p.strips_x = divider((unsigned(p.places_x) + unsigned(c.strip) - 1) / unsigned(c.strip)), p.strips_y = divider((unsigned(p.places_y) + unsigned(c.rows) - 1) / unsigned(c.rows));
-        p.strips = unsigned(plan_.strips);
+        p.strips = unsigned(plan_.strips), p.rows = unsigned(problem_.image.rows());
         const Loaded& here = loaded();
         Launch launch;
         launch.grid_y = unsigned((p.filters + c.cta_filters() - 1) / c.cta_filters());
@@ -52,10 +57,22 @@ class DirectConv final : public Runnable {
         launch.block_x = unsigned(c.threads());
         launch.shared_bytes = unsigned(c.shared_bytes());
         launch.stream = stream;
-        rooftile::launch(here.function, launch, p);
+        launch_with_epilogue(here.function, launch, problem_.direct_epilogue, operands, p);
     }
 
   private:
+    /// Neighbours are read as one word; and a place may be stored before another one of the same strip is read.
+    void check_operands(std::span<void* const> operands, const void* y) const {
+        const Epilogue& e = *problem_.direct_epilogue;
+        const auto begin = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at); };
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+            const EpilogueOperand& o = e.operands[i];
+            const auto bytes = std::uintptr_t(o.elements(1, problem_.image.rows(), problem_.filters)) * std::uintptr_t(bytes_of(o.element));
+            check_pointer(o.name.c_str(), operands[i], (o.by_column && e.paired() ? 2 : 1) * bytes_of(o.element));
+            if (begin(operands[i]) < begin(y) + std::uintptr_t(problem_.result_bytes()) && begin(y) < begin(operands[i]) + bytes)
+                throw RequestError(fmt::format("{} and {} overlap; an epilogue's result needs memory of its own", o.name, e.output()));
+        }
+    }
     const Loaded& loaded() const {
         return contexts_.here(compiled_.compiled, source_.arch.substr(0, 5), [&](Function function, int device) {
             function.allow_shared(plan_.config.shared_bytes());
@@ -76,7 +93,9 @@ class DirectReference final : public Reference {
   public:
     DirectReference(const MeasureKernels& kernels, const ConvProblem& p)
         : kernels_(kernels), problem_(p), rows_(p.image, p.image.channels / p.groups), type_(p.type == "bf16" ? Type::bf16 : Type::fp16),
-          records_(sizeof(VerifyRecord) * std::size_t(kernels.verify_ctas() * verify_max)) {}
+          records_(sizeof(VerifyRecord) * std::size_t(kernels.verify_ctas() * verify_max)) {
+        if (p.direct_epilogue) epilogue_ = std::make_unique<ExpressionReference>(p.direct_epilogue->graph, Driver::instance().device(current_device()).arch());
+    }
 
     std::span<const VerifyCase> cases() const override {
         static constexpr VerifyCase all[] = {VerifyCase::exact, VerifyCase::random, VerifyCase::special};
@@ -84,6 +103,13 @@ class DirectReference final : public Reference {
     }
     int max_results() const override { return verify_max; }
     void fill(Stream stream, VerifyCase which, std::uint64_t seed, TensorPointers tensors) const override {
+        if (epilogue_) {
+            constexpr std::uint64_t apart = 0x9e3779b97f4a7c15ull;  // from the numbers of x and w, which alone are whole
+            epilogue_->set_made_inputs({[](Stream, std::int64_t, std::int64_t, Bounded*) {}});
+            std::vector<void*> inputs = {nullptr};
+            inputs.insert(inputs.end(), tensors.begin() + 2, tensors.end() - 1);
+            epilogue_->fill(stream, which == VerifyCase::exact ? VerifyCase::random : which, seed ^ apart, inputs);
+        }
         const std::int64_t lines[] = {problem_.image.pixels(), problem_.filters}, widths[] = {problem_.image.channels, products()};
         for (std::size_t i = 0; i < 2; ++i) {
             FillArguments fill{};
@@ -108,22 +134,15 @@ class DirectReference final : public Reference {
         inject(1, std::int64_t(philox(1, 11, seed).word[0] % std::uint64_t(problem_.filters * products())), infinity);
     }
     std::vector<CaseOutcome> judge(Stream stream, VerifyCase which, std::uint64_t, std::span<const TensorPointers> results) const override {
-        const std::int64_t channels = problem_.image.channels / problem_.groups, filters = problem_.filters / problem_.groups, m = problem_.image.rows();
+        if (epilogue_) return judge_epilogue(stream, which, results);
+        const std::int64_t m = problem_.image.rows();
         fill_bytes(records_.address(), 0, records_.bytes(), stream);
-        for (std::int64_t group = 0; group < problem_.groups; ++group)
-            for (std::int64_t row = 0; row < m; row += rows_.room()) {
-                VerifyArguments v{};
-                v.m = std::min(rows_.room(), m - row), v.n = filters, v.k = products();
-                v.a = rows_.rows_of(stream, results[0][0], row, v.m, group * channels);
-                v.b = static_cast<const unsigned short*>(results[0][1]) + group * filters * products();
-                for (const TensorPointers& result : results)
-                    v.c[v.results++] = static_cast<const unsigned short*>(result[2]) + row * problem_.filters + group * filters;
-                v.first_row = row;
-                v.a_m_stride = products(), v.a_k_stride = 1, v.b_n_stride = products(), v.b_k_stride = 1, v.c_m_stride = problem_.filters;
-                v.a_type = v.b_type = v.type = type_;
-                v.model = error_model(products());
-                kernels_.verify(stream, v, which == VerifyCase::exact, records_.address());  // each adds to the records
-            }
+        each_product(stream, results[0], 0, m, [&](VerifyArguments v, std::int64_t row, std::int64_t first_filter) {
+            for (const TensorPointers& result : results)
+                v.c[v.results++] = static_cast<const unsigned short*>(result.back()) + row * problem_.filters + first_filter;
+            v.first_row = row, v.c_m_stride = problem_.filters;
+            kernels_.verify(stream, v, which == VerifyCase::exact, records_.address());  // each adds to the records
+        });
         synchronize(stream);
         const auto ctas = std::size_t(kernels_.verify_ctas());
         std::vector<VerifyRecord> records(ctas * results.size());
@@ -135,6 +154,35 @@ class DirectReference final : public Reference {
     }
 
   private:
+    /// visit(arguments, first row, first filter) for each group of rows [first, first + count), in parts that there is room for.
+    void each_product(Stream stream, const TensorPointers& tensors, std::int64_t first, std::int64_t count, const auto& visit) const {
+        const std::int64_t channels = problem_.image.channels / problem_.groups, filters = problem_.filters / problem_.groups;
+        for (std::int64_t group = 0; group < problem_.groups; ++group)
+            for (std::int64_t row = first; row < first + count; row += rows_.room()) {
+                VerifyArguments v{};
+                v.m = std::min(rows_.room(), first + count - row), v.n = filters, v.k = products();
+                v.a = rows_.rows_of(stream, tensors[0], row, v.m, group * channels);
+                v.b = static_cast<const unsigned short*>(tensors[1]) + group * filters * products();
+                v.a_m_stride = products(), v.a_k_stride = 1, v.b_n_stride = products(), v.b_k_stride = 1;
+                v.a_type = v.b_type = v.type = type_;
+                v.model = error_model(products());
+                visit(v, row, group * filters);
+            }
+    }
+    std::vector<CaseOutcome> judge_epilogue(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const {
+        const TensorPointers& tensors = results[0];
+        epilogue_->set_made_inputs({[&](Stream to, std::int64_t first, std::int64_t rows, Bounded* out) {
+            each_product(to, tensors, first, rows, [&](VerifyArguments v, std::int64_t row, std::int64_t first_filter) {
+                v.sums_pitch = problem_.filters;
+                kernels_.bounded_sums(to, v, which == VerifyCase::exact, out + (row - first) * problem_.filters + first_filter);
+            });
+        }});
+        std::vector<const void*> inputs = {nullptr};  // the sums
+        inputs.insert(inputs.end(), tensors.begin() + 2, tensors.end() - 1);
+        std::vector<std::span<void* const>> outputs;
+        for (const TensorPointers& result : results) outputs.emplace_back(&result.back(), 1);
+        return epilogue_->judge(stream, inputs, outputs, undecided_limit(epilogue_->graph(), which));
+    }
     /// Of one sum.
     std::int64_t products() const { return problem_.image.taps() * problem_.image.channels / problem_.groups; }
 
@@ -143,6 +191,7 @@ class DirectReference final : public Reference {
     UnrolledImage rows_;
     Type type_;
     DeviceBuffer records_;
+    std::unique_ptr<ExpressionReference> epilogue_;  ///< where there is one
 };
 
 }  // namespace
@@ -151,8 +200,10 @@ Source direct_source(const Plan& plan) {
     const DirectConvConfig& c = plan.own.as<ConvPlan>().direct->config;
     std::string members = fmt::format(".type=rooftile::Type::{}", c.type == Type::bf16 ? "bf16" : "fp16");
     DirectConvConfig::each([&](const char* name, int DirectConvConfig::*member) { members += fmt::format(", .{}={}", name, c.*member); });
-    return source_of_header("direct_conv", "kernels/conv/direct_conv.cuh", {fmt::format("rooftile::direct_conv<rooftile::DirectConvConfig{{{}}}>", members)},
-                            plan.own.as<ConvPlan>().arch);
+    constexpr std::string_view header = "kernels/conv/direct_conv.cuh";
+    Source source = source_of_header("direct_conv", header, {fmt::format("rooftile::direct_conv<rooftile::DirectConvConfig{{{}}}>", members)}, plan.own.as<ConvPlan>().arch);
+    add_epilogue(source, plan.problem.own.as<ConvProblem>().direct_epilogue, header);
+    return source;
 }
 
 std::shared_ptr<const Runnable> compiled_direct(const Plan& plan, const CompileOptions& options) {

@@ -59,7 +59,7 @@ class ConvTrial final : public Trial {
 
   private:
     double bytes() const {
-        return double(problem_.image.elements_read()) * ConvProblem::element_bytes + problem_.filter_bytes() + problem_.result_bytes();
+        return double(problem_.image.elements_read()) * ConvProblem::element_bytes + problem_.filter_bytes() + problem_.result_bytes() + problem_.operand_bytes();
     }
 
     ConvProblem problem_;

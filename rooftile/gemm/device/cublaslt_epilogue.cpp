@@ -98,7 +98,7 @@ class Matcher {
     }
 
     const GemmProblem& problem_;
-    const GemmEpilogue& epilogue_;
+    const Epilogue& epilogue_;
     const ExpressionGraph& graph_;
     CublasLtEpilogue out_{.kind = api::epilogue_default};
     bool summed_ = false;

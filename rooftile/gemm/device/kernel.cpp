@@ -191,7 +191,7 @@ struct Span {
 
 /// What an epilogue reads may not lie where it stores: tiles overlap, and a later one would read what was stored.
 void check_epilogue(const GemmProblem& p, const GemmShape& shape, const GemmPointers& pointers) {
-    const GemmEpilogue& e = *p.epilogue;
+    const Epilogue& e = *p.epilogue;
     const std::span<const void* const> operands = pointers.operands;
     const void* result = pointers.c;
     if (pointers.more_results.size() + 1 != e.results())
@@ -274,9 +274,9 @@ std::optional<Kernel> Kernel::with_rows(std::int64_t m) const {
     GemmProblem& problem = state->plan.problem;
     problem.m = m;
     if (problem.epilogue) {
-        const GemmEpilogue& e = *problem.epilogue;
+        const Epilogue& e = *problem.epilogue;
         if (std::ranges::any_of(e.operands, &EpilogueOperand::by_row)) return std::nullopt;
-        problem.epilogue = gemm_epilogue(m, problem.n, problem.c_type, problem.alpha, problem.beta, e.expression, e.tensors, e.scales, 1, 0, e.pairs);
+        problem.epilogue = product_epilogue(m, problem.n, problem.c_type, problem.alpha, problem.beta, e.expression, e.tensors, e.scales, 1, 0, e.pairs);
     }
     state->code = gemm_code(state->plan, Ablation::nothing);
     state->source = state->code->source();

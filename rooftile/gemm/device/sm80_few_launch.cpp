@@ -4,10 +4,10 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
-#include "rooftile/gemm/device/epilogue_source.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/pieces.hpp"
 #include "rooftile/gemm/sm80_few_space.hpp"
+#include "rooftile/tiled/device/epilogue_source.hpp"
 
 namespace rooftile {
 namespace {
@@ -32,7 +32,7 @@ class Sm80FewCode final : public GemmCode {
 
     Source source() const override {
         Source source = sm80_few_source(config_, arch_);
-        add_epilogue(source, epilogue_);
+        add_epilogue(source, epilogue_, "kernels/gemm/sm80_few_gemm.cuh");
         return source;
     }
     std::string arch() const override { return arch_; }

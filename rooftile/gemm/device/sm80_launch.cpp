@@ -4,8 +4,8 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
-#include "rooftile/gemm/device/epilogue_source.hpp"
 #include "rooftile/gemm/sm80_space.hpp"
+#include "rooftile/tiled/device/epilogue_source.hpp"
 
 namespace rooftile {
 namespace {
@@ -57,7 +57,7 @@ class Sm80Code final : public GemmCode {
 
     Source source() const override {
         Source source = sm80_source(config_, arch_);
-        add_epilogue(source, epilogue_);
+        add_epilogue(source, epilogue_, "kernels/gemm/sm80_gemm.cuh");
         return source;
     }
     std::string arch() const override { return arch_; }

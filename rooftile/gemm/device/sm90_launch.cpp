@@ -11,7 +11,6 @@
 #include "kernels/matrix/image_arguments.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
-#include "rooftile/gemm/device/epilogue_source.hpp"
 #include "rooftile/gemm/model.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/parts.hpp"
@@ -19,6 +18,7 @@
 #include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/runtime/axes_map.hpp"
 #include "rooftile/runtime/image_map.hpp"
+#include "rooftile/tiled/device/epilogue_source.hpp"
 
 namespace rooftile {
 namespace {
@@ -321,7 +321,7 @@ void check_lines(const char* name, const char* leading_name, std::int64_t width,
 /// Of a problem with an epilogue the class stands before the kernel, and is its second parameter.
 void add_epilogue(Source& source, const GemmProblem& problem, const Sm90GemmConfig& config) {
     if (!problem.epilogue) return;
-    source.text = epilogue_text(*problem.epilogue, config.operand_staged);
+    source.text = epilogue_text(*problem.epilogue, {.header = "kernels/gemm/sm90_gemm.cuh", .prefetches = true, .staged = config.operand_staged});
     if (problem.image) source.text += "#include \"kernels/gemm/sm90_image_gemm.cuh\"\n";
     name_with_epilogue(source, config.image_axes > 0 ? "rooftile::sm90_image_gemm_epilogue"
                                : config.block_scales ? "rooftile::sm90_gemm_scaled"

@@ -6,10 +6,10 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
-#include "rooftile/gemm/device/epilogue_source.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/quantised_model.hpp"
 #include "rooftile/runtime/axes_map.hpp"
+#include "rooftile/tiled/device/epilogue_source.hpp"
 
 namespace rooftile {
 namespace {
@@ -51,7 +51,7 @@ class Sm90QuantisedCode final : public GemmCode {
 
     Source source() const override {
         Source source = quantised_source(config_);
-        add_epilogue(source, epilogue_);
+        add_epilogue(source, epilogue_, "kernels/gemm/sm90_few_quantised.cuh");
         return source;
     }
     std::string arch() const override { return "sm_90"; }

@@ -10,12 +10,12 @@
 #include "rooftile/elapsed.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
-#include "rooftile/gemm/device/epilogue_source.hpp"
 #include "rooftile/gemm/device/sm90_launch.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/two_gemms.hpp"
 #include "rooftile/runtime/cache.hpp"
 #include "rooftile/runtime/in_contexts.hpp"
+#include "rooftile/tiled/device/epilogue_source.hpp"
 
 namespace rooftile {
 namespace {
@@ -121,7 +121,8 @@ Source source_of(const GemmPlan& first, const GemmPlan& second) {
     std::string classes[2];
     for (std::size_t i = 0; i < 2; ++i) {
         const auto& epilogue = plans[i]->problem.epilogue;
-        if (epilogue) source.text += epilogue_text(*epilogue, configs[i]->operand_staged, spaces[i]);
+        if (epilogue)
+            source.text += epilogue_text(*epilogue, {.header = "kernels/gemm/sm90_gemm.cuh", .prefetches = true, .staged = configs[i]->operand_staged, .space = spaces[i]});
         classes[i] = epilogue ? fmt::format("rooftile::{}::Epilogue", spaces[i]) : "rooftile::NoEpilogue";
     }
     source.text += "#include \"kernels/gemm/sm90_two_gemms.cuh\"\n";

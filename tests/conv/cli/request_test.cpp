@@ -13,5 +13,22 @@ TEST(ConvRequests, AreRefusedWhereTheyAreWrong) {
     expect_refused({"plan", "conv", "--channels", "64", "--width", "8", "--filters", "8", "--kernel-size", "3", "--layout", "nchw"}, {"--layout", "channels-last"});
 }
 
+TEST(ConvRequests, SimulationsFollowTheirSchema) {
+    const std::vector<std::string> line = {"simulate", "conv", "--batch", "4", "--channels", "64", "--height", "28", "--width", "28", "--filters", "128",
+                                           "--kernel-size", "3", "--padding", "1", "--machine", "h100-sxm"};
+    const Outcome outcome = run(with(line, {"--orders", "all", "--tiles", "--json"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto document = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(JsonSchema("simulation-1.json").faults(document), "");
+    EXPECT_EQ(document.at("problem").at("op"), "conv");
+    EXPECT_GE(document.at("rows").size(), 20u);
+    EXPECT_EQ(document.at("l2_sizes").size(), 6u);
+    const auto tile = document.at("config").at("tile_pixels").get<int>(), across = document.at("config").at("tile_filters").get<int>();
+    EXPECT_EQ(document.at("tiles").at("row").size(), std::size_t((4 * 28 * 28 + tile - 1) / tile * ((128 + across - 1) / across)));
+    const Outcome text = run(line);
+    EXPECT_NE(text.out.find("compulsory"), std::string::npos) << text.out << text.err;
+    expect_refused({"simulate", "conv", "--channels", "64", "--height", "9", "--width", "9", "--filters", "64", "--kernel-size", "3", "--groups", "64"}, {"not simulated"});
+}
+
 }  // namespace
 }  // namespace rooftile

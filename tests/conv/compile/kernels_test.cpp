@@ -1,6 +1,8 @@
 // Convolutions' kernels without a GPU: drawn ones, of every count of axes, with an epilogue, swapped and in parts, without spills.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "rooftile/conv/fields.hpp"
@@ -29,6 +31,7 @@ void expect_built(const std::string& line, const std::string& fixed) {
 
 TEST(ConvKernels, NeitherSpillNorSerialise) {
     const std::string image = "--batch 8 --channels 64 --height 30 --width 30 --kernel-size 3 --padding 1 --filters ";
+    const std::string epilogue = " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]";
     const std::string cases[][2] = {
         {image + "64", ""},
         {image + "256", "--swap-ab on"},
@@ -44,8 +47,32 @@ TEST(ConvKernels, NeitherSpillNorSerialise) {
         {"--batch 8 --channels 128 --height 28 --width 28 --filters 128 --kernel-size 3 --padding 1 --groups 32 --type fp16", ""},
         {"--batch 8 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3", ""},
         {"--batch 8 --channels 15 --width 99 --filters 10 --kernel-size 4 --padding 3 --groups 5", ""},
+        {"--batch 8 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96" + epilogue, ""},
+        {"--batch 8 --channels 128 --height 28 --width 28 --filters 128 --kernel-size 3 --padding 1 --groups 32" + epilogue, ""},
+        {"--batch 8 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3" + epilogue, ""},
+        {"--batch 8 --channels 15 --width 99 --filters 9 --kernel-size 4 --padding 3 --groups 3 --epilogue \"y = gelu(acc * s + bias, approximate='tanh')\" --tensor s:fp32[1] --tensor bias:fp32[N]", ""},
     };
     for (const auto& [line, fixed] : cases) expect_built(line, fixed);
+}
+
+// An epilogue takes no more registers beside the plain kernel's than are counted for it.
+TEST(ConvKernels, EpiloguesOfDirectOnesTakeTheRegistersOfTheirPlans) {
+    const std::string epilogue = " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]";
+    for (const std::string& image : {std::string("--batch 32 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96"),
+                                     std::string("--batch 32 --channels 144 --height 56 --width 56 --filters 144 --kernel-size 3 --padding 1 --groups 144"),
+                                     std::string("--batch 32 --channels 128 --height 28 --width 28 --filters 128 --kernel-size 3 --padding 1 --groups 32"),
+                                     std::string("--batch 32 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3")})
+        for (const int vector : {2, 4}) {
+            const auto first = [&](const std::string& line) {
+                const Given given = given_of(conv_operation(), fmt::format("{} --vector {} --strip 4 --rows 1", line, vector));
+                return conv_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), conv_operation().problem(given),
+                                               conv_operation().request(given, {.top = 1})).plans.at(0);
+            };
+            const Plan plain = first(image), finished = first(image + epilogue);
+            const std::vector<Step>& steps = finished.derivation;
+            const auto counted = std::ranges::find(std::ranges::find(steps, "registers", &Step::quantity)->inputs, "the epilogue's", &Input::name);
+            EXPECT_LE(compile(finished).code().entry.registers, compile(plain).code().entry.registers + *counted->value) << conv_operation().label(plain) << " of " << image;
+        }
 }
 
 // Not the one that NVRTC takes: its configuration is a variable there.

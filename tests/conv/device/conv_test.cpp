@@ -75,9 +75,10 @@ TEST_F(ConvTest, RandomDirectProblems) {
         const std::int64_t groups = random.whole(1, 60), channels = groups * random.whole(1, 5), filters = groups * random.whole(1, 5);
         if (groups == 1 && channels % 8 == 0) continue;
         const auto number = [&](const char* flag, std::int64_t least, std::int64_t most) { return fmt::format(" {} {}x{}", flag, random.whole(least, most), random.whole(least, most)); };
+        const char* epilogue = random.coin() ? " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]" : "";
         expect_right(fmt::format("--batch {} --channels {} --filters {} --groups {} --height {} --width {}", random.whole(1, 3), channels, filters, groups, random.whole(12, 40),
                                  random.whole(12, 40))
-                         + number("--kernel-size", 1, 5) + number("--stride", 1, 3) + number("--padding", 0, 3) + number("--dilation", 1, 2),
+                         + number("--kernel-size", 1, 5) + number("--stride", 1, 3) + number("--padding", 0, 3) + number("--dilation", 1, 2) + epilogue,
                      i % 8 == 0);
     }
 }

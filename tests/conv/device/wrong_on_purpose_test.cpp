@@ -26,6 +26,7 @@ TEST_F(WrongOnPurpose, ConvFiltersOfTheTapBefore) { caught(conv_mutants::filters
 TEST_F(WrongOnPurpose, ConvChannelsAgain) { caught(conv_mutants::channels_again(), By::exact); }
 TEST_F(WrongOnPurpose, ConvWeightsOfTheNeighbour) { caught(conv_mutants::weights_of_the_neighbour(), By::exact); }
 TEST_F(WrongOnPurpose, ConvRowWraps) { caught(conv_mutants::row_wraps(), By::exact); }
+TEST_F(WrongOnPurpose, ConvResidualOfTheRowBefore) { caught(conv_mutants::residual_of_the_row_before(), By::exact); }
 TEST_F(WrongOnPurpose, ConvGroupBefore) { caught(conv_mutants::group_before(), By::exact); }
 TEST_F(WrongOnPurpose, ConvPlacePastTheLast) { caught(conv_mutants::place_past_the_last(), By::exact); }
 TEST_F(WrongOnPurpose, ConvRowMovedByOne) { caught(conv_mutants::row_moved_by_one(), By::exact); }

@@ -1,6 +1,6 @@
 // direct_conv's own text, thread by thread on the CPU: vectors, strips and groups of all kinds, strides, dilation, images smaller than a strip;
-// every element against the definition, nothing stored beside the result, no pixel read beside the image. Numbers are whole, so that sums are
-// exact in any order.
+// every element against the definition, nothing stored beside the result, no pixel read beside the image; with an epilogue each of its operands at
+// its own element. Numbers are whole, so that sums are exact in any order.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -45,12 +45,47 @@ unsigned short narrow(float value) {
 namespace cta_text {
 namespace {
 
+/// relu(acc + bias) + r * s of bias [N], r [M,N] and one s, as the host writes such a class; `paired`: filters are an even number.
+template <bool paired>
+struct BiasReluResidual {
+    const unsigned short *bias, *r;
+    const float *s, *of_row;  // of_row: [M,1], added last
+
+    struct Once {
+        float s;
+    };
+    Once once() const { return {*s}; }
+    struct Operands {
+        unsigned short bias[2], r[2];
+        float of_row[2];
+    };
+    template <bool turned>
+    void load(Operands& to, const EpiloguePair& at) const {
+        load_pair<turned, false, false, true, paired>(to.bias, bias, at);
+        load_pair<turned, false, true, true, paired>(to.r, r, at);
+        load_pair<turned, false, true, false, paired>(to.of_row, of_row, at);
+    }
+    static float element(float acc, float bias, float r, float s, float of_row) { return std::max(acc + bias, 0.0f) + r * s + of_row; }
+    template <bool turned>
+    void apply(float (&to)[2], float first, float second, const Operands& with, const Once& once, const EpiloguePair&) const {
+        for (int i = 0; i < 2; ++i)
+            to[i] = element(i == 0 ? first : second, ptx::number_of(Type::bf16, with.bias[i]), ptx::number_of(Type::bf16, with.r[i]), once.s, with.of_row[i]);
+    }
+};
+
+/// Operands' memory is exactly theirs, so that a sanitizer sees what is read beside it.
+struct EpilogueOperands {
+    std::vector<unsigned short> bias, r;
+    std::vector<float> of_row;
+    float s = 2;
+};
+
 int places(int extent, int padding, int taps, int dilation, int stride) {
     const int room = extent + 2 * padding - (taps - 1) * dilation - 1;
     return room < 0 ? 0 : room / stride + 1;
 }
 
-template <DirectConvConfig C>
+template <DirectConvConfig C, bool with_epilogue = false>
 void expect_right(int groups, std::mt19937& random) {
     for (int trial = 0; trial < 3; ++trial) {
         const auto number = [&](int least, int most) { return least + int(random() % unsigned(most - least + 1)); };
@@ -67,7 +102,14 @@ void expect_right(int groups, std::mt19937& random) {
         std::vector<unsigned short> x = filled(std::size_t(images) * height * width * channels), w = filled(std::size_t(filters) * C.taps() * C.group_channels),
                                     y(std::size_t(images) * rows * columns * filters + 16, untouched);
         const auto aligned = [](std::vector<unsigned short>& of) { return of.data() + (16 - reinterpret_cast<std::uintptr_t>(of.data()) % 16) % 16 / 2; };
-        DirectConvArguments p{aligned(x), w.data(), aligned(y), height, width, channels, filters, rows, columns, padding_y, padding_x, {}, {}, 0};
+        DirectConvArguments p{aligned(x), w.data(), aligned(y), height, width, channels, filters, rows, columns, padding_y, padding_x, {}, {}, 0, unsigned(images * rows * columns)};
+        EpilogueOperands operands;
+        if (with_epilogue) {
+            operands.bias.resize(std::size_t(filters)), operands.r.resize(std::size_t(p.rows) * filters), operands.of_row.resize(p.rows);
+            for (auto* of : {&operands.bias, &operands.r})
+                for (unsigned short& element : *of) element = ptx::bits_of(Type::bf16, float(number(-4, 4)));
+            for (float& element : operands.of_row) element = float(number(-4, 4));
+        }
         const unsigned across = unsigned((columns + C.strip - 1) / C.strip), down = unsigned((rows + C.rows - 1) / C.rows);
         p.strips_x = divider(across), p.strips_y = divider(down), p.strips = across * down * unsigned(images);
         int outside = 0;
@@ -79,7 +121,16 @@ void expect_right(int groups, std::mt19937& random) {
         for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
             for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x) {
                 std::fill(std::begin(weights), std::end(weights), std::nanf(""));
-                Fibers::now().run(unsigned(C.threads()), [&] { direct_conv<C>(p); });
+                Fibers::now().run(unsigned(C.threads()), [&] {
+                    if constexpr (!with_epilogue) direct_conv<C>(p);
+                    else {
+                        const auto launched = [&]<bool paired>() {
+                            direct_conv_epilogue<C>(p, BiasReluResidual<paired>{operands.bias.data(), operands.r.data(), &operands.s, operands.of_row.data()});
+                        };
+                        if (filters % 2 == 0) launched.template operator()<true>();
+                        else launched.template operator()<false>();
+                    }
+                });
             }
         on_global_read = nullptr, blockIdx.y = 0;
         SCOPED_TRACE(testing::Message() << images << " of " << height << "x" << width << "x" << channels << ", padding " << padding_y << "x" << padding_x << ", " << filters
@@ -98,6 +149,11 @@ void expect_right(int groups, std::mt19937& random) {
                             for (int channel = 0; channel < C.group_channels; ++channel)
                                 sum += ptx::number_of(C.type, p.x[((std::size_t(image) * height + at_y) * width + at_x) * channels + filter / C.group_filters * C.group_channels + channel])
                                        * ptx::number_of(C.type, p.w[(std::size_t(filter) * C.taps() + tap) * C.group_channels + channel]);
+                        }
+                        if (with_epilogue) {
+                            const std::size_t at_row = (std::size_t(image) * rows + row) * columns + column;
+                            sum = BiasReluResidual<true>::element(sum, ptx::number_of(Type::bf16, operands.bias[std::size_t(filter)]),
+                                                                  ptx::number_of(Type::bf16, operands.r[at_row * filters + filter]), operands.s, operands.of_row[at_row]);
                         }
                         wrong += *out != ptx::bits_of(C.type, sum);
                         *out = untouched;
@@ -125,6 +181,16 @@ TEST(DirectConv, IsTheDefinitionInEveryForm) {
     expect_right<config(5, 3, 3, 1, 1, 2, 1, 2, 2, 8, 2, 4, 8, 2)>(7, random);
     expect_right<config(3, 3, 1, 1, 1, 1, 2, 1, 8, 2, 2, 2, 16, 16)>(32, random);
     expect_right<config(3, 3, 1, 1, 1, 1, 5, 3, 1, 2, 2, 4, 8, 2)>(7, random);
+}
+
+TEST(DirectConv, FinishesEachSumWithItsOwnOperands) {
+    std::mt19937 random(drawn_by);
+    expect_right<config(3, 3, 1, 1, 1, 1, 1, 1, 8, 4, 2, 4, 8, 16), true>(40, random);
+    expect_right<config(3, 3, 2, 2, 1, 1, 4, 4, 8, 4, 1, 4, 8, 16, Type::fp16), true>(6, random);
+    expect_right<config(7, 7, 2, 2, 1, 1, 3, 64, 4, 4, 1, 8, 4, 2), true>(1, random);
+    expect_right<config(5, 3, 3, 1, 1, 2, 1, 2, 2, 8, 2, 4, 8, 2), true>(7, random);
+    expect_right<config(3, 3, 1, 1, 1, 1, 5, 3, 1, 2, 2, 4, 8, 2), true>(7, random);   // one filter a thread of an odd number of them,
+    expect_right<config(3, 3, 1, 1, 1, 1, 5, 3, 1, 2, 2, 4, 8, 2), true>(6, random);   // of an even number: words of two begin amid others
 }
 
 }  // namespace

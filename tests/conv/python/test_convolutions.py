@@ -37,8 +37,9 @@ class Convolutions(unittest.TestCase):
     def test_groups_are_torchs(self):
         for groups, of_each, filters, taps in ((24, 1, 24, 3), (8, 4, 32, 3), (96, 1, 96, 7), (1, 3, 16, 5)):
             x, w = channels_last(rand(2, groups * of_each, 20, 17)), channels_last(rand(filters, of_each, taps, taps))
-            exact = F.conv2d(x.double(), w.double(), padding=1, groups=groups)
-            assert_close(rt.conv2d(x, w, padding=1, groups=groups), exact, scale=4 * taps)
+            for bias in (None, rand(filters)):
+                exact = F.conv2d(x.double(), w.double(), None if bias is None else bias.double(), padding=1, groups=groups)
+                assert_close(rt.conv2d(x, w, bias, padding=1, groups=groups), exact, scale=4 * taps)
 
     def test_gradients_are_torchs(self):
         x, w, bias = channels_last(rand(2, 16, 9, 11)), channels_last(rand(24, 16, 3, 3)), rand(24)

@@ -68,7 +68,7 @@ TEST(GemmEpilogues, ValuesNeedNoMoreRegistersThanCounted) {
                           {"d = (acc + bias) * s + r * t", {"bias:bf16[N]", "r:bf16[M,N]", "s:fp32[M,1]", "t:fp32[M,N]"}}};
     for (const Form& form : drawn_few(std::vector(std::begin(forms), std::end(forms)), 2)) {
         GemmProblem p = gemm_problem(3000, 7168, 1024);
-        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, form.text, form.tensors);
+        p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, form.text, form.tensors);
         GemmRequest request;
         request.tile_m = 128, request.tile_n = 128, request.swap_ab = false, request.schedule = Schedule::pingpong;
         request.top = 1, request.buildable_only = true;

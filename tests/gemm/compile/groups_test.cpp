@@ -22,7 +22,7 @@ std::optional<GemmPlan> plan_of(int groups, int n, Major b, const GemmRequest& a
     GemmProblem p = gemm_problem(300 * groups, n, 2048, Type::bf16, Major::k, b);
     p.groups = SharedGroups(std::vector<std::int64_t>(std::size_t(groups), 300));
     p.b_stride = dense_stride(p, 'b');
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, epilogue.text, epilogue.tensors, Scales::none, 1, groups, epilogue.pairs);
+    p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, epilogue.text, epilogue.tensors, Scales::none, 1, groups, epilogue.pairs);
     auto outcome = derive(machine_by_id("h200-sxm"), p, request);
     if (auto* plans = std::get_if<Plans>(&outcome)) return plans->plans.front();
     ADD_FAILURE() << std::get<Infeasible>(outcome).message;
@@ -105,7 +105,7 @@ TEST(GemmGroupsCode, ScalesOfBlocksSpillNothing) {
             p.c_type = Type::bf16, p.ldc = n;
             p.groups = SharedGroups(std::vector<std::int64_t>(16, rows));
             p.b_stride = dense_stride(p, 'b');
-            p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::block, 1, 16);
+            p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::block, 1, 16);
             GemmRequest request;
             request.top = int(test_count(3, 12)), request.buildable_only = true;
             auto outcome = derive(machine_by_id("h200-sxm"), p, request);

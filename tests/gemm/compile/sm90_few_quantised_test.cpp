@@ -117,7 +117,7 @@ TEST(Sm90FewQuantised, ExpressionsSpillNothing) {
         for (const Form& form : forms) {
             GemmProblem p = gemm_problem(m, 4096, 4096);
             p.quantised = {.weights = WeightType::int4, .group = 32, .zeros = ZeroType::real};
-            p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, form.text, form.tensors);
+            p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, form.text, form.tensors);
             const auto derived = derive(machine_by_id("h200-sxm"), p);
             ASSERT_TRUE(std::holds_alternative<Plans>(derived)) << std::get<Infeasible>(derived).message;
             plans.push_back(std::get<Plans>(derived).plans.front());

@@ -111,7 +111,7 @@ TEST_F(GemmEpilogueTest, FuzzedAgainstFp64) {
 /// The bias added twice in the last column of pairs: one element in hundreds.
 TEST_F(GemmEpilogueTest, BiasTwiceOnTheLastColumnTileIsCaught) {
     GemmProblem p = gemm_problem(256, 512, 256);
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "d = acc + bias", {"bias:bf16[N]"});
+    p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "d = acc + bias", {"bias:bf16[N]"});
     GemmRequest request;
     request.top = 1, request.buildable_only = true;
     const auto derived = derive(live_machine().machine, p, request);
@@ -137,7 +137,7 @@ TEST_F(GemmEpilogueTest, BiasTwiceOnTheLastColumnTileIsCaught) {
 TEST_F(GemmEpilogueTest, OperandsOverTheResultAreRefused) {
     GemmProblem p = gemm_problem(128, 256, 64);
     p.beta = 1;
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 1, "", {"c:bf16[M,N]"});
+    p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 1, "", {"c:bf16[M,N]"});
     GemmRequest request;
     request.top = 1, request.buildable_only = true;
     const Kernel kernel = compile(std::get<Plans>(derive(live_machine().machine, p, request)).plans.front());

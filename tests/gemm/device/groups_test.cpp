@@ -96,7 +96,7 @@ void give_epilogue_of_groups(Random& random, GemmProblem& p) {
                 if (tensor.ends_with(shape) && random.coin()) tensor.replace(tensor.find('['), tensor.npos, own);
         constexpr Scales scales[] = {Scales::none, Scales::tensor, Scales::row, Scales::block, Scales::block};
         try {
-            p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, p.alpha = e.alpha, p.beta = e.beta, e.text, e.tensors,
+            p.epilogue = product_epilogue(p.m, p.n, p.c_type, p.alpha = e.alpha, p.beta = e.beta, e.text, e.tensors,
                                        is_fp8(p.a_type) ? random.one_of(scales) : Scales::none, 1, p.groups->count(), e.pairs);
             if (p.epilogue) return;
         } catch (const RequestError&) {}  // says nothing, or what is no epilogue

@@ -61,7 +61,7 @@ class GemmTypesTest : public DeviceTest {
         p.ldc = p.n + (random.pick(4) == 0 ? 8 * std::int64_t(random.pick(3)) : 0);
         if (scales == Scales::block && !bytes) scales = Scales::row;
         p.accumulation = promoted && bytes ? Accumulation::promoted : Accumulation::fast;
-        p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, scales);
+        p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, scales);
         check(p);
         return p;
     }
@@ -129,7 +129,7 @@ TEST_F(GemmTypesTest, FuzzedAgainstFp64) {
 TEST_F(GemmTypesTest, AScaleAppliedTwiceIsCaught) {
     GemmProblem p = gemm_problem(256, 512, 256);
     p.a_type = p.b_type = e4m3;
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::tensor);
+    p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "", {}, Scales::tensor);
     GemmRequest request;
     request.top = 1, request.buildable_only = true;
     const GemmPlan plan = std::get<Plans>(derive(live_machine().machine, p, request)).plans.front();

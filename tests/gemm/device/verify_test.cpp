@@ -599,7 +599,7 @@ TEST_F(VerifyTest, CublasLtIsRightWithEpiloguesBatchesAndInFp8) {
                          double alpha = 1, double beta = 0) {
         GemmProblem p = gemm_problem(528, 272, 1040);
         p.a_type = a, p.b_type = b, p.c_type = result, p.alpha = alpha, p.beta = beta;
-        p.epilogue = gemm_epilogue(p.m, p.n, result, alpha, beta, expression, tensors, scales);
+        p.epilogue = product_epilogue(p.m, p.n, result, alpha, beta, expression, tensors, scales);
         check(p);
         problems.push_back(p);
     };
@@ -614,7 +614,7 @@ TEST_F(VerifyTest, CublasLtIsRightWithEpiloguesBatchesAndInFp8) {
     }
     GemmProblem blocks = gemm_problem(512, 256, 1024);
     blocks.a_type = blocks.b_type = e4m3;
-    blocks.epilogue = gemm_epilogue(blocks.m, blocks.n, bf16, 1, 0, "", {}, Scales::block);
+    blocks.epilogue = product_epilogue(blocks.m, blocks.n, bf16, 1, 0, "", {}, Scales::block);
     problems.push_back(blocks);
     for (const GemmProblem& p : problems) {
         const std::string shown = fmt::format("{} -> {} batch {} {}", name_of(p.a_type), name_of(p.c_type), p.batch, p.epilogue.text());

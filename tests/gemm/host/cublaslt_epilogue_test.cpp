@@ -18,7 +18,7 @@ struct Asked {
 std::optional<CublasLtEpilogue> epilogue_of(const Asked& asked) {
     GemmProblem p = gemm_problem(64, 128, 32);
     p.a_type = p.b_type = asked.operands;
-    p.epilogue = gemm_epilogue(p.m, p.n, p.c_type, asked.alpha, asked.beta, asked.expression, asked.tensors, asked.scales);
+    p.epilogue = product_epilogue(p.m, p.n, p.c_type, asked.alpha, asked.beta, asked.expression, asked.tensors, asked.scales);
     std::string missing;
     auto found = cublaslt_epilogue(p, missing);
     EXPECT_EQ(found.has_value(), missing.empty());

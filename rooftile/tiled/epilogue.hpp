@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/types.hpp"
+#include "rooftile/core/problem.hpp"
 #include "rooftile/expression/expression.hpp"
 
 namespace rooftile {
@@ -40,7 +41,7 @@ struct EpilogueOperand {
 
 /// Immutable once made. The graph is that of one product; its first input is the bare sum, [m,n] in fp32, or with pairs two of them, [m,n/2]:
 /// gates, then ups; then the operands in their order.
-struct GemmEpilogue {
+struct Epilogue {
     std::string expression;            ///< as given; empty: alpha and beta alone
     Pairs pairs = Pairs::none;
     Scales scales = Scales::none;      ///< their tensors are the first operands; those of blocks are none
@@ -79,27 +80,46 @@ struct GemmEpilogue {
 class SharedEpilogue {
   public:
     SharedEpilogue() = default;
-    explicit SharedEpilogue(GemmEpilogue epilogue)
-        : own_(std::make_shared<const GemmEpilogue>(std::move(epilogue))) {}
+    explicit SharedEpilogue(Epilogue epilogue)
+        : own_(std::make_shared<const Epilogue>(std::move(epilogue))) {}
     explicit operator bool() const { return own_ != nullptr; }
-    const GemmEpilogue* operator->() const { return own_.get(); }
-    const GemmEpilogue& operator*() const { return *own_; }
+    const Epilogue* operator->() const { return own_.get(); }
+    const Epilogue& operator*() const { return *own_; }
     /// What was given, in one line; empty where there is none.
     std::string text() const;
     friend bool operator==(const SharedEpilogue& x, const SharedEpilogue& y) { return x.text() == y.text(); }
 
   private:
-    std::shared_ptr<const GemmEpilogue> own_;
+    std::shared_ptr<const Epilogue> own_;
 };
 
 /// Tensors as "bias:bf16[N]", in which M and N stand for the sizes and, of one that differs from product to product, B for the batch, or
 /// from group to group, G for their number. None where alpha is 1, beta 0, the rest empty and none. `groups`: of the m rows, 0 where there
 /// are none. Throws RequestError, one line that says what would work.
-SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
+SharedEpilogue product_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
                              std::string_view expression, const std::vector<std::string>& tensors, Scales scales = Scales::none,
                              std::int64_t batch = 1, std::int64_t groups = 0, Pairs pairs = Pairs::none);
 
 /// Of groups: that of one of them, which has `rows`; operands in the same order.
-SharedEpilogue epilogue_of_group(const GemmEpilogue& groups, std::int64_t rows, std::int64_t n, Type result, double alpha, double beta);
+SharedEpilogue epilogue_of_group(const Epilogue& groups, std::int64_t rows, std::int64_t n, Type result, double alpha, double beta);
+
+/// An operand as a tensor of the problem, dense: [m,n], [m,1], [n] or one number; of a batch one for each product, [batch,m,n], too, of groups
+/// [groups,1,n] or [groups,1,1]. `n`: columns of the result.
+TensorInfo epilogue_tensor(const EpilogueOperand& operand, std::int64_t batch, std::int64_t m, std::int64_t n);
+
+/// Sizes that tensors of an epilogue may have.
+struct EpilogueSizes {
+    std::int64_t m, n, k;
+    std::int64_t groups = 0, batch = 0;  ///< how many matrices one may differ between
+    bool pairs = false;                  ///< the result has n / 2 columns
+    std::vector<std::int64_t> places{};  ///< axes of the result that are its m rows; empty: it has rows alone
+    std::int64_t matrices() const { return groups > batch ? groups : batch; }
+    std::int64_t columns() const { return pairs ? n / 2 : n; }
+    std::string_view width() const { return pairs ? "N/2" : "N"; }
+};
+
+/// What an epilogue reads, as one would declare it: "bias:bf16[N]", of many products "bias:bf16[B,1,N]". Throws RequestError, one line that says
+/// what would be accepted.
+std::string declared_operand(const TensorInfo& tensor, const EpilogueSizes& sizes);
 
 }  // namespace rooftile

@@ -1,9 +1,11 @@
-#include "rooftile/gemm/epilogue.hpp"
+#include "rooftile/tiled/epilogue.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "rooftile/error.hpp"
 #include "rooftile/expression/cost.hpp"
@@ -131,7 +133,7 @@ void check_pairs(std::int64_t n, double beta, std::string_view expression, Scale
         refuse(fmt::format("scales {} are of single columns, and not supported yet; scales tensor work", name_of(scales)));
 }
 
-constexpr std::size_t most_results = 3;  // as Sm90GemmConfig has it
+constexpr std::size_t most_results = 3;  // as MatrixConfig has it
 
 /// Of what is added to a result of that type.
 std::string_view name_of_added(Type type) { return type == Type::fp16 ? "fp16" : type == Type::fp32 ? "fp32" : "bf16"; }
@@ -153,7 +155,7 @@ std::string sum_text(double alpha, double beta, Scales scales, std::string_view 
 
 }  // namespace
 
-std::optional<std::size_t> GemmEpilogue::staged_operand() const {
+std::optional<std::size_t> Epilogue::staged_operand() const {
     if (results() > 1) return std::nullopt;  // its place is one result's
     constexpr std::int64_t whole = 8;  // elements in the 16 bytes at whose multiples TMA wants rows to begin
     if (graph.nodes[std::size_t(graph.inputs.front())].shape.back() % whole != 0) return std::nullopt;
@@ -162,14 +164,14 @@ std::optional<std::size_t> GemmEpilogue::staged_operand() const {
     return std::nullopt;
 }
 
-std::int64_t GemmEpilogue::element_bytes() const {
+std::int64_t Epilogue::element_bytes() const {
     std::int64_t all = 0;
     for (const EpilogueOperand& o : operands)
         if (o.by_row && o.by_column) all += bytes_of(o.element);
     return all;
 }
 
-bool GemmEpilogue::paired() const { return graph.nodes[std::size_t(graph.inputs.front())].shape.back() % 2 == 0; }
+bool Epilogue::paired() const { return graph.nodes[std::size_t(graph.inputs.front())].shape.back() % 2 == 0; }
 
 namespace {
 
@@ -179,7 +181,7 @@ bool drops(const ExpressionGraph& graph) {
 
 }  // namespace
 
-int GemmEpilogue::pair_registers(bool turned, bool staged) const {
+int Epilogue::pair_registers(bool turned, bool staged) const {
     int registers = 0;  // of two neighbours in one aligned word its 32-bit parts, else one for each element
     for (const EpilogueOperand& o : operands) {
         if (o.is_one() || (staged && &o == &operands[*staged_operand()])) continue;
@@ -189,20 +191,20 @@ int GemmEpilogue::pair_registers(bool turned, bool staged) const {
     return registers;
 }
 
-int GemmEpilogue::pairs_in_flight(bool turned, bool staged) const {
+int Epilogue::pairs_in_flight(bool turned, bool staged) const {
     constexpr int most = 16, most_registers = 16;  // 16 pairs are an epilogue tile of 64 columns
     int pairs = drops(graph) ? 2 : most;  // Philox's rounds hold a dozen registers a pair
     while (pairs > 1 && pairs * pair_registers(turned, staged) > most_registers) pairs /= 2;
     return pairs;
 }
 
-bool GemmEpilogue::is_light() const {
+bool Epilogue::is_light() const {
     return !drops(graph) && functions_of(graph) == 0 && std::ranges::all_of(operands, [](const EpilogueOperand& o) { return o.is_one(); });
 }
 
 // Addresses, and the values of a chain of operators, fit what a plain kernel has for its conversions and addresses; steps of a
-// function take more (tests/gemm/compile/epilogue_test.cpp holds both to it with ptxas).
-int GemmEpilogue::registers(bool turned, bool staged) const {
+// function take more (a compile test holds both to it with ptxas).
+int Epilogue::registers(bool turned, bool staged) const {
     constexpr int of_a_function = 8;
     const auto once = std::ranges::count_if(operands, [](const EpilogueOperand& o) { return o.is_one(); });
     const int values = (functions_of(graph) > 0 ? of_a_function : 0) + 2 * values_at_once(graph);  // of two neighbours
@@ -230,7 +232,7 @@ std::string SharedEpilogue::text() const {
     return out;
 }
 
-SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
+SharedEpilogue product_epilogue(std::int64_t m, std::int64_t n, Type result, double alpha, double beta,
                              std::string_view expression, const std::vector<std::string>& tensors, Scales scales, std::int64_t batch,
                              std::int64_t groups, Pairs pairs) {
     if (groups > 0) batch = groups;
@@ -245,7 +247,7 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
                                            tensors.front()));
         return {};
     }
-    GemmEpilogue out;
+    Epilogue out;
     out.expression = expression;
     out.scales = scales, out.batch = batch, out.of_groups = groups > 0, out.pairs = pairs;
     const std::int64_t columns = out.columns_of(n);  // of the result
@@ -323,13 +325,60 @@ SharedEpilogue gemm_epilogue(std::int64_t m, std::int64_t n, Type result, double
     return SharedEpilogue(std::move(out));
 }
 
-SharedEpilogue epilogue_of_group(const GemmEpilogue& e, std::int64_t rows, std::int64_t n, Type result, double alpha, double beta) {
+SharedEpilogue epilogue_of_group(const Epilogue& e, std::int64_t rows, std::int64_t n, Type result, double alpha, double beta) {
     std::vector<std::string> tensors;
     for (std::size_t i = e.operands.size() - e.tensors.size(); i < e.operands.size(); ++i) {  // behind the scales
         const EpilogueOperand& o = e.operands[i];
         tensors.push_back(fmt::format("{}:{}[{}{}]", o.name, name_of(o.element), o.by_row ? "M," : "", o.by_column ? "N" : "1"));
     }
-    return gemm_epilogue(rows, n, result, alpha, beta, e.expression, tensors, e.scales);
+    return product_epilogue(rows, n, result, alpha, beta, e.expression, tensors, e.scales);
+}
+
+TensorInfo epilogue_tensor(const EpilogueOperand& o, std::int64_t batch, std::int64_t m, std::int64_t n) {
+    TensorInfo t{.name = o.name, .type = std::string(name_of(o.element)), .element_bits = 8 * bytes_of(o.element), .extents = {},
+                 .strides = {}, .role = TensorRole::in, .offset = 0};
+    if (o.by_row) t.extents = {Extent::of(m), Extent::of(o.by_column ? n : 1)}, t.strides = {o.by_column ? n : 1, 1};
+    else if (o.by_product) t.extents = {Extent::of(1), Extent::of(o.by_column ? n : 1)}, t.strides = {o.by_column ? n : 1, 1};
+    else t.extents = {Extent::of(o.by_column ? n : 1)}, t.strides = {1};
+    if (o.by_product) {
+        t.extents.insert(t.extents.begin(), Extent::of(batch));
+        t.strides.insert(t.strides.begin(), o.elements_of_a_product(m, n));
+    }
+    return t;
+}
+
+std::string declared_operand(const TensorInfo& t, const EpilogueSizes& sizes) {
+    const auto refuse = [&](std::string_view why) {
+        const std::string whole = sizes.places.empty() ? "" : fmt::format("[{},{}], ", fmt::join(sizes.places, ","), sizes.columns());
+        throw RequestError(fmt::format("{} is the tensor of an epilogue: {}; accepted are dense ones {}[M,{}], [{}], [M,1] or [1]{}, here M is {} "
+                                       "and {} {}",
+                                       t.name.empty() ? "one of them" : t.name, why, whole, sizes.width(), sizes.width(),
+                                       sizes.groups > 0  ? fmt::format(", or one for each group: [G,1,{}], [G,1,1]", sizes.width())
+                                       : sizes.batch > 0 ? fmt::format(", or one of them for each product: [B,M,{0}], [B,1,{0}], [B,M,1], [B,1,1]", sizes.width()) : "",
+                                       sizes.m, sizes.width(), sizes.columns()));
+    };
+    if (t.name.empty()) refuse("it has no name");
+    const std::size_t axes = t.extents.size(), most = sizes.matrices() > 0 ? 3 : 2;
+    const bool by_places = !sizes.places.empty() && axes == sizes.places.size() + 1;
+    if (!by_places && (axes < 1 || axes > most)) refuse(fmt::format("it has {} axes", axes));
+    std::vector<std::int64_t> extents;
+    for (const Extent& extent : t.extents) extents.push_back(extent.most);
+    const std::span<const std::int64_t> before(extents.begin(), extents.end() - 1);
+    const bool at_places = by_places && std::ranges::equal(before, sizes.places);
+    const std::int64_t rows = at_places ? sizes.m : by_places ? (std::ranges::all_of(before, [](std::int64_t e) { return e == 1; }) ? 1 : 0) : axes >= 2 ? before.back() : 1;
+    const std::int64_t columns = extents.back();
+    if ((rows != 1 && rows != sizes.m) || (columns != 1 && columns != sizes.columns())) refuse(fmt::format("it is {}", fmt::join(extents, " x ")));
+    if (!by_places && axes == 3 && extents[0] != sizes.matrices()) refuse(fmt::format("it has {} matrices", extents[0]));
+    std::int64_t dense = 1;
+    for (std::size_t axis = axes; axis-- > 0; dense *= extents[axis])
+        if (extents[axis] > 1 && t.strides[axis] != dense) refuse("it is not dense");
+    // Neighbours are read as one word.
+    if (columns > 1 && t.offset % 2 != 0) refuse("it begins at an odd element");
+    std::string text(columns == 1 ? "1" : sizes.width());
+    if (rows != 1) text.insert(0, "M,");
+    else if (axes >= 2 && !by_places) text.insert(0, "1,");
+    if (!by_places && axes == 3) text.insert(0, "B,");
+    return fmt::format("{}:{}[{}]", t.name, t.type, text);
 }
 
 }  // namespace rooftile

@@ -1,4 +1,4 @@
-#include "rooftile/gemm/device/epilogue_source.hpp"
+#include "rooftile/tiled/device/epilogue_source.hpp"
 
 #include <fmt/core.h>
 
@@ -16,14 +16,14 @@ namespace {
 /// Writes the class. Nothing that a person wrote becomes text but names, each with a suffix that no keyword or library name has.
 class EpilogueText {
   public:
-    EpilogueText(const GemmEpilogue& epilogue, bool staged, std::string_view space, std::string_view kernel)
-        : kernel_(kernel), space_(space), e_(epilogue), graph_(epilogue.graph), staged_(staged ? epilogue.staged_operand() : std::nullopt), emitter_(values()) {}
+    EpilogueText(const Epilogue& epilogue, const EpilogueKernel& kernel)
+        : kernel_(kernel), e_(epilogue), graph_(epilogue.graph), staged_(kernel.staged ? epilogue.staged_operand() : std::nullopt), emitter_(values()) {}
 
     std::string text() {
         out_ = dropouts_.empty() ? "" : "#include \"kernels/expression/dropout.cuh\"\n";
         out_ += "#include \"kernels/expression/element.cuh\"\n#include \"kernels/expression/math.cuh\"\n";
-        out_ += fmt::format("#include \"kernels/gemm/{}.cuh\"\n", kernel_);
-        out_ += fmt::format("\nnamespace rooftile::{} {{\n\nusing namespace expression;\n\n", space_);
+        out_ += fmt::format("#include \"{}\"\n", kernel_.header);
+        out_ += fmt::format("\nnamespace rooftile::{} {{\n\nusing namespace expression;\n\n", kernel_.space);
         line(0, "/// {}", graph_.text);
         line(0, "struct Epilogue {{");
         for (const EpilogueOperand& o : e_.operands) line(1, "const {}* {}_in;  // {}", kernel_type(o.element), o.name, lie(o));
@@ -36,10 +36,10 @@ class EpilogueText {
         line(1, "");
         once();
         operands();
-        if (kernel_ == "sm90_gemm") prefetch();
+        if (kernel_.prefetches) prefetch();
         element();
         apply();
-        out_ += fmt::format("}};\n\n}}  // namespace rooftile::{}\n", space_);
+        out_ += fmt::format("}};\n\n}}  // namespace rooftile::{}\n", kernel_.space);
         return out_;
     }
 
@@ -115,8 +115,8 @@ class EpilogueText {
     }
 
     void prefetch() {
-        line(1, "template <Sm90GemmConfig C>");
-        line(1, "__device__ void prefetch([[maybe_unused]] const GemmArguments& args, [[maybe_unused]] const TileOrigin& at,");
+        line(1, "template <MatrixConfig C>");
+        line(1, "__device__ void prefetch([[maybe_unused]] const MatrixArguments& args, [[maybe_unused]] const TileOrigin& at,");
         line(1, "                         [[maybe_unused]] int thread, [[maybe_unused]] int threads) const {{");
         for (std::size_t i = 0; i < e_.operands.size(); ++i)
             if (const EpilogueOperand& o = e_.operands[i]; o.by_row && o.by_column && i != staged_)
@@ -183,9 +183,8 @@ class EpilogueText {
         line(1, "}}");
     }
 
-    std::string_view kernel_;
-    std::string_view space_;
-    const GemmEpilogue& e_;
+    EpilogueKernel kernel_;
+    const Epilogue& e_;
     const ExpressionGraph& graph_;
     std::optional<std::size_t> staged_;
     std::vector<int> dropouts_;
@@ -195,7 +194,7 @@ class EpilogueText {
 
 }  // namespace
 
-std::string epilogue_text(const GemmEpilogue& epilogue, bool staged, std::string_view space) { return EpilogueText(epilogue, staged, space, "sm90_gemm").text(); }
+std::string epilogue_text(const Epilogue& epilogue, const EpilogueKernel& kernel) { return EpilogueText(epilogue, kernel).text(); }
 
 void name_with_epilogue(Source& source, std::string_view kernel) {
     std::string& name = source.name_expressions.front();
@@ -203,13 +202,13 @@ void name_with_epilogue(Source& source, std::string_view kernel) {
     name.insert(name.size() - 1, fmt::format(", {}", epilogue_class));
 }
 
-void add_epilogue(Source& source, const SharedEpilogue& epilogue) {
+void add_epilogue(Source& source, const SharedEpilogue& epilogue, std::string_view header) {
     if (!epilogue) return;
-    source.text = EpilogueText(*epilogue, false, "epilogue", source.name).text();
+    source.text = epilogue_text(*epilogue, {.header = header});
     name_with_epilogue(source, fmt::format("rooftile::{}_epilogue", source.name));
 }
 
-std::vector<std::uint64_t> epilogue_words(const GemmEpilogue& epilogue, std::span<const void* const> operands) {
+std::vector<std::uint64_t> epilogue_words(const Epilogue& epilogue, std::span<const void* const> operands) {
     std::vector<std::uint64_t> words;
     for (const void* operand : operands) words.push_back(reinterpret_cast<std::uint64_t>(operand));
     for (const GraphNode& n : epilogue.graph.nodes) {
