@@ -16,13 +16,13 @@
 #include "kernels/gemm/quantised_fragment.cuh"
 #include "kernels/gemm/quantised_store.cuh"
 #include "kernels/gemm/sm90_many_quantised_config.hpp"
+#include "kernels/matrix/fragment_products.cuh"
 #include "kernels/pipeline/ring.cuh"
 #include "kernels/pipeline/tile_order.cuh"
 #include "kernels/ptx/bulk_copy.cuh"
 #include "kernels/ptx/mma.cuh"
 #include "kernels/ptx/sync.cuh"
 #include "kernels/ptx/tma.cuh"
-#include "kernels/ptx/wgmma_registers.cuh"
 
 namespace rooftile {
 
@@ -193,15 +193,9 @@ struct Sm90ManyQuantised {
 
     /// Issues a burst's products. `anew`: sums begin with it.
     __device__ static void multiply(float* sums, const Burst& a, unsigned stage, int burst, bool anew) {
-        constexpr int span_steps = C.steps / C.spans, step_bytes = 32, eight_rows = 8 * C.span_bytes;
-        ptx::wgmma_fence();
-#pragma unroll
-        for (int i = 0; i < C.burst_steps(); ++i) {
-            const int step = burst * C.burst_steps() + i;
-            const unsigned rows = stage + step / span_steps * C.tile_m * C.span_bytes + step % span_steps * step_bytes;
-            ptx::wgmma_registers<C.tile_m, C.type, Major::k>(sums, a[i], ptx::matrix_descriptor(rows, 16, eight_rows), !(anew && i == 0));
-        }
-        ptx::wgmma_commit();
+        constexpr int bursts_a_span = C.bursts() / C.spans, burst_bytes = C.burst_steps() * C.span_bytes / (C.steps / C.spans);
+        const unsigned rows = stage + burst / bursts_a_span * C.tile_m * C.span_bytes + burst % bursts_a_span * burst_bytes;
+        multiply_fragments<C.tile_m, C.type>(sums, a, rows, anew);
     }
 
     /// A group's sums to the tile's: each row of W by its scale, less its zero point times the sums of A's rows.
