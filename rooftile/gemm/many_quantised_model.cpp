@@ -175,8 +175,6 @@ std::vector<Step> many_quantised_derivation(const GemmContext& context, const Ke
     const auto given = [](std::string name, double value, std::string unit, std::string source) {
         return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
     };
-    const Input m = given("m", double(p.m), "", "problem"), n = given("n", double(p.n), "", "problem"),
-                k = given("k", double(p.k), "", "problem");
     const Input one = given("ctas_per_sm", c.ctas_per_sm, "", "this plan"), threads = given("threads", c.threads, "", "this plan");
     const double latency = quantised_load_cycles(hw);
     Derivation steps(*context.machine);
@@ -217,7 +215,8 @@ std::vector<Step> many_quantised_derivation(const GemmContext& context, const Ke
                given("latency", latency / hw.clock_hz * 1e6, "us", "tma.latency_loaded_l2 + dram.latency - l2.latency")},
               t.dram * 1e6, "what DRAM takes for the order's traffic");
     steps.add(gemm_formula::many_quantised_units,
-              {m, n, k, given("tile_m", c.tile_m, "", "this plan"), given("tile_n", c.tile_n, "", "this plan"),
+              {given("tiles", double(quantised_tiles(p.m, p.n, c)), "", "ceil(m / tile_m) * ceil(n / tile_n)"),
+               given("units", double(quantised_units(p)), "", "ceil(k / 128)"),
                given("ctas", double(many_quantised_ctas(hw, p, c)), "", "this plan")},
               t.units_a_cta, "whole tiles, and an even share of those left");
     steps.add(gemm_formula::many_quantised_multiply_us,
