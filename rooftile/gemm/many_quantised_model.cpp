@@ -187,6 +187,9 @@ std::vector<Step> many_quantised_derivation(const GemmContext& context, const Ke
                threads, one},
               c.registers, unless_unknown(c.registers_limit, "{} <= {}", c.registers, c.registers_limit));
     if (c.consumer_registers > 0) {
+        steps.add(gemm_formula::setmaxnreg_limit,
+                  {steps.fact("sm.registers"), steps.fact("sm.max_registers_per_thread"), threads, one}, c.registers_limit,
+                  fmt::format("setmaxnreg gives consumers {} and leaves the producer {}", c.consumer_registers, c.producer_registers));
         steps.add(gemm_formula::setmaxnreg_consumer, {steps.fact("sm.registers"), threads, one}, c.consumer_registers,
                   fmt::format("{} are needed", c.registers));
         steps.add(
