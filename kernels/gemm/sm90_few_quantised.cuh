@@ -11,14 +11,11 @@
 // written by that kernel; all else waits for its end.
 #pragma once
 
+#include "kernels/gemm/quantised_fragment.cuh"
+#include "kernels/gemm/quantised_store.cuh"
 #include "kernels/gemm/sm90_few_quantised_config.hpp"
-#include "kernels/matrix/epilogue_pair.cuh"
-#include "kernels/pipeline/came_last.cuh"
 #include "kernels/pipeline/ring.cuh"
 #include "kernels/ptx/bulk_copy.cuh"
-#include "kernels/ptx/cluster_memory.cuh"
-#include "kernels/ptx/few_bits.cuh"
-#include "kernels/ptx/matrix_store.cuh"
 #include "kernels/ptx/mma.cuh"
 #include "kernels/ptx/sync.cuh"
 #include "kernels/ptx/tma.cuh"
@@ -58,38 +55,6 @@ struct Sm90Quantised {
             return static_cast<unsigned>(((unit + 1ull) * parts - 1) / all);
         }
     };
-
-    /// Four fragments' words of 16-bit whole numbers less their zero points: of 4 bits amid a number of which they are the last bits.
-    __device__ static void unpack(unsigned (&a)[4], unsigned packed, const unsigned (&zero)[2]) {
-        constexpr unsigned one =
-            C.type == Type::bf16 ? 0x43004300 : 0x64006400;  // 128 or 1024, whose unit is the last bit
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            a[i] = ptx::bits_amid<0x000f000f>(packed >> 4 * i, one);
-            ptx::subtract2<C.type>(a[i], zero[i % 2]);
-        }
-    }
-    __device__ static float number_at(unsigned shared) { return ptx::widened<C.layout.scale>(ptx::load_shared_half(shared)); }
-    /// The same of two words of 8 bits, 128 added to each weight.
-    __device__ static void unpack(unsigned (&a)[4], unsigned low, unsigned high) {
-        constexpr unsigned top = C.type == Type::bf16 ? 0x43434343 : 0x64646464;
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            // Two bytes, each below the first byte of 1024, or of 128.
-            a[i] = __byte_perm(i < 2 ? low : high, top, i % 2 == 0 ? 0x4140 : 0x4342);
-            if constexpr (C.type == Type::fp16) ptx::subtract2<C.type>(a[i], 0x64806480);
-            else {
-                // 7 bits have room: 128 and they, less 128, or 256 where the eighth bit says that the weight is negative.
-                const unsigned less = ptx::other_bits_amid<0x00800080>(a[i], 0x43004300);
-                a[i] = ptx::bits_amid<0x007f007f>(a[i], 0x43004300);
-                ptx::subtract2<C.type>(a[i], less);
-            }
-        }
-    }
-    /// What unpack() takes away: the zero point, and the number amid which the 4 bits are.
-    __device__ static unsigned zero_word(unsigned zero) {
-        return (zero | (C.type == Type::bf16 ? 0x4300u : 0x6400u)) * 0x10001u;
-    }
 
     // The thread that fills the ring.
     __device__ static void produce(const TensorMap& map_a, const Sm90QuantisedArguments& p,
@@ -131,8 +96,9 @@ struct Sm90Quantised {
         }
     }
 
-    using Sums = float[C.row_tiles()][4];
-    using Header = unsigned[3];
+    using Store = QuantisedStore<C.store_shape()>;
+    using Sums = typename Store::Sums;
+    using Fragment = QuantisedFragment<C.type, C.layout>;
 
     /// Adds a warp's products of one stage to `sums`. `spans`: of K that the stage holds; `whole`: all of them, so that groups follow each other
     /// without branches and one's loads run beside the other's products.
@@ -158,11 +124,11 @@ struct Sm90Quantised {
             if (!whole && span >= spans) continue;
             const int group = (span % 2 * C.span_k + first % span_steps * C.mma_k) / C.layout.scaled_k();
             const unsigned block = span / 2 * C.block_bytes();
-            unsigned zero[2] = {zero_word(C.layout.bias()), zero_word(C.layout.bias())};
+            unsigned zero[2] = {Fragment::zero_word(C.layout.bias()), Fragment::zero_word(C.layout.bias())};
             if constexpr (C.layout.zeros == ZeroType::integer)
 #pragma unroll
                 for (int i = 0; i < 2; ++i)
-                    zero[i] = zero_word(ptx::load_shared_byte(zeros + block + group * QuantisedLayout::block_rows + i * 8));
+                    zero[i] = Fragment::zero_word(ptx::load_shared_byte(zeros + block + group * QuantisedLayout::block_rows + i * 8));
             Sums part = {}, of_rows = {};
 #pragma unroll
             for (int step = first; step < first + together; ++step) {
@@ -182,8 +148,8 @@ struct Sm90Quantised {
                                                     + ((i * 4 + lane / 8) ^ lane % 8) * 16);
                 }
                 unsigned a[4];
-                if constexpr (C.layout.bits() == 4) unpack(a, w[s], zero);
-                else unpack(a, w[s % 2 * 2], w[s % 2 * 2 + 1]);
+                if constexpr (C.layout.bits() == 4) Fragment::unpack(a, w[s], zero);
+                else Fragment::unpack(a, w[s % 2 * 2], w[s % 2 * 2 + 1]);
 #pragma unroll
                 for (int t = 0; t < C.row_tiles(); ++t) {
                     ptx::mma<C.type>(part[t], a, b[t][s / 2][s % 2 * 2], b[t][s / 2][s % 2 * 2 + 1]);
@@ -192,14 +158,14 @@ struct Sm90Quantised {
             }
             const unsigned at =
                 scales + block + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
-            const float by[2] = {number_at(at), number_at(at + 8 * QuantisedLayout::scale_bytes)};
+            const float by[2] = {Fragment::number_at(at), Fragment::number_at(at + 8 * QuantisedLayout::scale_bytes)};
 #pragma unroll
             for (int t = 0; t < C.row_tiles(); ++t)
 #pragma unroll
                 for (int e = 0; e < 4; ++e) sums[t][e] = fmaf(part[t][e], by[e / 2], sums[t][e]);
             if constexpr (C.sums_rows()) {
                 const unsigned of_group = zeros + block + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
-                const float less[2] = {number_at(of_group), number_at(of_group + 8 * QuantisedLayout::scale_bytes)};
+                const float less[2] = {Fragment::number_at(of_group), Fragment::number_at(of_group + 8 * QuantisedLayout::scale_bytes)};
 #pragma unroll
                 for (int t = 0; t < C.row_tiles(); ++t)
 #pragma unroll
@@ -208,107 +174,25 @@ struct Sm90Quantised {
         }
     }
 
-    /// Parts `first` to `last` in their order, of which several are on their way at once.
-    template <class Place>
-    __device__ static float2 added(const Place& place, int pair, unsigned first, unsigned last) {
-        constexpr int in_flight = 4;
-        float2 all = make_float2(0, 0);
-        for (unsigned part = first; part <= last; part += in_flight) {
-            float2 x[in_flight];
-#pragma unroll
-            for (int i = 0; i < in_flight; ++i) x[i] = part + i <= last ? __ldcg(place(part + i) + pair) : make_float2(0, 0);
-#pragma unroll
-            for (int i = 0; i < in_flight; ++i) all.x += x[i].x, all.y += x[i].y;
-        }
-        return all;
-    }
-
-    /// What is stored of two neighbours' sums.
-    template <class Epilogue>
-    __device__ static float2 expressed(const Epilogue& epilogue, float2 sums, const EpiloguePair& at) {
-        if constexpr (is_plain<Epilogue>()) return sums;
-        else {
-            typename Epilogue::Operands with;
-            epilogue.template load<false>(with, at);
-            float to[2];
-            epilogue.template apply<false>(to, sums.x, sums.y, with, epilogue.once(), at);
-            return make_float2(to[0], to[1]);
-        }
-    }
-
-    /// The consumers' sums of a tile, or of this CTA's part of it: stored, or left to whoever comes last. Where the
-    /// packed weights' header is of another layout or size, C is NaN.
+    /// The consumers' sums of a tile, or of this CTA's part of it.
     template <class Epilogue>
     __device__ static void finish(Sums& sums, const Sm90QuantisedArguments& p, const Epilogue& epilogue, const Share& share, unsigned tile,
-                                  int warp, unsigned base, Header& header) {
-        const int lane = threadIdx.x % 32, row_group = warp % C.row_groups(), k_part = warp / C.row_groups();
-#pragma unroll
-        for (int t = 0; t < C.row_tiles(); ++t)
-#pragma unroll
-            for (int e = 0; e < 4; ++e) {
-                const int row = t * 8 + lane % 4 * 2 + e % 2,
-                          column = row_group * C.mma_m + lane / 4 + e / 2 * 8;
-                ptx::store_shared_1(
-                    base + sums_at + ((k_part * C.tile_m + row) * C.sums_pitch() + column) * 4, sums[t][e]);
-                sums[t][e] = 0;
-            }
-        ptx::named_barrier_sync(sums_barrier, consumer_threads);
-        for (unsigned& word : header) ptx::keep(word);  // compared here, where it has come: not before the first product
-        const bool packed_for_this = header[0] == C.layout.fingerprint() && header[1] == static_cast<unsigned>(p.n)
-                                     && header[2] == static_cast<unsigned>(p.k);
-        constexpr int row_pairs = C.tile_n / 2;
-        const int pairs = p.m * row_pairs;
-        const auto sum = [&](int pair) {
-            float2 all = make_float2(0, 0);
-#pragma unroll
-            for (int part = 0; part < C.k_parts(); ++part) {
-                const unsigned at =
-                    base + sums_at
-                    + ((part * C.tile_m + pair / row_pairs) * C.sums_pitch() + pair % row_pairs * 2) * 4;
-                all.x += ptx::load_shared_float(at), all.y += ptx::load_shared_float(at + 4);
-            }
-            return all;
-        };
-        const bool words =
-            (p.n | static_cast<int>(p.ldc)) % 2 == 0 && reinterpret_cast<unsigned long long>(p.c) % 4 == 0;
-        const auto store = [&](int pair, float2 x) {
-            const int column = tile * C.tile_n + pair % row_pairs * 2;
-            if (column >= p.n) return;
-            x = expressed(epilogue, x, {pair / row_pairs, column, 0, 0, p.m, p.n, 0, true, column + 1 < p.n});
-            if (!packed_for_this) x.x = x.y = __uint_as_float(0x7fffffff);
-            unsigned short* to = static_cast<unsigned short*>(p.c) + pair / row_pairs * p.ldc + column;
-            const unsigned word = ptx::pack2<C.type>(x.x, x.y);
-            if (words) *reinterpret_cast<unsigned*>(to) = word;
-            else {
-                to[0] = static_cast<unsigned short>(word);
-                if (column + 1 < p.n) to[1] = static_cast<unsigned short>(word >> 16);
-            }
-        };
-        const unsigned first = share.part_of(tile * share.units),
-                       last = share.part_of((tile + 1) * share.units - 1);
-        if (first == last) {
-            for (int pair = threadIdx.x; pair < pairs; pair += consumer_threads) store(pair, sum(pair));
-        } else {
-            // A CTA's last tile is the one that it shares with those after it, its first part.
-            const auto place = [&](unsigned part) {
-                return reinterpret_cast<float2*>(p.partials)
-                       + (2ll * part + (part == first)) * (C.part_floats() / 2);
-            };
-            float2* own = place(blockIdx.x);
-            for (int pair = threadIdx.x; pair < pairs; pair += consumer_threads) own[pair] = sum(pair);
-            if (came_last(sums_barrier, consumer_threads, p.arrived + tile, last - first + 1))
-                for (int pair = threadIdx.x; pair < pairs; pair += consumer_threads) store(pair, added(place, pair, first, last));
-        }
-        ptx::named_barrier_sync(sums_barrier,
-                                consumer_threads);  // the next tile's sums take the place of these
+                                  int warp, unsigned base, QuantisedHeader& header) {
+        const typename Store::Tile at{0,
+                                      static_cast<int>(tile) * C.tile_n,
+                                      share.part_of(tile * share.units),
+                                      share.part_of((tile + 1) * share.units - 1),
+                                      p.arrived + tile,
+                                      reinterpret_cast<float2*>(p.partials),
+                                      C.part_floats() / 2};
+        Store::finish(sums, p, epilogue, at, warp, threadIdx.x, sums_barrier, base + sums_at, header);
     }
 
     template <class Epilogue>
     __device__ static void consume(const Sm90QuantisedArguments& p, const Epilogue& epilogue, const Share& share,
                                    const Ring<C.stages>& ring, unsigned base, int warp) {
         // On its way until the first tile is stored.
-        const uint4 words = *reinterpret_cast<const uint4*>(p.weights);
-        Header header = {words.x, words.y, words.z};
+        QuantisedHeader header(p.weights);
         ptx::wait_for_dependencies();
         const int all_spans = (p.k + QuantisedLayout::block_k - 1) / QuantisedLayout::block_k * 2;
         unsigned tile = share.begin / share.units, of_tile = share.begin % share.units;

@@ -4,7 +4,7 @@
 // one cubin serves every N and K.
 #pragma once
 
-#include "kernels/gemm/quantised_weights.hpp"
+#include "kernels/gemm/quantised_store_shape.hpp"
 
 namespace rooftile {
 
@@ -55,9 +55,9 @@ struct Sm90QuantisedConfig {
     constexpr int stage_bytes() const {
         return activation_bytes() + (packed_bytes() + alignment - 1) / alignment * alignment;
     }
-    /// fp32 sums of a tile on their way out, rows so far apart that a warp's fall into different banks.
-    constexpr int sums_pitch() const { return tile_n + 4; }
-    constexpr int sums_bytes() const { return k_parts() * tile_m * sums_pitch() * 4; }
+    constexpr QuantisedStoreShape store_shape() const { return {tile_m, tile_n, tile_m, k_parts(), 32 * consumer_warps, type, layout}; }
+    /// fp32 sums of a tile on their way out.
+    constexpr int sums_bytes() const { return store_shape().bytes(); }
     constexpr int shared_bytes() const { return stages * stage_bytes() + sums_bytes() + 2 * stages * 8; }
     constexpr int threads() const { return 32 * (consumer_warps + 1); }
 

@@ -118,8 +118,8 @@ def gemm(
         quant_zero: none (default): B is q * scale; int: (q - zero) * scale, a whole number a group; float: q *
             scale - zero, a number of the scales' type
     Fixed parameters (the rest is searched):
-        kernel: sm90_gemm or sm80_gemm or sm80_few_gemm or sm90_few_quantised; default: the first of them that the
-            machine runs
+        kernel: sm90_gemm or sm80_gemm or sm80_few_gemm or sm90_few_quantised or sm90_many_quantised; default: the
+            first of them that the machine runs
         tile: Tile of one CTA: tile_m, tile_n, tile_k
         stages: Tiles in flight; one fills while another is used
         consumer_warpgroups: Warpgroups that multiply

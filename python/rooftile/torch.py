@@ -790,7 +790,7 @@ def linear(
     `m_range`: rows of input, (1, 16384): the fewest kernels that serve them all within 3 % of each one's own plan, as predicted,
     are compiled at the first call; another number of rows within compiles nothing.
     `tune`: so many unlike plans are timed on these tensors, once (help(rooftile.TunedKernel)); the functions of operations take it too.
-    `weight` of rooftile.pack(): up to 64 rows of input, without gradients.
+    `weight` of rooftile.pack(): any number of rows of input, without gradients.
     Raises rooftile.RequestError on other types and shapes.
     """
     if _product is None:

@@ -186,11 +186,11 @@ GemmProblem drawn_few_rows(Random& random) {
     return p;
 }
 
-/// Layers of models while they write, their weights in 4 bits.
-GemmProblem drawn_packed(Random& random) {
+/// Layers of models, their weights in 4 bits: while they write, or while they read.
+GemmProblem drawn_packed(Random& random, double least_m, double most_m) {
     static constexpr int groups[] = {32, 64, 128, 0};
     const Sizes s = layer_sizes(random, false);
-    GemmProblem p = gemm_problem(std::llround(random.log_uniform(1, 64)), s.n, s.k);
+    GemmProblem p = gemm_problem(std::llround(random.log_uniform(least_m, most_m)), s.n, s.k);
     p.quantised = {.weights = random.coin() ? WeightType::int4 : WeightType::uint4,
                    .group = random.one_of(groups),
                    .zeros = random.coin() ? ZeroType::integer : ZeroType::none};
@@ -238,7 +238,8 @@ constexpr Law laws[] = {
     {"quantised",
      "layers of models, m 1 to 64, log-uniform; weights int4 or uint4 in groups of 32, 64, 128 or a row, half of them with zero points; 5e7 to "
      "2e13 FLOP, at most 4e10 B",
-     nullptr, drawn_packed},
+     nullptr, [](Random& random) { return drawn_packed(random, 1, 64); }},
+    {"quantised_many", "as quantised, m 65 to 4096", nullptr, [](Random& random) { return drawn_packed(random, 65, 4096); }},
 };
 
 const Law& law_of(const DrawRequest& request) {
@@ -281,7 +282,10 @@ std::string_view law_of(const GemmProblem& p) {
     const bool bytes = is_fp8(p.a_type), scaled = p.epilogue && p.epilogue->scales != Scales::none;
     const bool dense = p.a_major == Major::k && p.b_major == Major::k && p.lda == p.k && p.ldb == p.k && p.ldc == p.result_n()
                        && p.n % 8 == 0 && p.k % 8 == 0 && p.a_offset == 0 && p.b_offset == 0 && p.c_offset == 0;
-    if (p.is_quantised()) return dense && p.m <= 64 && p.a_type == Type::bf16 && p.quantised.scale == Type::bf16 ? "quantised" : "";
+    if (p.is_quantised()) {
+        if (!dense || p.a_type != Type::bf16 || p.quantised.scale != Type::bf16) return "";
+        return p.m <= 64 ? "quantised" : "quantised_many";
+    }
     if (p.a_type == Type::fp32 || p.alpha != 1 || p.beta != 0) return {};
     if (p.groups) return !bytes && !p.epilogue ? "group" : "experts";
     if (p.batch > 1) return !bytes && !p.epilogue ? "batch" : "";

@@ -58,6 +58,8 @@ class GemmKernel {
     virtual bool joins(const GemmProblem&) const { return false; }
     /// Whether packed weights are what it multiplies, and nothing else.
     virtual bool is_of_quantised() const { return false; }
+    /// Whether it has room for so many rows of A.
+    virtual bool takes_rows(std::int64_t) const { return true; }
     /// Whether its predicted times leave out what such a problem costs it: plans of a kernel that joins go first then.
     virtual bool is_flattered(const GemmProblem&) const { return false; }
 
@@ -92,7 +94,7 @@ std::span<const GemmKernel* const> gemm_kernels();
 const GemmKernel* find_gemm_kernel(std::string_view name);
 /// The first that the machine runs.
 const GemmKernel& best_gemm_kernel(const Machine& machine);
-/// The same, of a problem with packed weights the one that is of them.
+/// The same, of a problem with packed weights the first that is of them and takes its rows.
 const GemmKernel& best_gemm_kernel(const Machine& machine, const GemmProblem& problem);
 
 // Refusals that several kernels share.

@@ -7,6 +7,8 @@
 
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/gemm/formulas.hpp"
+#include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/many_quantised_model.hpp"
 #include "rooftile/gemm/plain_space.hpp"
 #include "rooftile/gemm/quantised_error.hpp"
 #include "rooftile/machine/query.hpp"
@@ -25,17 +27,6 @@ std::int64_t stages_of_all(const GemmProblem& p, const GemmConfig& c) {
 
 double in_flight(const Sm90QuantisedConfig& c, double stages) {
     return (stages - 1) * c.packed_bytes() * c.ctas_per_sm;
-}
-
-/// Of a load from DRAM amid many: what L2 takes for one, and what DRAM adds to it.
-double load_cycles(const GemmHardware& hw) { return hw.load_latency + max_known(hw.dram_latency - hw.l2_latency, 0); }
-
-/// Stages that keep half as much again in flight as DRAM's rate times the latency takes: what lies beyond waits in L2 and was no faster.
-int stages_enough(const GemmHardware& hw, const Sm90QuantisedConfig& c) {
-    constexpr double slack = 1.5;
-    const double stages =
-        whole_up(slack * hw.dram_share * load_cycles(hw) / (double(c.packed_bytes()) * c.ctas_per_sm)) + 1;
-    return std::isnan(stages) ? max_stages : std::max(3, int(std::min(stages, double(max_stages))));
 }
 
 Constraint warps_constraint(const GemmCandidate& c) {
@@ -71,6 +62,14 @@ Constraint tile_constraint(const GemmCandidate& c, const GemmProblem& p) {
 
 }  // namespace
 
+double quantised_load_cycles(const GemmHardware& hw) { return hw.load_latency + max_known(hw.dram_latency - hw.l2_latency, 0); }
+
+int quantised_stages_enough(const GemmHardware& hw, double stage_weights) {
+    constexpr double slack = 1.5;
+    const double stages = whole_up(slack * hw.dram_share * quantised_load_cycles(hw) / stage_weights) + 1;
+    return std::isnan(stages) ? max_stages : std::max(3, int(std::min(stages, double(max_stages))));
+}
+
 Sm90QuantisedConfig quantised_config(const GemmProblem& p, const GemmConfig& c) {
     return {.tile_m = c.tile_m,
             .tile_n = c.tile_n,
@@ -101,7 +100,7 @@ Constraint QuantisedFamily::examine(const GemmHardware& hw, const GemmProblem& p
     c.stage_overhead = 2 * 8;
     c.reserved_bytes = config.sums_bytes();
     c.shared_limit = shared_limit(hw, c.ctas_per_sm);
-    c.stages_enough = stages_enough(hw, config);
+    c.stages_enough = quantised_stages_enough(hw, double(config.packed_bytes()) * c.ctas_per_sm);
     return plain_constraints(hw, c);
 }
 
@@ -123,11 +122,13 @@ void QuantisedFamily::enumerate(const GemmHardware& hw, const GemmProblem& p, co
 }
 
 std::int64_t quantised_ctas(const GemmHardware& hw, const GemmProblem& p, const GemmConfig& c) {
+    if (takes_many_rows(c)) return many_quantised_ctas(hw, p, c);
     if (std::isnan(hw.sms)) return 0;
     return std::min(std::int64_t(hw.sms) * c.ctas_per_sm, stages_of_all(p, c));
 }
 
-QuantisedWorkspace quantised_workspace(std::int64_t n, const GemmConfig& c, std::int64_t ctas) {
+QuantisedWorkspace quantised_workspace(std::int64_t m, std::int64_t n, const GemmConfig& c, std::int64_t ctas) {
+    if (takes_many_rows(c)) return many_quantised_workspace(m, n, c, ctas);
     constexpr std::int64_t word = 4, line = 128;
     const std::int64_t tiles = ceil_div(n, std::int64_t{c.tile_n});
     return {ceil_div(tiles * word, line) * line, 2 * ctas * c.tile_m * c.tile_n * word};
@@ -138,7 +139,7 @@ QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& cho
     const double ctas = min_known(hw.sms * c.ctas_per_sm, double(stages_of_all(p, choices)));
     QuantisedSeconds t{};
     t.units_a_cta = whole_up(double(stages_of_all(p, choices)) / ctas);
-    const double an_sm = min_known(double(c.ctas_per_sm), max_known(1, ctas / hw.sms)), latency = load_cycles(hw) / hw.clock_hz;
+    const double an_sm = min_known(double(c.ctas_per_sm), max_known(1, ctas / hw.sms)), latency = quantised_load_cycles(hw) / hw.clock_hz;
     // Every warp reads all rows of its part of A, and its own weights.
     constexpr double lanes_of_warp = 32, fragment_bytes = 512;
     const double slots = double(c.consumer_warps) * c.warp_instructions() * lanes_of_warp / hw.issue_lanes;
@@ -162,10 +163,11 @@ QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& cho
 
 GemmTime quantised_time(const GemmHardware& hw, const GemmConfig& config, const GemmProblem& p, double stages, double clock, double dram) {
     const double bytes = std::isnan(dram) ? p.compulsory_bytes().value : dram;
-    const QuantisedSeconds t = quantised_seconds(hw, config, p, stages, clock, bytes);
+    const QuantisedSeconds t =
+        takes_many_rows(config) ? many_quantised_seconds(hw, config, p, stages, clock, bytes) : quantised_seconds(hw, config, p, stages, clock, bytes);
     GemmTime out{};
     Pace longest{t.dram, Bound::dram};
-    longest.beside(t.unpack, Bound::issue);
+    longest.beside(t.unpack, t.busiest);
     longest.beside(t.l2, Bound::l2);
     out.bound = longest.bound;
     if (t.rest() > longest.time) out.bound = t.launch > t.fill + t.combine ? Bound::launch : Bound::latency;
@@ -178,19 +180,12 @@ GemmTime quantised_time(const GemmHardware& hw, const GemmConfig& config, const 
     return out;
 }
 
-std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& kept) {
-    const GemmProblem& p = context.problem;
-    const GemmHardware& hw = context.hw;
-    const GemmCandidate& c = kept.candidate;
-    const Sm90QuantisedConfig config = quantised_config(p, c);
-    const QuantisedSeconds t = quantised_seconds(hw, c, p, c.stages, kept.time.clock_hz, kept.dram);
+void add_packed_steps(Derivation& steps, const GemmHardware& hw, const GemmProblem& p) {
     const auto given = [](std::string name, double value, std::string unit, std::string source) {
         return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
     };
     const Input n = given("n", double(p.n), "", "problem"), k = given("k", double(p.k), "", "problem");
-    const Input ctas = given("ctas_per_sm", c.ctas_per_sm, "", "this plan");
     const double packed = p.b_matrix_bytes();
-    Derivation steps(*context.machine);
     steps.add(gemm_formula::packed_bytes,
               {n, k, given("block", p.quantised.block_bytes(), "B", "the layout"),
                given("header", QuantisedLayout::header_bytes, "B", "the layout")},
@@ -209,6 +204,60 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
                              us(held[1].bytes), us(held[2].bytes)));
     steps.add(gemm_formula::quantised_error, std::move(errors), rounding_error(p.quantised, p.k),
               "of these weights, where they are normal and rounded to the nearest");
+}
+
+void add_quantised_time(Derivation& steps, const GemmProblem& p, const QuantisedSeconds& t, const Kept& kept) {
+    const auto given = [](std::string name, double value, std::string unit, std::string source) {
+        return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
+    };
+    steps.add(gemm_formula::quantised_time_us,
+              {steps.fact("launch.gap_stream"), given("fill", t.fill * 1e6, "us", "this plan"),
+               given("dram_us", t.dram * 1e6, "us", "an earlier step"), given("unpack_us", t.unpack * 1e6, "us", "an earlier step"),
+               given("l2_us", t.l2 * 1e6, "us", "an earlier step"), given("combine", t.combine * 1e6, "us", "this plan"),
+               given("express", t.express * 1e6, "us", p.epilogue ? "the epilogue's slots and loads, of a CTA's tiles" : "no epilogue")},
+              kept.time.seconds * 1e6, std::string(name_of(kept.time.bound)));
+}
+
+std::vector<std::string> quantised_notes(const GemmProblem& p, const GemmHardware& hw) {
+    std::vector<std::string> out = {"weights are read before the kernel before this one has ended: it must not write them"};
+    std::string held;
+    for (const WeightsHeld& each : weights_held(p)) {
+        held += fmt::format("{}{} {:.2g}", held.empty() ? "" : "; ", each.bits, each.error);
+        if (!std::isnan(hw.dram_bandwidth)) held += fmt::format(" ({:.3g} us from DRAM)", each.bytes / hw.dram_bandwidth * 1e6);
+    }
+    out.push_back(fmt::format("normal weights rounded to the nearest err by {:.2g} of their variance, mean squared; in other bits: {}",
+                              rounding_error(p.quantised, p.k), held));
+    if (p.quantised.group == 0) out.emplace_back("a row's scale is stored with each 128 of K");
+    return out;
+}
+
+std::optional<Refusal> refuse_rows_of_quantised(const GemmProblem& p) {
+    constexpr int step = copy_elements;
+    if (p.a_major != Major::k)
+        return Refusal{Reason::instruction, "A is m-major: packed weights meet rows along K so far; give it k-major", 1, 0};
+    for (const auto& [name, value] : {std::pair{"k", p.k}, {"lda", p.lda}, {"a_offset", p.a_offset}})
+        if (value % step != 0)
+            return Refusal{Reason::alignment,
+                           fmt::format("{} = {}: TMA takes rows of A in multiples of {} elements (16 B); pad it to {}", name, value, step,
+                                       ceil_div(value, std::int64_t{step}) * step),
+                           step, double(value % step)};
+    return std::nullopt;
+}
+
+std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& kept) {
+    if (takes_many_rows(kept.candidate)) return many_quantised_derivation(context, kept);
+    const GemmProblem& p = context.problem;
+    const GemmHardware& hw = context.hw;
+    const GemmCandidate& c = kept.candidate;
+    const Sm90QuantisedConfig config = quantised_config(p, c);
+    const QuantisedSeconds t = quantised_seconds(hw, c, p, c.stages, kept.time.clock_hz, kept.dram);
+    const auto given = [](std::string name, double value, std::string unit, std::string source) {
+        return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
+    };
+    const Input n = given("n", double(p.n), "", "problem"), k = given("k", double(p.k), "", "problem");
+    const Input ctas = given("ctas_per_sm", c.ctas_per_sm, "", "this plan");
+    Derivation steps(*context.machine);
+    add_packed_steps(steps, hw, p);
     steps.add(gemm_formula::registers_per_thread,
               {given("accumulator_registers", c.accumulators, "registers", "tile_m / 2 a thread"),
                given("rest", c.registers - c.accumulators, "registers",
@@ -228,7 +277,7 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
               "what shared memory holds of them");
     steps.add(gemm_formula::quantised_stages,
               {given("share", hw.dram_share, "B/clk/SM", "dram.sustained_read or dram.bandwidth, of one SM"),
-               given("latency", load_cycles(hw), "cycles", "tma.latency_loaded_l2 + dram.latency - l2.latency"),
+               given("latency", quantised_load_cycles(hw), "cycles", "tma.latency_loaded_l2 + dram.latency - l2.latency"),
                given("stage_weights", config.packed_bytes(), "B", "the layout"), ctas},
               c.stages_enough, "more would wait in L2");
     steps.add(gemm_formula::quantised_in_flight,
@@ -244,7 +293,7 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
          steps.fact(context.machine->find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth"),
          steps.fact("sm.count"),
          given("bytes_in_flight", in_flight(config, c.stages), "B", "an earlier step"),
-         given("latency", load_cycles(hw) / hw.clock_hz * 1e6, "us", "tma.latency_loaded_l2 + dram.latency - l2.latency")},
+         given("latency", quantised_load_cycles(hw) / hw.clock_hz * 1e6, "us", "tma.latency_loaded_l2 + dram.latency - l2.latency")},
         t.dram * 1e6, "what DRAM takes for every byte once");
     steps.add(gemm_formula::quantised_units,
               {n, k, given("tile_n", c.tile_n, "", "this plan"), given("tile_k", c.tile_k, "", "this plan"),
@@ -254,19 +303,14 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
               {given("units_a_cta", t.units_a_cta, "", "an earlier step"), ctas,
                given("busiest", t.busiest_cycles, "cycles", "of a stage: its issue slots, matrix units or shared memory"),
                given("chain", t.stage_cycles, "cycles", "hand-over, busiest, half of the others"), given("clock", kept.time.clock_hz, "Hz", "this plan"),
-               given("stages", c.stages, "", "this plan"), given("latency", load_cycles(hw) / hw.clock_hz * 1e6, "us", "an earlier step")},
+               given("stages", c.stages, "", "this plan"), given("latency", quantised_load_cycles(hw) / hw.clock_hz * 1e6, "us", "an earlier step")},
               t.unpack * 1e6, "unpacking and products of all warps");
     steps.add(gemm_formula::quantised_l2_us,
               {given("units_a_cta", t.units_a_cta, "", "an earlier step"), ctas,
                given("stage_bytes", config.packed_bytes() + config.activation_bytes(), "B", "this plan"),
                steps.fact("l2.bandwidth"), steps.fact("l2.port")},
               t.l2 * 1e6, "rows of A again for each tile");
-    steps.add(gemm_formula::quantised_time_us,
-              {steps.fact("launch.gap_stream"), given("fill", t.fill * 1e6, "us", "this plan"),
-               given("dram_us", t.dram * 1e6, "us", "an earlier step"), given("unpack_us", t.unpack * 1e6, "us", "an earlier step"),
-               given("l2_us", t.l2 * 1e6, "us", "an earlier step"), given("combine", t.combine * 1e6, "us", "this plan"),
-               given("express", t.express * 1e6, "us", p.epilogue ? "the epilogue's slots and loads, of a CTA's tiles" : "no epilogue")},
-              kept.time.seconds * 1e6, std::string(name_of(kept.time.bound)));
+    add_quantised_time(steps, p, t, kept);
     return steps.take();
 }
 

@@ -1,11 +1,8 @@
 // sm90_few_quantised as the planning stations see it: few rows by weights that are packed in 4 or 8 bits.
 #include <fmt/core.h>
 
-#include <cmath>
-
 #include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/kernel.hpp"
-#include "rooftile/gemm/quantised_error.hpp"
 #include "rooftile/gemm/quantised_model.hpp"
 
 namespace rooftile {
@@ -15,23 +12,12 @@ std::optional<Refusal> refuse(std::string why, double needed = 1, double availab
     return Refusal{Reason::instruction, std::move(why), needed, available};
 }
 
-/// Rows of A as boxes of TMA take them.
-std::optional<Refusal> refuse_rows(const GemmProblem& p) {
-    constexpr int step = copy_elements;
-    if (p.a_major != Major::k)
-        return refuse("A is m-major: packed weights meet rows along K so far; give it k-major");
-    for (const auto& [name, value] : {std::pair{"k", p.k}, {"lda", p.lda}, {"a_offset", p.a_offset}})
-        if (value % step != 0)
-            return Refusal{
-                Reason::alignment,
-                fmt::format("{} = {}: TMA takes rows of A in multiples of {} elements (16 B); pad it to {}",
-                            name, value, step, ceil_div(value, std::int64_t{step}) * step),
-                step, double(value % step)};
-    if (p.m > Sm90QuantisedConfig::most_rows)
-        return refuse(fmt::format("m = {}: packed weights meet up to {} rows so far; split the rows", p.m,
-                                  Sm90QuantisedConfig::most_rows),
-                      double(p.m), Sm90QuantisedConfig::most_rows);
-    return std::nullopt;
+bool takes(std::int64_t rows) { return rows <= Sm90QuantisedConfig::most_rows; }
+
+std::optional<Refusal> refuse_many_rows(const GemmProblem& p) {
+    if (takes(p.m)) return std::nullopt;
+    return refuse(fmt::format("m = {}: sm90_few_quantised takes up to {} rows; leave the kernel off", p.m, Sm90QuantisedConfig::most_rows),
+                  double(p.m), Sm90QuantisedConfig::most_rows);
 }
 
 class Sm90FewQuantised final : public GemmKernel {
@@ -51,7 +37,8 @@ class Sm90FewQuantised final : public GemmKernel {
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, p)) return why;
         if (auto why = refuse_sm90_alone(p)) return why;
-        if (auto why = refuse_rows(p)) return why;
+        if (auto why = refuse_rows_of_quantised(p)) return why;
+        if (auto why = refuse_many_rows(p)) return why;
         if (!machine.find("sm.count"))
             return refuse("sm.count is unknown, and CTAs share the weights out evenly; give it with --set");
         GemmRequest others = request;
@@ -64,6 +51,7 @@ class Sm90FewQuantised final : public GemmKernel {
         return refuse_knobs(*this, machine, others);
     }
     bool is_of_quantised() const override { return true; }
+    bool takes_rows(std::int64_t m) const override { return takes(m); }
 
     void enumerate(const GemmHardware& hw, const GemmProblem& p, const GemmRequest& request,
                    GemmVisitor& visitor) const override {
@@ -80,19 +68,7 @@ class Sm90FewQuantised final : public GemmKernel {
                         const GemmHardware&) const override {
         return "";
     }
-    std::vector<std::string> notes(const GemmProblem& p, const GemmRequest&, const GemmHardware& hw) const override {
-        std::vector<std::string> out = {
-            "weights are read before the kernel before this one has ended: it must not write them"};
-        std::string held;
-        for (const WeightsHeld& each : weights_held(p)) {
-            held += fmt::format("{}{} {:.2g}", held.empty() ? "" : "; ", each.bits, each.error);
-            if (!std::isnan(hw.dram_bandwidth)) held += fmt::format(" ({:.3g} us from DRAM)", each.bytes / hw.dram_bandwidth * 1e6);
-        }
-        out.push_back(fmt::format("normal weights rounded to the nearest err by {:.2g} of their variance, mean squared; in other bits: {}",
-                                  rounding_error(p.quantised, p.k), held));
-        if (p.quantised.group == 0) out.emplace_back("a row's scale is stored with each 128 of K");
-        return out;
-    }
+    std::vector<std::string> notes(const GemmProblem& p, const GemmRequest&, const GemmHardware& hw) const override { return quantised_notes(p, hw); }
 
     GemmWords words(const GemmCandidate& c) const override { return plain_words(c); }
     void explain_choices(const GemmContext&, const Kept&, const GemmConfig&, Derivation&) const override {

@@ -1,7 +1,8 @@
-// Products of few rows by packed weights, drawn over every layout: sizes that end anywhere in a tile, rows that are padded.
+// Products by packed weights, drawn over every layout: sizes that end anywhere in a tile, rows that are padded.
 #pragma once
 
 #include <array>
+#include <cmath>
 
 #include "rooftile/core/random.hpp"
 #include "rooftile/gemm/problem.hpp"
@@ -18,10 +19,10 @@ inline QuantisedLayout drawn_layout(Random& random) {
             .zeros = zeros[random.pick(weights == WeightType::int8 ? 2 : 3)]};
 }
 
-/// m up to 64, K a multiple of 8.
-inline GemmProblem drawn_quantised(Random& random, std::int64_t most_n, std::int64_t most_k) {
+/// K a multiple of 8.
+inline GemmProblem drawn_quantised(Random& random, std::int64_t most_n, std::int64_t most_k, std::int64_t most_m = 64) {
     const auto size = [&random](std::int64_t most) { return random.whole(1, random.one_in(4) ? 150 : most); };
-    GemmProblem p = gemm_problem(random.whole(1, 64), size(most_n), (size(most_k) + 7) / 8 * 8,
+    GemmProblem p = gemm_problem(most_m <= 64 ? random.whole(1, most_m) : std::llround(random.log_uniform(17, double(most_m))), size(most_n), (size(most_k) + 7) / 8 * 8,
                                  random.coin() ? Type::bf16 : Type::fp16);
     p.quantised = drawn_layout(random);
     if (random.coin()) p.k = p.lda = p.ldb = (p.k + 63) / 64 * 64;
@@ -34,10 +35,10 @@ inline GemmProblem drawn_quantised(Random& random, std::int64_t most_n, std::int
 }
 
 /// Half of them with an expression before they are stored.
-inline GemmProblem drawn_quantised_expressed(Random& random, std::int64_t most_n, std::int64_t most_k) {
+inline GemmProblem drawn_quantised_expressed(Random& random, std::int64_t most_n, std::int64_t most_k, std::int64_t most_m = 64) {
     const bool plain = random.coin();
     for (;;) {
-        GemmProblem p = drawn_quantised(random, most_n, most_k);
+        GemmProblem p = drawn_quantised(random, most_n, most_k, most_m);
         if (plain || (give_epilogue(p, drawn_epilogue(random)) && p.pairs() == Pairs::none)) return p;
     }
 }

@@ -191,6 +191,11 @@ TEST(GemmDraw, PackedWeightsAreOfEveryLayout) {
     ASSERT_EQ(groups.size(), 4u);
     for (const auto& [group, count] : groups) EXPECT_NEAR(count, draws / 4.0, 0.06 * draws) << group;
     EXPECT_NEAR(with_zeros, draws / 2.0, 0.06 * draws);
+    for (int i = 0; i < draws / 10; ++i) {
+        const GemmProblem p = drawn_gemm(random, {.law = "quantised_many"});
+        EXPECT_TRUE(p.is_quantised() && p.m >= 65 && p.m <= 4096 && p.k % 8 == 0) << text_of(p);
+        EXPECT_EQ(gemm_traits(p).law, "quantised_many");
+    }
 }
 
 TEST(GemmDraw, AnotherLawIsRefusedWithAllNames) {
@@ -198,7 +203,7 @@ TEST(GemmDraw, AnotherLawIsRefusedWithAllNames) {
         gemm_law({.law = "fp7"});
         FAIL() << "accepted";
     } catch (const RequestError& error) {
-        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, fp8_blocks, epilogue, batch, group, experts, few, quantised");
+        EXPECT_STREQ(error.what(), "--law fp7: accepted is draw, any, fp8, fp8_blocks, epilogue, batch, group, experts, few, quantised, quantised_many");
     }
 }
 

@@ -40,6 +40,9 @@ inline constexpr std::string_view matrix_tiles = "kernels/matrix/tile_scheduler.
                                   few_load = "kernels/gemm/sm80_few_gemm_load.cuh",
                                   few_arguments = "kernels/gemm/sm80_few_gemm_arguments.hpp",
                                   few_quantised = "kernels/gemm/sm90_few_quantised.cuh",
+                                  many_quantised = "kernels/gemm/sm90_many_quantised.cuh",
+                                  quantised_fragment = "kernels/gemm/quantised_fragment.cuh",
+                                  quantised_store = "kernels/gemm/quantised_store.cuh",
                                   pack = "kernels/gemm/pack.cuh",
                                   convert = "kernels/ptx/matrix_store.cuh";
 
@@ -774,13 +777,13 @@ inline Mutant zero_points_of_half_a_group() {
 inline Mutant nibbles_swapped() {
     return {"weights of rows that are 8 apart are exchanged",
             packed_weights(),
-            {{few_quantised, "packed >> 4 * i, one", "packed >> 4 * (i ^ 1), one"}}};
+            {{quantised_fragment, "packed >> 4 * i, one", "packed >> 4 * (i ^ 1), one"}}};
 }
 
 inline Mutant sign_of_eight_bits_lost() {
     return {"weights of 8 bits that are negative are taken for those 128 more",
             with_k("--types bf16,int8,bf16 --quant-group 64 --m 9 --n 250 --tile 16x64x256", 1032),
-            {{few_quantised, "less = ptx::other_bits_amid<0x00800080>(a[i], 0x43004300);", "less = 0x43004300;"}}};
+            {{quantised_fragment, "less = ptx::other_bits_amid<0x00800080>(a[i], 0x43004300);", "less = 0x43004300;"}}};
 }
 
 inline Mutant last_group_short() {
@@ -790,13 +793,74 @@ inline Mutant last_group_short() {
 inline Mutant expression_of_a_part() {
     return {"a part of a tile that CTAs share is left as the expression of its sums",
             packed_weights() + " --epilogue d=acc+bias --tensor bias:bf16[N]",
-            {{few_quantised, "own[pair] = sum(pair);",
-              "{ const int at = tile * C.tile_n + pair % row_pairs * 2; const bool in = at < p.n; "
-              "own[pair] = expressed(epilogue, sum(pair), {pair / row_pairs, at, 0, 0, p.m, p.n, 0, in, in}); }"}}};
+            {{quantised_store, "own[pair] = sum(pair);",
+              "{ const int row = tile.row + (before + pair) / row_pairs, at = tile.column + pair % row_pairs * 2; const bool in = at < p.n; "
+              "own[pair] = expressed(epilogue, sum(pair), {row, at, 0, 0, p.m, p.n, 0, in, in}); }"}}};
 }
 
 inline Mutant packed_part_lost() {
-    return {"the last part of a tile that CTAs share is not added", packed_weights(), {{few_quantised, "part + i <= last ?", "part + i < last ?"}}};
+    return {"the last part of a tile that CTAs share is not added", packed_weights(), {{quantised_store, "part + i <= last ?", "part + i < last ?"}}};
+}
+
+/// The same of many rows: three rows of tiles by two columns, the last of each not full.
+inline std::string many_packed_weights(int group = 64, std::int64_t k = 1032, const std::string& zero = "int") {
+    return with_k("--types bf16,uint4,bf16 --quant-zero " + zero + " --quant-group " + std::to_string(group)
+                      + " --kernel sm90_many_quantised --m 150 --n 250 --tile 64x128x128",
+                  k);
+}
+
+inline Mutant many_scale_of_the_neighbouring_group() {
+    return {"a group's sums of many rows are multiplied by the scale of its neighbour",
+            many_packed_weights(),
+            {{many_quantised, "place.scales + group * QuantisedLayout", "place.scales + (group ^ 1) * QuantisedLayout"}}};
+}
+
+inline Mutant many_zero_point_off_by_one() {
+    return {"zero points are one too large, of many rows",
+            many_packed_weights(),
+            {{many_quantised, "Fragment::zero_word(zero);", "Fragment::zero_word(zero + 1);"}}};
+}
+
+inline Mutant many_zero_point_of_another_row() {
+    return {"zero points that are no whole numbers are those of the row 8 apart, of many rows",
+            many_packed_weights(64, 1032, "float"),
+            {{many_quantised, "fmaf(-rows[e % 2], less[e / 2]", "fmaf(-rows[e % 2], less[1 - e / 2]"}}};
+}
+
+inline Mutant many_row_sums_short() {
+    return {"the last 16 of a group are left out of the sums of A's rows",
+            many_packed_weights(64, 1032, "float"),
+            {{many_quantised, "i < C.group_steps(); ++i", "i < C.group_steps() - 1; ++i"}}};
+}
+
+inline Mutant many_nibbles_swapped() {
+    return {"weights of rows that are 8 apart are exchanged, of many rows",
+            many_packed_weights(),
+            {{quantised_fragment, "packed >> 4 * i, one", "packed >> 4 * (i ^ 1), one"}}};
+}
+
+inline Mutant many_last_group_short() {
+    return {"the last unit of K, which K does not fill, is left out",
+            many_packed_weights(32, 1144),
+            {{many_quantised, "units = (p.k + C.tile_k - 1) / C.tile_k;", "units = p.k / C.tile_k;"}}};
+}
+
+inline Mutant many_group_added_to_the_one_before() {
+    return {"sums of a stage's second group go on from the first one's",
+            many_packed_weights(),
+            {{many_quantised, "burst, begins && !C.scales_last());", "burst, burst == 0 && !C.scales_last());"}}};
+}
+
+inline Mutant many_warpgroups_exchanged() {
+    return {"warpgroups store in each other's columns",
+            many_packed_weights(),
+            {{many_quantised, "tile.column * C.tile_n + warpgroup * C.wgmma_m", "tile.column * C.tile_n + (1 - warpgroup) * C.wgmma_m"}}};
+}
+
+inline Mutant many_packed_part_lost() {
+    return {"the last part of a tile that CTAs share is not added, of many rows",
+            many_packed_weights(),
+            {{quantised_store, "part + i <= last ?", "part + i < last ?"}}};
 }
 
 inline Mutant stage_not_given_back_to_peers() {
@@ -890,6 +954,15 @@ inline std::vector<Mutant> all() {
                                nibbles_swapped(),
                                last_group_short(),
                                packed_part_lost(),
+                               many_scale_of_the_neighbouring_group(),
+                               many_zero_point_off_by_one(),
+                               many_zero_point_of_another_row(),
+                               many_row_sums_short(),
+                               many_nibbles_swapped(),
+                               many_last_group_short(),
+                               many_group_added_to_the_one_before(),
+                               many_warpgroups_exchanged(),
+                               many_packed_part_lost(),
                                few_piece_twice(),
                                few_stage_read_early()};
     // One code serves every K.

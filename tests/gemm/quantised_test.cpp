@@ -9,7 +9,7 @@
 #include "rooftile/gemm/fields.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/operation.hpp"
-#include "rooftile/gemm/quantised_model.hpp"
+#include "rooftile/gemm/many_quantised_model.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "tests/gemm/draw_quantised.hpp"
 
@@ -170,7 +170,6 @@ TEST(Quantised, RequestsThatMeanNothingAreRefusedByName) {
 }
 
 TEST(Quantised, WhatTheKernelCannotDoIsRefusedWithItsValue) {
-    EXPECT_THAT(quantised_refusal(packed_problem(65, 256, 256)), HasSubstr("m = 65"));
     EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 260)), HasSubstr("k = 260"));
     EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "a100-80-sxm"), HasSubstr("a100-80-sxm"));
     EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "b200"), HasSubstr("sm_90"));
@@ -185,6 +184,7 @@ TEST(Quantised, WhatTheKernelCannotDoIsRefusedWithItsValue) {
     EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), request),
                 HasSubstr("sm90_gemm does not multiply packed weights"));
     request.kernel = find_gemm_kernel("sm90_few_quantised");
+    EXPECT_THAT(quantised_refusal(packed_problem(65, 256, 256), request), HasSubstr("m = 65: sm90_few_quantised takes up to 64 rows"));
     EXPECT_THAT(quantised_refusal(gemm_problem(1, 256, 256), request),
                 HasSubstr("does not multiply weights that are not packed"));
     request = {};
@@ -267,20 +267,101 @@ TEST(Quantised, TakesWhatAnEpilogueReadsAsATensor) {
     EXPECT_THAT(p.epilogue->tensors, testing::ElementsAre("bias:bf16[128]"));
 }
 
+// From 17 rows on both kernels are planned, from 65 on that of many alone; whichever is named is taken.
+TEST(Quantised, HasAKernelOfManyRows) {
+    const Machine machine = machine_by_id("h200-sxm");
+    const auto kernels = [&](std::int64_t m, const GemmRequest& request = {}) {
+        std::set<std::string> names;
+        const auto outcome = derive(machine, packed_problem(m, 8192, 8192), request);
+        if (const auto* plans = std::get_if<Plans>(&outcome))
+            for (const GemmPlan& plan : plans->plans) {
+                names.insert(std::string(plan.config.kernel->name()));
+                EXPECT_TRUE(plan.buildable) << plan.why_not;
+            }
+        return names;
+    };
+    GemmRequest all;
+    all.top = max_gemm_plans;
+    EXPECT_EQ(kernels(16, all), std::set<std::string>({"sm90_few_quantised"}));
+    EXPECT_EQ(kernels(17, all), std::set<std::string>({"sm90_few_quantised", "sm90_many_quantised"}));
+    EXPECT_EQ(kernels(65, all), std::set<std::string>({"sm90_many_quantised"}));
+    GemmRequest named;
+    named.kernel = find_gemm_kernel("sm90_many_quantised");
+    EXPECT_EQ(kernels(1, named), std::set<std::string>({"sm90_many_quantised"}));
+    named.order = Order::hilbert;
+    EXPECT_THAT(quantised_refusal(packed_problem(300, 256, 256), named), HasSubstr("by row, column or grouped"));
+    named = {}, named.tile_n = 256;
+    EXPECT_THAT(quantised_refusal(packed_problem(300, 256, 256), named), HasSubstr("tile_n = 256: each consumer warpgroup has 64 columns"));
+    named = {}, named.tile_m = 192;
+    EXPECT_THAT(quantised_refusal(packed_problem(300, 256, 256), named), HasSubstr("in steps of 32 up to 160"));
+    EXPECT_EQ(quantised_refusal(packed_problem(300, 256, 256, {.weights = WeightType::int4, .group = 0}), named), "");
+}
+
+// 64 columns of tiles of 128 by 16 rows of 128: 1024 tiles, of which each of 132 CTAs has 7 whole, and of the 100 that are left 64 units each come to
+// ceil(6400 / 132) = 49: 7 * 64 + 49 = 497 units.
+TEST(Quantised, ManyRowsTakeWholeTilesAndShareTheRest) {
+    GemmRequest request;
+    request.tile_m = 128, request.tile_n = 128;
+    const auto outcome = derive(machine_by_id("h200-sxm"), packed_problem(2048, 8192, 8192), request);
+    const GemmPlan& plan = first_of(outcome);
+    EXPECT_EQ(plan.resources.grid_ctas, 132);
+    const auto& steps = plan.derivation.all();
+    const auto units = std::ranges::find_if(steps, [](const Step& s) { return s.quantity == "units_a_cta"; });
+    ASSERT_NE(units, steps.end());
+    EXPECT_EQ(*units->value, 497);
+    // A counter a tile and warpgroup, 4 B each; two tiles of fp32 a CTA.
+    EXPECT_EQ(plan.resources.workspace_bytes, 1024 * 2 * 4 + 2 * 132 * 128 * 128 * 4);
+    // 2 * 2048 * 8192^2 FLOP at 4096 a cycle of 132 SMs: at least that.
+    EXPECT_GT(*plan.prediction.time_us, 2.0 * 2048 * 8192 * 8192 / (4096.0 * 132 * 1.98e9) * 1e6);
+}
+
+// A band of 4 rows of tiles is 4 of them whatever else; by row one, by column all.
+TEST(Quantised, BandsOfTilesAreTheOrder) {
+    GemmConfig c;
+    c.tile_m = 128, c.group = 4;
+    c.order = Order::grouped;
+    EXPECT_EQ(quantised_band(c, 2048), 4);
+    EXPECT_EQ(quantised_band(c, 300), 3);
+    c.order = Order::row;
+    EXPECT_EQ(quantised_band(c, 2048), 1);
+    c.order = Order::column;
+    EXPECT_EQ(quantised_band(c, 2048), 16);
+}
+
+TEST(Quantised, ManyRowsTakeTimeForWhatGroupsCost) {
+    const auto time = [](QuantisedLayout layout) {
+        return *first_of(derive(machine_by_id("h200-sxm"), packed_problem(4096, 8192, 8192, layout))).prediction.time_us;
+    };
+    const double row = time({.weights = WeightType::int4, .group = 0}), coarse = time({.weights = WeightType::int4, .group = 128}),
+                 fine = time({.weights = WeightType::int4, .group = 32}),
+                 with_reals = time({.weights = WeightType::int4, .group = 32, .zeros = ZeroType::real});
+    EXPECT_LE(row, coarse);
+    EXPECT_LT(coarse, fine);
+    EXPECT_LT(fine, with_reals);
+}
+
 // Of every plan: what it says fits, and its time is no less than its bytes at DRAM's rate.
 TEST(Quantised, PlansOfDrawnProblemsFit) {
     Random random(11);
     const Machine machine = machine_by_id("h200-sxm");
     const double rate = 4.2e12;
     for (int i = 0; i < 60; ++i) {
-        const GemmProblem p = drawn_quantised_expressed(random, 30000, 16000);
+        const GemmProblem p = drawn_quantised_expressed(random, 30000, 16000, i % 2 == 0 ? 64 : 4096);
         const auto outcome = derive(machine, p);
         ASSERT_TRUE(std::holds_alternative<Plans>(outcome)) << std::get<Infeasible>(outcome).message;
         for (const GemmPlan& plan : std::get<Plans>(outcome).plans) {
-            const Sm90QuantisedConfig c = quantised_config(p, plan.config);
-            EXPECT_LE(c.shared_bytes() * c.ctas_per_sm, 233472);
-            EXPECT_EQ(c.shared_bytes(), *plan.resources.shared_bytes);
-            EXPECT_GE(c.tile_m, p.m);
+            if (takes_many_rows(plan.config)) {
+                const Sm90ManyQuantisedConfig c = many_quantised_config(plan);
+                EXPECT_LE(c.shared_bytes(), 232448);
+                EXPECT_EQ(c.shared_bytes(), *plan.resources.shared_bytes);
+                EXPECT_LE(c.registers(), c.consumer_registers);
+                EXPECT_LE(128 * (c.producer_registers + c.warpgroups() * c.consumer_registers), 65536);
+            } else {
+                const Sm90QuantisedConfig c = quantised_config(p, plan.config);
+                EXPECT_LE(c.shared_bytes() * c.ctas_per_sm, 233472);
+                EXPECT_EQ(c.shared_bytes(), *plan.resources.shared_bytes);
+                EXPECT_GE(c.tile_m, p.m);
+            }
             EXPECT_GT(*plan.prediction.time_us, p.b_matrix_bytes() / rate * 1e6);
             EXPECT_FALSE(plan.derivation.all().empty());
             EXPECT_NEAR(*plan.derivation.all().back().value, *plan.prediction.time_us,

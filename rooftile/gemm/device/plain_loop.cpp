@@ -6,7 +6,7 @@
 #include "rooftile/emit/plain_graph.hpp"
 #include "rooftile/gemm/device/plain_loop.hpp"
 #include "rooftile/gemm/operation.hpp"
-#include "rooftile/gemm/quantised_model.hpp"
+#include "rooftile/gemm/many_quantised_model.hpp"
 #include "rooftile/gemm/sm80_few_space.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/gemm/variants.hpp"
@@ -107,6 +107,18 @@ std::vector<std::string> gemm_story(const GemmPlan& plan) {
         out.push_back(fmt::format("Warp w has lines w + 8 i of the {} of B, {}: those that begin equally far past a multiple of 16 B", c.lines(),
                                   c.along_k() ? "columns of C" : "of K"));
         out.push_back("Fragments: of a 16 x 8 mma.sync, C transposed, lane l of a warp has columns l / 4 and that + 8 of those, rows 2 (l % 4) and the next");
+        return out;
+    }
+    if (plan.problem.is_quantised() && takes_many_rows(plan.config)) {
+        const Sm90ManyQuantisedConfig c = many_quantised_config(plan);
+        out.push_back(fmt::format("Shared memory, {} B: a ring of {} stages, {} B each, filled by TMA: A at 0, {} rows of 64 of K in 128 B, swizzled, {} of these; "
+                                  "packed weights at {}, {} B for each 64 columns of C; then fp32 sums on their way out, at {}, 32 rows of each warpgroup",
+                                  c.shared_bytes(), c.stages, c.stage_bytes(), c.tile_m, c.spans, c.activation_bytes(), c.layout.block_bytes(),
+                                  c.stages * c.stage_bytes()));
+        out.push_back("Packed weights: blocks of 64 columns of C by 128 of K, each thread's fragments in 16 B; scales after them, then zero points");
+        out.push_back(fmt::format("Warpgroups: {}, each with 64 columns of C, and one that loads by its first thread", c.warpgroups()));
+        out.push_back(wgmma_fragment(fmt::format("the {} sums a thread, C transposed, of a 64 x {} wgmma whose first operand is the weights, in registers",
+                                                 c.accumulator_registers(), c.tile_m)));
         return out;
     }
     if (plan.problem.is_quantised()) {

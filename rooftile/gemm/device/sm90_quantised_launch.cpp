@@ -6,40 +6,13 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/device/quantised_operands.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/quantised_model.hpp"
-#include "rooftile/runtime/axes_map.hpp"
 #include "rooftile/tiled/device/epilogue_source.hpp"
 
 namespace rooftile {
 namespace {
-
-constexpr int row_element_bytes = 2, row_alignment = 16, packed_alignment = 128;
-
-/// Rows of A: boxes of 64 of K by all rows, as many at once as a stage holds where K is made of them.
-TensorMap rows_map(const Sm90QuantisedConfig& c, const GemmShape& s, const void* a) {
-    const std::int64_t row = s.lda * row_element_bytes;
-    AxesMapRequest request{.type = c.type,
-                           .base = reinterpret_cast<DevicePointer>(a),
-                           .axes = 2,
-                           .extents = {s.k, s.m},
-                           .stride_bytes = {row},
-                           .box = {c.span_k, c.tile_m},
-                           .swizzle_bytes = c.span_bytes,
-                           .l2_promotion_bytes = 256};
-    if (!c.ragged_k) {
-        request.axes = 4;
-        const std::int64_t extents[] = {c.span_k, s.m, s.k / c.span_k, 1},
-                           strides[] = {row, c.span_bytes, row};
-        const int box[] = {c.span_k, c.tile_m, c.spans(), 1};
-        std::copy(std::begin(extents), std::end(extents), request.extents);
-        std::copy(std::begin(strides), std::end(strides), request.stride_bytes);
-        std::copy(std::begin(box), std::end(box), request.box);
-    }
-    TensorMap map{};
-    encode(map, request);
-    return map;
-}
 
 class Sm90QuantisedCode final : public GemmCode {
   public:
@@ -86,12 +59,12 @@ class Sm90QuantisedCode final : public GemmCode {
                                          .ldc = s.ldc};
         Launch configured = launch;
         configured.programmatic_dependent = plan_.programmatic_launch;
-        TensorMap rows = rows_map(config_, s, p.a);
+        TensorMap rows = quantised_rows_map(config_.type, config_.tile_m, config_.spans(), config_.ragged_k, s, p.a);
         launch_with_epilogue(function, configured, epilogue_, p.operands, rows, arguments);
     }
 
   private:
-    QuantisedWorkspace workspace(const GemmShape& s) const { return quantised_workspace(s.n, plan_, ctas_); }
+    QuantisedWorkspace workspace(const GemmShape& s) const { return quantised_workspace(s.m, s.n, plan_, ctas_); }
 
     GemmConfig plan_;
     std::int64_t ctas_;
@@ -105,11 +78,8 @@ std::string quantised_name_expression(const Sm90QuantisedConfig& c) {
     return fmt::format(
         "rooftile::sm90_few_quantised<rooftile::Sm90QuantisedConfig{{.tile_m={}, .tile_n={}, .tile_k={}, "
         ".stages={}, .consumer_warps={}, "
-        ".ctas_per_sm={}, .type=rooftile::Type::{}, "
-        ".layout=rooftile::QuantisedLayout{{.weights=rooftile::WeightType::{}, .group={}, "
-        ".scale=rooftile::Type::{}, .zeros=rooftile::ZeroType({})}}, .ragged_k={}}}>",
-        c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warps, c.ctas_per_sm, name_of(c.type), name_of(c.layout.weights), c.layout.group,
-        name_of(c.layout.scale), int(c.layout.zeros), c.ragged_k);
+        ".ctas_per_sm={}, .type=rooftile::Type::{}, .layout={}, .ragged_k={}}}>",
+        c.tile_m, c.tile_n, c.tile_k, c.stages, c.consumer_warps, c.ctas_per_sm, name_of(c.type), layout_expression(c.layout), c.ragged_k);
 }
 
 Source quantised_source(const Sm90QuantisedConfig& config) {
@@ -118,23 +88,10 @@ Source quantised_source(const Sm90QuantisedConfig& config) {
 
 void check_operands(const Sm90QuantisedConfig& config, const GemmShape& s, const void* a, const void* b,
                     const void* c) {
-    check_gemm_size("M", s.m);
-    check_gemm_size("N", s.n);
-    check_gemm_size("K", s.k);
+    check_quantised_operands(config.ragged_k, s, a, b, c);
     if (s.m > config.tile_m)
         throw RequestError(fmt::format(
             "M is {}; this kernel holds {} rows; plan for this M to get one that does", s.m, config.tile_m));
-    if (config.ragged_k != (s.k % config.span_k != 0))
-        throw RequestError(fmt::format("K is {}; this kernel takes {}; plan for this K", s.k,
-                                       config.ragged_k ? "no multiples of 64" : "multiples of 64"));
-    constexpr int whole = row_alignment / row_element_bytes;
-    if (s.k % whole != 0)
-        throw RequestError(fmt::format("K is {}; the kernel needs a multiple of {} elements", s.k, whole));
-    check_leading("lda", s.lda, s.k, whole);
-    check_leading("ldc", s.ldc, s.n, 1);
-    check_pointer("A", a, row_alignment);
-    check_pointer("B", b, packed_alignment);
-    check_pointer("C", c, row_element_bytes);
 }
 
 std::unique_ptr<const GemmCode> sm90_few_quantised_code(const GemmPlan& plan, Ablation ablated) {

@@ -47,6 +47,7 @@ struct alignas(16) uint4 {
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float2 __ldcg(const float2* from) { return *from; }
 using std::fmaf;
+using std::max;
 using std::min;
 alignas(1024) inline unsigned char memory[1 << 18];
 
@@ -70,6 +71,8 @@ class Fibers {
         bool over = false;
         std::vector<Copy> copies;              // not yet of a group
         std::deque<std::vector<Copy>> groups;  // not yet arrived
+        std::vector<std::function<void()>> products;              // of wgmma, not yet of a group
+        std::deque<std::vector<std::function<void()>>> multiplied;  // not yet waited for
         bool waited = false;                   // for the kernel in front
     };
 
@@ -82,6 +85,7 @@ class Fibers {
         threads_ = std::vector<Thread>(threads);
         warps_.assign(threads / 32, {});
         all_ = {};
+        std::ranges::fill(named_, Meeting{});
         constexpr std::size_t stack_bytes = 1 << 16;
         for (Thread& t : threads_) {
             t.stack = std::make_unique<char[]>(stack_bytes);
@@ -104,6 +108,7 @@ class Fibers {
     Thread& thread() { return threads_[threadIdx.x]; }
     Meeting& warp() { return warps_[threadIdx.x / 32]; }
     Meeting& all() { return all_; }
+    Meeting& named(int barrier) { return named_[barrier]; }
     unsigned count() const { return unsigned(threads_.size()); }
     void leave() { swapcontext(&thread().context, &main_); }
     /// Returns when `threads` have come; whether any of them said so.
@@ -128,7 +133,7 @@ class Fibers {
     std::function<void()> body_;
     std::vector<Thread> threads_;
     std::vector<Meeting> warps_;
-    Meeting all_;
+    Meeting all_, named_[16];
 };
 
 /// Values of a warp, for as long as all of its lanes read them.
@@ -185,8 +190,14 @@ inline unsigned shared_address(const void* pointer) { return unsigned(static_cas
 inline int warp_uniform(int value) { return value; }
 inline void launch_dependents() {}
 inline void wait_for_dependencies() { Fibers::now().thread().waited = true; }
-inline void named_barrier_sync(int, int threads) { Fibers::now().meet(Fibers::now().all(), unsigned(threads)); }
-inline bool named_barrier_any(int, int threads, bool mine) { return Fibers::now().meet(Fibers::now().all(), unsigned(threads), mine); }
+inline void named_barrier_sync(int barrier, int threads) { Fibers::now().meet(Fibers::now().named(barrier), unsigned(threads)); }
+inline bool named_barrier_any(int barrier, int threads, bool mine) {
+    return Fibers::now().meet(Fibers::now().named(barrier), unsigned(threads), mine);
+}
+template <int registers>
+void take_registers() {}
+template <int registers>
+void release_registers() {}
 inline unsigned count_arrival(unsigned* counter, unsigned last) {
     const unsigned before = *counter;
     *counter = before >= last ? 0 : before + 1;
@@ -366,6 +377,53 @@ void mma(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
         for (unsigned k = 0; k < 16; ++k)
             d[e] += element(lane / 4, e / 2 + k / 8 * 2, k % 8) * element(lane % 4 * 2 + e % 2, 4 + k / 8, k % 8);
     Fibers::now().meet(Fibers::now().warp(), 32);
+}
+
+// wgmma with its first operand in registers multiplies as late as it may: when somebody waits for it. So registers and shared memory that
+// change before are seen changed.
+inline void wgmma_fence() {}
+inline void wgmma_commit() {
+    Fibers::Thread& t = Fibers::now().thread();
+    t.multiplied.push_back(std::move(t.products));
+    t.products.clear();
+}
+template <int pending>
+void wgmma_wait() {
+    for (auto& groups = Fibers::now().thread().multiplied; groups.size() > pending; groups.pop_front())
+        for (const auto& product : groups.front()) product();
+}
+inline void wgmma_pin(float&) {}
+template <int count>
+void wgmma_pin_all(float (&)[count]) {}
+/// The tile's address alone: rows of 128 B, swizzled, groups of eight 1024 B apart.
+inline unsigned long long matrix_descriptor(unsigned shared, unsigned, unsigned stride_bytes) {
+    if (stride_bytes != 1024 || shared % 16 != 0) std::abort();
+    return shared;
+}
+inline unsigned wgmma_operands[32][32][4];
+template <int n, Type type, Major b_major>
+void wgmma_registers(float* d, const unsigned* a, unsigned long long descriptor, int scale_d) {
+    static_assert(b_major == Major::k && n % 32 == 0);
+    Fibers::now().thread().products.push_back([=] {
+        const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+        std::copy(a, a + 4, wgmma_operands[warp][lane]);
+        Fibers::now().meet(Fibers::now().warp(), 32);
+        const auto first = [&](unsigned row, unsigned k) {
+            const unsigned word = wgmma_operands[warp][row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2];
+            return number_of(type, static_cast<unsigned short>(word >> k % 2 * 16));
+        };
+        const auto second = [&](unsigned k, unsigned column) {
+            const unsigned at = unsigned(descriptor) + column / 8 * 1024 + column % 8 * 128 + k * 2;
+            return number_of(type, shared_at<unsigned short>(at ^ (at >> 7 & 7) << 4));
+        };
+        for (unsigned i = 0; i < n / 2; ++i) {
+            const unsigned row = lane / 4 + i % 4 / 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+            float sum = scale_d ? d[i] : 0;
+            for (unsigned k = 0; k < 16; ++k) sum += first(row, k) * second(k, column);
+            d[i] = sum;
+        }
+        Fibers::now().meet(Fibers::now().warp(), 32);
+    });
 }
 
 template <int bytes>

@@ -8,6 +8,7 @@
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/quantised_reference.hpp"
 #include "rooftile/gemm/device/sm90_quantised_launch.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/quantised_model.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "tests/from_environment.hpp"
@@ -87,6 +88,7 @@ TEST(Sm90FewQuantised, PlansSpillNothing) {
         for (std::size_t i = 0; i < test_count(5, 15); ++i) {
             GemmRequest request;
             request.top = 2;
+            request.kernel = find_gemm_kernel("sm90_few_quantised");
             const auto derived = derive(machine_by_id(id), drawn_quantised_expressed(random, 30000, 16000), request);
             ASSERT_TRUE(std::holds_alternative<Plans>(derived))
                 << id << ' ' << std::get<Infeasible>(derived).message;
@@ -118,7 +120,9 @@ TEST(Sm90FewQuantised, ExpressionsSpillNothing) {
             GemmProblem p = gemm_problem(m, 4096, 4096);
             p.quantised = {.weights = WeightType::int4, .group = 32, .zeros = ZeroType::real};
             p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, form.text, form.tensors);
-            const auto derived = derive(machine_by_id("h200-sxm"), p);
+            GemmRequest request;
+            request.kernel = find_gemm_kernel("sm90_few_quantised");
+            const auto derived = derive(machine_by_id("h200-sxm"), p, request);
             ASSERT_TRUE(std::holds_alternative<Plans>(derived)) << std::get<Infeasible>(derived).message;
             plans.push_back(std::get<Plans>(derived).plans.front());
         }

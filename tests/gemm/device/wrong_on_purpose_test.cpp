@@ -85,6 +85,15 @@ TEST_F(WrongOnPurpose, GemmSignOfEightBitsLost) { caught(gemm_mutants::sign_of_e
 TEST_F(WrongOnPurpose, GemmNibblesSwapped) { caught(gemm_mutants::nibbles_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmLastGroupShort) { caught(gemm_mutants::last_group_short(), By::random); }
 TEST_F(WrongOnPurpose, GemmPackedPartLost) { caught(gemm_mutants::packed_part_lost(), By::random); }
+TEST_F(WrongOnPurpose, GemmManyScaleOfTheNeighbouringGroup) { caught(gemm_mutants::many_scale_of_the_neighbouring_group(), By::random); }
+TEST_F(WrongOnPurpose, GemmManyZeroPointOffByOne) { caught(gemm_mutants::many_zero_point_off_by_one(), By::random); }
+TEST_F(WrongOnPurpose, GemmManyZeroPointOfAnotherRow) { caught(gemm_mutants::many_zero_point_of_another_row(), By::random); }
+TEST_F(WrongOnPurpose, GemmManyRowSumsShort) { caught(gemm_mutants::many_row_sums_short(), By::random); }
+TEST_F(WrongOnPurpose, GemmManyNibblesSwapped) { caught(gemm_mutants::many_nibbles_swapped(), By::random); }
+TEST_F(WrongOnPurpose, GemmManyLastGroupShort) { caught(gemm_mutants::many_last_group_short(), By::random); }
+TEST_F(WrongOnPurpose, GemmManyGroupAddedToTheOneBefore) { caught(gemm_mutants::many_group_added_to_the_one_before(), By::random); }
+TEST_F(WrongOnPurpose, GemmManyWarpgroupsExchanged) { caught(gemm_mutants::many_warpgroups_exchanged(), By::random); }
+TEST_F(WrongOnPurpose, GemmManyPackedPartLost) { caught(gemm_mutants::many_packed_part_lost(), By::random); }
 TEST_F(WrongOnPurpose, GemmArrivalsNotReset) { caught(gemm_mutants::arrivals_not_reset(), By::timed); }
 TEST_F(WrongOnPurpose, GemmSecondWarpgroupShifted) {
     caught(gemm_mutants::second_warpgroup_shifted(), By::random);

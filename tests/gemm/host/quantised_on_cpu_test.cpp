@@ -1,6 +1,6 @@
-// sm90_few_quantised's own text, thread by thread on the CPU: every layout of weights, tiles that CTAs share, edges of N and K, an
-// expression before the store; every element against the plain sums, and nothing read beside the operands. Numbers are whole, so that sums
-// are exact in any order.
+// The texts of sm90_few_quantised and sm90_many_quantised, thread by thread on the CPU: every layout of weights, tiles that CTAs share, edges of
+// M, N and K, an expression before the store; every element against the plain sums, and nothing read beside the operands. Numbers are whole, so
+// that sums are exact in any order.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,6 +10,7 @@
 #include "tests/fake/cta/text.hpp"
 
 #include "kernels/gemm/sm90_few_quantised.cuh"
+#include "kernels/gemm/sm90_many_quantised.cuh"
 
 namespace cta_text {
 namespace {
@@ -25,12 +26,14 @@ struct Weights {
         for (unsigned char& byte : packed) byte = static_cast<unsigned char>(random());
         const auto put = [&](long long at, const auto& value) { std::memcpy(first() + at, &value, sizeof value); };
         put(0, layout.fingerprint()), put(4, unsigned(n)), put(8, unsigned(k));
-        for (long long row = 0; row < QuantisedLayout::row_blocks(n) * 64; ++row)
+        for (long long row = 0; row < QuantisedLayout::row_blocks(n) * 64; ++row) {
+            float scale = 0, less = 0;
+            int zero = 0;
             for (long long column = 0; column < QuantisedLayout::k_blocks(k) * 128; column += layout.scaled_k()) {
                 const long long block = layout.block_at(row, column, k);
                 const int in_row = int(row % 64), in_column = int(column % 128);
-                const float scale = random() % 2 == 0 ? 1 : -2, less = float(int(random() % 31) - 15);
-                const int zero = int(random() % 16);
+                if (column == 0 || layout.group > 0)  // else the row's
+                    scale = random() % 2 == 0 ? 1 : -2, less = float(int(random() % 31) - 15), zero = int(random() % 16);
                 put(block + layout.scale_at(in_row, in_column), ptx::bits_of(layout.scale, scale));
                 if (layout.zeros == ZeroType::integer) put(block + layout.zero_at(in_row, in_column), static_cast<unsigned char>(zero));
                 if (layout.zeros == ZeroType::real) put(block + layout.zero_at(in_row, in_column), ptx::bits_of(layout.scale, less));
@@ -44,6 +47,7 @@ struct Weights {
                                                                                     : float(q - layout.bias()) * scale;
                 }
             }
+        }
     }
     unsigned char* first() { return packed.data() + (16 - reinterpret_cast<std::uintptr_t>(packed.data()) % 16) % 16; }
 };
@@ -70,10 +74,37 @@ struct Shape {
     int m, n, k;
     unsigned ctas;
     int a_pad = 0, c_pad = 0;
+    int band = 1;  ///< rows of tiles that are taken together
 };
 
-template <Sm90QuantisedConfig C, bool expressed = false>
-void expect_right(const Shape& s) {
+/// A kernel, its arguments, and what it has of each tile.
+template <Sm90QuantisedConfig C>
+struct Few {
+    static constexpr int spans = C.spans();
+    using Arguments = Sm90QuantisedArguments;
+    static std::size_t counters(const Shape& s) { return std::size_t((s.n + C.tile_n - 1) / C.tile_n); }
+    static Arguments arguments(const Shape& s, const unsigned char* weights, void* c, float* partials, unsigned* arrived, long long ldc) {
+        return {weights, c, partials, arrived, s.m, s.n, s.k, ldc};
+    }
+    static void plain(const TensorMap& t, const Arguments& p) { sm90_few_quantised<C>(t, p); }
+    static void expressed(const TensorMap& t, const Arguments& p, const BiasAndRelu& e) { sm90_few_quantised_epilogue<C, BiasAndRelu>(t, p, e); }
+};
+template <Sm90ManyQuantisedConfig C>
+struct Many {
+    static constexpr int spans = C.spans;
+    using Arguments = Sm90ManyQuantisedArguments;
+    static std::size_t counters(const Shape& s) {
+        return std::size_t((s.m + C.tile_m - 1) / C.tile_m * ((s.n + C.tile_n - 1) / C.tile_n) * C.warpgroups());
+    }
+    static Arguments arguments(const Shape& s, const unsigned char* weights, void* c, float* partials, unsigned* arrived, long long ldc) {
+        return {weights, c, partials, arrived, s.m, s.n, s.k, s.band, ldc};
+    }
+    static void plain(const TensorMap& t, const Arguments& p) { sm90_many_quantised<C>(t, p); }
+    static void expressed(const TensorMap& t, const Arguments& p, const BiasAndRelu& e) { sm90_many_quantised_epilogue<C, BiasAndRelu>(t, p, e); }
+};
+
+template <auto C, bool expressed = false, class Kernel>
+void expect_each_right(const Shape& s) {
     SCOPED_TRACE(testing::Message() << s.m << "x" << s.n << "x" << s.k << " by " << s.ctas << " CTAs, lda +" << s.a_pad << ", ldc +"
                                     << s.c_pad);
     std::mt19937 random(unsigned(s.k * 31 + s.n));
@@ -91,12 +122,11 @@ void expect_right(const Shape& s) {
         }
     // Boxes of 64 of K by all rows: of a ragged K one at a time, else as many as a stage has.
     ptx::FakeMap map{a.data(), {s.k, s.m, 1, 1}, {64, C.tile_m, 1, 1}, {1, lda, 0, 0}};
-    if (!C.ragged_k) map = {a.data(), {64, s.m, s.k / 64, 1}, {64, C.tile_m, C.spans(), 1}, {1, lda, 64, 0}};
+    if (!C.ragged_k) map = {a.data(), {64, s.m, s.k / 64, 1}, {64, C.tile_m, Kernel::spans, 1}, {1, lda, 64, 0}};
     const TensorMap map_a = ptx::fake_map(map);
-    const unsigned tiles = unsigned((s.n + C.tile_n - 1) / C.tile_n);
     std::vector<float> partials(2 * s.ctas * std::size_t(C.part_floats()), std::nanf(""));
-    std::vector<unsigned> arrived(tiles, 0);
-    const Sm90QuantisedArguments arguments{weights.first(), c.data(), partials.data(), arrived.data(), s.m, s.n, s.k, ldc};
+    std::vector<unsigned> arrived(Kernel::counters(s), 0);
+    const auto arguments = Kernel::arguments(s, weights.first(), c.data(), partials.data(), arrived.data(), ldc);
     int outside = 0, early_of_a = 0;
     const auto within = [](const void* from, std::size_t bytes, const auto* begin, std::size_t size) {
         const auto at = reinterpret_cast<std::uintptr_t>(from), first = reinterpret_cast<std::uintptr_t>(begin);
@@ -112,16 +142,8 @@ void expect_right(const Shape& s) {
     gridDim.x = s.ctas;
     for (unsigned cta = s.ctas; cta-- > 0;) {  // whoever comes last is not the last part
         if constexpr (expressed)
-            run_cta_on_cpu(
-                cta, unsigned(C.threads()),
-                [](const TensorMap& t, const Sm90QuantisedArguments& p, const BiasAndRelu& e) {
-                    sm90_few_quantised_epilogue<C, BiasAndRelu>(t, p, e);
-                },
-                map_a, arguments, BiasAndRelu{bias.data()});
-        else
-            run_cta_on_cpu(
-                cta, unsigned(C.threads()), [](const TensorMap& t, const Sm90QuantisedArguments& p) { sm90_few_quantised<C>(t, p); }, map_a,
-                arguments);
+            run_cta_on_cpu(cta, unsigned(C.threads()), Kernel::expressed, map_a, arguments, BiasAndRelu{bias.data()});
+        else run_cta_on_cpu(cta, unsigned(C.threads()), Kernel::plain, map_a, arguments);
     }
     EXPECT_EQ(outside, 0);
     EXPECT_EQ(early_of_a, 0);
@@ -142,6 +164,14 @@ void expect_right(const Shape& s) {
         }
     EXPECT_EQ(wrong, 0);
     for (const unsigned short element : c) EXPECT_EQ(element, untouched);  // beside C
+}
+template <Sm90QuantisedConfig C, bool expressed = false>
+void expect_right(const Shape& s) {
+    expect_each_right<C, expressed, Few<C>>(s);
+}
+template <Sm90ManyQuantisedConfig C, bool expressed = false>
+void expect_many_right(const Shape& s) {
+    expect_each_right<C, expressed, Many<C>>(s);
 }
 
 constexpr Sm90QuantisedConfig packed(QuantisedLayout layout, int tile_m, int tile_n, int tile_k, int stages, Type type = Type::bf16) {
@@ -202,6 +232,57 @@ TEST(QuantisedOnCpu, WithAnExpression) {
         expect_right<packed({WeightType::int4, 32, Type::bf16, ZeroType::none}, 8, 64, 256, 3), true>({7, 129, 1024, ctas});
     expect_right<ragged(packed({WeightType::uint4, 64, Type::fp16, ZeroType::real}, 16, 128, 128, 3, Type::fp16)), true>(
         {13, 100, 456, 3, 0, 1});
+}
+
+constexpr Sm90ManyQuantisedConfig many(QuantisedLayout layout, int tile_m, int tile_n, int stages, Type type = Type::bf16) {
+    return {.tile_m = tile_m,
+            .tile_n = tile_n,
+            .stages = stages,
+            .producer_registers = 24,
+            .consumer_registers = 240,
+            .type = type,
+            .layout = layout};
+}
+constexpr Sm90ManyQuantisedConfig ragged(Sm90ManyQuantisedConfig c) {
+    c.ragged_k = true;
+    return c;
+}
+
+// More CTAs than tiles share all of them; fewer take whole tiles, and what is left in shares.
+TEST(ManyQuantisedOnCpu, WithoutZeroPoints) {
+    expect_many_right<many({WeightType::int4, 128, Type::bf16, ZeroType::none}, 32, 128, 3)>({30, 200, 768, 3});
+    expect_many_right<many({WeightType::int4, 64, Type::fp16, ZeroType::none}, 64, 128, 2, Type::fp16)>({70, 130, 512, 3, 8, 3, 2});
+    expect_many_right<many({WeightType::uint4, 32, Type::bf16, ZeroType::none}, 32, 192, 2)>({65, 130, 384, 2});
+    expect_many_right<ragged(many({WeightType::int4, 128, Type::fp16, ZeroType::none}, 96, 128, 2))>({100, 65, 328, 3, 0, 1});
+}
+
+TEST(ManyQuantisedOnCpu, WithAScaleARow) {
+    expect_many_right<many({WeightType::int4, 0, Type::fp16, ZeroType::none}, 64, 128, 2)>({65, 200, 512, 5});
+    expect_many_right<ragged(many({WeightType::uint4, 0, Type::bf16, ZeroType::integer}, 32, 128, 3, Type::fp16))>({33, 140, 392, 2, 16, 2});
+    expect_many_right<many({WeightType::int4, 0, Type::bf16, ZeroType::real}, 32, 128, 2)>({20, 70, 640, 2});
+}
+
+TEST(ManyQuantisedOnCpu, WithWholeZeroPoints) {
+    expect_many_right<many({WeightType::uint4, 32, Type::bf16, ZeroType::integer}, 32, 128, 3)>({50, 100, 512, 3});
+    expect_many_right<ragged(many({WeightType::int4, 128, Type::fp16, ZeroType::integer}, 64, 128, 2, Type::fp16))>({20, 129, 392, 2, 16, 2});
+}
+
+TEST(ManyQuantisedOnCpu, WithRealZeroPoints) {
+    expect_many_right<many({WeightType::uint4, 32, Type::fp16, ZeroType::real}, 64, 128, 3)>({50, 100, 512, 3});
+    expect_many_right<ragged(many({WeightType::int4, 128, Type::fp16, ZeroType::real}, 32, 192, 2))>({90, 250, 520, 4, 8, 1, 3});
+    expect_many_right<many({WeightType::uint4, 64, Type::bf16, ZeroType::real}, 96, 128, 2, Type::fp16)>({97, 129, 256, 2});
+}
+
+TEST(ManyQuantisedOnCpu, EightBits) {
+    expect_many_right<many({WeightType::int8, 32, Type::fp16, ZeroType::none}, 32, 128, 2)>({40, 100, 512, 3});
+    expect_many_right<ragged(many({WeightType::int8, 128, Type::bf16, ZeroType::real}, 64, 128, 2, Type::fp16))>({20, 129, 392, 2, 16, 2});
+    expect_many_right<many({WeightType::int8, 0, Type::bf16, ZeroType::none}, 32, 128, 2)>({33, 70, 576, 2});
+}
+
+// Bands of tiles, the last of fewer rows than the others; sums of CTAs that share a tile are added up before the expression sees them.
+TEST(ManyQuantisedOnCpu, InBandsWithAnExpression) {
+    for (const unsigned ctas : {1u, 4u, 7u, 31u})
+        expect_many_right<many({WeightType::int4, 64, Type::bf16, ZeroType::none}, 32, 128, 2), true>({150, 300, 256, ctas, 0, 0, 2});
 }
 
 }  // namespace

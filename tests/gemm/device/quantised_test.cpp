@@ -1,9 +1,11 @@
-// sm90_few_quantised on random problems: every layout of weights, sizes that end anywhere, tiles that are cut among CTAs; every element
+// sm90_few_quantised and sm90_many_quantised on random problems: every layout of weights, sizes that end anywhere, tiles that are cut among CTAs; every element
 // against fp64 of the dequantised weights.
 //
 // ROOFTILE_FUZZ_SHAPES sets how many (80), ROOFTILE_FUZZ_SEED repeats a run.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+
+#include <span>
 
 #include "kernels/measure/numbers.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
@@ -27,31 +29,32 @@ class QuantisedTest : public DeviceTest {
 };
 
 struct PackedWay {
-    int tile_n, tile_k, warpgroups, ctas_per_sm, stages;  ///< 0: the planner's choice
+    int tile_m, tile_n, warpgroups, ctas_per_sm, stages, tile_k;  ///< 0: the planner's choice
 };
-constexpr PackedWay packed_ways[] = {
-    {0, 0, 0, 0, 0},     {64, 512, 2, 2, 3},  {64, 512, 2, 1, 0}, {128, 256, 4, 1, 0}, {64, 256, 2, 2, 0},
-    {128, 256, 2, 1, 0}, {128, 128, 2, 1, 2}, {64, 128, 2, 1, 5}, {64, 256, 4, 1, 0},  {128, 512, 4, 1, 0}};
+constexpr PackedWay packed_ways[] = {{0, 0, 0, 0, 0, 0},     {0, 64, 2, 2, 3, 512},  {0, 64, 2, 1, 0, 512}, {0, 128, 4, 1, 0, 256}, {0, 64, 2, 2, 0, 256},
+                                     {0, 128, 2, 1, 0, 256}, {0, 128, 2, 1, 2, 128}, {0, 64, 2, 1, 5, 128}, {0, 64, 4, 1, 0, 256},  {0, 128, 4, 1, 0, 512}};
 
-TEST_F(QuantisedTest, EveryElementIsRight) {
+/// Problems of up to `most_m` rows, a way after the other.
+void expect_drawn_right(std::span<const PackedWay> ways, std::int64_t most_m, const char* kernel) {
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", 1);
     const int count = int(from_environment("ROOFTILE_FUZZ_SHAPES", 80));
     const Machine machine = live_machine().machine;
     Random random(seed);
     const std::vector<GemmPlan> plans = drawn_plans(count, [&](int i) {
-        const PackedWay& way = packed_ways[std::size_t(i) % std::size(packed_ways)];
+        const PackedWay& way = ways[std::size_t(i) % ways.size()];
         GemmRequest r;
         const auto fix = [](std::optional<int>& knob, int value) {
             if (value > 0) knob = value;
         };
-        fix(r.tile_n, way.tile_n), fix(r.tile_k, way.tile_k), fix(r.consumer_warpgroups, way.warpgroups),
+        fix(r.tile_m, way.tile_m), fix(r.tile_n, way.tile_n), fix(r.tile_k, way.tile_k), fix(r.consumer_warpgroups, way.warpgroups),
             fix(r.ctas_per_sm, way.ctas_per_sm);
         fix(r.stages, way.stages);
         r.top = 1;
-        return derive(machine, drawn_quantised_expressed(random, 6000, 9000), r);
+        r.kernel = find_gemm_kernel(kernel);
+        return derive(machine, drawn_quantised_expressed(random, 6000, 9000, most_m), r);
     });
     ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";
-    expect_every_element_right(plans, seed, "sm90_few_quantised", [&](const GemmProblem& p, std::size_t i) {
+    expect_every_element_right(plans, seed, kernel, [&](const GemmProblem& p, std::size_t i) {
         return fmt::format(
             "ROOFTILE_FUZZ_SEED={} case {}: {} x {}, {}x{}x{} ld {} {} offsets {} {}, groups of {}, scales "
             "{}, zeros {} {}",
@@ -60,21 +63,29 @@ TEST_F(QuantisedTest, EveryElementIsRight) {
     });
 }
 
+TEST_F(QuantisedTest, EveryElementIsRight) { expect_drawn_right(packed_ways, 64, "sm90_few_quantised"); }
+
+constexpr PackedWay many_ways[] = {{0, 0, 0, 0, 0, 0},   {128, 0, 2, 0, 0, 0}, {32, 0, 3, 0, 2, 0}, {96, 0, 2, 0, 0, 0},
+                                   {0, 128, 2, 0, 3, 0}, {160, 0, 2, 0, 0, 0}, {64, 0, 3, 0, 0, 0}, {0, 0, 0, 0, 2, 0}};
+TEST_F(QuantisedTest, EveryElementOfManyRowsIsRight) { expect_drawn_right(many_ways, 4096, "sm90_many_quantised"); }
+
 // Tiles that CTAs share are added up in the order of K: two launches give the same bits.
 TEST_F(QuantisedTest, GivesTheSameBitsEachTime) {
-    GemmProblem p = gemm_problem(3, 1000, 8192);
-    p.quantised.weights = WeightType::int4;
-    const auto plans = derive(live_machine().machine, p);
-    const Kernel kernel = compile(std::get<Plans>(plans).plans.front());
-    const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
-    const DeviceBuffer workspace(kernel.workspace_bytes());
-    fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
-    GemmVerifier verifier(measure_kernels, p);
-    const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* c) {
-        kernel.launch(stream, a, b, c, workspace.data());
-    };
-    const std::uint64_t first = verifier.fingerprint(5, launch);
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(verifier.fingerprint(5, launch), first);
+    for (const int m : {3, 300}) {
+        GemmProblem p = gemm_problem(m, 1000, 8192);
+        p.quantised.weights = WeightType::int4;
+        const auto plans = derive(live_machine().machine, p);
+        const Kernel kernel = compile(std::get<Plans>(plans).plans.front());
+        const MeasureKernels measure_kernels(compile_measure_kernels("sm_90"));
+        const DeviceBuffer workspace(kernel.workspace_bytes());
+        fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
+        GemmVerifier verifier(measure_kernels, p);
+        const GemmLaunch launch = [&](Stream stream, const void* a, const void* b, void* c) {
+            kernel.launch(stream, a, b, c, workspace.data());
+        };
+        const std::uint64_t first = verifier.fingerprint(5, launch);
+        for (int i = 0; i < 5; ++i) EXPECT_EQ(verifier.fingerprint(5, launch), first);
+    }
 }
 
 // W[n, k] = (n + k) % 16 - 8, by scales of (n + g) % 3 + 1 for the g-th 64 of K; A[m, k] = (m + k) % 5 - 2: sums of whole numbers below 2^24,
@@ -114,12 +125,13 @@ TEST_F(QuantisedTest, MultipliesWhatTheHostPacked) {
 
 // What was packed for another layout or another K says so in its first words: C is NaN, not a plausible number.
 TEST_F(QuantisedTest, RefusesWeightsOfAnotherLayout) {
-    GemmProblem p = gemm_problem(2, 200, 512);
+    for (const std::int64_t m : {2, 130}) {
+    GemmProblem p = gemm_problem(m, 200, 512);
     p.quantised.weights = WeightType::int4;
     const auto plans = derive(live_machine().machine, p);
     const Kernel kernel = compile(std::get<Plans>(plans).plans.front());
-    const DeviceBuffer workspace(kernel.workspace_bytes()), a(2 * 512 * 2),
-        b(std::size_t(p.quantised.bytes(p.n, p.k))), c(2 * 200 * 2);
+    const DeviceBuffer workspace(kernel.workspace_bytes()), a(std::size_t(m) * 512 * 2),
+        b(std::size_t(p.quantised.bytes(p.n, p.k))), c(std::size_t(m) * 200 * 2);
     for (const bool right : {true, false}) {
         for (const DeviceBuffer* buffer : {&workspace, &a, &b, &c})
             fill_bytes(buffer->address(), 0, buffer->bytes(), nullptr);
@@ -129,10 +141,11 @@ TEST_F(QuantisedTest, RefusesWeightsOfAnotherLayout) {
         copy_to_device(b.address(), header, sizeof header);
         kernel.launch(nullptr, a.data(), b.data(), c.data(), workspace.data());
         synchronize(Stream(nullptr));
-        std::vector<std::uint16_t> got(2 * 200);
+        std::vector<std::uint16_t> got(std::size_t(m) * 200);
         copy_to_host(got.data(), c.address(), got.size() * 2);
         for (const std::uint16_t bits : got) ASSERT_EQ((bits & 0x7fff) > 0x7f80, !right);
     }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,136 @@
+// C's tiles of kernels by packed weights on their way out: stored, or, where CTAs share a tile, left to whoever of them comes last, who adds
+// their parts up in the order of K: the same bits every time.
+#pragma once
+
+#include "kernels/gemm/quantised_store_shape.hpp"
+#include "kernels/matrix/epilogue_pair.cuh"
+#include "kernels/pipeline/came_last.cuh"
+#include "kernels/ptx/cluster_memory.cuh"
+#include "kernels/ptx/matrix_store.cuh"
+#include "kernels/ptx/sync.cuh"
+
+namespace rooftile {
+
+/// The first words of packed weights, loaded long before they are compared.
+struct QuantisedHeader {
+    unsigned word[3];
+    __device__ explicit QuantisedHeader(const unsigned char* weights) {
+        const uint4 words = *reinterpret_cast<const uint4*>(weights);
+        word[0] = words.x, word[1] = words.y, word[2] = words.z;
+    }
+    /// Whether the weights were packed for this layout and size.
+    template <QuantisedLayout layout>
+    __device__ bool is_of(int n, int k) {
+        for (unsigned& each : word) ptx::keep(each);  // compared here, where it has come: not before the first product
+        return word[0] == layout.fingerprint() && word[1] == static_cast<unsigned>(n) && word[2] == static_cast<unsigned>(k);
+    }
+};
+
+template <QuantisedStoreShape shape>
+struct QuantisedStore {
+    static constexpr QuantisedStoreShape S = shape;
+    using Sums = float[S.row_tiles()][4];
+    static constexpr int at_once_tiles = S.rows_at_once / 8;
+    static_assert(S.rows % S.rows_at_once == 0 && S.rows_at_once % 8 == 0, "a tile leaves in equal pieces");
+
+    /// A tile, and which CTAs have parts of it: `first` to `last`, in the order of K.
+    struct Tile {
+        int row, column;  ///< of C
+        unsigned first, last;
+        unsigned* arrived;  ///< how many parts have come
+        float2* parts;      ///< of a CTA two such, part_pairs apart: of the tile shared with CTAs before it, and with those after it
+        int part_pairs;
+    };
+
+    /// Parts `first` to `last` in their order, of which several are on their way at once.
+    template <class Place>
+    __device__ static float2 added(const Place& place, int pair, unsigned first, unsigned last) {
+        constexpr int in_flight = 4;
+        float2 all = make_float2(0, 0);
+        for (unsigned part = first; part <= last; part += in_flight) {
+            float2 x[in_flight];
+#pragma unroll
+            for (int i = 0; i < in_flight; ++i) x[i] = part + i <= last ? __ldcg(place(part + i) + pair) : make_float2(0, 0);
+#pragma unroll
+            for (int i = 0; i < in_flight; ++i) all.x += x[i].x, all.y += x[i].y;
+        }
+        return all;
+    }
+
+    /// What is stored of two neighbours' sums.
+    template <class Epilogue>
+    __device__ static float2 expressed(const Epilogue& epilogue, float2 sums, const EpiloguePair& at) {
+        if constexpr (is_plain<Epilogue>()) return sums;
+        else {
+            typename Epilogue::Operands with;
+            epilogue.template load<false>(with, at);
+            float to[2];
+            epilogue.template apply<false>(to, sums.x, sums.y, with, epilogue.once(), at);
+            return make_float2(to[0], to[1]);
+        }
+    }
+
+    /// The threads' sums of a tile, or of this CTA's part of it; they are 0 then. `warp` and `thread` are counted among the `threads` that meet
+    /// at named barrier `barrier`; `shared` has bytes() for them. Where the weights' header is of another layout or size, C is NaN.
+    template <class Arguments, class Epilogue>
+    __device__ static void finish(Sums& sums, const Arguments& p, const Epilogue& epilogue, const Tile& tile, int warp, int thread,
+                                  int barrier, unsigned shared, QuantisedHeader& header) {
+        const int lane = thread % 32, row_group = warp % S.row_groups(), k_part = warp / S.row_groups();
+        constexpr int row_pairs = S.columns / 2;
+        const int rows = min(S.rows, p.m - tile.row);
+        const bool cut = tile.first != tile.last;
+        const auto place = [&](unsigned part) { return tile.parts + (2ll * part + (part == tile.first)) * tile.part_pairs; };
+        bool packed_for_this = true;
+        const bool words = (p.n | static_cast<int>(p.ldc)) % 2 == 0 && reinterpret_cast<unsigned long long>(p.c) % 4 == 0;
+        const auto store = [&](int pair, float2 x) {
+            const int row = tile.row + pair / row_pairs, column = tile.column + pair % row_pairs * 2;
+            if (column >= p.n) return;
+            x = expressed(epilogue, x, {row, column, 0, 0, p.m, p.n, 0, true, column + 1 < p.n});
+            if (!packed_for_this) x.x = x.y = __uint_as_float(0x7fffffff);
+            unsigned short* to = static_cast<unsigned short*>(p.c) + row * p.ldc + column;
+            const unsigned word = ptx::pack2<S.type>(x.x, x.y);
+            if (words) *reinterpret_cast<unsigned*>(to) = word;
+            else {
+                to[0] = static_cast<unsigned short>(word);
+                if (column + 1 < p.n) to[1] = static_cast<unsigned short>(word >> 16);
+            }
+        };
+#pragma unroll
+        for (int piece = 0; piece < S.rows / S.rows_at_once; ++piece) {
+            if (piece > 0) ptx::named_barrier_sync(barrier, S.threads);  // the piece before has left
+#pragma unroll
+            for (int t = 0; t < at_once_tiles; ++t)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    float& sum = sums[piece * at_once_tiles + t][e];
+                    const int row = t * 8 + lane % 4 * 2 + e % 2, column = row_group * 16 + lane / 4 + e / 2 * 8;
+                    ptx::store_shared_1(shared + ((k_part * S.rows_at_once + row) * S.pitch() + column) * 4, sum);
+                    sum = 0;
+                }
+            ptx::named_barrier_sync(barrier, S.threads);
+            if (piece == 0) packed_for_this = header.is_of<S.layout>(p.n, p.k);
+            const auto sum = [&](int pair) {
+                float2 all = make_float2(0, 0);
+#pragma unroll
+                for (int part = 0; part < S.k_parts; ++part) {
+                    const unsigned at = shared + ((part * S.rows_at_once + pair / row_pairs) * S.pitch() + pair % row_pairs * 2) * 4;
+                    all.x += ptx::load_shared_float(at), all.y += ptx::load_shared_float(at + 4);
+                }
+                return all;
+            };
+            constexpr int piece_pairs = S.rows_at_once * row_pairs;
+            const int before = piece * piece_pairs, pairs = min(piece_pairs, rows * row_pairs - before);
+            if (!cut)
+                for (int pair = thread; pair < pairs; pair += S.threads) store(before + pair, sum(pair));
+            else {
+                float2* own = place(blockIdx.x) + before;
+                for (int pair = thread; pair < pairs; pair += S.threads) own[pair] = sum(pair);
+            }
+        }
+        if (cut && came_last(barrier, S.threads, tile.arrived, tile.last - tile.first + 1))
+            for (int pair = thread; pair < rows * row_pairs; pair += S.threads) store(pair, added(place, pair, tile.first, tile.last));
+        ptx::named_barrier_sync(barrier, S.threads);  // the next tile's sums take the place of these
+    }
+};
+
+}  // namespace rooftile

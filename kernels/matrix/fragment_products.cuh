@@ -1,0 +1,21 @@
+// Products of wgmma whose first operand is made in registers, a few steps of K at a time: what packed weights are unpacked for.
+#pragma once
+
+#include "kernels/ptx/wgmma_registers.cuh"
+
+namespace rooftile {
+
+/// Issues the products of `steps` fragments by as many times 16 of K of the second operand, K-major in rows of 128 B that are swizzled, `columns`
+/// of them; `second` is the shared address of the first 16 within the first row. `anew`: sums begin with it. One committed group.
+template <int columns, Type type, int steps>
+__device__ inline void multiply_fragments(float* sums, const unsigned (&fragments)[steps][4], unsigned second, bool anew) {
+    constexpr int step_bytes = 32, eight_rows = 8 * 128;
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < steps; ++i)
+        ptx::wgmma_registers<columns, type, Major::k>(sums, fragments[i], ptx::matrix_descriptor(second + i * step_bytes, 16, eight_rows),
+                                                      !(anew && i == 0));
+    ptx::wgmma_commit();
+}
+
+}  // namespace rooftile
