@@ -54,11 +54,11 @@ SimulatedBytes simulated(const std::string& line, std::string_view set, std::str
     return conv_simulates().simulate(machine, plans, given, {.orders = "plan", .policy = std::string(policy), .layout = std::string(layout)})->planned();
 }
 
-const std::string body = "--batch 4 --channels 96 --height 56 --width 56 --filters 128 --kernel-size 3 --padding 1";
+const std::string small_layer = "--batch 4 --channels 96 --height 56 --width 56 --filters 128 --kernel-size 3 --padding 1";
 
 TEST(ConvSimulation, ALargeL2ReadsEveryTensorOnce) {
     const double places = 4.0 * 56 * 56;
-    EXPECT_EQ(double(simulated(body, "l2.size=200MiB").dram), places * 96 * 2 + 9 * 96 * 128 * 2 + places * 128 * 2);
+    EXPECT_EQ(double(simulated(small_layer, "l2.size=200MiB").dram), places * 96 * 2 + 9 * 96 * 128 * 2 + places * 128 * 2);
     // Pixels between filters a stride apart are nobody's.
     EXPECT_EQ(double(simulated("--batch 4 --channels 64 --height 64 --width 64 --filters 128 --kernel-size 1 --stride 2", "l2.size=200MiB").dram),
               4.0 * 32 * 32 * 64 * 2 + 64 * 128 * 2 + 4.0 * 32 * 32 * 128 * 2);
@@ -67,13 +67,13 @@ TEST(ConvSimulation, ALargeL2ReadsEveryTensorOnce) {
 TEST(ConvSimulation, LessL2ReadsNoLess) {
     std::int64_t before = 0;
     for (const char* l2 : {"l2.size=200MiB", "l2.size=8MiB", "l2.size=2MiB", "l2.size=512KiB"}) {
-        const SimulatedBytes moved = simulated(body, l2);
+        const SimulatedBytes moved = simulated(small_layer, l2);
         EXPECT_GE(moved.dram, before) << l2;
         EXPECT_GE(double(moved.dram), moved.dram_bound.value_or(0)) << l2;
         before = moved.dram;
     }
-    EXPECT_LE(simulated(body, "l2.size=2MiB", "opt").dram, simulated(body, "l2.size=2MiB").dram);
-    EXPECT_GE(simulated(body, "l2.size=2MiB", "lru", "halves").dram, simulated(body, "l2.size=200MiB").dram);
+    EXPECT_LE(simulated(small_layer, "l2.size=2MiB", "opt").dram, simulated(small_layer, "l2.size=2MiB").dram);
+    EXPECT_GE(simulated(small_layer, "l2.size=2MiB", "lru", "halves").dram, simulated(small_layer, "l2.size=200MiB").dram);
 }
 
 // A convolution of one tap is a matrix: pixel by pixel it reads what the product does block by block.
