@@ -120,7 +120,7 @@ class GemmSimulated final : public SimulatedPlan {
     Json document(const DocumentContext& context) const override { return simulation_document(context, s_); }
     Json tiles() const override {
         if (s_.l2.policy != L2Policy::lru || s_.l2.layout == L2Layout::halves)
-            throw RequestError("pictures and --tiles show LRU over one cache; leave out --policy opt and --l2 halves");
+            throw RequestError("--svg, --html and --tiles show LRU over one cache; leave out --policy opt and --l2 halves");
         constexpr double most = 65536;
         if (const double tiles = double(s_.tile_schedule.tile_rows()) * double(s_.tile_schedule.tile_columns()); tiles > most)
             throw RequestError(fmt::format("{} tiles are too many to draw; at most {} can be seen", tiles, most));
