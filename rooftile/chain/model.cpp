@@ -145,8 +145,15 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
     const auto cycles_at = [&](double clock) {
         const ChainHardware now = at_clock(hw, clock);
         out.block = chain_block(now, p, tile);
-        const double load = now.load_latency + max_known(out.block.port, out.block.l2);
-        const double block = tile.resident ? out.block.all : fed_step(RingRule::turn, out.block.all, load, tile.stages);
+        double block = out.block.all;
+        // The longer a block, the less busy L2, and the sooner a load comes.
+        constexpr int close_enough = 8;
+        if (!tile.resident)
+            for (int i = 0; i < close_enough; ++i) {
+                const double latency = latency_under_load(now.few_loads_latency(), now.load_latency, out.block.l2 / block);
+                const double fed = fed_step(RingRule::turn, out.block.all, latency + max_known(out.block.port, out.block.l2), tile.stages);
+                block = i == 0 ? fed : (block + fed) / 2;
+            }
         // Y leaves by the port that X came by, and a residual comes once more.
         const double row_bytes = double(tile.tile_m) * double(p.d) * element_bytes;
         out.turn = max_known(row_bytes / now.l2_port, 0) * (p.residual ? 2 : 1);
@@ -160,7 +167,9 @@ OnChipTime on_chip_time(const ChainHardware& hw, const ChainProblem& p, const Ch
                               .shared_read = out.shared_read_bytes * hw.shared_read_joules};
     double on_chip = 0;
     t.clock_hz = PowerLimit(hw).held(joules.sum(), [&](double clock) { return on_chip = cycles_at(clock) / clock; }).clock_hz;
-    const double fill = fill_cycles(known_or(at_clock(hw, t.clock_hz).load_latency, 0), max_known(out.block.port, out.block.l2)) / t.clock_hz;
+    // The first rows and weights come from DRAM, in front of which nothing waits yet.
+    const double first = min_known(at_clock(hw, t.clock_hz).load_latency, hw.dram_latency + hw.tma_latency);
+    const double fill = fill_cycles(known_or(first, 0), max_known(out.block.port, out.block.l2)) / t.clock_hz;
     const Pace launch = launch_pace({on_chip, out.block.bound}, dram_seconds(hw, dram_bytes), 0, fill, hw.launch_seconds);
     t.seconds = launch.time, t.bound = launch.bound;
     return out;

@@ -32,7 +32,7 @@ struct Demand {
     std::optional<double> shared_bytes, l2_bytes;  ///< into and out of shared memory; asked of L2
     std::optional<double> dram_bytes;              ///< of all tensors, as planned
     double filled_bytes = 0, shared_read_bytes = 0;  ///< copied into shared memory; read there by matrix instructions
-    double loaded_bytes = 0;  ///< between L2 and the registers of SMs, not by way of shared memory copies
+    double loaded_bytes = 0;  ///< that pass L2 beside those copies: to and from registers, stored, from half to half
     std::vector<TensorTraffic> tensors;
     std::int64_t tiles = 1;   ///< pieces that may run side by side
     int launches = 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "rooftile/core/arithmetic.hpp"
 
@@ -45,7 +46,8 @@ TiledGemm up_to(Term term, TiledGemm g) {
         g.hw.step_floor = unknown_number;
     }
     if (off(Term::turn)) g.hw.tile_turn = unknown_number;
-    if (off(Term::packing)) g.hw.packing_seconds = 0;
+    // No time, but copies that L2 holds (held_by_l2).
+    if (off(Term::packing) && g.hw.packing_seconds > 0) g.hw.packing_seconds = std::numeric_limits<double>::min();
     if (off(Term::launch)) g.hw.launch_seconds = unknown_number;
     return g;
 }

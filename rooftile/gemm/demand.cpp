@@ -66,8 +66,11 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
         demand.tiles = r->gemm.waves.tiles * tile.k_parts();
         demand.dram_bytes = known(r->gemm.dram + packing);
         const GemmProblem& computed = r->gemm.problem;
-        const OperandLines lines = operand_lines(r->gemm.hw, tile, computed, cluster_grid(computed, tile.tile_m, tile.tile_n, 1, 1));
+        const TileGrid tiles = cluster_grid(computed, tile.tile_m, tile.tile_n, 1, 1);
+        const OperandLines lines = operand_lines(r->gemm.hw, tile, computed, tiles);
         demand.filled_bytes = lines.filled * lines.bytes;
+        demand.loaded_bytes = demand.filled_bytes * (sent_off_line(r->gemm.hw, tile, computed, tiles) - 1) + computed.c_bytes()
+                              + bytes_across_l2(r->gemm.hw, tile, computed, r->gemm.dram);
         demand.shared_read_bytes = lines.read * lines.bytes;
     }
     add_tensors(demand, plan, dram);

@@ -70,20 +70,37 @@ double l2_step_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmPro
     return (a * hw.a_lines.of(double(clusters.columns)) + b * hw.b_lines.of(whole_up(rows_a_matrix(p, clusters)))) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
 }
 
-double l2_step_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p,
-                      const TileGrid& tiles) {
+namespace {
+
+/// Rows that a k-step of one CTA asks of L2, in the order that asks least, where rows of A and B begin so.
+double least_l2_rows(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, const TileGrid& tiles, const LineCost& a_lines,
+                     const LineCost& b_lines) {
     // One operand at most is merged: along a row of tiles A, down a column B. Of one that is not multicast
     // clusters read as much as CTAs.
     auto [own_a, own_b] = own_rows(t, p);
     const double rows = whole_up(rows_a_matrix(p, tiles));
-    own_a *= hw.a_lines.of(readers(tiles.columns, t.cluster_n)), own_b *= hw.b_lines.of(readers(std::int64_t(rows), t.cluster_m));
+    own_a *= a_lines.of(readers(tiles.columns, t.cluster_n)), own_b *= b_lines.of(readers(std::int64_t(rows), t.cluster_m));
     const double enough = coalesced_neighbours(hw, t);
-    const double a = t.cluster_n == 1 && hw.a_lines.on_line() && double(tiles.columns) >= enough ? own_a : 0;
-    const double b = t.cluster_m == 1 && hw.b_lines.on_line() && rows >= enough ? own_b : 0;
+    const double a = t.cluster_n == 1 && a_lines.on_line() && double(tiles.columns) >= enough ? own_a : 0;
+    const double b = t.cluster_m == 1 && b_lines.on_line() && rows >= enough ? own_b : 0;
     const double merged = (a > b ? a : b) * (1 - 1 / hw.l2_coalesced);
     const double all = (t.cluster_n > 1 ? own_a * hw.l2_multicast : own_a)
                        + (t.cluster_m > 1 ? own_b * hw.l2_multicast : own_b);
-    return (all - merged) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
+    return all - merged;
+}
+
+}  // namespace
+
+double l2_step_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p,
+                      const TileGrid& tiles) {
+    return least_l2_rows(hw, t, p, tiles, hw.a_lines, hw.b_lines) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
+}
+
+double sent_off_line(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, const TileGrid& tiles) {
+    if (hw.a_lines.on_line() && hw.b_lines.on_line()) return 1;
+    GemmConfig alone = t;
+    alone.cluster_m = alone.cluster_n = 1;
+    return least_l2_rows(hw, alone, p, tiles, hw.a_lines, hw.b_lines) / least_l2_rows(hw, alone, p, tiles, {}, {});
 }
 
 double promoting_step_cycles(const GemmHardware& hw, const GemmCandidate& t) {

@@ -288,7 +288,7 @@ void GemmSearch::time(const GemmCandidate& candidate, int stages, bool counted) 
 void GemmSearch::take_fastest_order(Kept& kept, GemmTimer& timer, MatrixEnergy energy, double reach) {
     bool first = true;
     for (const auto& [order, dram, l2] : orders(kept.candidate, kept.effort)) {
-        energy.dram = hw_.dram_joules * dram;
+        energy.dram = dram_energy(hw_, kept.candidate, problem_, dram);
         timer.set_l2(l2);
         const GemmTime time = under_power(power_, timer, energy.sum(), dram, reach);
         const double score = by_method_ ? unknown_number : time.least;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/gemm/quantised_model.hpp"
@@ -10,13 +11,20 @@
 namespace rooftile {
 namespace {
 
-// From a load's issue to its use.
-double load_latency(const GemmHardware& hw) {
-    return std::isnan(hw.loaded_latency) ? max_known(hw.dram_latency, 0) + max_known(hw.tma_latency, 0)
-                                         : hw.loaded_latency;
+// From a load's issue to its use, in cycles.
+struct LoadLatency {
+    double dram, l2;  // what DRAM has to deliver, what L2 has
+    double idle;      // of the first loads where little else is loaded
+};
+LoadLatency load_latency(const GemmHardware& hw, const GemmProblem& p) {
+    const double unloaded = max_known(hw.dram_latency, 0) + max_known(hw.tma_latency, 0);
+    LoadLatency latency;
+    latency.dram = std::isnan(hw.loaded_latency) ? unloaded : hw.loaded_latency;
+    latency.l2 = min_known(hw.l2_loaded_latency, latency.dram);
+    latency.idle = std::isnan(hw.dram_latency) ? latency.dram : std::min(unloaded, latency.dram);
+    if (held_by_l2(hw, p)) latency.dram = latency.l2, latency.idle = min_known(latency.l2, hw.few_loads_latency());
+    return latency;
 }
-// The same of what L2 has.
-double l2_load_latency(const GemmHardware& hw) { return min_known(hw.l2_loaded_latency, load_latency(hw)); }
 
 }  // namespace
 
@@ -27,8 +35,9 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
       cycle_(rounding / hw.sustained_hz),
       launch_((max_known(hw.launch_seconds, 0) + max_known(hw.packing_seconds, 0)) * rounding),
       dram_(max_known(p.compulsory_bytes().value / hw.dram_bandwidth, 0) * rounding),
-      latency_(load_latency(hw)),
-      l2_latency_(l2_load_latency(hw)),
+      latency_(load_latency(hw, p).dram),
+      l2_latency_(load_latency(hw, p).l2),
+      idle_latency_(load_latency(hw, p).idle),
       step_floor_(max_known(hw.step_floor, 0)),
       turn_(max_known(hw.tile_turn, 0) / 2),
       m_(double(p.m)),
@@ -59,8 +68,8 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmCandidate& t, const GemmP
     l2_byte_ = 1 / (hw.l2_share * hw.sms * hw.clock_hz);
     store_byte_ = max_known(1 / (store_rate(hw, t, p) * hw.sms * hw.clock_hz), 0);
     last_ = ctas_ - (w.waves - 1) * w.slots;
-    latency_ = load_latency(hw);
-    l2_latency_ = l2_load_latency(hw);
+    const LoadLatency latency = load_latency(hw, p);
+    latency_ = latency.dram, l2_latency_ = latency.l2, idle_latency_ = latency.idle;
     // C leaves by the SM's port; it shows where nothing runs beside it.
     out_.epilogue = max_known(store_cycles(hw, t, p, hw.store_latency), 0);
     if (t.turn_overlapped) taken_turns_ = out_.epilogue;
@@ -100,7 +109,7 @@ void GemmTimer::leave_out_fill() {
 }
 
 void GemmTimer::leave_out_loads() {
-    latency_ = l2_latency_ = streamed_ = l2_ = 0;
+    latency_ = idle_latency_ = l2_latency_ = streamed_ = l2_ = 0;
     fills_ = 0;
     sum_once();
 }
@@ -130,7 +139,7 @@ GemmTime GemmTimer::at(double clock, double dram) {
     }
     // With fewer CTAs on as many of each SM nothing but L2 has less to do.
     if (!(waves_.waves > 1) || l2_binds_ || last_sharing_ != tile_.ctas_per_sm) set_step(last_, last_sharing_);
-    out_.least = full + wave(last_, last_sharing_, clock, dram) + once_ / clock;
+    out_.least = with_fill(full + wave(last_, last_sharing_, clock, dram), ctas_ * dram * dram_byte_, clock);
     if (!std::isnan(hw_.launch_seconds)) {
         if (hw_.launch_seconds > out_.least) out_.bound = Bound::launch;
         out_.least += hw_.launch_seconds;
@@ -144,6 +153,15 @@ GemmTime GemmTimer::at(double clock, double dram) {
                              + dram / hw_.dram_bandwidth + hw_.packing_seconds + out_.least;
     out_.seconds = !known || std::isnan(all_terms) ? std::nan("") : out_.least;
     return out_;
+}
+
+// `steady` seconds and what comes once. The first loads wait for those in front of them in DRAM, of which there are as many as it is busy.
+double GemmTimer::with_fill(double steady, double dram_seconds, double clock) const {
+    if (!(steady < std::numeric_limits<double>::infinity())) return steady;  // unknown, or no CTA finds room
+    const double idle = fills_ * idle_latency_ / clock, loaded = fills_ * latency_ / clock;
+    // A fill that shrank by more than `steady` grows would make less work slower.
+    const double busy = held_by_l2(hw_, problem_) ? 0 : dram_seconds / std::max(steady, loaded - idle);
+    return steady + once_ / clock - loaded + latency_under_load(idle, loaded, busy);
 }
 
 bool GemmTimer::shows(double sharing) const { return !tile_.epilogue_overlapped && sharing == 1; }
@@ -168,6 +186,9 @@ void GemmTimer::set_step(double ctas, double sharing) {
     const double l2 = l2_ * pulling, port = step_.port * scale_;
     Pace step{on_sm_, on_sm_bound_};
     step.beside(l2, Bound::l2);
+    // CTAs that wait for rows off the line lose step with their neighbours: L2's time and the SM's own do not quite run beside each other.
+    if (on_sm_ > 0 && l2 > 0 && !(hw_.a_lines.on_line() && hw_.b_lines.on_line()))
+        step.time = overlapped(step.time, std::min(on_sm_, l2), hw_.dram_overlap_exponent);
     step.beside(port, Bound::l2);
     const double own = step.time;  // of all but what DRAM delivers
     step.beside(streamed_, Bound::dram);
@@ -233,12 +254,22 @@ OperandLines operand_lines(const GemmHardware& hw, const GemmCandidate& t, const
             .bytes = double(p.k) * bytes_of(p.a_type)};
 }
 
+double bytes_across_l2(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, double dram) {
+    GemmConfig alone = t;
+    alone.cluster_m = alone.cluster_n = 1;
+    return crossing_share(hw, alone, p) * max_known(0, dram - p.c_bytes());
+}
+
+double dram_energy(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, double dram) {
+    return hw.dram_joules * dram + hw.fill_joules * bytes_across_l2(hw, t, p, dram);
+}
+
 MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p, const TileGrid& tiles,
                        double dram) {
     const OperandLines lines = operand_lines(hw, t, p, tiles);
     return {.matrix = 2 * hw.flop_joules * lines.products * double(p.k),
-            .fill = hw.fill_joules * lines.filled * lines.bytes,
-            .dram = hw.dram_joules * dram,
+            .fill = hw.fill_joules * (lines.filled * lines.bytes * sent_off_line(hw, t, p, tiles) + p.c_bytes()),
+            .dram = dram_energy(hw, t, p, dram),
             .shared_read = hw.shared_read_joules * lines.read * lines.bytes};
 }
 

@@ -53,6 +53,7 @@ class GemmTimer {
     double beside(double sharing) const;
     void set_step(double ctas, double sharing);
     double wave(double ctas, double sharing, double clock, double dram);
+    double with_fill(double steady, double dram_seconds, double clock) const;
 
     const GemmHardware& hw_;
     const GemmCandidate& tile_;
@@ -72,6 +73,7 @@ class GemmTimer {
     double reads_ = 0;            // what it does
     double crossed_ = 0;          // what passes L2
     double latency_, l2_latency_, cluster_syncs_, once_;  // cycles
+    double idle_latency_;                            // of loads that fill the ring where DRAM is idle
     double counting_;                                // the same, of groups
     double apart_ = 0;                               // cycles of a tile: turn and, where it shows, store
     double fills_;                                   // times that the ring begins empty
@@ -89,14 +91,15 @@ class GemmTimer {
 };
 
 /// Bytes of a k-step that one CTA waits for DRAM to deliver. Of a line that several read one is the first,
-/// and the rest find it in L2. A cluster that shares by multicast reads once. `tiles` counts those of CTAs.
+/// and the rest find it in L2: so do all products of a batch but one what they share. A cluster that shares by multicast reads once. `tiles`
+/// counts those of CTAs.
 inline double streamed_bytes(const GemmConfig& t, const GemmProblem& p, const TileGrid& tiles) {
-    const auto waited_for = [&](double extent, int sharing, std::int64_t all_readers) {
-        return extent / sharing / double(ceil_div(all_readers, sharing));
+    const auto waited_for = [&](double extent, int sharing, std::int64_t all_readers, std::int64_t matrices) {
+        return extent / sharing / double(ceil_div(all_readers, sharing)) * double(matrices) / double(p.groups ? matrices : p.batch);
     };
     // Of an image each element comes once, and is there for the other taps.
-    const double lines = waited_for(min_known(t.tile_m, double(p.m)), t.cluster_n, tiles.columns) * p.a_columns() / double(p.k)
-                         + waited_for(min_known(t.tile_n, double(p.n)), t.cluster_m, std::int64_t(whole_up(rows_a_matrix(p, tiles))));
+    const double lines = waited_for(min_known(t.tile_m, double(p.m)), t.cluster_n, tiles.columns, p.a_matrices()) * p.a_columns() / double(p.k)
+                         + waited_for(min_known(t.tile_n, double(p.n)), t.cluster_m, std::int64_t(whole_up(rows_a_matrix(p, tiles))), p.b_matrices());
     return lines * t.tile_k * bytes_of(p.a_type);
 }
 /// No more CTAs than half of the SMs, none of which waits for what a peer's SM brings.
@@ -108,9 +111,12 @@ inline double streaming_rate(const GemmHardware& hw, const TileGrid& tiles, int 
     return streams_alone(hw, tiles, sharing, k_parts) ? max_known(hw.dram_per_sm, hw.dram_per_sm_alone)
                                              : hw.dram_per_sm;
 }
+/// Operands that were packed in front, and that L2 holds: the GEMM loads them from there.
+inline bool held_by_l2(const GemmHardware& hw, const GemmProblem& p) { return hw.packing_seconds > 0 && p.a_bytes() + p.b_bytes() <= hw.l2_bytes; }
 /// Cycles of a k-step in which one CTA waits for DRAM; NaN: no limit known.
 inline double streamed_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p,
                               const TileGrid& tiles) {
+    if (held_by_l2(hw, p)) return 0;
     return streamed_bytes(t, p, tiles) / streaming_rate(hw, tiles, t.cluster_m * t.cluster_n, t.k_parts());
 }
 
@@ -163,7 +169,7 @@ class GemmTimeFloor {
                     / (t.tile_k * (std::min(m_, double(t.tile_m)) + std::min(n_, double(t.tile_n))) * ctas),
             .l2 = l2 * scale_ * wave_an_sm_,
             .turn = t.ctas_per_sm == 1 ? turn_ : 0,
-            .fill = latency_ + std::max(l2, port)};
+            .fill = idle_latency_ + std::max(l2, port)};
     }
     /// No more than gemm_time()'s `least`, whatever the traffic; NaN without SMs or clock. Where it is more than
     /// `enough`, something between the two will do.
@@ -197,14 +203,14 @@ class GemmTimeFloor {
         const double cycles =
             max_known(max_known(step.tensor, step.shared), max_known(step.l2, step.port) * scale_);
         const double steps_an_sm = tiles.count() * double(k_steps) * wave_an_sm_;
-        return (steps_an_sm * cycles + latency_) * cycle_ + launch_;
+        return (steps_an_sm * cycles + idle_latency_) * cycle_ + launch_;
     }
 
   private:
     double wave_an_sm_;                                // 1 / SMs
     double second_, scale_;                            // 1 / hw.clock_hz; clock / hw.clock_hz
     double cycle_, launch_, dram_;                     // seconds; dram_: every operand moved once
-    double latency_, l2_latency_, step_floor_, turn_;  // cycles
+    double latency_, l2_latency_, idle_latency_, step_floor_, turn_;  // cycles
     double m_, n_, lines_;                             // of the problem; elements of A and B, each once
     bool quantised_;                                   // nothing but the bytes is sure: steps are shared out evenly
 };
@@ -229,6 +235,10 @@ GemmTime under_power(const PowerLimit& limit, GemmTimer& timer, double joules, d
 struct OperandLines {
     double products, filled, read, bytes;
 };
+/// Bytes that cross from one half of L2 to the other, of `dram` bytes to and from DRAM. No cluster and no order changes their share.
+double bytes_across_l2(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem, double dram);
+/// Joules of `dram` bytes. What crosses L2 takes as much on the way as what goes to an SM.
+double dram_energy(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem, double dram);
 /// `tiles` counts those of CTAs.
 OperandLines operand_lines(const GemmHardware& hw, const GemmCandidate& tile, const GemmProblem& problem,
                            const TileGrid& tiles);

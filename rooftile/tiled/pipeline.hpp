@@ -31,6 +31,11 @@ inline double fed_step(RingRule rule, double step, double load, double stages, d
     return shown > 0 ? step + shown / stages : step;
 }
 
+/// A load's latency where what delivers is busy for that share of the time: as many loads are in front of it. Unknown: as if always.
+inline double latency_under_load(double idle, double loaded, double busy) {
+    return loaded - max_known(0, loaded - idle) * (1 - min_known(1, busy));
+}
+
 /// What the ring takes to be full from empty.
 inline double fill_cycles(double latency, double transfer) { return latency + max_known(transfer, 0); }
 

@@ -68,12 +68,13 @@ TEST(GemmLedger, PlannerAndModelHoldTheirThresholds) {
     EXPECT_THAT(missed_thresholds(v, held), testing::ElementsAre());
 }
 
-// A ledger that no number was settled on (docs/facts.md, 150). It was timed before K was cut in pieces: plans in pieces are not in it.
+// A ledger that no number was settled on (docs/facts.md, 150). It was timed before K was cut in pieces: plans in pieces are not in it, and where
+// plan 1 is one, the member that is predicted fastest takes its place. Of members alone that one is 1.032 of the fastest.
 TEST(GemmLedger, AnUnseenLedgerHoldsItsOwn) {
     const Validation v = validated({}, ledger_of("h200-sxm-gemm-1663520.jsonl"));
     EXPECT_EQ(v.problems.size(), 47u);
-    EXPECT_THAT(missed_thresholds(v, {"regret.mean=1.0375", "regret.p95=1.145", "best_of.4=1.022", "prediction_error.mean=0.051",
-                                      "prediction_error_all.mean=0.11", "rank_correlation=0.914"}),
+    EXPECT_THAT(missed_thresholds(v, {"regret.mean=1.038", "regret.p95=1.145", "best_of.4=1.021", "prediction_error.mean=0.043",
+                                      "prediction_error_all.mean=0.107", "rank_correlation=0.914"}),
                 testing::ElementsAre());
 }
 
