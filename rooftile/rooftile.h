@@ -149,7 +149,8 @@ int rooftile_kernel_json(const rooftile_kernel* kernel, char** json);
 /** Loads the code, once a context; a launch does it at its first call, but not while a graph is captured. */
 int rooftile_load(const rooftile_kernel* kernel, int device);
 /** Bytes that a launch needs beside its tensors, zeroed before the first launch; each leaves them ready for the next. Launches
- * that may overlap need a workspace each. 0: none. */
+ * that may overlap need a workspace each, and so do kernels, those of rooftile_kernel_at() among them: where one counts another may
+ * have left sums. 0: none. */
 int rooftile_workspace_bytes(const rooftile_kernel* kernel, int device, size_t* bytes);
 /** Device memory for a workspace; rooftile_allocate() may not be called while a graph is captured. */
 int rooftile_allocate(int device, size_t bytes, void** memory);

@@ -85,10 +85,10 @@ struct Sm90QuantisedConfig {
     }
 
     /// A loop of whole stages beside the one of those that end with K, so that loads of all spans run ahead: where the SM's registers, among
-    /// its warps, hold two loops of 8 rows. Tried with ptxas.
+    /// its warps, hold two loops of 8 rows; sums of A's rows weigh as much again. Tried with ptxas.
     constexpr bool runs_ahead() const {
         const int warps = consumer_warps * ctas_per_sm;
-        return row_tiles() == 1 && own_spans() * products() <= (warps > 16 ? 1 : 128 / warps);
+        return row_tiles() == 1 && own_spans() * products() * products() <= (warps > 16 ? 1 : 128 / warps);
     }
 
     constexpr int accumulator_registers() const { return row_tiles() * 4; }

@@ -31,6 +31,7 @@ struct Sm90ManyQuantised {
     static constexpr Sm90ManyQuantisedConfig C = config;
     static_assert(C.tile_m % C.row_step == 0 && C.tile_m <= 256, "rows of A are columns of an instruction");
     static_assert(C.tile_n % C.wgmma_m == 0, "a warpgroup has whole blocks of packed weights");
+    static_assert(C.stages >= 2, "the next stage is waited for before this one is handed back");
     static_assert(C.bursts() % 2 == 0, "a stage's first burst takes the fragments that its last one leaves");
     static constexpr int sums_barrier = 1;  ///< and the next, one a warpgroup
     static constexpr unsigned sums_at = C.stages * C.stage_bytes(), barriers_at = sums_at + C.sums_bytes();

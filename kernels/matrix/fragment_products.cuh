@@ -10,6 +10,9 @@ namespace rooftile {
 template <int columns, Type type, int steps>
 __device__ inline void multiply_fragments(float* sums, const unsigned (&fragments)[steps][4], unsigned second, bool anew) {
     constexpr int step_bytes = 32, eight_rows = 8 * 128;
+    // What was done to sums and fragments stays in front of the fence.
+#pragma unroll
+    for (int i = 0; i < columns / 2; ++i) ptx::wgmma_pin(sums[i]);
     ptx::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < steps; ++i)

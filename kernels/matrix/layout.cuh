@@ -43,7 +43,7 @@ constexpr bool obeys_the_hardware() {
         !C.tma_store || !C.wide_epilogue_tiles()
             || (C.epilogue_columns() % 32 == 16 && C.split_k == 1 && C.result_bytes() == 2),
         "rows of an odd number of sectors; sums of parts come row by row of both halves; written by matrices of 16 bits");
-    static_assert(!C.operand_staged || (C.tma_store && C.result_bytes() == 2 && !C.adds_up()),
+    static_assert(!C.operand_staged || (C.tma_store && C.result_bytes() == 2 && !C.adds_up() && !C.grouped()),
                   "the operand lies where C goes, element for element, and is asked for while a CTA multiplies");
     static_assert(!C.pairs || (C.b_major == Major::k && (!C.swap_ab || C.tma_store) && !C.block_scales
                                && (C.swap_ab || C.share_n() % (2 * C.pair_step) == 0) && C.tile_n % (2 * C.pair_step * C.cluster_m) == 0),

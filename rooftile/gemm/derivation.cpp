@@ -73,7 +73,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
                         + pieces_workspace(plan.config, context.problem.m, context.problem.n, context.problem.batch).bytes();
     if (context.problem.is_quantised()) {
         r.grid_ctas = quantised_ctas(context.hw, context.problem, c);
-        r.workspace_bytes = quantised_workspace(context.problem.m, context.problem.n, c, r.grid_ctas).bytes();
+        r.workspace_bytes = quantised_workspace(context.problem.n, c, r.grid_ctas).bytes();
     }
 
     plan.prediction = predict({context, kept, Derivation(*context.machine)}, packed_operands(plan.config));

@@ -118,9 +118,11 @@ std::int64_t many_quantised_ctas(const GemmHardware& hw, const GemmProblem& p, c
     return std::min(std::int64_t(hw.sms), quantised_tiles(p.m, p.n, c) * quantised_units(p));
 }
 
-QuantisedWorkspace many_quantised_workspace(std::int64_t m, std::int64_t n, const GemmConfig& c, std::int64_t ctas) {
+// Tiles that are cut are fewer than CTAs, and the first ones: as many counters do for any number of rows, so that sums never lie where a
+// launch of more rows counts.
+QuantisedWorkspace many_quantised_workspace(const GemmConfig& c, std::int64_t ctas) {
     constexpr std::int64_t word = 4, line = 128;
-    return {ceil_div(quantised_tiles(m, n, c) * c.consumer_warpgroups * word, line) * line, 2 * ctas * c.tile_m * c.tile_n * word};
+    return {ceil_div(ctas * c.consumer_warpgroups * word, line) * line, 2 * ctas * c.tile_m * c.tile_n * word};
 }
 
 QuantisedSeconds many_quantised_seconds(const GemmHardware& hw, const GemmConfig& choices, const GemmProblem& p, double stages,

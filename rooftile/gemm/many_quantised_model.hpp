@@ -29,7 +29,7 @@ int quantised_band(const GemmConfig& config, std::int64_t m);
 QuantisedSeconds many_quantised_seconds(const GemmHardware& hw, const GemmConfig& config, const GemmProblem& problem, double stages,
                                         double clock, double dram);
 std::int64_t many_quantised_ctas(const GemmHardware& hw, const GemmProblem& problem, const GemmConfig& config);
-QuantisedWorkspace many_quantised_workspace(std::int64_t m, std::int64_t n, const GemmConfig& config, std::int64_t ctas);
+QuantisedWorkspace many_quantised_workspace(const GemmConfig& config, std::int64_t ctas);
 std::vector<Step> many_quantised_derivation(const GemmContext& context, const Kept& kept);
 
 }  // namespace rooftile

@@ -127,8 +127,8 @@ std::int64_t quantised_ctas(const GemmHardware& hw, const GemmProblem& p, const 
     return std::min(std::int64_t(hw.sms) * c.ctas_per_sm, stages_of_all(p, c));
 }
 
-QuantisedWorkspace quantised_workspace(std::int64_t m, std::int64_t n, const GemmConfig& c, std::int64_t ctas) {
-    if (takes_many_rows(c)) return many_quantised_workspace(m, n, c, ctas);
+QuantisedWorkspace quantised_workspace(std::int64_t n, const GemmConfig& c, std::int64_t ctas) {
+    if (takes_many_rows(c)) return many_quantised_workspace(c, ctas);
     constexpr std::int64_t word = 4, line = 128;
     const std::int64_t tiles = ceil_div(n, std::int64_t{c.tile_n});
     return {ceil_div(tiles * word, line) * line, 2 * ctas * c.tile_m * c.tile_n * word};

@@ -49,7 +49,7 @@ struct QuantisedWorkspace {
     std::int64_t counters = 0, sums = 0;
     std::int64_t bytes() const { return counters + sums; }
 };
-QuantisedWorkspace quantised_workspace(std::int64_t m, std::int64_t n, const GemmConfig& config, std::int64_t ctas);
+QuantisedWorkspace quantised_workspace(std::int64_t n, const GemmConfig& config, std::int64_t ctas);
 std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& kept);
 
 // What both are made of.

@@ -309,8 +309,8 @@ TEST(Quantised, ManyRowsTakeWholeTilesAndShareTheRest) {
     const auto units = std::ranges::find_if(steps, [](const Step& s) { return s.quantity == "units_a_cta"; });
     ASSERT_NE(units, steps.end());
     EXPECT_EQ(*units->value, 497);
-    // A counter a tile and warpgroup, 4 B each; two tiles of fp32 a CTA.
-    EXPECT_EQ(plan.resources.workspace_bytes, 1024 * 2 * 4 + 2 * 132 * 128 * 128 * 4);
+    // A counter a CTA and warpgroup, 4 B each, in whole lines; two tiles of fp32 a CTA.
+    EXPECT_EQ(plan.resources.workspace_bytes, 1152 + 2 * 132 * 128 * 128 * 4);
     // 2 * 2048 * 8192^2 FLOP at 4096 a cycle of 132 SMs: at least that.
     EXPECT_GT(*plan.prediction.time_us, 2.0 * 2048 * 8192 * 8192 / (4096.0 * 132 * 1.98e9) * 1e6);
 }

@@ -58,7 +58,7 @@ class Sm90ManyQuantisedCode final : public GemmCode {
     }
 
   private:
-    QuantisedWorkspace workspace(const GemmShape& s) const { return quantised_workspace(s.m, s.n, plan_, ctas_); }
+    QuantisedWorkspace workspace(const GemmShape& s) const { return quantised_workspace(s.n, plan_, ctas_); }
 
     GemmConfig plan_;
     std::int64_t ctas_;
