@@ -18,11 +18,14 @@ __global__ void fill_quantised(QuantisedFill p) {
         const double size = p.exact ? 1 + (r >> 1) % 2 : (1 + (r >> 1) % 128 / 128.0) / 64;
         return r % 2 != 0 ? -size : size;
     };
+    const long long block_words = p.layout.block_bytes() / 4, row_words = QuantisedLayout::k_blocks(p.k) * block_words;
     for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += step) {
-        const PhiloxBlock random = philox(i, 1, p.seed);
+        const long long body = i - header_words;
+        const int in = i < header_words ? 0 : static_cast<int>(body % block_words * 4);
+        // A row's scale and zero point are the same in all its blocks: those of the first.
+        const long long drawn = p.layout.group == 0 && in >= p.layout.weight_bytes() ? i - body % row_words + body % block_words : i;
+        const PhiloxBlock random = philox(drawn, 1, p.seed);
         unsigned word = random.word[0];
-        const int in =
-            i < header_words ? 0 : static_cast<int>((i - header_words) * 4 % p.layout.block_bytes());
         if (i < header_words)
             word = i == 0   ? p.layout.fingerprint()
                    : i == 1 ? static_cast<unsigned>(p.n)
@@ -30,7 +33,7 @@ __global__ void fill_quantised(QuantisedFill p) {
                             : 0;
         else if (in >= p.layout.zeros_at() && p.layout.zeros == ZeroType::real) {
             // As large as weights before it is taken from them: so many of its group's scale, whole ones in the exact case.
-            const PhiloxBlock scales = philox(i - (p.layout.zeros_at() - p.layout.weight_bytes()) / 4, 1, p.seed);
+            const PhiloxBlock scales = philox(drawn - (p.layout.zeros_at() - p.layout.weight_bytes()) / 4, 1, p.seed);
             word = 0;
             for (int e = 0; e < 2; ++e) {
                 const double of = p.exact ? random.word[e] % 16 : random.word[e] % 4096 / 256.0;
