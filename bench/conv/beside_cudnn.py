@@ -7,7 +7,8 @@ usage: bench/conv/beside_cudnn.py LIBRARY [--suite FILE.toml] [--draw N --seed S
 LIBRARY is librooftile_c.so. Without --draw: bench/suites/conv.toml. --draw takes the problems of `ROOFTILE sweep conv --draw N --seed S`. Needs one
 GPU of sm_90 and PyTorch 2.9 or later. Tensors are channels-last everywhere; `nchw` is what the same call takes of tensors that are not, which no
 ratio is made of. A set of tensors is taken after the other, together several L2; competitors alternate in blocks of some milliseconds. A ratio is the
-other's time over ours in the same round, median of the rounds; `product` is ours of the same M, N, K over the convolution. Results are compared with
+other's time over ours in the same round, median of the rounds; `product` is ours of the same M, N, K over the convolution; of a kernel
+that multiplies directly `copy` is what PyTorch takes to copy as many bytes. Results are compared with
 PyTorch's (fp64 at every element: `rooftile measure conv`). One line a problem, then geometric means by what binds them.
 """
 import argparse
@@ -51,15 +52,18 @@ def numbers(fields, key, plain, axes):
 
 
 def product_of(document):
-    return {key: document["prediction"]["product"][key] for key in "mnk"}
+    """The product of the same M, N, K; None of a convolution that is multiplied directly, by a memory-bound kernel."""
+    product = document["prediction"].get("product")
+    return product and {key: product[key] for key in "mnk"}
 
 
 def compile_into_cache(path, fields, top):
     library = Library(path)
     plans, documents = library.plans("conv", fields, top)
     jobs = [(plans, rank) for rank in range(1, len(documents) + 1)]
-    products, _ = library.plans("gemm", product_of(documents[0]), 1)
-    for of, rank in [*jobs, (products, 1)]:
+    if product := product_of(documents[0]):
+        jobs.append((library.plans("gemm", product, 1)[0], 1))
+    for of, rank in jobs:
         try:
             library.compiled(of, rank)
         except RuntimeError as error:
@@ -70,16 +74,16 @@ def measured(library, fields, top):
     sides = [int(fields[key]) for key in ("depth", "height", "width") if key in fields]
     axes, dtype = len(sides), TYPES[fields.get("type", "bf16")]
     taps, stride, padding, dilation = (numbers(fields, key, plain, axes) for key, plain in (("kernel_size", 1), ("stride", 1), ("padding", 0), ("dilation", 1)))
-    batch, channels, filters = int(fields.get("batch", 1)), int(fields["channels"]), int(fields["filters"])
+    batch, channels, filters, groups = int(fields.get("batch", 1)), int(fields["channels"]), int(fields["filters"]), int(fields.get("groups", 1))
     places = [(side + 2 * p - (t - 1) * d - 1) // s + 1 for side, p, t, d, s in zip(sides, padding, taps, dilation, stride)]
     plans, documents = library.plans("conv", fields, top)
     kernels = [Kernel(library, plans, document) for document in documents]
     product = product_of(documents[0])
-    m, n, k = (product[key] for key in "mnk")
+    m, n, k = batch * torch.Size(places).numel(), filters, torch.Size(taps).numel() * (channels // groups)
 
     def one_set():
         x = torch.randn(batch, *sides, channels, device="cuda", dtype=dtype)
-        w = torch.randn(filters, *taps, channels, device="cuda", dtype=dtype) * k ** -0.5
+        w = torch.randn(filters, *taps, channels // groups, device="cuda", dtype=dtype) * k ** -0.5
         return x, w, torch.empty(batch, *places, filters, device="cuda", dtype=dtype)
 
     bytes_of_set = 2 * (batch * channels * torch.Size(sides).numel() + filters * k + m * filters)
@@ -87,7 +91,7 @@ def measured(library, fields, top):
     sets = [one_set() for _ in range(count)]
 
     def theirs(x, w, _):
-        return TORCHS[axes](x.movedim(-1, 1), w.movedim(-1, 1), stride=stride, padding=padding, dilation=dilation)
+        return TORCHS[axes](x.movedim(-1, 1), w.movedim(-1, 1), stride=stride, padding=padding, dilation=dilation, groups=groups)
 
     functions = {"ours": kernels[0].launch, "cudnn": theirs}
     for i, kernel in enumerate(kernels[1:], 2):
@@ -108,7 +112,13 @@ def measured(library, fields, top):
     del graphs, own
     # The same product with its left operand written out, and the same call of tensors whose channels are outermost.
     try:
-        if 2 * (m * k + n * k + m * n) < 20e9:
+        if not product:
+            halves = [(torch.randint(0, 255, (bytes_of_set // 2,), device="cuda", dtype=torch.uint8), torch.empty(bytes_of_set // 2, device="cuda", dtype=torch.uint8))
+                      for _ in range(count)]
+            copied = graph_of(lambda a, b: b.copy_(a), halves)
+            row["copy_us"] = statistics.median(Rounds({"copy": copied}, count).microseconds()["copy"])
+            del halves
+        elif 2 * (m * k + n * k + m * n) < 20e9:
             of, documents = library.plans("gemm", product, 1)
             gemm = Kernel(library, of, documents[0])
             few = sets_for(2 * (m * k + n * k + m * n), 4)
@@ -117,19 +127,22 @@ def measured(library, fields, top):
             row["product_us"] = statistics.median(Rounds({"product": graph_of(gemm.launch, matrices)}, few).microseconds()["product"])
             del matrices
         outermost = [(x.movedim(-1, 1).contiguous(), w.movedim(-1, 1).contiguous()) for x, w, _ in sets]
-        call = graph_of(lambda x, w: TORCHS[axes](x, w, stride=stride, padding=padding, dilation=dilation), outermost)
+        call = graph_of(lambda x, w: TORCHS[axes](x, w, stride=stride, padding=padding, dilation=dilation, groups=groups), outermost)
         row["nchw_us"] = statistics.median(Rounds({"nchw": call}, count).microseconds()["nchw"])
     except Exception as error:  # what a library refuses, each in its own way
         missing.append((str(error) or repr(error)).splitlines()[0][:80])
     for name in times:
         row[name + "_us"] = statistics.median(times[name])
     row["cudnn_ratio"] = ratio(times["cudnn"], times["ours"])
-    if "product_us" in row:
-        row["product_ratio"] = row["product_us"] / row["ours_us"]
+    for other in ("product", "copy"):
+        if f"{other}_us" in row:
+            row[f"{other}_ratio"] = row[f"{other}_us"] / row["ours_us"]
     return row
 
 
 def kind_of(row):
+    if "copy_ratio" in row:
+        return "direct"
     least = min(int(row["fields"]["channels"]), int(row["fields"]["filters"]))
     few = row["m"] <= 14 * 14 * int(row["fields"].get("batch", 1))
     return "few places" if few else "C or F <= 64" if least <= 64 else "C or F < 128" if least < 128 else "C, F >= 128"
@@ -170,8 +183,8 @@ def main():
             with open(args.out, "a") as file:
                 file.write(json.dumps(row) + "\n")
         shape = " ".join(str(fields.get(key, "")) for key in ("batch", "channels", "depth", "height", "width", "filters", "kernel_size", "stride"))
-        print(f"{shape:34} {row['ours_us']:8.2f} us ({row['predicted_us']:8.2f})  cudnn {row['cudnn_us']:8.2f} {row['cudnn_ratio']:.3f}  product "
-              f"{row.get('product_ratio', float('nan')):.3f}  nchw {row.get('nchw_us', float('nan')):8.2f}  {row['tflops']:5.0f} TFLOP/s  off {row['difference']:.3g}", flush=True)
+        print(f"{shape:34} {row['ours_us']:8.2f} us ({row['predicted_us']:8.2f})  cudnn {row['cudnn_us']:8.2f} {row['cudnn_ratio']:.3f}  "
+              f"{'copy' if 'copy_ratio' in row else 'product'} {row.get('copy_ratio', row.get('product_ratio', float('nan'))):.3f}  nchw {row.get('nchw_us', float('nan')):8.2f}  {row['tflops']:5.0f} TFLOP/s  off {row['difference']:.3g}", flush=True)
         torch.cuda.empty_cache()
     for kind in sorted({kind_of(row) for row in rows}):
         of = [row for row in rows if kind_of(row) == kind]

@@ -70,6 +70,33 @@ struct QuantisedStore {
         }
     }
 
+    /// A part of a tile whose K no other warps have: each thread's sums as they are, so that a warp writes and reads whole lines.
+    __device__ static float4* lines(float2* part, int thread) { return reinterpret_cast<float4*>(part) + thread; }
+    __device__ static void leave(const Sums& sums, float4* to) {
+#pragma unroll
+        for (int t = 0; t < S.row_tiles(); ++t) to[t * S.threads] = {sums[t][0], sums[t][1], sums[t][2], sums[t][3]};
+    }
+    __device__ static void add_part(Sums& sums, const float4* from) {
+        constexpr int in_flight = S.row_tiles() % 8 == 0 ? 8 : S.row_tiles() % 4 == 0 ? 4 : S.row_tiles() % 2 == 0 ? 2 : 1;
+#pragma unroll
+        for (int first = 0; first < S.row_tiles(); first += in_flight) {
+            float4 x[in_flight];
+#pragma unroll
+            for (int i = 0; i < in_flight; ++i) x[i] = __ldcg(from + (first + i) * S.threads);
+#pragma unroll
+            for (int i = 0; i < in_flight; ++i) {
+                float(&to)[4] = sums[first + i];
+                to[0] += x[i].x, to[1] += x[i].y, to[2] += x[i].z, to[3] += x[i].w;
+            }
+        }
+    }
+    __device__ static void clear(Sums& sums) {
+#pragma unroll
+        for (int t = 0; t < S.row_tiles(); ++t)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) sums[t][e] = 0;
+    }
+
     /// The threads' sums of a tile, or of this CTA's part of it; they are 0 then. `warp` and `thread` are counted among the `threads` that meet
     /// at named barrier `barrier`; `shared` has bytes() for them. Where the weights' header is of another layout or size, C is NaN.
     template <class Arguments, class Epilogue>
@@ -78,8 +105,18 @@ struct QuantisedStore {
         const int lane = thread % 32, row_group = warp % S.row_groups(), k_part = warp / S.row_groups();
         constexpr int row_pairs = S.columns / 2;
         const int rows = min(S.rows, p.m - tile.row);
-        const bool cut = tile.first != tile.last;
         const auto place = [&](unsigned part) { return tile.parts + (2ll * part + (part == tile.first)) * tile.part_pairs; };
+        const auto is_last = [&] { return came_last(barrier, S.threads, tile.arrived, tile.last - tile.first + 1); };
+        bool cut = tile.first != tile.last;
+        if constexpr (S.k_parts == 1) {
+            if (cut) {
+                leave(sums, lines(place(blockIdx.x), thread));
+                clear(sums);
+                if (!is_last()) return;
+                for (unsigned part = tile.first; part <= tile.last; ++part) add_part(sums, lines(place(part), thread));
+                cut = false;
+            }
+        }
         bool packed_for_this = true;
         const bool words = (p.n | static_cast<int>(p.ldc)) % 2 == 0 && reinterpret_cast<unsigned long long>(p.c) % 4 == 0;
         const auto store = [&](int pair, float2 x) {
@@ -102,10 +139,8 @@ struct QuantisedStore {
             for (int t = 0; t < at_once_tiles; ++t)
 #pragma unroll
                 for (int e = 0; e < 4; ++e) {
-                    float& sum = sums[piece * at_once_tiles + t][e];
                     const int row = t * 8 + lane % 4 * 2 + e % 2, column = row_group * 16 + lane / 4 + e / 2 * 8;
-                    ptx::store_shared_1(shared + ((k_part * S.rows_at_once + row) * S.pitch() + column) * 4, sum);
-                    sum = 0;
+                    ptx::store_shared_1(shared + ((k_part * S.rows_at_once + row) * S.pitch() + column) * 4, sums[piece * at_once_tiles + t][e]);
                 }
             ptx::named_barrier_sync(barrier, S.threads);
             if (piece == 0) packed_for_this = header.is_of<S.layout>(p.n, p.k);
@@ -120,15 +155,17 @@ struct QuantisedStore {
             };
             constexpr int piece_pairs = S.rows_at_once * row_pairs;
             const int before = piece * piece_pairs, pairs = min(piece_pairs, rows * row_pairs - before);
-            if (!cut)
+            if (S.k_parts == 1 || !cut)
                 for (int pair = thread; pair < pairs; pair += S.threads) store(before + pair, sum(pair));
             else {
                 float2* own = place(blockIdx.x) + before;
                 for (int pair = thread; pair < pairs; pair += S.threads) own[pair] = sum(pair);
             }
         }
-        if (cut && came_last(barrier, S.threads, tile.arrived, tile.last - tile.first + 1))
-            for (int pair = thread; pair < rows * row_pairs; pair += S.threads) store(pair, added(place, pair, tile.first, tile.last));
+        if constexpr (S.k_parts > 1)
+            if (cut && is_last())
+                for (int pair = thread; pair < rows * row_pairs; pair += S.threads) store(pair, added(place, pair, tile.first, tile.last));
+        clear(sums);
         ptx::named_barrier_sync(barrier, S.threads);  // the next tile's sums take the place of these
     }
 };

@@ -124,7 +124,7 @@ struct Sm90Quantised {
             if (!whole && span >= spans) continue;
             const int group = (span % 2 * C.span_k + first % span_steps * C.mma_k) / C.layout.scaled_k();
             const unsigned block = span / 2 * C.block_bytes();
-            unsigned zero[2] = {Fragment::zero_word(C.layout.bias()), Fragment::zero_word(C.layout.bias())};
+            unsigned zero[2] = {Fragment::no_zero, Fragment::no_zero};
             if constexpr (C.layout.zeros == ZeroType::integer)
 #pragma unroll
                 for (int i = 0; i < 2; ++i)
@@ -158,7 +158,7 @@ struct Sm90Quantised {
             }
             const unsigned at =
                 scales + block + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
-            const float by[2] = {Fragment::number_at(at), Fragment::number_at(at + 8 * QuantisedLayout::scale_bytes)};
+            const float by[2] = {Fragment::scale_at(at), Fragment::scale_at(at + 8 * QuantisedLayout::scale_bytes)};
 #pragma unroll
             for (int t = 0; t < C.row_tiles(); ++t)
 #pragma unroll

@@ -62,9 +62,8 @@ struct Sm90QuantisedConfig {
     constexpr int threads() const { return 32 * (consumer_warps + 1); }
 
     // Instructions of a warp, as compiled; a test counts those of unpacking.
-    /// Of 8 weights a thread: 3 shifts, 4 LOP3, 4 subtractions; of 8 bits 4 PRMT, 4 subtractions, and of bf16, which has no room for 8 bits
-    /// amid a number, 8 LOP3 between.
-    constexpr int unpack_instructions() const { return layout.bits() == 4 ? 11 : type == Type::bf16 ? 16 : 8; }
+    /// Of 8 weights a thread: of 4 bits a shift, 4 masks and 4 FMAs, of 8 bits 4 PRMT and 4 FMAs.
+    constexpr int unpack_instructions() const { return layout.bits() == 4 ? 9 : 8; }
     constexpr int weight_loads() const { return layout.bits() / 4; }  ///< of 16 B, for 16 rows of W by 64 of K
     /// Of 16 rows of W by 64 of K: unpacking, the loads of W and A, the products.
     constexpr int span_instructions() const { return 4 * unpack_instructions() + weight_loads() + (2 + 4 * products()) * row_tiles(); }

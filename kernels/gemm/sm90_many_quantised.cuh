@@ -174,11 +174,10 @@ struct Sm90ManyQuantised {
             if (burst * C.burst_steps() % C.group_steps() == 0)
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
-                    unsigned zero = C.layout.bias();
+                    words.zero[i] = Fragment::no_zero;
                     if constexpr (C.layout.zeros == ZeroType::integer)
-                        zero = ptx::load_shared_byte(stage + place.zeros
-                                                     + burst * C.burst_steps() / C.group_steps() * QuantisedLayout::block_rows + i * 8);
-                    words.zero[i] = Fragment::zero_word(zero);
+                        words.zero[i] = Fragment::zero_word(ptx::load_shared_byte(
+                            stage + place.zeros + burst * C.burst_steps() / C.group_steps() * QuantisedLayout::block_rows + i * 8));
                 }
         }
 #pragma unroll
@@ -222,7 +221,7 @@ struct Sm90ManyQuantised {
     /// Adds a stage's products to the tile's sums. Its first burst is in `a[0]`; that of the next stage, if there is `more`, is there afterwards.
     __device__ static void add_stage(Sums& sums, Burst (&a)[2], Words& words, float (&by)[2], const Place& place, const Rings& ring,
                                      const Rings& summed, unsigned base, const At& at, bool more) {
-        const unsigned stage = base + at.stage * C.stage_bytes();
+        const unsigned stage = base + ptx::warp_uniform(at.stage) * C.stage_bytes();  // so that descriptors are made in uniform registers
         float part[C.tile_m / 2];  // of a group; nothing where scales come last
         float* const added = C.scales_last() ? &sums[0][0] : part;
         constexpr int bursts_a_group = C.group_steps() / C.burst_steps();
@@ -234,7 +233,7 @@ struct Sm90ManyQuantised {
             if (!begins) ptx::wgmma_wait<1>();  // the burst before has read its fragments
             if (ends) {
                 const unsigned scales = stage + place.scales + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
-                by[0] = Fragment::number_at(scales), by[1] = Fragment::number_at(scales + 8 * QuantisedLayout::scale_bytes);
+                by[0] = Fragment::scale_at(scales), by[1] = Fragment::scale_at(scales + 8 * QuantisedLayout::scale_bytes);
             }
             if (burst + 1 < C.bursts()) unpack(a[(burst + 1) % 2], words, place, stage, burst + 1);
             else if (more) {

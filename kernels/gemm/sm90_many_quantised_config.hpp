@@ -70,7 +70,7 @@ struct Sm90ManyQuantisedConfig {
     }
 
     // Instructions of a warp, as compiled; a test counts those of unpacking.
-    constexpr int unpack_instructions() const { return layout.bits() == 4 ? 11 : type == Type::bf16 ? 16 : 8; }  ///< of 8 weights a thread
+    constexpr int unpack_instructions() const { return layout.bits() == 4 ? 9 : 8; }  ///< of 8 weights a thread
     /// Of a group: sums times scales, and sums of rows times zero points, two of these a load.
     constexpr int group_instructions() const {
         if (scales_last()) return 0;

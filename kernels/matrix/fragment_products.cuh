@@ -14,10 +14,11 @@ __device__ inline void multiply_fragments(float* sums, const unsigned (&fragment
 #pragma unroll
     for (int i = 0; i < columns / 2; ++i) ptx::wgmma_pin(sums[i]);
     ptx::wgmma_fence();
+    // A descriptor counts addresses in 16 B, and of the next 16 of K is the same but for them.
+    const unsigned long long first = ptx::matrix_descriptor(second, 16, eight_rows);
 #pragma unroll
     for (int i = 0; i < steps; ++i)
-        ptx::wgmma_registers<columns, type, Major::k>(sums, fragments[i], ptx::matrix_descriptor(second + i * step_bytes, 16, eight_rows),
-                                                      !(anew && i == 0));
+        ptx::wgmma_registers<columns, type, Major::k>(sums, fragments[i], first + i * (step_bytes / 16), !(anew && i == 0));
     ptx::wgmma_commit();
 }
 

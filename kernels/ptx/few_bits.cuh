@@ -1,5 +1,5 @@
 // Numbers of a few bits on their way to those of 16: loads of packed words, and arithmetic of two halves of a word. PTX ISA 9.7.9.8 "ld",
-// 9.7.8.6 "lop3", 9.7.4.2 "sub".
+// 9.7.4.4 "fma".
 #pragma once
 
 #include "kernels/types.hpp"
@@ -17,27 +17,13 @@ __device__ inline void load_shared_words(unsigned (&to)[4], unsigned shared) {
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(shared));
 }
 
-/// The bits of `word` that `mask` has, amid `others`: one instruction.
-template <unsigned mask>
-__device__ inline unsigned bits_amid(unsigned word, unsigned others) {
-    unsigned to;
-    asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(to) : "r"(word), "n"(mask), "r"(others));
-    return to;
-}
-
-/// The same of the bits that `word` has not.
-template <unsigned mask>
-__device__ inline unsigned other_bits_amid(unsigned word, unsigned others) {
-    unsigned to;
-    asm("lop3.b32 %0, %1, %2, %3, 0xae;" : "=r"(to) : "r"(word), "n"(mask), "r"(others));
-    return to;
-}
-
-/// Two numbers of 16 bits less two others, rounded.
+/// Two numbers of 16 bits by two others and more, rounded once; denormal ones are numbers too.
 template <Type type>
-__device__ inline void subtract2(unsigned& from, unsigned others) {
-    if constexpr (type == Type::bf16) asm("sub.bf16x2 %0, %0, %1;" : "+r"(from) : "r"(others));
-    else asm("sub.f16x2 %0, %0, %1;" : "+r"(from) : "r"(others));
+__device__ inline unsigned fma2(unsigned x, unsigned by, unsigned more) {
+    unsigned to;
+    if constexpr (type == Type::bf16) asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(to) : "r"(x), "r"(by), "r"(more));
+    else asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(to) : "r"(x), "r"(by), "r"(more));
+    return to;
 }
 
 template <Type type>

@@ -777,13 +777,13 @@ inline Mutant zero_points_of_half_a_group() {
 inline Mutant nibbles_swapped() {
     return {"weights of rows that are 8 apart are exchanged",
             packed_weights(),
-            {{quantised_fragment, "packed >> 4 * i, one", "packed >> 4 * (i ^ 1), one"}}};
+            {{quantised_fragment, "a[i] = ptx::fma2<type>(word, i", "a[i ^ 1] = ptx::fma2<type>(word, i"}}};
 }
 
 inline Mutant sign_of_eight_bits_lost() {
-    return {"weights of 8 bits that are negative are taken for those 128 more",
+    return {"weights of 8 bits are taken for those 64 more",
             with_k("--types bf16,int8,bf16 --quant-group 64 --m 9 --n 250 --tile 16x64x256", 1032),
-            {{quantised_fragment, "less = ptx::other_bits_amid<0x00800080>(a[i], 0x43004300);", "less = 0x43004300;"}}};
+            {{quantised_fragment, "0xc000c000 :", "0xbf80bf80 :"}}};
 }
 
 inline Mutant last_group_short() {
@@ -818,7 +818,7 @@ inline Mutant many_scale_of_the_neighbouring_group() {
 inline Mutant many_zero_point_off_by_one() {
     return {"zero points are one too large, of many rows",
             many_packed_weights(),
-            {{many_quantised, "Fragment::zero_word(zero);", "Fragment::zero_word(zero + 1);"}}};
+            {{many_quantised, "Fragment::zero_word(ptx::load", "Fragment::zero_word(1 + ptx::load"}}};
 }
 
 inline Mutant many_zero_point_of_another_row() {
@@ -836,7 +836,7 @@ inline Mutant many_row_sums_short() {
 inline Mutant many_nibbles_swapped() {
     return {"weights of rows that are 8 apart are exchanged, of many rows",
             many_packed_weights(),
-            {{quantised_fragment, "packed >> 4 * i, one", "packed >> 4 * (i ^ 1), one"}}};
+            {{quantised_fragment, "a[i] = ptx::fma2<type>(word, i", "a[i ^ 1] = ptx::fma2<type>(word, i"}}};
 }
 
 inline Mutant many_last_group_short() {
@@ -860,7 +860,7 @@ inline Mutant many_warpgroups_exchanged() {
 inline Mutant many_packed_part_lost() {
     return {"the last part of a tile that CTAs share is not added, of many rows",
             many_packed_weights(),
-            {{quantised_store, "part + i <= last ?", "part + i < last ?"}}};
+            {{quantised_store, "part <= tile.last; ++part) add_part", "part < tile.last; ++part) add_part"}}};
 }
 
 inline Mutant stage_not_given_back_to_peers() {

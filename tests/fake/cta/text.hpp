@@ -44,8 +44,14 @@ struct alignas(8) float2 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
 inline float2 make_float2(float x, float y) { return {x, y}; }
-inline float2 __ldcg(const float2* from) { return *from; }
+template <class T>
+T __ldcg(const T* from) {
+    return *from;
+}
 using std::fmaf;
 using std::max;
 using std::min;
@@ -115,13 +121,15 @@ class Fibers {
     bool meet(Meeting& at, unsigned threads, bool mine = false) {
         at.any |= mine;
         const unsigned turn = at.turn;
-        if (++at.arrived == threads) {
-            at.any_of_last = at.any;
-            at.arrived = 0, at.any = false, ++at.turn;
-        } else {
-            while (at.turn == turn) swapcontext(&thread().context, &main_);
-        }
+        arrive(at, threads);
+        while (at.turn == turn) swapcontext(&thread().context, &main_);
         return at.any_of_last;
+    }
+    /// Counts this thread, which does not wait.
+    void arrive(Meeting& at, unsigned threads) {
+        if (++at.arrived != threads) return;
+        at.any_of_last = at.any;
+        at.arrived = 0, at.any = false, ++at.turn;
     }
 
   private:
@@ -191,6 +199,7 @@ inline int warp_uniform(int value) { return value; }
 inline void launch_dependents() {}
 inline void wait_for_dependencies() { Fibers::now().thread().waited = true; }
 inline void named_barrier_sync(int barrier, int threads) { Fibers::now().meet(Fibers::now().named(barrier), unsigned(threads)); }
+inline void named_barrier_arrive(int barrier, int threads) { Fibers::now().arrive(Fibers::now().named(barrier), unsigned(threads)); }
 inline bool named_barrier_any(int barrier, int threads, bool mine) {
     return Fibers::now().meet(Fibers::now().named(barrier), unsigned(threads), mine);
 }
@@ -345,16 +354,6 @@ inline void load_shared_words(unsigned (&to)[4], unsigned shared) {
     to[0] = words.x, to[1] = words.y, to[2] = words.z, to[3] = words.w;
 }
 inline float load_shared_float(unsigned shared) { return shared_at<float>(shared); }
-template <unsigned mask>
-unsigned bits_amid(unsigned word, unsigned others) {
-    return (word & mask) | others;
-}
-
-template <unsigned mask>
-unsigned other_bits_amid(unsigned word, unsigned others) {
-    return (~word & mask) | others;
-}
-
 inline float number_of(Type type, unsigned short bits) {
     if (type == Type::bf16) return std::bit_cast<float>(unsigned(bits) << 16);
     _Float16 half;
@@ -395,10 +394,10 @@ void wgmma_wait() {
 inline void wgmma_pin(float&) {}
 template <int count>
 void wgmma_pin_all(float (&)[count]) {}
-/// The tile's address alone: rows of 128 B, swizzled, groups of eight 1024 B apart.
+/// The tile's address alone, in 16 B: rows of 128 B, swizzled, groups of eight 1024 B apart.
 inline unsigned long long matrix_descriptor(unsigned shared, unsigned, unsigned stride_bytes) {
     if (stride_bytes != 1024 || shared % 16 != 0) std::abort();
-    return shared;
+    return shared / 16;
 }
 inline unsigned wgmma_operands[32][32][4];
 template <int n, Type type, Major b_major>
@@ -413,7 +412,7 @@ void wgmma_registers(float* d, const unsigned* a, unsigned long long descriptor,
             return number_of(type, static_cast<unsigned short>(word >> k % 2 * 16));
         };
         const auto second = [&](unsigned k, unsigned column) {
-            const unsigned at = unsigned(descriptor) + column / 8 * 1024 + column % 8 * 128 + k * 2;
+            const unsigned at = unsigned(descriptor) * 16 + column / 8 * 1024 + column % 8 * 128 + k * 2;
             return number_of(type, shared_at<unsigned short>(at ^ (at >> 7 & 7) << 4));
         };
         for (unsigned i = 0; i < n / 2; ++i) {
@@ -455,9 +454,9 @@ unsigned pack2(float low, float high) {
     return bits_of(type, low) | unsigned(bits_of(type, high)) << 16;
 }
 template <Type type>
-void subtract2(unsigned& from, unsigned others) {
+unsigned fma2(unsigned x, unsigned by, unsigned more) {
     const auto half = [](unsigned word, int i) { return number_of(type, static_cast<unsigned short>(word >> 16 * i)); };
-    from = pack2<type>(half(from, 0) - half(others, 0), half(from, 1) - half(others, 1));
+    return pack2<type>(std::fma(half(x, 0), half(by, 0), half(more, 0)), std::fma(half(x, 1), half(by, 1), half(more, 1)));
 }
 template <Type type>
 float widened(unsigned short bits) {

@@ -12,9 +12,6 @@
 namespace rooftile {
 
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
-struct alignas(16) float4 {
-    float x, y, z, w;
-};
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline float fmaxf(float x, float y) { return std::fmax(x, y); }
 inline float __expf(float x) { return std::exp(x); }
