@@ -31,6 +31,7 @@ struct QuantisedStore {
     static constexpr QuantisedStoreShape S = shape;
     using Sums = float[S.row_tiles()][4];
     static constexpr int at_once_tiles = S.rows_at_once / 8;
+    static_assert(S.k_parts == 1 || !S.parts_by_thread, "of what warps share along K no thread has sums");
     static_assert(S.rows % S.rows_at_once == 0 && S.rows_at_once % 8 == 0, "a tile leaves in equal pieces");
 
     /// A tile, and which CTAs have parts of it: `first` to `last`, in the order of K.
@@ -70,25 +71,36 @@ struct QuantisedStore {
         }
     }
 
-    /// A part of a tile whose K no other warps have: each thread's sums as they are, so that a warp writes and reads whole lines.
+    /// Where a thread has its sums of a part: a warp writes and reads whole lines.
     __device__ static float4* lines(float2* part, int thread) { return reinterpret_cast<float4*>(part) + thread; }
     __device__ static void leave(const Sums& sums, float4* to) {
 #pragma unroll
         for (int t = 0; t < S.row_tiles(); ++t) to[t * S.threads] = {sums[t][0], sums[t][1], sums[t][2], sums[t][3]};
     }
-    __device__ static void add_part(Sums& sums, const float4* from) {
-        constexpr int in_flight = S.row_tiles() % 8 == 0 ? 8 : S.row_tiles() % 4 == 0 ? 4 : S.row_tiles() % 2 == 0 ? 2 : 1;
+    /// Parts `first` to `last` in their order, to sums that are 0: of few rows several are on their way at once.
+    template <class Place>
+    __device__ static void add_parts(Sums& sums, const Place& place, int thread, unsigned first, unsigned last) {
+        constexpr int lines_in_flight = 8, tiles = S.row_tiles() % 8 == 0 ? 8 : S.row_tiles(), together = lines_in_flight / tiles < 1 ? 1 : lines_in_flight / tiles;
+        for (unsigned part = first; part <= last; part += together)
 #pragma unroll
-        for (int first = 0; first < S.row_tiles(); first += in_flight) {
-            float4 x[in_flight];
+            for (int tile = 0; tile < S.row_tiles(); tile += tiles) {
+                float4 x[together][tiles];
 #pragma unroll
-            for (int i = 0; i < in_flight; ++i) x[i] = __ldcg(from + (first + i) * S.threads);
+                for (int p = 0; p < together; ++p)
+                    if (part + p <= last) {
+                        const float4* from = lines(place(part + p), thread) + tile * S.threads;
 #pragma unroll
-            for (int i = 0; i < in_flight; ++i) {
-                float(&to)[4] = sums[first + i];
-                to[0] += x[i].x, to[1] += x[i].y, to[2] += x[i].z, to[3] += x[i].w;
+                        for (int i = 0; i < tiles; ++i) x[p][i] = __ldcg(from + i * S.threads);
+                    }
+#pragma unroll
+                for (int p = 0; p < together; ++p)
+                    if (part + p <= last)
+#pragma unroll
+                        for (int i = 0; i < tiles; ++i) {
+                            float(&to)[4] = sums[tile + i];
+                            to[0] += x[p][i].x, to[1] += x[p][i].y, to[2] += x[p][i].z, to[3] += x[p][i].w;
+                        }
             }
-        }
     }
     __device__ static void clear(Sums& sums) {
 #pragma unroll
@@ -108,12 +120,12 @@ struct QuantisedStore {
         const auto place = [&](unsigned part) { return tile.parts + (2ll * part + (part == tile.first)) * tile.part_pairs; };
         const auto is_last = [&] { return came_last(barrier, S.threads, tile.arrived, tile.last - tile.first + 1); };
         bool cut = tile.first != tile.last;
-        if constexpr (S.k_parts == 1) {
+        if constexpr (S.parts_by_thread) {
             if (cut) {
                 leave(sums, lines(place(blockIdx.x), thread));
                 clear(sums);
                 if (!is_last()) return;
-                for (unsigned part = tile.first; part <= tile.last; ++part) add_part(sums, lines(place(part), thread));
+                add_parts(sums, place, thread, tile.first, tile.last);
                 cut = false;
             }
         }
@@ -155,14 +167,14 @@ struct QuantisedStore {
             };
             constexpr int piece_pairs = S.rows_at_once * row_pairs;
             const int before = piece * piece_pairs, pairs = min(piece_pairs, rows * row_pairs - before);
-            if (S.k_parts == 1 || !cut)
+            if (S.parts_by_thread || !cut)
                 for (int pair = thread; pair < pairs; pair += S.threads) store(before + pair, sum(pair));
             else {
                 float2* own = place(blockIdx.x) + before;
                 for (int pair = thread; pair < pairs; pair += S.threads) own[pair] = sum(pair);
             }
         }
-        if constexpr (S.k_parts > 1)
+        if constexpr (!S.parts_by_thread)
             if (cut && is_last())
                 for (int pair = thread; pair < rows * row_pairs; pair += S.threads) store(pair, added(place, pair, tile.first, tile.last));
         clear(sums);

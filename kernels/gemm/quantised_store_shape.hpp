@@ -14,6 +14,9 @@ struct QuantisedStoreShape {
     int threads;
     Type type;
     QuantisedLayout layout;
+    /// Parts of a tile that CTAs share leave as threads have their sums, and whoever comes last has the tile's in registers: where these are many
+    /// beside the sums. Else they leave by pairs, as results do.
+    bool parts_by_thread = false;
 
     constexpr int row_tiles() const { return rows / 8; }
     constexpr int row_groups() const { return columns / 16; }

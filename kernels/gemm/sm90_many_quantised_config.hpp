@@ -51,7 +51,7 @@ struct Sm90ManyQuantisedConfig {
     constexpr int row_sums_bytes() const { return sums_rows() ? groups() * tile_m * 4 : 0; }
     constexpr int stage_bytes() const { return (row_sums_at() + row_sums_bytes() + alignment - 1) / alignment * alignment; }
     /// Of each warpgroup, which stores its own 64 columns while the others multiply.
-    constexpr QuantisedStoreShape store_shape() const { return {tile_m, wgmma_m, row_step, 1, warpgroup_threads, type, layout}; }
+    constexpr QuantisedStoreShape store_shape() const { return {tile_m, wgmma_m, row_step, 1, warpgroup_threads, type, layout, true}; }
     constexpr int sums_bytes() const { return warpgroups() * store_shape().bytes(); }
     /// Full and empty of a stage, and that its rows are summed.
     constexpr int barriers() const { return sums_rows() ? 3 : 2; }

@@ -98,9 +98,9 @@ Constraint ManyQuantisedFamily::examine(const GemmHardware& hw, const GemmProble
 }
 
 void ManyQuantisedFamily::enumerate(const GemmHardware& hw, const GemmProblem& p, const GemmRequest& request, GemmVisitor& visitor) const {
-    static constexpr int sides[] = {32, 64, 96, 128, 160, 192, 224, 256}, two[] = {2}, three[] = {3}, four[] = {4}, any[] = {2, 3, 4},
+    static constexpr int sides[] = {32, 64, 96, 128, 160, 192, 224, 256}, two[] = {2}, three[] = {3}, both[] = {2, 3},
                          tile_ks[] = {Sm90ManyQuantisedConfig::tile_k}, one[] = {1};
-    static constexpr int of_two[] = {128}, of_three[] = {192}, of_four[] = {256}, of_any[] = {128, 192, 256};
+    static constexpr int of_two[] = {128}, of_three[] = {192}, of_both[] = {128, 192};
     // Taller than A are only rows of nothing; where each group of K has sums of its own, 160 rows are as many as registers hold.
     const bool long_sums = p.quantised.group == 0 && p.quantised.zeros != ZeroType::real;
     const std::size_t held = long_sums ? std::size(sides) : 5;
@@ -108,10 +108,9 @@ void ManyQuantisedFamily::enumerate(const GemmHardware& hw, const GemmProblem& p
     const auto among = [&](std::span<const int> tile_ns, std::span<const int> warpgroups) {
         enumerate_plain_tiles(*this, {std::span(sides).first(count), tile_ns, tile_ks, warpgroups, one}, hw, p, request, visitor);
     };
-    if (request.tile_n || request.consumer_warpgroups) return among(of_any, any);
+    if (request.tile_n || request.consumer_warpgroups) return among(of_both, both);
     among(of_two, two);
     among(of_three, three);
-    among(of_four, four);
 }
 
 std::int64_t many_quantised_ctas(const GemmHardware& hw, const GemmProblem& p, const GemmConfig& c) {

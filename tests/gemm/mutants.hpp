@@ -860,7 +860,7 @@ inline Mutant many_warpgroups_exchanged() {
 inline Mutant many_packed_part_lost() {
     return {"the last part of a tile that CTAs share is not added, of many rows",
             many_packed_weights(),
-            {{quantised_store, "part <= tile.last; ++part) add_part", "part < tile.last; ++part) add_part"}}};
+            {{quantised_store, "add_parts(sums, place, thread, tile.first, tile.last);", "add_parts(sums, place, thread, tile.first, tile.last - 1);"}}};
 }
 
 inline Mutant stage_not_given_back_to_peers() {

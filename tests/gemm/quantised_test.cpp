@@ -290,8 +290,8 @@ TEST(Quantised, HasAKernelOfManyRows) {
     EXPECT_EQ(kernels(1, named), std::set<std::string>({"sm90_many_quantised"}));
     named.order = Order::hilbert;
     EXPECT_THAT(quantised_refusal(packed_problem(300, 256, 256), named), HasSubstr("by row, column or grouped"));
-    named = {}, named.tile_n = 320;
-    EXPECT_THAT(quantised_refusal(packed_problem(300, 256, 256), named), HasSubstr("tile_n = 320: each consumer warpgroup has 64 columns"));
+    named = {}, named.tile_n = 256;
+    EXPECT_THAT(quantised_refusal(packed_problem(300, 256, 256), named), HasSubstr("tile_n = 256: each consumer warpgroup has 64 columns"));
     named = {}, named.tile_m = 192;
     EXPECT_THAT(quantised_refusal(packed_problem(300, 256, 256), named), HasSubstr("in steps of 32 up to 160"));
     EXPECT_EQ(quantised_refusal(packed_problem(300, 256, 256, {.weights = WeightType::int4, .group = 0}), named), "");
