@@ -98,9 +98,9 @@ double l2_step_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmPro
 
 double sent_off_line(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, const TileGrid& tiles) {
     if (hw.a_lines.on_line() && hw.b_lines.on_line()) return 1;
-    GemmConfig alone = t;
-    alone.cluster_m = alone.cluster_n = 1;
-    return least_l2_rows(hw, alone, p, tiles, hw.a_lines, hw.b_lines) / least_l2_rows(hw, alone, p, tiles, {}, {});
+    // Neither with loads that L2 merges: a GPU that merges more would seem to send more.
+    const auto [a, b] = own_rows(t, p);
+    return (a * hw.a_lines.of(double(tiles.columns)) + b * hw.b_lines.of(whole_up(rows_a_matrix(p, tiles)))) / (a + b);
 }
 
 double promoting_step_cycles(const GemmHardware& hw, const GemmCandidate& t) {

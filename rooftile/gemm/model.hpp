@@ -149,8 +149,8 @@ double l2_step_cycles(const GemmHardware& hw, const GemmConfig& tile, const Gemm
 /// Least of all orders; `tiles` counts those of CTAs.
 double l2_step_cycles(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem,
                       const TileGrid& tiles);
-/// What L2 sends for A and B, as many times as where all of their rows begin on lines; 1: they do. Off them neighbours' loads of one row are
-/// not merged, and a row's ends are in sectors of which it needs a part. Multicast is not counted: it is the same for all clusters.
+/// What L2 sends for A and B, as many times as where all of their rows begin on lines; 1: they do. Off them a row's ends are in sectors of which
+/// it needs a part. Multicast is not counted: it is the same for all clusters.
 double sent_off_line(const GemmHardware& hw, const GemmConfig& tile, const GemmProblem& problem, const TileGrid& tiles);
 /// Cycles of a k-step in which one of a tile's promoting warpgroups has nothing to overlap its own work with: products of 64 rows, until
 /// they are seen, and their additions, one wgmma after the other. 0 where none promotes.
