@@ -96,7 +96,7 @@ struct Sm90ManyQuantisedArguments {
     const unsigned char* weights;  ///< as QuantisedLayout has them
     void* c;
     float* partials;    ///< [CTA][2][warpgroup][tile_m][64]: its part of a tile that it shares with CTAs before it, and with those after it
-    unsigned* arrived;  ///< [tile][warpgroup] how many parts, 0 before the launch and after it
+    unsigned* arrived;  ///< [cut tile][warpgroup] how many parts, 0 before the launch and after it
     int m, n, k;
     int band;  ///< rows of tiles that are taken together, column by column
     long long ldc;

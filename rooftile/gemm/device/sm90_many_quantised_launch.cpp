@@ -2,68 +2,34 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "rooftile/error.hpp"
-#include "rooftile/gemm/device/code.hpp"
-#include "rooftile/tiled/device/epilogue_source.hpp"
-#include "rooftile/gemm/device/quantised_operands.hpp"
+#include "rooftile/gemm/device/quantised_code.hpp"
 #include "rooftile/gemm/many_quantised_model.hpp"
-#include "rooftile/gemm/packing.hpp"
 
 namespace rooftile {
 namespace {
 
-class Sm90ManyQuantisedCode final : public GemmCode {
+class Sm90ManyQuantisedCode final : public QuantisedCode {
   public:
-    explicit Sm90ManyQuantisedCode(const GemmPlan& plan)
-        : plan_(plan.config), ctas_(plan.resources.grid_ctas), config_(many_quantised_config(plan)), epilogue_(plan.problem.epilogue) {}
+    explicit Sm90ManyQuantisedCode(const GemmPlan& plan) : QuantisedCode(plan), config_(many_quantised_config(plan)) {}
 
-    Source source() const override {
-        Source source = many_quantised_source(config_);
-        add_epilogue(source, epilogue_, "kernels/gemm/sm90_many_quantised.cuh");
-        return source;
-    }
-    std::string arch() const override { return "sm_90"; }
+    Source source() const override { return with_epilogue(many_quantised_source(config_), "kernels/gemm/sm90_many_quantised.cuh"); }
     CtaUse cta() const override { return {config_.threads(), config_.shared_bytes(), 1, 1}; }
-    std::size_t workspace_bytes(const GemmShape& s) const override { return std::size_t(workspace(s).bytes()); }
     void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
         check_quantised_operands(config_.ragged_k, shape, a, b, c);
     }
     ClusterTiles tiles(const GemmShape& shape) const override {
         return {ceil_div(shape.m, std::int64_t{config_.tile_m}), ceil_div(shape.n, std::int64_t{config_.tile_n}), 1};
     }
-    /// As many as the workspace was made for, on any GPU: nobody waits for another.
-    int grid(const GemmShape& shape, int) const override {
-        const ClusterTiles all = tiles(shape);
-        const std::int64_t units = ceil_div(shape.k, std::int64_t{config_.tile_k});
-        check_tiles(shape, {units * all.rows, all.columns, 1}, 1, config_.tile_m, config_.tile_n);
-        return int(std::min(ctas_, units * all.rows * all.columns));
-    }
+    int grid(const GemmShape& shape, int) const override { return grid_of(config_, shape); }
     void launch(const Function& function, const Launch& launch, const GemmShape& s, const GemmPointers& p) const override {
-        check_pointer("the workspace", p.workspace, PackedCopy::alignment);
-        Sm90ManyQuantisedArguments arguments{.weights = static_cast<const unsigned char*>(p.b),
-                                             .c = p.c,
-                                             .partials = reinterpret_cast<float*>(static_cast<char*>(p.workspace) + workspace(s).counters),
-                                             .arrived = static_cast<unsigned*>(p.workspace),
-                                             .m = int(s.m),
-                                             .n = int(s.n),
-                                             .k = int(s.k),
-                                             .band = quantised_band(plan_, s.m),
-                                             .ldc = s.ldc};
-        Launch configured = launch;
-        configured.programmatic_dependent = plan_.programmatic_launch;
-        TensorMap rows = quantised_rows_map(config_.type, config_.tile_m, config_.spans, config_.ragged_k, s, p.a);
-        launch_with_epilogue(function, configured, epilogue_, p.operands, rows, arguments);
+        Sm90ManyQuantisedArguments arguments{};
+        arguments.band = quantised_band(plan_, s.m);
+        launch_rows(function, launch, s, p, quantised_rows_map(config_.type, config_.tile_m, config_.spans, config_.ragged_k, s, p.a), arguments);
     }
 
   private:
-    QuantisedWorkspace workspace(const GemmShape& s) const { return quantised_workspace(s.n, plan_, ctas_); }
-
-    GemmConfig plan_;
-    std::int64_t ctas_;
     Sm90ManyQuantisedConfig config_;
-    SharedEpilogue epilogue_;
 };
 
 }  // namespace

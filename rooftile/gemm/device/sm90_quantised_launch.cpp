@@ -2,74 +2,32 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "rooftile/error.hpp"
-#include "rooftile/gemm/device/code.hpp"
-#include "rooftile/gemm/device/quantised_operands.hpp"
-#include "rooftile/gemm/packing.hpp"
-#include "rooftile/gemm/quantised_model.hpp"
-#include "rooftile/tiled/device/epilogue_source.hpp"
+#include "rooftile/gemm/device/quantised_code.hpp"
 
 namespace rooftile {
 namespace {
 
-class Sm90QuantisedCode final : public GemmCode {
+class Sm90QuantisedCode final : public QuantisedCode {
   public:
-    explicit Sm90QuantisedCode(const GemmPlan& plan)
-        : plan_(plan.config),
-          ctas_(plan.resources.grid_ctas),
-          config_(quantised_config(plan.problem, plan.config)),
-          epilogue_(plan.problem.epilogue) {}
+    explicit Sm90QuantisedCode(const GemmPlan& plan) : QuantisedCode(plan), config_(quantised_config(plan.problem, plan.config)) {}
 
-    Source source() const override {
-        Source source = quantised_source(config_);
-        add_epilogue(source, epilogue_, "kernels/gemm/sm90_few_quantised.cuh");
-        return source;
-    }
-    std::string arch() const override { return "sm_90"; }
-    CtaUse cta() const override {
-        return {config_.threads(), config_.shared_bytes(), config_.ctas_per_sm, 1};
-    }
-    std::size_t workspace_bytes(const GemmShape& s) const override {
-        return std::size_t(workspace(s).bytes());
-    }
+    Source source() const override { return with_epilogue(quantised_source(config_), "kernels/gemm/sm90_few_quantised.cuh"); }
+    CtaUse cta() const override { return {config_.threads(), config_.shared_bytes(), config_.ctas_per_sm, 1}; }
     void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
         check_operands(config_, shape, a, b, c);
     }
     ClusterTiles tiles(const GemmShape& shape) const override {
         return {1, ceil_div(shape.n, std::int64_t{config_.tile_n}), 1};
     }
-    /// As many as the workspace was made for, on any GPU: nobody waits for another.
-    int grid(const GemmShape& shape, int) const override {
-        const std::int64_t units = ceil_div(shape.k, std::int64_t{config_.tile_k});
-        check_tiles(shape, {units, tiles(shape).columns, 1}, 1, config_.tile_m, config_.tile_n);
-        return int(std::min(ctas_, units * tiles(shape).columns));
-    }
-    void launch(const Function& function, const Launch& launch, const GemmShape& s,
-                const GemmPointers& p) const override {
-        check_pointer("the workspace", p.workspace, PackedCopy::alignment);
-        Sm90QuantisedArguments arguments{.weights = static_cast<const unsigned char*>(p.b),
-                                         .c = p.c,
-                                         .partials = reinterpret_cast<float*>(static_cast<char*>(p.workspace) + workspace(s).counters),
-                                         .arrived = static_cast<unsigned*>(p.workspace),
-                                         .m = int(s.m),
-                                         .n = int(s.n),
-                                         .k = int(s.k),
-                                         .ldc = s.ldc};
-        Launch configured = launch;
-        configured.programmatic_dependent = plan_.programmatic_launch;
-        TensorMap rows = quantised_rows_map(config_.type, config_.tile_m, config_.spans(), config_.ragged_k, s, p.a);
-        launch_with_epilogue(function, configured, epilogue_, p.operands, rows, arguments);
+    int grid(const GemmShape& shape, int) const override { return grid_of(config_, shape); }
+    void launch(const Function& function, const Launch& launch, const GemmShape& s, const GemmPointers& p) const override {
+        launch_rows(function, launch, s, p, quantised_rows_map(config_.type, config_.tile_m, config_.spans(), config_.ragged_k, s, p.a),
+                    Sm90QuantisedArguments{});
     }
 
   private:
-    QuantisedWorkspace workspace(const GemmShape& s) const { return quantised_workspace(s.n, plan_, ctas_); }
-
-    GemmConfig plan_;
-    std::int64_t ctas_;
     Sm90QuantisedConfig config_;
-    SharedEpilogue epilogue_;
 };
 
 }  // namespace
