@@ -80,7 +80,7 @@ __device__ void consume(const TensorMap& map_c, const MoreTensorMaps& more, cons
             scheduler.tiles.advance();
         }
     }
-    if (C.tma_store && ptx::elect_one()) ptx::tma_store_wait_read<0>();
+    if (C.stores_rows() || (C.tma_store && ptx::elect_one())) ptx::tma_store_wait_read<0>();
 }
 
 /// The same with overlapped_epilogue: the epilogue tiles of the tile before go out between this tile's first steps.

@@ -227,9 +227,15 @@ struct MatrixConfig {
     constexpr int epilogue_tile_bytes() const {
         return (swap_ab ? epilogue_rows() * turned_columns() : 4 * epilogue_rows() * epilogue_columns()) * result_bytes();
     }
+    /// C of 16 bits that no tensor map describes leaves by rows, through shared memory.
+    constexpr bool stores_rows() const { return !tma_store && !swap_ab && result_bytes() == 2; }
+    /// Room for a row that begins up to 14 bytes past 16, from one of a warp's eight to the next: they fall into unlike banks.
+    constexpr int staged_row_pitch() const { return (2 * stored_n() + 127) / 128 * 128 + 16; }
+    constexpr int staged_bytes() const { return stores_rows() ? 8 * staged_row_pitch() : 0; }  ///< of a warp
+
     constexpr int epilogue_bytes() const {
         if (epilogue_room > 0) return epilogue_room;
-        return tma_store ? consumer_warpgroups * epilogue_tiles_in_flight * epilogue_tile_bytes() : 0;
+        return consumer_warpgroups * (tma_store ? epilogue_tiles_in_flight * epilogue_tile_bytes() : 4 * staged_bytes());
     }
     /// One for each box of the operand that may be on its way: a warp loads what it stores; where the tile is turned, a warpgroup.
     constexpr int operand_barriers() const {

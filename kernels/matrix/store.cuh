@@ -23,11 +23,12 @@ __device__ void store_by_tma(const Sums& sums, StoreTarget<C>& target) {
 }
 
 template <MatrixConfig C, int result, class Sums>
-__device__ void store_by_rows(const Sums& sums, const MatrixArguments& args, const TileOrigin& at) {
+__device__ void store_by_rows(const Sums& sums, const StoreTarget<C>& target, const MatrixArguments& args, const TileOrigin& at) {
     long long pitch;
     unsigned short* c = result_at<C, result>(args, at.batch, pitch);
+    const unsigned staged = target.shared.epilogue_tile(target.warpgroup, 0) + threadIdx.x % C.warpgroup_threads / 32 * C.staged_bytes();
     // Unsigned: a tile beyond the last one may begin past 2^31, and still is outside C.
-    store_rows<C>(sums, c, pitch, at.m, C.grouped() ? at.end : args.m, at.n, C.result_columns(args.n));
+    store_rows<C>(sums, c, pitch, at.m, C.grouped() ? at.end : args.m, at.n, C.result_columns(args.n), staged);
 }
 
 template <MatrixConfig C, int result = 0, class Sums>
@@ -35,7 +36,7 @@ __device__ void store(const Sums& sums, StoreTarget<C>& target, const MatrixArgu
     target.at = at;
     if constexpr (C.tma_store) store_by_tma<C, result>(sums, target);
     else if constexpr (C.swap_ab) store_transposed_by_element<C, result>(sums, args, at);
-    else if constexpr (C.result_bytes() == 2 && C.ablated != Ablation::store) store_by_rows<C, result>(sums, args, at);
+    else if constexpr (C.result_bytes() == 2 && C.ablated != Ablation::store) store_by_rows<C, result>(sums, target, args, at);
     else store_by_element<C, result>(sums, args, at);
 }
 

@@ -1,61 +1,26 @@
-// C of 16 bits straight from registers, whatever its rows begin at: whole 16-byte stores, and elements at a row's ends.
+// C of 16 bits whose rows begin anywhere: through shared memory, eight rows of a warp at a time.
 //
-// A quad of lanes has 8 neighbouring columns of a row in each wgmma chunk, two a lane. Four chunks are transposed among them, so that a lane has
-// all 8 columns of one: 16 bytes. Where the row does not begin at 16 bytes, a lane moves its chunk on by what the row is past them, takes the
-// end of the chunk in front from its neighbour, and stores the 16 bytes that memory has there. What is left are the first chunk's
-// beginning and the last one's end.
+// A row is written there as far past 16 bytes as it is in C, so that what lies on whole 16 bytes leaves by one bulk copy, whatever C's base and
+// pitch; what is left are up to seven elements at each end, which a quad of lanes stores one by one.
 #pragma once
 
 #include "kernels/matrix/matrix_config.hpp"
+#include "kernels/ptx/bulk_copy.cuh"
+#include "kernels/ptx/cluster_memory.cuh"
+#include "kernels/ptx/tma.cuh"
 
 namespace rooftile {
 
-constexpr int quad_lanes = 4, chunk_columns = 8;
-
-/// Lane q of a quad gives word t of all chunks, and gets all words of chunk q.
-__device__ inline void transpose_in_quad(unsigned (&w)[quad_lanes], int lane) {
-    constexpr unsigned all = 0xffffffff;
-#pragma unroll
-    for (int t = 0; t < quad_lanes; t += 2) {  // lanes beside each other, chunks beside each other
-        const bool odd = lane & 1;
-        const unsigned got = __shfl_xor_sync(all, odd ? w[t] : w[t + 1], 1);
-        if (odd) w[t] = got;
-        else w[t + 1] = got;
-    }
-#pragma unroll
-    for (int t = 0; t < 2; ++t) {
-        const bool upper = lane & 2;
-        const unsigned got = __shfl_xor_sync(all, upper ? w[t] : w[t + 2], 2);
-        if (upper) w[t] = got;
-        else w[t + 2] = got;
-    }
-}
-
-/// The 8 elements that end `past` before the end of `own`; `front` is the chunk before it.
-__device__ inline void moved_on(unsigned (&out)[4], const unsigned (&front)[4], const unsigned (&own)[4], unsigned past) {
-    const unsigned window[8] = {front[0], front[1], front[2], front[3], own[0], own[1], own[2], own[3]};
-    const unsigned first = 8 - past, word = first / 2;
-    unsigned by_two[6], by_one[5];
-#pragma unroll
-    for (int i = 0; i < 6; ++i) by_two[i] = word & 2 ? window[i + 2] : window[i];
-#pragma unroll
-    for (int i = 0; i < 5; ++i) by_one[i] = word & 1 ? by_two[i + 1] : by_two[i];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        const unsigned amid = by_one[i] >> 16 | by_one[i + 1] << 16;
-        out[i] = past == 0 ? own[i] : past & 1 ? amid : by_one[i];
-    }
-}
-
 /// A tile whose first element is in row `tile_row` and column `first_column` of C, `pitch` elements from row to row; what is outside its `rows`
-/// and `columns` is not stored. `sums.pairs(to, i, j)` gives a thread's j-th and next sums of the i-th wgmma as two elements.
+/// and `columns` is not stored. `sums.pairs(to, i, j)` gives a thread's j-th and next sums of the i-th wgmma as two elements. `staged`: shared address
+/// of the warp's C.staged_bytes(), which each thread's tma_store_wait_read<0>() frees.
 template <MatrixConfig C, class Sums>
-__device__ void store_rows(const Sums& sums, unsigned short* c, long long pitch, unsigned tile_row, unsigned rows, unsigned first_column, unsigned columns) {
-    static_assert(C.result_bytes() == 2 && C.stored_n() % chunk_columns == 0);
-    constexpr int chunks = C.stored_n() / chunk_columns;
-    constexpr unsigned all = 0xffffffff;
+__device__ void store_rows(const Sums& sums, unsigned short* c, long long pitch, unsigned tile_row, unsigned rows, unsigned first_column, unsigned columns,
+                           unsigned staged) {
+    static_assert(C.stores_rows() && C.stored_n() % 8 == 0);
+    constexpr int quad_lanes = 4, vector = 8;  // elements of 16 bytes
     const int thread = threadIdx.x % C.warpgroup_threads, lane = thread % 32, quarter = lane % quad_lanes;
-    const unsigned first_row = tile_row + thread / 32 * 16 + lane / 4;
+    const unsigned first_row = tile_row + thread / 32 * 16 + lane / quad_lanes, own = staged + lane / quad_lanes * C.staged_row_pitch();
     const int width = first_column < columns ? static_cast<int>(min(columns - first_column, static_cast<unsigned>(C.stored_n()))) : 0;
 #pragma unroll
     for (int i = 0; i < C.wgmma_rows(); ++i) {
@@ -65,45 +30,35 @@ __device__ void store_rows(const Sums& sums, unsigned short* c, long long pitch,
             const bool inside = row < rows;
             unsigned short* line = c + row * pitch + first_column;
             // Elements from 16 bytes on to the row's first of this tile.
-            const int past = static_cast<int>(reinterpret_cast<unsigned long long>(line) / 2 % chunk_columns);
-            unsigned own[4] = {}, before[4] = {};  // before: the chunk in front of the quad's first
+            const int past = static_cast<int>(reinterpret_cast<unsigned long long>(line) / 2 % vector);
+            ptx::tma_store_wait_read<0>();  // the rows before have left
+            __syncwarp();
+            const unsigned to = own + 2 * (past + 2 * quarter);
+            // Words, unless one of the warp's rows begins amid one.
+            const bool words = !__any_sync(0xffffffff, past % 2 != 0);
 #pragma unroll
-            for (int first = 0; first < chunks; first += quad_lanes) {
-#pragma unroll
-                for (int t = 0; t < quad_lanes; ++t) {
-                    own[t] = 0;
-                    unsigned pair[1];
-                    if (first + t < chunks && inside) sums.pairs(pair, i, 4 * (first + t) + 2 * half), own[t] = pair[0];
-                }
-                transpose_in_quad(own, lane);
-                unsigned front[4], out[4];
-#pragma unroll
-                for (int t = 0; t < 4; ++t) {
-                    const unsigned moved = __shfl_sync(all, own[t], (lane & ~3) | ((lane + 3) & 3));
-                    front[t] = quarter == 0 ? before[t] : moved;
-                    before[t] = moved;
-                }
-                moved_on(out, front, own, static_cast<unsigned>(past));
-                const int chunk = first + quarter, begin = chunk == 0 ? past : 0, end = min(8, width - chunk_columns * chunk + past);
-                if (!inside || chunk >= chunks) continue;
-                unsigned short* to = line + chunk_columns * chunk - past;
-                if (begin == 0 && end == 8) {
-                    struct alignas(16) Vector {
-                        unsigned word[4];
-                    };
-                    *reinterpret_cast<Vector*>(to) = {out[0], out[1], out[2], out[3]};
-                } else {
-#pragma unroll
-                    for (int e = 0; e < 8; ++e)
-                        if (e >= begin && e < end) to[e] = static_cast<unsigned short>(out[e / 2] >> 16 * (e % 2));
+            for (int chunk = 0; chunk < C.stored_n() / vector; ++chunk) {
+                unsigned pair[1];
+                sums.pairs(pair, i, 4 * chunk + 2 * half);
+                if (words) ptx::store_shared_1(to + 2 * vector * chunk, __uint_as_float(pair[0]));
+                else {
+                    ptx::store_shared_half(to + 2 * vector * chunk, static_cast<unsigned short>(pair[0]));
+                    ptx::store_shared_half(to + 2 * vector * chunk + 2, static_cast<unsigned short>(pair[0] >> 16));
                 }
             }
-            constexpr int last = chunks - 1;
-            if (!inside || quarter != last % quad_lanes) continue;
+            ptx::fence_async_proxy();
+            __syncwarp();
+            const int end = inside ? past + width : 0, begin = past == 0 ? 0 : vector, last = end / vector * vector;
+            if (quarter == 0) {
+                if (last > begin) ptx::bulk_store(line - past + begin, own + 2 * begin, 2 * (last - begin));
+                ptx::tma_store_commit();
+            }
 #pragma unroll
-            for (int e = 0; e < 8; ++e)
-                if (e >= 8 - past && chunk_columns * last + e < width)
-                    line[chunk_columns * last + e] = static_cast<unsigned short>(own[e / 2] >> 16 * (e % 2));
+            for (int e = quarter; e < vector; e += quad_lanes) {
+                if (e >= past && e < min(begin, end)) line[e - past] = ptx::load_shared_half(own + 2 * e);
+                const int x = max(last, begin) + e;
+                if (x < end) line[x - past] = ptx::load_shared_half(own + 2 * x);
+            }
         }
     }
 }

@@ -78,10 +78,13 @@ __global__ void __launch_bounds__(line_store_threads) line_stores_by_rows(unsign
                              .a_major = Major::k, .b_major = Major::k, .tma_store = false};
     static_assert(line_store_tile_m == line_store_threads / C.warpgroup_threads * C.tile_m);
     const unsigned warpgroup_row = threadIdx.x / C.warpgroup_threads * C.tile_m;
+    __shared__ alignas(16) unsigned char rows[line_store_warps * C.staged_bytes()];
+    const unsigned staged = ptx::shared_address(rows) + threadIdx.x / 32 * C.staged_bytes();
     const ProbeTime begin = probe_time();
     for_each_tile(p, [&](int m, int n) {
-        store_rows<C>(StoredSums{static_cast<unsigned>(m + n)}, reinterpret_cast<unsigned short*>(to), p.pitch / 2, m + warpgroup_row, p.rows, n, p.columns);
+        store_rows<C>(StoredSums{static_cast<unsigned>(m + n)}, reinterpret_cast<unsigned short*>(to), p.pitch / 2, m + warpgroup_row, p.rows, n, p.columns, staged);
     });
+    ptx::tma_store_wait_read<0>();
     __syncthreads();
     const ProbeTime end = probe_time();
     if (threadIdx.x == 0) write_record(records, begin, end, 0);

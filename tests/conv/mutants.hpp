@@ -57,7 +57,7 @@ inline Mutant residual_of_the_row_before() {
 inline Mutant row_moved_by_one() {
     return {"a row is moved on by an element too few", odd, {{rows, "const unsigned first = 8 - past, word = first / 2;", "const unsigned first = 8 - past, word = (first + 1) / 2;"}}};
 }
-inline Mutant rows_end_left_out() { return {"the end of a tile's rows is left out", odd, {{rows, "if (e >= 8 - past && chunk_columns", "if (e > 8 - past && chunk_columns"}}}; }
+inline Mutant rows_end_left_out() { return {"the end of a tile's rows is left out", odd, {{rows, "if (x < end) line", "if (x < end - 1) line"}}}; }
 inline Mutant part_of_k_beyond() {
     return {"a part of K beyond the end multiplies the last tap again", parts,
             {{arguments, "return {tap, static_cast<int>(block - tap * channel_blocks.divisor) * tile_k};",

@@ -77,6 +77,8 @@ class Fibers {
         bool over = false;
         std::vector<Copy> copies;              // not yet of a group
         std::deque<std::vector<Copy>> groups;  // not yet arrived
+        std::vector<std::function<void()>> stores;                // of bulk copies to global memory, not yet of a group
+        std::deque<std::vector<std::function<void()>>> stored;    // not yet waited for
         std::vector<std::function<void()>> products;              // of wgmma, not yet of a group
         std::deque<std::vector<std::function<void()>>> multiplied;  // not yet waited for
         bool waited = false;                   // for the kernel in front
@@ -155,6 +157,7 @@ inline unsigned __shfl_sync(unsigned, unsigned value, int from) {
     fibers.meet(fibers.warp(), 32);
     return got;
 }
+inline bool __any_sync(unsigned, bool mine) { return Fibers::now().meet(Fibers::now().warp(), 32, mine); }
 inline unsigned __shfl_xor_sync(unsigned mask, unsigned value, int away) { return __shfl_sync(mask, value, int(threadIdx.x % 32) ^ away); }
 
 /// Barriers in shared memory, and what copies bring there when somebody waits.
@@ -222,6 +225,7 @@ inline unsigned load_shared_word(unsigned shared) { return shared_at<unsigned>(s
 inline unsigned load_shared(unsigned shared) { return shared_at<unsigned>(shared); }
 inline unsigned short load_shared_half(unsigned shared) { return shared_at<unsigned short>(shared); }
 inline void store_shared_1(unsigned shared, float x) { shared_at<float>(shared) = x; }
+inline void store_shared_half(unsigned shared, unsigned short half) { shared_at<unsigned short>(shared) = half; }
 inline void store_element(unsigned shared, unsigned short value) { shared_at<unsigned short>(shared) = value; }
 
 template <int bytes>
@@ -305,6 +309,22 @@ void bulk_load(unsigned shared, const void* global, unsigned bytes, unsigned bar
     if (!Fibers::now().thread().waited && on_early_read) on_early_read(global, bytes);
     arriving.push_back({barrier, bytes, [=] { on_global_read(global, bytes), std::memcpy(memory + shared, global, bytes); }});
 }
+
+inline void bulk_store(void* global, unsigned shared, unsigned bytes) {
+    if (shared % 16 != 0 || reinterpret_cast<std::uintptr_t>(global) % 16 != 0 || bytes % 16 != 0 || shared + bytes > sizeof memory) std::abort();
+    Fibers::now().thread().stores.push_back([=] { std::memcpy(global, memory + shared, bytes); });
+}
+inline void tma_store_commit() {
+    Fibers::Thread& t = Fibers::now().thread();
+    t.stored.push_back(std::move(t.stores));
+    t.stores.clear();
+}
+template <int pending>
+void tma_store_wait_read() {
+    for (auto& groups = Fibers::now().thread().stored; groups.size() > pending; groups.pop_front())
+        for (const auto& store : groups.front()) store();
+}
+inline void fence_async_proxy() {}
 
 /// What a TensorMap is here: elements of 16 bits, extents and steps of up to four axes, a box, rows of 128 B swizzled.
 struct FakeMap {

@@ -266,6 +266,7 @@ template <class... Any>
 void tma_store_2d(const Any&...) {}
 template <class... Any>
 void tma_store_3d(const Any&...) {}
+inline void bulk_store(void*, unsigned, unsigned) {}
 inline void tma_store_commit() {}
 template <int>
 void tma_store_wait_read() {}

@@ -42,7 +42,10 @@ void expect_stored(std::mt19937& random) {
         while (reinterpret_cast<std::uintptr_t>(first) % 16 != 0) ++first;
         unsigned short* const c = first + offset;
         const Sums sums{unsigned(at_m), unsigned(at_n)};
-        Fibers::now().run(128, [&] { store_rows<C>(sums, c, pitch, unsigned(at_m), unsigned(m), unsigned(at_n), unsigned(n)); });
+        Fibers::now().run(128, [&] {
+            store_rows<C>(sums, c, pitch, unsigned(at_m), unsigned(m), unsigned(at_n), unsigned(n), threadIdx.x / 32 * C.staged_bytes());
+            ptx::tma_store_wait_read<0>();
+        });
         SCOPED_TRACE(testing::Message() << m << " x " << n << ", pitch " << pitch << ", offset " << offset << ", tile " << tile_m << "x" << tile_n << " at " << at_m << "," << at_n);
         std::size_t wrong = 0;
         for (std::size_t i = 0; i < memory.size(); ++i) {
