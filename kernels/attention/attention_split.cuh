@@ -29,9 +29,10 @@ struct SplitTile {
 
 /// A warpgroup's rows of one part, of which a thread has two. What is lost is marked by a sum of NaN: to fp32, or to a NaN behind the mask, of which a warp
 /// has sixteen bits, `again`.
-template <int width, bool own, class Softmax>
-__device__ void leave_part(const float (&sums)[width / 2], const Softmax& softmax, unsigned again, float* partials,
-                           const SplitTile<width, own>& tile, int part, int row, int column) {
+/// `first_column`: of a warpgroup that has some of the columns.
+template <int width, bool own, int count, class Softmax>
+__device__ void leave_part(const float (&sums)[count], const Softmax& softmax, unsigned again, float* partials,
+                           const SplitTile<width, own>& tile, int part, int row, int column, int first_column = 0) {
     const float totals[2] = {softmax.total(0), softmax.total(1)};  // by whole warps
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -40,11 +41,11 @@ __device__ void leave_part(const float (&sums)[width / 2], const Softmax& softma
         if (kept >= tile.rows) continue;
         float* line = tile.line(partials, part, kept);
 #pragma unroll
-        for (int i = 0; i < width / 8; ++i)
-            *reinterpret_cast<float2*>(line + 8 * i + column) = make_float2(sums[4 * i + 2 * half], sums[4 * i + 2 * half + 1]);
+        for (int i = 0; i < count / 4; ++i)
+            *reinterpret_cast<float2*>(line + first_column + 8 * i + column) = make_float2(sums[4 * i + 2 * half], sums[4 * i + 2 * half + 1]);
         // Nothing seen in this part is no loss: another part may have seen something.
         const bool lost = (softmax.lost(half) && total != 0) || (again >> kept % 16 & 1) != 0;
-        if (column == 0) *reinterpret_cast<float2*>(line + width) = make_float2(softmax.from[half], lost ? __int_as_float(0x7fffffff) : total);
+        if (first_column + column == 0) *reinterpret_cast<float2*>(line + width) = make_float2(softmax.from[half], lost ? __int_as_float(0x7fffffff) : total);
     }
 }
 

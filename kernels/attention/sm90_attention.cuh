@@ -211,10 +211,10 @@ struct AttentionLoads {
     }
 };
 
-/// This warpgroup's rows of O, divided by their sums.
-template <Sm90AttentionConfig C>
-__device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& softmax, const AttentionArguments& args,
-                      const Sm90AttentionPlace& at, int query) {
+/// This warpgroup's rows of O, divided by their sums; of some of the columns, the first of which is `first_column`.
+template <Sm90AttentionConfig C, int count, class Softmax>
+__device__ void store(const float (&sums)[count], const Softmax& softmax, const AttentionArguments& args, const Sm90AttentionPlace& at, int query,
+                      int first_column = 0) {
     const AttentionTile& tile = at.tile;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -223,9 +223,9 @@ __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& sof
         const int row = query + 8 * half;
         const bool inside = row < Sm90AttentionTiles<C>{args}.end_row(at);
         char* o = static_cast<char*>(args.o) + Sm90AttentionConfig::element_bytes * offset_of_row(at.extent, args.o_strides, tile, inside ? row : 0);
-        store_row<C.type>(sums, half, by, o, args.dim_v, inside);
+        store_row<C.type>(sums, half, by, o + Sm90AttentionConfig::element_bytes * first_column, args.dim_v - first_column, inside);
         constexpr float ln2 = 0.693147180559945f;
-        if (args.log_sum_exp && inside && threadIdx.x % 4 == 0)
+        if (args.log_sum_exp && inside && first_column == 0 && threadIdx.x % 4 == 0)
             *log_sum_exp_place(args, at.extent, tile, row) = total == 0 ? minus_infinity() : softmax.from[half] * ln2 + __logf(total);
     }
 }

@@ -267,6 +267,8 @@ def attention(
     pages: int | None = None,
     dim: int | None = None,
     dim_v: int | None = None,
+    latent: bool | None = None,
+    scale: float | None = None,
     mask: str | None = None,
     type: str | None = None,
     layout: str | None = None,
@@ -309,8 +311,11 @@ def attention(
             them
         page: Keys are in pages of P, which a table names: a multiple of 16
         pages: Pages that K and V have; default what the lengths' batches have room for
-        dim: Elements of a row of Q and K: a multiple of 8 up to 256
-        dim_v: Elements of a row of V and O; default D
+        dim: Elements of a row of Q and K: a multiple of 8 up to 256; with latent of 16 up to 576
+        dim_v: Elements of a row of V and O; default D; with latent a multiple of 128 up to 512
+        latent: Values are the first V elements of K's rows, which all heads share: there is no tensor V; of 1 to 32
+            queries; default off
+        scale: What scores are multiplied by; default 1 / sqrt(D)
         mask: none, causal (aligned at the lower right) or window:W (the last W keys of those); default none
         type: Type of all four tensors: bf16 or fp16; default bf16
         layout: bhsd (a head's rows follow each other) or bshd (a row's heads do); default bhsd
@@ -348,10 +353,10 @@ def attention(
     """
     return plan_one("attention", machine, {
         "batch": batch, "heads": heads, "kv_heads": kv_heads, "q": q, "kv": kv, "lengths": lengths, "page": page,
-        "pages": pages, "dim": dim, "dim_v": dim_v, "mask": mask, "type": type, "layout": layout,
-        "q_strides": q_strides, "k_strides": k_strides, "v_strides": v_strides, "o_strides": o_strides,
-        "log_sum_exp": log_sum_exp, "score": score, "tensors": tensors, "tile_q": tile_q, "tile_kv": tile_kv,
-        "stages": stages, "schedule": schedule, "splits": splits, "ctas_per_sm": ctas_per_sm,
+        "pages": pages, "dim": dim, "dim_v": dim_v, "latent": latent, "scale": scale, "mask": mask, "type": type,
+        "layout": layout, "q_strides": q_strides, "k_strides": k_strides, "v_strides": v_strides,
+        "o_strides": o_strides, "log_sum_exp": log_sum_exp, "score": score, "tensors": tensors, "tile_q": tile_q,
+        "tile_kv": tile_kv, "stages": stages, "schedule": schedule, "splits": splits, "ctas_per_sm": ctas_per_sm,
         "section_heads": section_heads, "batch_invariant": batch_invariant,
         "consumer_warpgroups": consumer_warpgroups, "exhaustive": exhaustive, "top": top, "numbers": numbers,
         "set": set, "buildable_only": buildable_only, "seed": seed
