@@ -116,6 +116,26 @@ struct AttentionTurns {
                  static_cast<int>(last - first + 1)}};
     }
 
+    /// Where tile number `tile` of all has its parts, of as many CTAs as there were; by all lanes of a warp. `blocks` and `part` mean nothing.
+    static __device__ AttentionPiece of_tile(const AttentionArguments& args, const AttentionExtent& extent, unsigned tile, int tiles, int tile_kv, unsigned ctas) {
+        constexpr unsigned everyone = 0xffffffff;
+        const int sequence = static_cast<int>(tile / tiles);
+        const unsigned size = count(args, extent, sequence, tile_kv);
+        unsigned sum = size * args.batches, before = size * sequence;
+        if (args.lengths) {
+            sum = before = 0;
+            for (int i = static_cast<int>(threadIdx.x % 32); i < args.batches; i += 32) {
+                const unsigned units = count(args, extent, i, tile_kv);
+                sum += units, before += i < sequence ? units : 0;
+            }
+            for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(everyone, sum, other), before += __shfl_xor_sync(everyone, before, other);
+        }
+        const unsigned units = sum * tiles, front = before * tiles + tile % tiles * size;
+        if (own) return {{}, front, 0, static_cast<int>(size)};
+        const unsigned shares = min(units, ctas), first = part_with(front, units, shares), last = part_with(front + size - 1, units, shares);
+        return {{}, first, 0, static_cast<int>(last - first + 1)};
+    }
+
   private:
     __device__ void share() {
         parts = min(all, gridDim.x);  // of short sequences there are fewer blocks than CTAs

@@ -24,6 +24,7 @@ struct Sm90AttentionConfig {
     int ctas_per_sm = 1;  ///< at once
     int piece = 0;        ///< blocks of a piece at least, where a tile's cuts follow from its own blocks alone; 0: from the shares
     bool packed = false;  ///< sequences of unlike lengths, one behind the other, in place of batches
+    bool combine_apart = false;  ///< a second kernel adds up parts of tiles, on all SMs at once, in the place of who comes last
     bool latent = false;  ///< values are the first elements of keys' rows, which are loaded once: sm90_latent_attention
 
     static constexpr int element_bytes = BackToBackShape::element_bytes;
@@ -67,6 +68,9 @@ struct Sm90AttentionConfig {
     // Of latent rows: two warpgroups have the same rows of a tile, each half of a block's scores and half of O's columns. Probabilities go through shared
     // memory; so do rows' maxima, their sums, and which warps' rows are spoiled.
     static constexpr int latent_warpgroups = 2, row_numbers_bytes = latent_warpgroups * warpgroup_q * 4, exchange_bytes = 2 * row_numbers_bytes + 32;
+    // Of the kernel that adds up parts: a warp has so many columns of a row.
+    static constexpr int combine_threads = 256, combine_columns = 128;
+    constexpr int combine_ctas_a_tile(int rows) const { return (rows * (dim_v / combine_columns) * 32 + combine_threads - 1) / combine_threads; }
     constexpr int keys_of_warpgroup() const { return tile_kv / latent_warpgroups; }
     constexpr int columns_of_warpgroup() const { return dim_v / latent_warpgroups; }
     constexpr int written_probability_bytes() const { return latent ? tile_q * tile_kv * element_bytes : 0; }

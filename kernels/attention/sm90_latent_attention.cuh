@@ -10,8 +10,8 @@
 //   3  they meet; O += P V of half of the columns, with P of all keys
 // The next block comes meanwhile: the ring has two stages of 64 keys, beside which there is no room for a third.
 //
-// Blocks of all tiles are shared out to CTAs evenly (attention_turn.cuh), and of a tile that is cut the parts are added up by who comes last
-// (attention_split.cuh). Masks, caches, pages, and rows that are computed again are as in sm90_attention.cuh.
+// Blocks of all tiles are shared out to CTAs evenly (attention_turn.cuh). The parts of a tile that is cut are added up by who comes last (attention_split.cuh)
+// or, where they are many, by a second kernel, whose warps have a row's 128 columns each. Masks, caches, pages, and rows that are computed again are as in sm90_attention.cuh.
 #pragma once
 
 #include "kernels/attention/sm90_attention.cuh"
@@ -230,6 +230,7 @@ struct LatentConsumer {
             first = at.q + thread / 32, step = threads / 32;
             const SplitTile<C.dim_v, (C.piece > 0)> split{min(args.extent.queries, tiles.rows()), at.piece.first_part, at.piece.parts};
             leave_part(sums, rows, spoiled, args.partials, split, at.piece.part, place.row, place.column, first_column());
+            if constexpr (C.combine_apart) return;
             if (!came_last(latent_meeting, threads, args.arrived + split.first_part, split.parts)) return;
 #pragma unroll 1
             for (int row = first, bit = 1; row < end; row += step, bit *= 2)
@@ -250,6 +251,26 @@ struct LatentConsumer {
                 attention_row<C.type, parts_a_lane>(args, at.extent, at.tile, first + i * step, PlainScore{});
     }
 };
+
+/// Adds up the parts of tile number blockIdx.x, where it has several, that `ctas` CTAs left; blockIdx.y counts rows and their columns.
+template <Sm90AttentionConfig C>
+__global__ void __launch_bounds__(C.combine_threads) sm90_latent_combine(const __grid_constant__ AttentionArguments args, int ctas) {
+    ptx::launch_dependents();
+    ptx::wait_for_dependencies();
+    using Turns = AttentionTurns<C.piece>;
+    constexpr int chunks = C.dim_v / C.combine_columns, warps = C.combine_threads / 32, parts_a_lane = C.dim_v / 32;
+    const Sm90AttentionTiles<C> tiles{args};
+    const int q_tiles = tiles.q_tiles(), of_sequence = q_tiles * args.heads, tile = static_cast<int>(blockIdx.x), within = tile % of_sequence;
+    const AttentionPiece piece = Turns::of_tile(args, tiles.extent(), tile, of_sequence, C.tile_kv, ctas);
+    if (piece.parts <= 1) return;
+    const Sm90AttentionPlace at{{within % q_tiles, within / q_tiles, tile / of_sequence},
+                                Turns::extent_of(args, tiles.extent(), tile / of_sequence), within % q_tiles * tiles.rows(), piece};
+    const int unit = static_cast<int>(blockIdx.y) * warps + static_cast<int>(threadIdx.x / 32), row = unit / chunks, column = unit % chunks * C.combine_columns;
+    if (at.q + row >= tiles.end_row(at)) return;
+    const SplitTile<C.dim_v, (C.piece > 0)> split{min(args.extent.queries, tiles.rows()), piece.first_part, piece.parts};
+    const bool added = add_up_row<C.type, C.most_splits(), C.dim_v, (C.piece > 0), C.combine_columns>(args, at.extent, at.tile, at.q + row, split, row, column);
+    if (!added && column == 0) attention_row<C.type, parts_a_lane>(args, at.extent, at.tile, at.q + row, PlainScore{});
+}
 
 template <Sm90AttentionConfig C>
 __global__ void __launch_bounds__(C.threads(), 1)

@@ -286,6 +286,7 @@ def attention(
     splits: int | None = None,
     ctas_per_sm: int | None = None,
     section_heads: int | None = None,
+    combine_apart: bool | None = None,
     batch_invariant: bool | None = None,
     consumer_warpgroups: int | None = None,
     exhaustive: bool | None = None,
@@ -336,6 +337,8 @@ def attention(
         ctas_per_sm: CTAs an SM at once, where blocks are shared out: one's tile begins or ends while the other's is
             computed
         section_heads: Heads of all batches whose tiles are taken before the next ones'
+        combine_apart: A second kernel adds up the parts of latent rows' tiles, on all SMs at once, and not who
+            comes last
         batch_invariant: A sequence of few queries has the same bits whatever else is in the batch; default off
         consumer_warpgroups: Warpgroups that compute, 64 queries each
         exhaustive: Search also what structural rules leave out
@@ -357,7 +360,7 @@ def attention(
         "layout": layout, "q_strides": q_strides, "k_strides": k_strides, "v_strides": v_strides,
         "o_strides": o_strides, "log_sum_exp": log_sum_exp, "score": score, "tensors": tensors, "tile_q": tile_q,
         "tile_kv": tile_kv, "stages": stages, "schedule": schedule, "splits": splits, "ctas_per_sm": ctas_per_sm,
-        "section_heads": section_heads, "batch_invariant": batch_invariant,
+        "section_heads": section_heads, "combine_apart": combine_apart, "batch_invariant": batch_invariant,
         "consumer_warpgroups": consumer_warpgroups, "exhaustive": exhaustive, "top": top, "numbers": numbers,
         "set": set, "buildable_only": buildable_only, "seed": seed
     })

@@ -109,6 +109,12 @@ double adding_cycles(const AttentionHardware& hw, const AttentionProblem& p, con
     const double rows = whole_up(double(std::min<std::int64_t>(rows_of_tile(AttentionConfig::warpgroup_q, p.latent ? int(p.group) : 1), p.queries)) / warps), parts = parts_of_a_tile(p, c);
     const double trips = (leaving + reading * rows * turns_a_row * whole_up(parts / Sm90AttentionConfig::split_loads)) * max_known(hw.l2_latency, 0);
     if (!p.latent) return trips;
+    if (c.combine_apart) {
+        // All rows at once, after another launch: a warp has 128 columns of one.
+        const double bytes = double(most_tiles(p, c.tile_q)) * parts * double(std::min<std::int64_t>(c.tile_q, p.queries)) * double(p.dim_v) * double(sizeof(float));
+        const double at_once = (leaving + reading * (1 + whole_up(parts / Sm90AttentionConfig::split_loads))) * max_known(hw.l2_latency, 0);
+        return max_known(at_once, bytes / (hw.l2_share * hw.sms)) + max_known(hw.launch_seconds * hw.clock_hz, 0);
+    }
     // 64 rows of 512 columns are many bytes for one SM.
     const double bytes = parts * double(std::min<std::int64_t>(c.tile_q, p.queries)) * double(p.dim_v) * double(sizeof(float));
     return max_known(trips, bytes / hw.l2_port);

@@ -75,7 +75,7 @@ std::string label_of(const AttentionPlan& plan) {
                        c.schedule == Schedule::pingpong ? " in turns" : "")
            + (c.splits > 1 ? fmt::format(", {} shared out to {} CTAs", c.batch_invariant ? "pieces of each tile's own" : "blocks", c.splits)
                            : "")
-           + (c.ctas_per_sm > 1 ? fmt::format(", {} an SM", c.ctas_per_sm) : "");
+           + (c.combine_apart ? ", added up by a second kernel" : "") + (c.ctas_per_sm > 1 ? fmt::format(", {} an SM", c.ctas_per_sm) : "");
 }
 
 std::string short_name(const AttentionProblem& p) {

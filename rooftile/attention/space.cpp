@@ -61,6 +61,7 @@ Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const Attenti
     k.piece = config.batch_invariant ? least_of_piece(config) : 0;
     k.grouped = problem.group > 1;
     k.latent = problem.latent;
+    k.combine_apart = config.combine_apart;
     if (k.latent) k.split = k.grouped = true;  // the only form there is
     return k;
 }
@@ -205,6 +206,7 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
         || config.consumer_warpgroups() > max_consumer_warpgroups || config.tile_kv % tile_kv_step != 0
         || config.tile_kv < tile_kv_step || config.tile_kv > max_tile_kv)
         return AttentionWall{Reason::instruction, 0, 0};
+    if (config.combine_apart && !problem.latent) return AttentionWall{Reason::instruction, 0, 0};
     // Of latent rows a tile is a wgmma's, which two warpgroups share, and a block's halves are whole eights of scores a thread; all is shared out.
     if (problem.latent
         && (config.tile_q != AttentionConfig::warpgroup_q || config.tile_kv % latent_tile_kv_step != 0 || config.splits == 1 || config.ctas_per_sm > 1))
@@ -283,7 +285,15 @@ AttentionRequest with_own_tiles(const AttentionHardware& hw, const AttentionProb
     return request;  // nothing fits: the search says why
 }
 
-void for_each_config(const AttentionRequest& request, const AttentionProblem& p, double sms, const std::function<void(const AttentionConfig&)>& visit) {
+void for_each_config(const AttentionRequest& request, const AttentionProblem& p, double sms, const std::function<void(const AttentionConfig&)>& take) {
+    // Parts of latent rows' tiles are added up either way.
+    const auto visit = [&](AttentionConfig c) {
+        for (const bool apart : {false, true}) {
+            if (request.combine_apart ? apart != *request.combine_apart : apart && !p.latent) continue;
+            c.combine_apart = apart;
+            take(c);
+        }
+    };
     const auto open = [](const std::optional<int>& fixed, int first, int last, int step, const auto& take) {
         if (fixed) return take(*fixed);
         for (int value = first; value <= last; value += step) take(value);

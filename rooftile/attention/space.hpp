@@ -46,8 +46,8 @@ const Rule* rule_of(const AttentionHardware& hw, const AttentionProblem& problem
 /// Walls that an unknown number leaves unchecked.
 std::vector<std::string> unchecked_walls(const AttentionHardware& hw);
 
-/// Calls `visit` with every configuration that the request leaves open, feasible or not, but for sections of heads.
-void for_each_config(const AttentionRequest& request, const AttentionProblem& problem, double sms, const std::function<void(const AttentionConfig&)>& visit);
+/// Calls `take` with every configuration that the request leaves open, feasible or not, but for sections of heads.
+void for_each_config(const AttentionRequest& request, const AttentionProblem& problem, double sms, const std::function<void(const AttentionConfig&)>& take);
 
 /// The same problem with the heads that share keys as rows of one, so that one tile has them all: of few queries; of latent rows as many of them as
 /// fill a tile. Any other as it is.

@@ -38,6 +38,7 @@ inline constexpr const char* pages =
 
 // Latent rows: heads that fill half of a tile, in parts; and caches of unlike lengths.
 inline constexpr const char* latent_rows = "--batch 2 --heads 32 --q 1 --kv 500 --dim 192 --dim-v 128 --latent on --log-sum-exp on --tile-kv 64 --splits 5";
+inline constexpr const char* latent_apart = "--batch 2 --heads 32 --q 1 --kv 900 --dim 320 --dim-v 256 --latent on --tile-kv 64 --splits 7 --combine-apart on";
 inline constexpr const char* latent_cache = "--lengths 100,0,700,1,250 --heads 16 --q 2 --dim 192 --dim-v 128 --latent on --page 32 --tile-kv 64";
 
 inline constexpr const char* sloped =
@@ -73,6 +74,16 @@ inline Mutant latent_tail() {
     return {"what stands behind the keys of a page is multiplied by 0",
             latent_cache,
             {{latent, "if (left >= C.tile_kv) return;", "return;"}}};
+}
+inline Mutant latent_columns_added_up_twice() {
+    return {"the kernel that adds parts up writes a row's first columns in the place of all",
+            latent_apart,
+            {{latent, "unit % chunks * C.combine_columns", "0"}}};
+}
+inline Mutant latent_parts_of_the_first_tile() {
+    return {"the kernel that adds parts up takes each tile's from where a launch of fewer CTAs has them",
+            latent_apart,
+            {{latent, "of_sequence, C.tile_kv, ctas);", "of_sequence, C.tile_kv, ctas - 1);"}}};
 }
 inline Mutant part_left_out() {
     return {"the last part of the keys is not added",
@@ -262,7 +273,9 @@ inline std::vector<Mutant> all() {
             latent_maxima_of_one_warpgroup(),
             latent_sum_of_one_warpgroup(),
             latent_keys_behind_the_length(),
-            latent_tail()};
+            latent_tail(),
+            latent_columns_added_up_twice(),
+            latent_parts_of_the_first_tile()};
 }
 
 }  // namespace rooftile::attention_mutants

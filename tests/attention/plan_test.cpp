@@ -114,6 +114,17 @@ TEST(AttentionLatent, TwoStagesFitBesideQ) {
     EXPECT_THAT(std::get<AttentionInfeasible>(a100).message, HasSubstr("no tile fits"));
 }
 
+// Parts of 64 rows of 512 columns are many bytes for one SM: of one long sequence all SMs add them up.
+TEST(AttentionLatent, ManyPartsAreAddedUpByAllSms) {
+    const std::string_view one = "--heads 128 --q 1 --kv 8192 --dim 576 --dim-v 512 --latent on";
+    const AttentionPlan apart = plans_of(one).plans.front(), last = plans_of(one, "h200-sxm", {.combine_apart = false}).plans.front();
+    EXPECT_TRUE(apart.config.combine_apart);
+    EXPECT_LT(*apart.prediction.time_us, *last.prediction.time_us);
+    EXPECT_LT(last.config.splits, apart.config.splits);
+    const auto outcome = derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), problem_of("--heads 8 --q 1 --kv 800 --dim 64"), {.combine_apart = true});
+    EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(outcome));
+}
+
 TEST(AttentionLatent, WhatCannotBeIsRefusedByName) {
     const std::string latent = "--heads 16 --q 1 --kv 100 --dim 576 --dim-v 512 --latent on";
     EXPECT_EQ(refusal_of(latent), "none");

@@ -23,7 +23,7 @@ constexpr std::size_t counter_bytes = 256;
 
 /// A kernel in one context.
 struct Loaded {
-    Function function;
+    Function function, combine{};  ///< the second: where parts are added up apart
     int sms = 0;
 };
 
@@ -121,7 +121,16 @@ class AttentionRunnable final : public Runnable {
         launch.shared_bytes = unsigned(config_.shared_bytes());
         launch.programmatic_dependent = true;
         launch.stream = stream;
-        if (p.latent) return rooftile::launch(here.function, launch, q, k, arguments);
+        if (p.latent) {
+            rooftile::launch(here.function, launch, q, k, arguments);
+            if (!config_.combine_apart) return;
+            Launch combine = launch;
+            combine.grid_x = unsigned(most_tiles(p, config_.tile_q));
+            combine.grid_y = unsigned(config_.combine_ctas_a_tile(int(std::min<std::int64_t>(rows_of_tile(config_.tile_q, int(p.group)), p.queries))));
+            combine.block_x = unsigned(Sm90AttentionConfig::combine_threads);
+            combine.shared_bytes = 0;
+            return rooftile::launch(here.combine, combine, arguments, int(launch.grid_x));
+        }
         if (!p.score) return rooftile::launch(here.function, launch, q, k, v, arguments);
         score.resize(std::max<std::size_t>(score.size(), 1));  // an empty class has a byte
         void* pointers[] = {&q, &k, &v, &arguments, score.data(), nullptr};
@@ -130,9 +139,12 @@ class AttentionRunnable final : public Runnable {
 
   private:
     const Loaded& loaded() const {
-        return contexts_.here(compiled_.compiled, plan_.arch, [&](Function function, int device) {
-            function.allow_shared(config_.shared_bytes());
-            return Loaded{std::move(function), Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)};
+        return contexts_.of_module(compiled_.compiled, plan_.arch, [&](const Module& module, int device) {
+            Loaded made{module.function(compiled_.compiled.lowered_names.front())};
+            made.function.allow_shared(config_.shared_bytes());
+            if (config_.combine_apart) made.combine = module.function(compiled_.compiled.lowered_names.at(1));
+            made.sms = Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+            return made;
         });
     }
 
@@ -160,14 +172,18 @@ Source attention_source(const AttentionPlan& plan) {
     Source source;
     source.name = kernel_name(plan.problem);
     source.text = plan.problem.score ? score_text(*plan.problem.score) : fmt::format("#include \"kernels/attention/{}.cuh\"\n", source.name);
-    source.name_expressions = {fmt::format(
+    const auto named = [&](std::string_view kernel) {
+        return fmt::format(
         "rooftile::{}{}<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
         ".turns={}, .producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
         ".mask=rooftile::AttentionMask::{}, .split={}, .grouped={}, .cache={}, .page={}, .ctas_per_sm={}, .piece={}, .packed={}{}}}{}>",
-        source.name, plan.problem.score ? "_scored" : "",
+        kernel, plan.problem.score ? "_scored" : "",
         c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.turns, c.producer_registers, c.consumer_registers,
-        attention_type_name(c.type), name_of(c.mask), c.split, c.grouped, c.cache, c.page, c.ctas_per_sm, c.piece, c.packed, c.latent ? ", .latent=true" : "",
-        plan.problem.score ? ", rooftile::score::Score" : "")};
+        attention_type_name(c.type), name_of(c.mask), c.split, c.grouped, c.cache, c.page, c.ctas_per_sm, c.piece, c.packed, !c.latent ? "" : c.combine_apart ? ", .combine_apart=true, .latent=true" : ", .latent=true",
+        plan.problem.score ? ", rooftile::score::Score" : "");
+    };
+    source.name_expressions = {named(source.name)};
+    if (c.combine_apart) source.name_expressions.push_back(named("sm90_latent_combine"));
     source.arch = nvrtc_arch(plan.arch);
     return source;
 }

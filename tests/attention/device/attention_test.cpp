@@ -130,6 +130,7 @@ TEST_F(AttentionTest, LatentRows) {
         }
         AttentionRequest request{.top = 2};
         if (random.one_in(4)) request.batch_invariant = true;
+        request.combine_apart = i % 2 == 0;
         expect_right(p, request, i < 2);
     }
 }

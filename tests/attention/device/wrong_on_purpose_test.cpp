@@ -56,6 +56,8 @@ TEST_F(WrongOnPurpose, AttentionLatentMaximaOfOneWarpgroup) { caught(attention_m
 TEST_F(WrongOnPurpose, AttentionLatentSumOfOneWarpgroup) { caught(attention_mutants::latent_sum_of_one_warpgroup(), By::random); }
 TEST_F(WrongOnPurpose, AttentionLatentKeysBehindTheLength) { caught(attention_mutants::latent_keys_behind_the_length(), By::random); }
 TEST_F(WrongOnPurpose, AttentionLatentTail) { caught(attention_mutants::latent_tail(), By::random); }
+TEST_F(WrongOnPurpose, AttentionLatentColumnsAddedUpTwice) { caught(attention_mutants::latent_columns_added_up_twice(), By::random); }
+TEST_F(WrongOnPurpose, AttentionLatentPartsOfTheFirstTile) { caught(attention_mutants::latent_parts_of_the_first_tile(), By::random); }
 TEST_F(WrongOnPurpose, AttentionCounterLeft) { caught(attention_mutants::counter_left(), By::timed); }
 
 }  // namespace

@@ -43,6 +43,10 @@ constexpr Sm90AttentionConfig cached(Sm90AttentionConfig c, int page = 0, int pi
     c.cache = true, c.page = page, c.piece = piece;
     return c;
 }
+constexpr Sm90AttentionConfig apart(Sm90AttentionConfig c) {
+    c.combine_apart = true;
+    return c;
+}
 constexpr Sm90AttentionConfig in_fp16(Sm90AttentionConfig c) {
     c.type = Type::fp16;
     return c;
@@ -98,7 +102,15 @@ void expect_right(const Sizes& s) {
     for (int cta = int(s.ctas) - 1; cta >= 0; --cta)  // who comes last has not the last part
         run_cta_on_cpu(unsigned(cta), unsigned(C.threads()),
                        [](const TensorMap& a, const TensorMap& b, const AttentionArguments& x) { sm90_latent_attention<C>(a, b, x); }, map_q, map_k, args);
-    gridDim.x = 1, blockIdx.x = 0;
+    if constexpr (C.combine_apart) {
+        const int tile_rows = std::min(64 / s.group * s.group, s.queries * s.group), tiles = (s.queries * s.group + tile_rows - 1) / tile_rows * args.heads * s.batches;
+        for (int tile = 0; tile < tiles; ++tile)
+            for (int y = 0; y < C.combine_ctas_a_tile(tile_rows); ++y) {
+                blockIdx.y = unsigned(y);
+                run_cta_on_cpu(unsigned(tile), unsigned(C.combine_threads), [](const AttentionArguments& x, int ctas) { sm90_latent_combine<C>(x, ctas); }, args, int(s.ctas));
+            }
+    }
+    gridDim.x = 1, blockIdx.x = blockIdx.y = 0;
     EXPECT_EQ(outside, 0);
     for (const unsigned counter : arrived) ASSERT_EQ(counter, 0u);
 
@@ -177,6 +189,17 @@ TEST(LatentOnCpu, Caches) {
         {.batches = 3, .heads = 8, .group = 8, .queries = 4, .keys = 150, .ctas = 2, .lengths = {70, 0, 2}});
     // Cuts of a tile's own: of two blocks.
     expect_right<cached(latent(32, 192, 128, 2), 32, 2)>({.batches = 3, .heads = 16, .group = 16, .keys = 200, .ctas = 3, .lengths = {130, 0, 200}});
+}
+
+// A second kernel adds the parts up: of tiles that are cut and that are not, of unlike lengths, of cuts of a tile's own, and rows that it computes again.
+TEST(LatentOnCpu, PartsAddedUpApart) {
+    expect_right<apart(latent(64, 576, 512, 2))>({.heads = 128, .keys = 700, .ctas = 13});
+    expect_right<apart(latent(32, 192, 128, 2))>({.batches = 3, .heads = 24, .group = 24, .queries = 3, .keys = 200, .ctas = 7});
+    expect_right<apart(cached(latent(32, 320, 256, 2)))>({.batches = 5, .heads = 16, .group = 16, .keys = 300, .ctas = 6, .lengths = {130, 0, 1, 300, 64}});
+    expect_right<apart(cached(latent(32, 192, 128, 2, AttentionMask::causal), 32, 2))>(
+        {.batches = 3, .heads = 16, .group = 16, .queries = 2, .keys = 200, .ctas = 3, .lengths = {130, 0, 200}});
+    expect_right<apart(latent(64, 192, 128, 2))>({.heads = 8, .group = 8, .keys = 150, .ctas = 2, .factor = 1e9f});
+    expect_right<apart(latent(64, 192, 128, 2, AttentionMask::causal))>({.heads = 16, .group = 16, .queries = 3, .keys = 150, .ctas = 3, .nan_key = 149});
 }
 
 // Scores that grow from block to block, so that O is rescaled; and so far that a row is computed again.
