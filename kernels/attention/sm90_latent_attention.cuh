@@ -144,7 +144,7 @@ struct LatentConsumer {
             for (int half = 0; half < 2; ++half) {
                 const int row = place.row + 8 * half, key = warpgroup * keys + 8 * j + place.column, chunk = key % C.box_elements / 8;
                 const unsigned to = shared.p() + key / C.box_elements * C.box_bytes(C.tile_q) + row * C.swizzle_bytes + ((chunk ^ row % 8) * 8 + key % 8) * 2;
-                ptx::store_shared(to, ptx::pack2<C.type>(scores[4 * j + 2 * half], scores[4 * j + 2 * half + 1]));
+                ptx::store_shared_1(to, __uint_as_float(ptx::pack2<C.type>(scores[4 * j + 2 * half], scores[4 * j + 2 * half + 1])));
             }
     }
     /// Rows behind the last key of a cache are whatever was there, and 0 times a NaN is NaN. Scores are made by now.
@@ -216,12 +216,12 @@ struct LatentConsumer {
 #pragma unroll
             for (int half = 0; half < 2; ++half) ptx::store_shared_1(shared.totals(warpgroup, place.row + 8 * half), rows.sum[half]);
         unsigned spoiled = hides && __any_sync(0xffffffff, nan_rows != 0) ? rows_with_bits(nan_rows) : 0;
-        if (hides && threadIdx.x % 32 == 0) ptx::store_shared(shared.spoiled(warpgroup, warp), spoiled);
+        if (hides && threadIdx.x % 32 == 0) ptx::store_shared_1(shared.spoiled(warpgroup, warp), __uint_as_float(spoiled));
         meet();
 #pragma unroll
         for (int half = 0; half < 2; ++half)
             rows.sum[half] += ptx::load_shared_float(shared.totals(1 - warpgroup, place.row + 8 * half));
-        if (hides) spoiled |= ptx::load_shared(shared.spoiled(1 - warpgroup, warp));
+        if (hides) spoiled |= ptx::load_shared_word(shared.spoiled(1 - warpgroup, warp));
 
         // Rows that are computed again: `first`, and each `step` further.
         unsigned again = 0;

@@ -7,6 +7,7 @@
 #include "text.hpp"
 
 #include "kernels/attention/sm90_attention.cuh"
+#include "kernels/attention/sm90_latent_attention.cuh"
 
 namespace rooftile {
 namespace {
@@ -69,6 +70,38 @@ TEST(AttentionProtocol, ManyTilesOfFewBlocks) {
 TEST(AttentionProtocol, PiecesOfATilesOwn) {
     for (const unsigned splits : {1u, 2u, 5u})
         expect_shares<64, 1, 2>(73, 80, 1, splits), expect_shares<64, 2, 2>(3, 80, 3, splits), expect_shares<128, 2, 2>(137, 48, 1, splits);
+}
+
+/// The same of latent rows, whose two warpgroups meet twice a block.
+template <int stages, int piece = 0, bool apart = false, AttentionMask mask = AttentionMask::none>
+void expect_latent_shares(int rows, int keys, int batches, unsigned splits) {
+    constexpr Sm90AttentionConfig C{.tile_q = 64, .tile_kv = 32, .dim = 128, .dim_v = 128, .stages = stages, .turns = false, .mask = mask, .split = true, .grouped = true,
+                                    .piece = piece, .combine_apart = apart, .latent = true};
+    std::vector<float> partials(std::size_t(std::max<unsigned>(2 * splits, 32)) * 64 * (128 + 4));
+    std::vector<unsigned> arrived(32);
+    std::vector<uint4> o(std::size_t(batches * rows) * 128 / 8);
+    AttentionArguments args{};
+    args.extent = {mask, rows, keys, 0, 1}, args.heads = args.kv_heads = args.section_heads = 1, args.batches = batches;
+    args.dim = args.dim_v = 128, args.o = o.data(), args.o_strides = {128, 0, 128 * rows};
+    args.partials = partials.data(), args.arrived = arrived.data();
+    for (unsigned cta = 0; cta < splits; ++cta) {
+        const auto found = protocol::explore(record(C.consumer_warpgroups(), [&] {
+            gridDim.x = splits, blockIdx.x = cta;
+            sm90_latent_attention<C>({}, {}, args);
+        }));
+        EXPECT_EQ(found.fault, "") << batches << " batches of " << rows << " rows and " << keys << " latent keys, " << stages << " stages, CTA " << cta << " of " << splits
+                                   << "; " << found.states << " states";
+    }
+}
+
+// Tiles in parts, whole tiles one after the other, cuts of a tile's own, parts that another kernel adds up.
+TEST(AttentionProtocol, LatentRows) {
+    for (const unsigned splits : {1u, 2u, 5u}) {
+        expect_latent_shares<1>(73, 160, 1, splits), expect_latent_shares<2>(73, 160, 1, splits), expect_latent_shares<4>(73, 160, 1, splits);
+        expect_latent_shares<1>(3, 32, 6, splits), expect_latent_shares<2>(3, 32, 6, splits), expect_latent_shares<3>(3, 96, 3, splits);
+        expect_latent_shares<2, 2>(73, 160, 1, splits), expect_latent_shares<2, 0, true>(73, 160, 2, splits);
+        expect_latent_shares<2, 0, false, AttentionMask::causal>(73, 160, 2, splits);
+    }
 }
 
 // All CTAs together take each block of each tile once; and where cuts are a tile's own, they are the same whatever else there is.
