@@ -10,7 +10,7 @@
 //   3  they meet; O += P V of half of the columns, with P of all keys
 // The next block comes meanwhile: the ring has two stages of 64 keys, beside which there is no room for a third.
 //
-// Blocks of all tiles are shared out to CTAs evenly (attention_turn.cuh). The parts of a tile that is cut are added up by who comes last (attention_split.cuh)
+// Blocks of all tiles are shared out to CTAs evenly (attention_turn.cuh), so that tiles which read the same keys read them at the same time. The parts of a tile that is cut are added up by who comes last (attention_split.cuh)
 // or, where they are many, by a second kernel, whose warps have a row's 128 columns each. Masks, caches, pages, and rows that are computed again are as in sm90_attention.cuh.
 #pragma once
 
@@ -257,14 +257,13 @@ template <Sm90AttentionConfig C>
 __global__ void __launch_bounds__(C.combine_threads) sm90_latent_combine(const __grid_constant__ AttentionArguments args, int ctas) {
     ptx::launch_dependents();
     ptx::wait_for_dependencies();
-    using Turns = AttentionTurns<C.piece>;
+    using Turns = typename Sm90AttentionTiles<C>::Turns;
     constexpr int chunks = C.dim_v / C.combine_columns, warps = C.combine_threads / 32, parts_a_lane = C.dim_v / 32;
     const Sm90AttentionTiles<C> tiles{args};
-    const int q_tiles = tiles.q_tiles(), of_sequence = q_tiles * args.heads, tile = static_cast<int>(blockIdx.x), within = tile % of_sequence;
+    const int q_tiles = tiles.q_tiles(), of_sequence = q_tiles * args.heads, tile = static_cast<int>(blockIdx.x), within = tile / args.batches, sequence = tile % args.batches;
     const AttentionPiece piece = Turns::of_tile(args, tiles.extent(), tile, of_sequence, C.tile_kv, ctas);
     if (piece.parts <= 1) return;
-    const Sm90AttentionPlace at{{within % q_tiles, within / q_tiles, tile / of_sequence},
-                                Turns::extent_of(args, tiles.extent(), tile / of_sequence), within % q_tiles * tiles.rows(), piece};
+    const Sm90AttentionPlace at{{within % q_tiles, within / q_tiles, sequence}, Turns::extent_of(args, tiles.extent(), sequence), within % q_tiles * tiles.rows(), piece};
     const int unit = static_cast<int>(blockIdx.y) * warps + static_cast<int>(threadIdx.x / 32), row = unit / chunks, column = unit % chunks * C.combine_columns;
     if (at.q + row >= tiles.end_row(at)) return;
     const SplitTile<C.dim_v, (C.piece > 0)> split{min(args.extent.queries, tiles.rows()), piece.first_part, piece.parts};
@@ -291,7 +290,7 @@ __global__ void __launch_bounds__(C.threads(), 1)
     ptx::launch_dependents();
     ptx::wait_for_dependencies();
     if (warpgroup() == 0) {
-        AttentionTurns<C.piece> turns;
+        typename Sm90AttentionTiles<C>::Turns turns;
         const AttentionLoads<C> loads{map_q, map_k, map_k, args, turns};
         if (threadIdx.x < 32) loads.prepare();
         if (begin_producer<C.producer_registers>()) produce_latent<C>(shared, loads);

@@ -198,6 +198,16 @@ OperandBytes operand_bytes(const AttentionProblem& p, const AttentionConfig& c) 
     return {bytes_an_element * (rows + warpgroups * keys) * k.dim, bytes_an_element * warpgroups * keys * k.dim_v};
 }
 
+/// A block that several tiles read comes once, unless what all CTAs load between two of the readers outgrows L2. Tiles of a sequence are as far from each
+/// other as a tile of all sequences has blocks: where that is whole shares their CTAs read the same block at the same time.
+double latent_dram_bytes(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) {
+    const double tiles = double(most_tiles(p, c.tile_q)) / double(p.batch), blocks = double(blocks_of_all(p, c)), share = blocks / c.splits;
+    const double phase = std::fmod(blocks / tiles, share), lag = std::min(phase, share - phase);
+    const double between = lag * c.splits * c.tile_kv * double(p.dim) * bytes_an_element;
+    const double missed = between > hw.l2_bytes ? 1 - hw.l2_bytes / between : 0;
+    return double(p.compulsory_bytes()) + (tiles - 1) * missed * double(p.k_bytes());
+}
+
 double joules_of(const AttentionHardware& hw, const AttentionWork& w) {
     return MatrixEnergy{.matrix = (w.matrix_flops + w.exponentials * hw.softmax_flops) * hw.flop_joules,
                         .fill = w.filled_bytes * hw.fill_joules,
@@ -292,7 +302,7 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
     w.l2_bytes = double(p.q_bytes() + p.o_bytes()) + w.blocks * c.tile_kv * double(p.key_elements()) * bytes_an_element;
     w.l2_bytes += double(split_bytes(p, c).partials);  // half of the places are written, and read by who comes last
     w.dram_lower_bound_bytes = double(p.compulsory_bytes());
-    w.dram_bytes = section_dram_bytes(hw, p, head, c.section_heads) + tail_bytes(p, c);
+    w.dram_bytes = (p.latent ? latent_dram_bytes(hw, p, c) : section_dram_bytes(hw, p, head, c.section_heads)) + tail_bytes(p, c);
     return w;
 }
 
@@ -308,6 +318,7 @@ struct TimedAttention::Tiles {
 TimedAttention::TimedAttention(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) : hardware_(hw), problem_(&p) {
     begun_.work = attention_work(hw, p, c);
     tails_ = tail_bytes(p, c);
+    if (p.latent) dram_ = latent_dram_bytes(hw, p, c);
     const HeadBlocks head = head_blocks(p, c);
     // What is beyond the SMs takes its own time, so cycles depend on the clock, a little, and the clock on cycles.
     const auto seconds_at = [&](double clock) {
@@ -344,7 +355,7 @@ void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<
 AttentionTime TimedAttention::least() const { return with(tiles_->ends->least, double(problem_->compulsory_bytes()) + tails_); }
 
 AttentionTime TimedAttention::in_sections(std::int64_t heads) const {
-    return with(tiles_->ends->last(hardware_, *problem_, heads), section_dram_bytes(hardware_, *problem_, tiles_->head, heads) + tails_);
+    return with(tiles_->ends->last(hardware_, *problem_, heads), (dram_ ? *dram_ : section_dram_bytes(hardware_, *problem_, tiles_->head, heads)) + tails_);
 }
 
 std::int64_t TimedAttention::fastest_sections(std::int64_t usual) const {

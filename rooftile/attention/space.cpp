@@ -20,9 +20,10 @@ double shared_room(const AttentionHardware& hw, const AttentionConfig& c) {
 }
 
 /// Blocks of a piece at least, where a tile's cuts are its own.
-int least_of_piece(const AttentionConfig& c) {
+int least_of_piece(const AttentionProblem& p, const AttentionConfig& c) {
     constexpr int keys = 256;  // of 128 elements each and their values: 128 KB, beside which a row's part of fp32 sums is half a KB
-    return std::max(1, keys / c.tile_kv);
+    constexpr int latent_keys = 1024;  // 1.2 MB, beside which a tile's part is 131 KB
+    return std::max(1, (p.latent ? latent_keys : keys) / c.tile_kv);
 }
 
 std::int64_t blocks_of(const AttentionProblem& p, const AttentionConfig& c, std::int64_t sequence) {
@@ -58,7 +59,7 @@ Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const Attenti
     k.cache = problem.cached;
     k.page = int(problem.page);
     k.ctas_per_sm = config.ctas_per_sm;
-    k.piece = config.batch_invariant ? least_of_piece(config) : 0;
+    k.piece = config.batch_invariant ? least_of_piece(problem, config) : 0;
     k.grouped = problem.group > 1;
     k.latent = problem.latent;
     k.combine_apart = config.combine_apart;
@@ -128,7 +129,7 @@ std::int64_t blocks_of_all(const AttentionProblem& p, const AttentionConfig& c) 
 std::int64_t units_of_all(const AttentionProblem& p, const AttentionConfig& c) {
     if (!c.batch_invariant) return blocks_of_all(p, c);
     std::int64_t of_a_tile = 0;
-    for (std::int64_t i = 0; i < p.sequences(); ++i) of_a_tile += pieces_of(int(blocks_of(p, c, i)), least_of_piece(c));
+    for (std::int64_t i = 0; i < p.sequences(); ++i) of_a_tile += pieces_of(int(blocks_of(p, c, i)), least_of_piece(p, c));
     return most_tiles(p, c.tile_q) / p.sequences() * of_a_tile;
 }
 
@@ -139,11 +140,11 @@ std::int64_t longest_share(const AttentionProblem& p, const AttentionConfig& c) 
     std::int64_t sequence = 0, units_in_front = 0, blocks_in_front = 0;
     const auto blocks_before = [&](std::int64_t unit) {  // asked for in rising order
         for (;; ++sequence) {
-            const std::int64_t blocks = blocks_of(p, c, sequence), pieces = pieces_of(int(blocks), least_of_piece(c)),
+            const std::int64_t blocks = blocks_of(p, c, sequence), pieces = pieces_of(int(blocks), least_of_piece(p, c)),
                                within = unit - units_in_front;
             if (within <= tiles * pieces)
                 return blocks_in_front + within / pieces * blocks
-                       + std::min(blocks, within % pieces * blocks_of_piece(int(blocks), least_of_piece(c)));
+                       + std::min(blocks, within % pieces * blocks_of_piece(int(blocks), least_of_piece(p, c)));
             units_in_front += tiles * pieces, blocks_in_front += tiles * blocks;
         }
     };
@@ -157,7 +158,7 @@ std::int64_t longest_share(const AttentionProblem& p, const AttentionConfig& c) 
 
 double parts_of_a_tile(const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return 1;
-    if (c.batch_invariant) return double(pieces_of(int(most_blocks(p, c)), least_of_piece(c)));
+    if (c.batch_invariant) return double(pieces_of(int(most_blocks(p, c)), least_of_piece(p, c)));
     const double each = double(p.cached ? most_blocks(p, c) : std::max<std::int64_t>(1, blocks_of_all(p, c) / most_tiles(p, c.tile_q))),
                  share = double(blocks_of_all(p, c)) / c.splits;
     return std::max(1.0, std::ceil(each / share));
@@ -169,7 +170,7 @@ SplitBytes split_bytes(const AttentionProblem& p, const AttentionConfig& c) {
     constexpr std::int64_t aligned = 256;
     // Each piece has a place, whatever lengths are read on the device; or each CTA two: for the tile that it goes on with, and for the one
     // that it begins.
-    const std::int64_t pieces = most_tiles(p, c.tile_q) * most_pieces_up_to(int(most_blocks(p, c)), least_of_piece(c));
+    const std::int64_t pieces = most_tiles(p, c.tile_q) * most_pieces_up_to(int(most_blocks(p, c)), least_of_piece(p, c));
     const std::int64_t counters = c.batch_invariant ? pieces : c.splits, places = c.batch_invariant ? pieces : 2 * c.splits;
     return {padded_to(counters * c.consumer_warpgroups() * std::int64_t(sizeof(unsigned)), aligned),
             places * rows * (width + Sm90AttentionConfig::split_pair) * std::int64_t(sizeof(float))};
@@ -335,7 +336,8 @@ void for_each_config(const AttentionRequest& request, const AttentionProblem& p,
                     const std::int64_t tiles = most_tiles(p, c.tile_q), blocks = std::max<std::int64_t>(1, blocks_of_all(p, c) / tiles);
                     const std::int64_t all = tiles * (p.cached ? most_blocks(p, c) : blocks),
                                        most = std::min(std::isnan(sms) ? 1 : c.ctas_per_sm * std::int64_t(sms), all);
-                    for (std::int64_t parts = 2; !p.cached && parts <= blocks && tiles * parts < most; parts += std::max<std::int64_t>(1, parts / 4))
+                    // Of latent rows a tile a CTA is one of these.
+                    for (std::int64_t parts = p.latent && tiles > 1 ? 1 : 2; !p.cached && parts <= blocks && tiles * parts < most; parts += std::max<std::int64_t>(1, parts / 4))
                         visit((c.splits = int(tiles * parts), c));
                     if (p.cached || p.latent || (most > 1 && (p.queries <= few_rows || tiles < most))) visit((c.splits = int(std::max<std::int64_t>(2, most)), c));
                 }

@@ -121,8 +121,21 @@ TEST(AttentionLatent, ManyPartsAreAddedUpByAllSms) {
     EXPECT_TRUE(apart.config.combine_apart);
     EXPECT_LT(*apart.prediction.time_us, *last.prediction.time_us);
     EXPECT_LT(last.config.splits, apart.config.splits);
+    // Where cuts are a tile's own, a piece's 1024 keys are 9 times the bytes of its part.
+    const AttentionPlan own = plans_of(one, "h200-sxm", {.batch_invariant = true}).plans.front();
+    EXPECT_EQ(kernel_config(own.problem, own.config).piece * own.config.tile_kv, 1024);
+    EXPECT_EQ(units_of_all(own.problem, own.config), 2 * 8);
     const auto outcome = derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), problem_of("--heads 8 --q 1 --kv 800 --dim 64"), {.combine_apart = true});
     EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(outcome));
+}
+
+// 128 tiles of 128 blocks by 132 CTAs: those of 64 heads and of the other 64 read the same block at the same time. By 127 they are half a share apart, and all that is
+// loaded in between is more than L2 holds.
+TEST(AttentionLatent, BothTilesReadAKeyAtTheSameTime) {
+    const std::string_view line = "--batch 64 --heads 128 --q 1 --kv 8192 --dim 576 --dim-v 512 --latent on";
+    const AttentionPlan even = plans_of(line, "h200-sxm", {.splits = 132}).plans.front(), odd = plans_of(line, "h200-sxm", {.splits = 127}).plans.front();
+    EXPECT_EQ(even.prediction.dram_bytes, even.prediction.dram_lower_bound_bytes);
+    EXPECT_GT(*odd.prediction.dram_bytes, *odd.prediction.dram_lower_bound_bytes + even.problem.k_bytes() / 2);
 }
 
 TEST(AttentionLatent, WhatCannotBeIsRefusedByName) {

@@ -105,7 +105,7 @@ TEST(AttentionProtocol, LatentRows) {
 }
 
 // All CTAs together take each block of each tile once; and where cuts are a tile's own, they are the same whatever else there is.
-template <int least>
+template <int least, bool tiles_first = false>
 void expect_each_block_once(int tiles, int batches, int keys, unsigned splits) {
     AttentionArguments args{};
     args.extent = {AttentionMask::none, 1, keys, 0}, args.batches = batches;
@@ -114,18 +114,18 @@ void expect_each_block_once(int tiles, int batches, int keys, unsigned splits) {
     gridDim.x = splits;
     for (unsigned cta = 0; cta < splits; ++cta) {
         blockIdx.x = cta;
-        AttentionTurns<least> turns;
+        AttentionTurns<least, tiles_first> turns;
         turns.prepare(args, args.extent, tiles, 16);
         for (unsigned turn = 0; turn < turns.turns; ++turn) {
             const AttentionTurn at = turns.take(args, args.extent, turn, tiles, 16);
-            const int tile = turns.sequence * tiles + at.tile;
+            const int tile = (tiles_first ? turns.sequence % batches : turns.sequence) * tiles + at.tile;
             for (int block = at.piece.blocks.first; block < at.piece.blocks.end; ++block) ++taken.at(std::size_t(tile * blocks + block));
             EXPECT_GE(at.piece.part, 0);
             EXPECT_LT(at.piece.part, at.piece.parts);
             if (least == 0) continue;
             const int pieces = pieces_of(blocks, least);
             EXPECT_EQ(at.piece.parts, pieces);
-            EXPECT_EQ(at.piece.first_part, unsigned(tile * pieces));
+            EXPECT_EQ(at.piece.first_part, unsigned((tiles_first ? turns.sequence : tile) * pieces));
             EXPECT_EQ(at.piece.blocks.first, at.piece.part * blocks_of_piece(blocks, least));
         }
     }
@@ -138,7 +138,28 @@ TEST(AttentionProtocol, EachBlockIsTakenOnce) {
     for (const unsigned splits : {1u, 3u, 7u, 132u})
         for (const int keys : {1, 16, 17, 500, 5000})
             for (const int tiles : {1, 5})
-                expect_each_block_once<0>(tiles, 4, keys, splits), expect_each_block_once<3>(tiles, 4, keys, splits);
+                expect_each_block_once<0>(tiles, 4, keys, splits), expect_each_block_once<3>(tiles, 4, keys, splits), expect_each_block_once<0, true>(tiles, 4, keys, splits),
+                    expect_each_block_once<3, true>(tiles, 4, keys, splits);
+}
+
+// Two tiles of each of five sequences over 132 CTAs: those of one tile go through the same blocks as those of the other.
+TEST(AttentionProtocol, TilesThatShareKeysReadThemTogether) {
+    AttentionArguments args{};
+    args.extent = {AttentionMask::none, 128, 16000, 0, 64}, args.heads = 2, args.batches = 5;
+    gridDim.x = 132;
+    const auto blocks_of = [&](unsigned cta) {
+        blockIdx.x = cta;
+        AttentionTurns<0, true> turns;
+        turns.prepare(args, args.extent, 2, 64);
+        std::vector<int> out;
+        for (unsigned turn = 0; turn < turns.turns; ++turn) {
+            const AttentionTurn at = turns.take(args, args.extent, turn, 2, 64);
+            for (int block = at.piece.blocks.first; block < at.piece.blocks.end; ++block) out.push_back(turns.sequence % 5 * 1000 + block);
+        }
+        return out;
+    };
+    for (unsigned cta = 0; cta < 66; ++cta) EXPECT_EQ(blocks_of(cta), blocks_of(cta + 66)) << cta;
+    gridDim.x = 1, blockIdx.x = 0;
 }
 
 template <int tile_q, int stages, bool turns, AttentionMask mask, bool packed = false>
