@@ -39,11 +39,12 @@ __device__ inline float* log_sum_exp_place(const AttentionArguments& args, const
 }
 
 /// Row `row` of a tile's head and batch, into O and the logarithms of sums; by all lanes of a warp, each with every 32nd element of the row.
-template <Type type, class Score>
+/// `max_parts`: as many elements a lane at most.
+template <Type type, int max_parts = 8, class Score>
 __device__ void attention_row(const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& tile,
                               int row, const Score& score_of) {
     constexpr unsigned all = 0xffffffff;
-    constexpr int lanes = 32, max_parts = 8;  // of at most 256 elements
+    constexpr int lanes = 32;
     const int lane = static_cast<int>(threadIdx.x % lanes), kv_head = tile.head / (args.heads / args.kv_heads);
     const auto elements = [](const void* tensor, long long offset) { return static_cast<const unsigned short*>(tensor) + offset; };
     const unsigned short* q = elements(args.q, offset_of_row(extent, args.q_strides, tile, row));

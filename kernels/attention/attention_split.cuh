@@ -29,9 +29,10 @@ struct SplitTile {
 
 /// A warpgroup's rows of one part, of which a thread has two. What is lost is marked by a sum of NaN: to fp32, or to a NaN behind the mask, of which a warp
 /// has sixteen bits, `again`.
-template <int width, bool own, class Softmax>
-__device__ void leave_part(const float (&sums)[width / 2], const Softmax& softmax, unsigned again, float* partials,
-                           const SplitTile<width, own>& tile, int part, int row, int column) {
+/// `first_column`: of a warpgroup that has some of the columns.
+template <int width, bool own, int count, class Softmax>
+__device__ void leave_part(const float (&sums)[count], const Softmax& softmax, unsigned again, float* partials,
+                           const SplitTile<width, own>& tile, int part, int row, int column, int first_column = 0) {
     const float totals[2] = {softmax.total(0), softmax.total(1)};  // by whole warps
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -40,19 +41,19 @@ __device__ void leave_part(const float (&sums)[width / 2], const Softmax& softma
         if (kept >= tile.rows) continue;
         float* line = tile.line(partials, part, kept);
 #pragma unroll
-        for (int i = 0; i < width / 8; ++i)
-            *reinterpret_cast<float2*>(line + 8 * i + column) = make_float2(sums[4 * i + 2 * half], sums[4 * i + 2 * half + 1]);
+        for (int i = 0; i < count / 4; ++i)
+            *reinterpret_cast<float2*>(line + first_column + 8 * i + column) = make_float2(sums[4 * i + 2 * half], sums[4 * i + 2 * half + 1]);
         // Nothing seen in this part is no loss: another part may have seen something.
         const bool lost = (softmax.lost(half) && total != 0) || (again >> kept % 16 & 1) != 0;
-        if (column == 0) *reinterpret_cast<float2*>(line + width) = make_float2(softmax.from[half], lost ? __int_as_float(0x7fffffff) : total);
+        if (first_column + column == 0) *reinterpret_cast<float2*>(line + width) = make_float2(softmax.from[half], lost ? __int_as_float(0x7fffffff) : total);
     }
 }
 
-/// By one warp: row `row` of a tile from all its parts, into O and the logarithms; `row_of_all`: of the tile's head and batch. False: it is to be
-/// computed again, as it saw nothing, or a part's sum is lost.
-template <Type type, int most_parts, int width, bool own>
+/// By one warp: row `row` of a tile from all its parts, into O and the logarithms, or `columns` of it from `begin_column` on; `row_of_all`: of the
+/// tile's head and batch. False: it is to be computed again, as it saw nothing, or a part's sum is lost.
+template <Type type, int most_parts, int width, bool own, int columns = width>
 __device__ bool add_up_row(const AttentionArguments& args, const AttentionExtent& extent, const AttentionTile& at, int row_of_all,
-                           const SplitTile<width, own>& tile, int row) {
+                           const SplitTile<width, own>& tile, int row, int begin_column = 0) {
     constexpr unsigned everyone = 0xffffffff;
     constexpr int lanes = 32, parts_a_lane = most_parts / lanes;
     const int lane = static_cast<int>(threadIdx.x % lanes);
@@ -77,7 +78,7 @@ __device__ bool add_up_row(const AttentionArguments& args, const AttentionExtent
         for (int i = 0; i < batch; ++i)
             if (first + i < tile.parts && column < width) parts[i] = __ldcg(reinterpret_cast<const float4*>(line(first + i) + column));
     };
-    load(0, 4 * lane);
+    load(0, begin_column + 4 * lane);
 #pragma unroll
     for (int i = 0; i < parts_a_lane; ++i) lost |= sum[i] != sum[i], most = fmaxf(most, weight[i]);
     for (int other = lanes / 2; other > 0; other /= 2) most = fmaxf(most, __shfl_xor_sync(everyone, most, other));
@@ -92,8 +93,8 @@ __device__ bool add_up_row(const AttentionArguments& args, const AttentionExtent
     const float by = ptx::reciprocal_approx(total);
     unsigned short* o = static_cast<unsigned short*>(args.o) + offset_of_row(extent, args.o_strides, at, row_of_all);
 #pragma unroll
-    for (int first = 0; first < width; first += 4 * lanes) {
-        const int column = first + 4 * lane;
+    for (int first = 0; first < columns; first += 4 * lanes) {
+        const int column = begin_column + first + 4 * lane;
         float4 out = make_float4(0, 0, 0, 0);
         float weights[parts_a_lane];
 #pragma unroll
@@ -116,7 +117,7 @@ __device__ bool add_up_row(const AttentionArguments& args, const AttentionExtent
         if (column < args.dim_v) *reinterpret_cast<uint2*>(o + column) = make_uint2(ptx::pack2<type>(out.x * by, out.y * by), ptx::pack2<type>(out.z * by, out.w * by));
     }
     constexpr float ln2 = 0.693147180559945f;
-    if (args.log_sum_exp && lane == 0) *log_sum_exp_place(args, extent, at, row_of_all) = most * ln2 + __logf(total);
+    if (args.log_sum_exp && begin_column + lane == 0) *log_sum_exp_place(args, extent, at, row_of_all) = most * ln2 + __logf(total);
     return true;
 }
 

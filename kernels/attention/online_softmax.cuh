@@ -64,34 +64,40 @@ struct OnlineSoftmax {
 
     __device__ OnlineSoftmax() : from{minus_infinity(), minus_infinity()}, sum{0, 0} {}
 
+    /// The greatest score of one of the two rows, of the warpgroup's columns.
+    template <int count>
+    static __device__ float greatest(const float (&scores)[count], int half) {
+        float of_columns[2] = {scores[2 * half], scores[2 * half + 1]};  // two chains: each maximum waits for the one before
+#pragma unroll
+        for (int i = 2; i < count / 2; ++i) of_columns[i % 2] = fmaxf(of_columns[i % 2], scores[of_half(i, half)]);
+        return row_max(fmaxf(of_columns[0], of_columns[1]));
+    }
+    /// One row's scores become probabilities, of which `most` is the greatest score times `scale_log2`; false where all before is multiplied by 1.
+    template <int count>
+    __device__ bool count_row(float (&scores)[count], float scale_log2, int half, float most, float& shrink) {
+        constexpr float most_growth = 8;
+        // Not where both are minus infinity, nor where a score is NaN: that stays NaN. What lies below -far adds 0 to anything above it.
+        const bool grows = most - from[half] > most_growth && most > -far;
+        const float before = from[half];
+        if (grows) from[half] = most;
+        shrink = grows ? ptx::exp2_approx(before - most) : 1.0f;
+        // A row that has seen nothing yet has no place to count from: 0 does, all its terms are 0.
+        const float offset = from[half] == minus_infinity() ? 0 : from[half];
+        float more = 0;
+#pragma unroll
+        for (int i = 0; i < count / 2; ++i) {
+            float& score = scores[of_half(i, half)];
+            more += score = ptx::exp2_approx(fmaf(score, scale_log2, -offset));
+        }
+        sum[half] = fmaf(sum[half], shrink, more);
+        return grows;
+    }
     /// Scores become probabilities; `shrink` is what all before is multiplied by. False where that is 1 in all of the warp's rows.
     template <int count>
     __device__ bool take(float (&scores)[count], float scale_log2, float (&shrink)[2]) {
-        constexpr float most_growth = 8;
         bool rescales = false;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            float of_columns[2] = {scores[2 * half], scores[2 * half + 1]};  // two chains: each maximum waits for the one before
-#pragma unroll
-            for (int i = 2; i < count / 2; ++i) of_columns[i % 2] = fmaxf(of_columns[i % 2], scores[of_half(i, half)]);
-            float most = fmaxf(of_columns[0], of_columns[1]);
-            most = row_max(most) * scale_log2;
-            // Not where both are minus infinity, nor where a score is NaN: that stays NaN. What lies below -far adds 0 to anything above it.
-            const bool grows = most - from[half] > most_growth && most > -far;
-            const float before = from[half];
-            if (grows) from[half] = most;
-            shrink[half] = grows ? ptx::exp2_approx(before - most) : 1.0f;
-            rescales |= grows;
-            // A row that has seen nothing yet has no place to count from: 0 does, all its terms are 0.
-            const float offset = from[half] == minus_infinity() ? 0 : from[half];
-            float more = 0;
-#pragma unroll
-            for (int i = 0; i < count / 2; ++i) {
-                float& score = scores[of_half(i, half)];
-                more += score = ptx::exp2_approx(fmaf(score, scale_log2, -offset));
-            }
-            sum[half] = fmaf(sum[half], shrink[half], more);
-        }
+        for (int half = 0; half < 2; ++half) rescales |= count_row(scores, scale_log2, half, greatest(scores, half) * scale_log2, shrink[half]);
         return __any_sync(0xffffffff, rescales);
     }
     /// Nothing behind this begins before all probabilities are there. ptxas knows no order between arithmetic and the wait for a product, and

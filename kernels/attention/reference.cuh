@@ -14,12 +14,12 @@
 
 namespace rooftile {
 
-/// A CTA has `queries` rows of one head; its 256 threads make scores of `keys` keys at a time, 16 threads side by side on two rows.
+/// A CTA has `queries` rows of one head; its 256 threads make scores of `keys` keys at a time, 16 threads side by side on `rows` rows.
 template <int dim, int dim_v>
 struct AttentionJudgeTile {
-    static constexpr int threads = 256, queries = 32, side = 16, rows = 2;
     static constexpr int widest = dim > dim_v ? dim : dim_v;
-    static constexpr int keys = widest > 128 ? 32 : 64;
+    static constexpr int threads = 256, side = 16, rows = widest > 256 ? 1 : 2, queries = side * rows;
+    static constexpr int keys = widest > 256 ? 16 : widest > 128 ? 32 : 64;
     static constexpr int scores = keys / side;              // of a row and thread
     static constexpr int outputs = (dim_v + side - 1) / side;
     static constexpr int pitch = widest + 1, weight_pitch = keys + 1;  // doubles; odd: rows fall into banks of their own
@@ -354,7 +354,7 @@ __global__ void attention_exact_fill(const __grid_constant__ AttentionExactFill 
     const long long kv_rows = static_cast<long long>(a.batches) * a.kv_heads * a.extent.keys;
     const long long warps = static_cast<long long>(gridDim.x) * blockDim.x / 32;
     const int lane = static_cast<int>(threadIdx.x % 32);
-    for (long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) / 32; i < q_rows + 2 * kv_rows; i += warps) {
+    for (long long i = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) / 32; i < q_rows + (p.values_in_keys ? 1 : 2) * kv_rows; i += warps) {
         const bool of_q = i < q_rows, of_v = i >= q_rows + kv_rows;
         const long long place = of_q ? i : (i - q_rows) % kv_rows;
         const int rows = of_q ? a.extent.queries : a.extent.keys, heads = of_q ? a.heads : a.kv_heads;

@@ -35,6 +35,7 @@ struct AttentionExactFill {
     Type type;
     int bits;  ///< of a key's number that rows hold: keys that are alike in them have the same values
     unsigned seed;
+    bool values_in_keys;  ///< there are no rows of V: O is then the key's row of K, as far as it has values
 
     static constexpr int magnitude = 8;
     static constexpr int largest_value = 127;

@@ -64,11 +64,12 @@ struct Sm90AttentionTiles {
         return {tile, extent(), tile.q_tile * rows()};
     }
     /// Of the CTA's next turn where tiles are cut.
-    __device__ Sm90AttentionPlace cut(AttentionTurns<C.piece>& turns, unsigned turn) const {
+    using Turns = AttentionTurns<C.piece, C.latent>;
+    __device__ Sm90AttentionPlace cut(Turns& turns, unsigned turn) const {
         const int tiles_of_head = q_tiles();
         const AttentionTurn at = turns.take(args, extent(), turn, tiles_of_head * args.heads, C.tile_kv);
-        const AttentionTile tile{at.tile % tiles_of_head, at.tile / tiles_of_head, turns.sequence};
-        return {tile, AttentionTurns<C.piece>::extent_of(args, extent(), turns.sequence), tile.q_tile * rows(), at.piece};
+        const AttentionTile tile{at.tile % tiles_of_head, at.tile / tiles_of_head, C.latent ? turns.sequence % args.batches : turns.sequence};
+        return {tile, Turns::extent_of(args, extent(), turns.sequence), tile.q_tile * rows(), at.piece};
     }
     __device__ int end_row(const Sm90AttentionPlace& at) const { return C.grouped ? min(at.q + rows(), at.extent.queries) : at.extent.queries; }
     /// Of a tile, or of its piece, the blocks of keys.
@@ -147,7 +148,7 @@ template <Sm90AttentionConfig C>
 struct AttentionLoads {
     const TensorMap &map_q, &map_k, &map_v;
     const AttentionArguments& args;
-    AttentionTurns<C.piece>& turns;  ///< where tiles are cut
+    typename Sm90AttentionTiles<C>::Turns& turns;  ///< where tiles are cut
     int queries_a_key_head = args.heads / args.kv_heads;
 
     struct Tile {
@@ -211,10 +212,10 @@ struct AttentionLoads {
     }
 };
 
-/// This warpgroup's rows of O, divided by their sums.
-template <Sm90AttentionConfig C>
-__device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& softmax, const AttentionArguments& args,
-                      const Sm90AttentionPlace& at, int query) {
+/// This warpgroup's rows of O, divided by their sums; of some of the columns, the first of which is `first_column`.
+template <Sm90AttentionConfig C, int count, class Softmax>
+__device__ void store(const float (&sums)[count], const Softmax& softmax, const AttentionArguments& args, const Sm90AttentionPlace& at, int query,
+                      int first_column = 0) {
     const AttentionTile& tile = at.tile;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -223,9 +224,9 @@ __device__ void store(const float (&sums)[C.dim_v / 2], const OnlineSoftmax& sof
         const int row = query + 8 * half;
         const bool inside = row < Sm90AttentionTiles<C>{args}.end_row(at);
         char* o = static_cast<char*>(args.o) + Sm90AttentionConfig::element_bytes * offset_of_row(at.extent, args.o_strides, tile, inside ? row : 0);
-        store_row<C.type>(sums, half, by, o, args.dim_v, inside);
+        store_row<C.type>(sums, half, by, o + Sm90AttentionConfig::element_bytes * first_column, args.dim_v - first_column, inside);
         constexpr float ln2 = 0.693147180559945f;
-        if (args.log_sum_exp && inside && threadIdx.x % 4 == 0)
+        if (args.log_sum_exp && inside && first_column == 0 && threadIdx.x % 4 == 0)
             *log_sum_exp_place(args, at.extent, tile, row) = total == 0 ? minus_infinity() : softmax.from[half] * ln2 + __logf(total);
     }
 }
@@ -368,7 +369,7 @@ template <Sm90AttentionConfig C, class Score>
 __device__ void run_attention(const TensorMap& map_q, const TensorMap& map_k, const TensorMap& map_v, const AttentionArguments& args,
                               const Score& score) {
     extern __shared__ __align__(Sm90AttentionConfig::tile_alignment) unsigned char memory[];
-    AttentionTurns<C.piece> turns;
+    typename Sm90AttentionTiles<C>::Turns turns;
     run_back_to_back<C.shape()>(ptx::shared_address(memory), AttentionLoads<C>{map_q, map_k, map_v, args, turns},
                                 [&](int warpgroup) { return SoftmaxBetween<C, Score>{args, score, warpgroup}; });
 }

@@ -267,6 +267,8 @@ def attention(
     pages: int | None = None,
     dim: int | None = None,
     dim_v: int | None = None,
+    latent: bool | None = None,
+    scale: float | None = None,
     mask: str | None = None,
     type: str | None = None,
     layout: str | None = None,
@@ -284,6 +286,7 @@ def attention(
     splits: int | None = None,
     ctas_per_sm: int | None = None,
     section_heads: int | None = None,
+    combine_apart: bool | None = None,
     batch_invariant: bool | None = None,
     consumer_warpgroups: int | None = None,
     exhaustive: bool | None = None,
@@ -309,8 +312,11 @@ def attention(
             them
         page: Keys are in pages of P, which a table names: a multiple of 16
         pages: Pages that K and V have; default what the lengths' batches have room for
-        dim: Elements of a row of Q and K: a multiple of 8 up to 256
-        dim_v: Elements of a row of V and O; default D
+        dim: Elements of a row of Q and K: a multiple of 8 up to 256; with latent of 16 up to 576
+        dim_v: Elements of a row of V and O; default D; with latent a multiple of 128 up to 512
+        latent: Values are the first V elements of K's rows, which all heads share: there is no tensor V; of 1 to 32
+            queries; default off
+        scale: What scores are multiplied by; default 1 / sqrt(D)
         mask: none, causal (aligned at the lower right) or window:W (the last W keys of those); default none
         type: Type of all four tensors: bf16 or fp16; default bf16
         layout: bhsd (a head's rows follow each other) or bshd (a row's heads do); default bhsd
@@ -331,6 +337,8 @@ def attention(
         ctas_per_sm: CTAs an SM at once, where blocks are shared out: one's tile begins or ends while the other's is
             computed
         section_heads: Heads of all batches whose tiles are taken before the next ones'
+        combine_apart: A second kernel adds up the parts of latent rows' tiles, on all SMs at once, and not who
+            comes last
         batch_invariant: A sequence of few queries has the same bits whatever else is in the batch; default off
         consumer_warpgroups: Warpgroups that compute, 64 queries each
         exhaustive: Search also what structural rules leave out
@@ -348,11 +356,11 @@ def attention(
     """
     return plan_one("attention", machine, {
         "batch": batch, "heads": heads, "kv_heads": kv_heads, "q": q, "kv": kv, "lengths": lengths, "page": page,
-        "pages": pages, "dim": dim, "dim_v": dim_v, "mask": mask, "type": type, "layout": layout,
-        "q_strides": q_strides, "k_strides": k_strides, "v_strides": v_strides, "o_strides": o_strides,
-        "log_sum_exp": log_sum_exp, "score": score, "tensors": tensors, "tile_q": tile_q, "tile_kv": tile_kv,
-        "stages": stages, "schedule": schedule, "splits": splits, "ctas_per_sm": ctas_per_sm,
-        "section_heads": section_heads, "batch_invariant": batch_invariant,
+        "pages": pages, "dim": dim, "dim_v": dim_v, "latent": latent, "scale": scale, "mask": mask, "type": type,
+        "layout": layout, "q_strides": q_strides, "k_strides": k_strides, "v_strides": v_strides,
+        "o_strides": o_strides, "log_sum_exp": log_sum_exp, "score": score, "tensors": tensors, "tile_q": tile_q,
+        "tile_kv": tile_kv, "stages": stages, "schedule": schedule, "splits": splits, "ctas_per_sm": ctas_per_sm,
+        "section_heads": section_heads, "combine_apart": combine_apart, "batch_invariant": batch_invariant,
         "consumer_warpgroups": consumer_warpgroups, "exhaustive": exhaustive, "top": top, "numbers": numbers,
         "set": set, "buildable_only": buildable_only, "seed": seed
     })

@@ -46,24 +46,27 @@ class Writer {
     }
 
     void tile_q() {
-        const RoleRegisters shares = register_shares(hw_, c_);
-        steps_.add(attention_formula::tile_q,
-                   {ours("consumer_warpgroups", c_.consumer_warpgroups(), "warpgroups"),
+        const RoleRegisters shares = register_shares(hw_, p_, c_);
+        const int warpgroups = warpgroups_of(p_, c_);
+        steps_.add(p_.latent ? attention_formula::tile_q_of_latent : attention_formula::tile_q,
+                   {ours("consumer_warpgroups", warpgroups, "warpgroups"),
                     of("queries", double(p_.queries), "rows", "the problem")},
-                   c_.tile_q, fmt::format("each block of K and V that comes from L2 serves {} queries; more warpgroups leave each thread "
+                   c_.tile_q, p_.latent ? fmt::format("{} heads a query; O of {} columns is more than one warpgroup's registers hold", p_.group, p_.dim_v)
+                                        : fmt::format("each block of K and V that comes from L2 serves {} queries; more warpgroups leave each thread "
                                "fewer registers",
                                c_.tile_q));
         steps_.add(attention_formula::consumer_registers,
                    {steps_.fact("sm.registers"), steps_.fact("sm.max_registers_per_thread"), ours("producer", shares.producer, "registers"),
-                    ours("consumer_warpgroups", c_.consumer_warpgroups(), "warpgroups")},
+                    ours("consumer_warpgroups", warpgroups, "warpgroups")},
                    shares.consumer, "setmaxnreg moves what the producer does not need");
     }
 
     void tile_kv() {
         const int needed = registers_needed(p_, c_), beside = needed - k_.accumulator_registers();
         AttentionConfig more = c_;
-        more.tile_kv += 16;
-        std::string limit = fmt::format("{} of O, {} of scores, {} of probabilities and {} beside them", k_.dim_v / 2,
+        more.tile_kv += p_.latent ? 32 : 16;
+        std::string limit = p_.latent ? fmt::format("{} of O, {} of scores and {} beside them; probabilities are in shared memory", k_.columns_of_warpgroup() / 2, k_.keys_of_warpgroup() / 2, beside)
+                                      : fmt::format("{} of O, {} of scores, {} of probabilities and {} beside them", k_.dim_v / 2,
                                         k_.tile_kv / 2, k_.tile_kv / 4, beside);
         if (const auto wall = wall_of(hw_, p_, more)) {
             if (wall->reason == Reason::registers)
@@ -72,7 +75,7 @@ class Writer {
                 limit += fmt::format("; {} keys would need {:.0f} B of shared memory where there are {:.0f}", more.tile_kv,
                                      wall->needed, wall->available);
         }
-        steps_.add(attention_formula::registers_needed,
+        steps_.add(p_.latent ? attention_formula::registers_needed_of_latent : attention_formula::registers_needed,
                    {ours("tile_kv", c_.tile_kv, "keys"), ours("dim_v", k_.dim_v, "elements"),
                     ours("beside", beside, "registers")},
                    needed, std::move(limit));
@@ -81,7 +84,7 @@ class Writer {
     void stages() {
         const double stage = k_.k_bytes() + k_.v_bytes();
         steps_.add(attention_formula::stages_max,
-                   {steps_.fact("shared.per_cta"), ours("Q", k_.q_stages() * k_.q_bytes(), "B"), ours("KV", stage, "B")},
+                   {steps_.fact("shared.per_cta"), ours("Q", k_.q_stages() * k_.q_bytes() + (p_.latent ? k_.probability_bytes() : 0), "B"), ours("KV", stage, "B")},
                    stages_max(hw_, p_, c_), fmt::format("{} are used", c_.stages));
         const double load = hw_.few_loads_latency() + max_known(t_.block.port, t_.block.l2);
         steps_.add(attention_formula::load_cycles,
@@ -166,7 +169,7 @@ class Writer {
                                           number_text(1 + p_.score->cost.issue), printable(p_.score->expression))
                             : "two multiply-adds, one maximum, one exponential a score; a conversion of two");
         steps_.add(attention_formula::shared_cycles,
-                   {steps_.fact("shared.bandwidth"), ours("one product after the other", t_.block.products, "clk")}, t_.block.shared, "P is an operand from registers: it never goes through shared memory");
+                   {steps_.fact("shared.bandwidth"), ours("one product after the other", t_.block.products, "clk")}, t_.block.shared, p_.latent ? "a block is loaded once, for scores and values; P goes through shared memory, as each warpgroup needs all of it" : "P is an operand from registers: it never goes through shared memory");
     }
 
     void overlap() {
@@ -174,12 +177,18 @@ class Writer {
         steps_.add(attention_formula::overlap_ceiling,
                    {ours("t_mma", b.tensor, "clk"), ours("t_exp", b.exponential, "clk")}, b.ceiling(), fmt::format("what running both units at once can gain; this plan has {} of it",
                                number_text(c_.ctas_per_sm * (b.tensor + b.exponential) / b.all, 3)));
-        steps_.add(attention_formula::chain_cycles,
+        if (p_.latent)
+            steps_.add(attention_formula::chain_cycles_of_latent,
+                       {ours("products", b.products, "clk"), ours("softmax", b.softmax, "clk"), steps_.fact("softmax.stretch"), steps_.fact("softmax.latency")}, b.chain,
+                       "both warpgroups go through a block together: scores, softmax, values; two stages are all that shared memory holds, and a block stays until its values are added");
+        else
+            steps_.add(attention_formula::chain_cycles,
                    {ours("softmax", b.softmax, "clk"), steps_.fact("softmax.stretch"), steps_.fact("softmax.latency")}, b.chain,
                    "what a warpgroup's block takes where it waits for nobody: its softmax hides its product with V, or that it");
         steps_.add(attention_formula::block_cycles,
                    {ours("t_mma", b.tensor, "clk"), ours("chain", b.chain, "clk"), steps_.fact("wgmma.step")}, b.all, c_.schedule == Schedule::pingpong
                        ? "warpgroups issue products in turns: one's softmax runs during another's products"
+                       : p_.latent ? "nothing of a block runs during another's but its load"
                        : "a warpgroup's softmax runs during its own product of values");
     }
 

@@ -25,12 +25,12 @@ struct Candidate {
 /// Why no kernel can be compiled for that machine; empty where one can.
 std::string obstacle(const Machine& machine, const AttentionProblem& p, const AttentionConfig& c) {
     if (machine.arch != kernel_arch)
-        return fmt::format("sm90_attention needs wgmma, TMA and setmaxnreg of sm_90; this machine is {}",
+        return fmt::format("{} needs wgmma, TMA and setmaxnreg of sm_90; this machine is {}", kernel_name(p),
                            machine.arch.empty() ? "of no known architecture" : machine.arch);
     for (const char* feature : {"wgmma", "tma", "setmaxnreg"})
         if (machine.lacks(feature))
             return fmt::format(
-                "sm90_attention needs wgmma, TMA and setmaxnreg of sm_90; this machine lacks {}", feature);
+                "{} needs wgmma, TMA and setmaxnreg of sm_90; this machine lacks {}", kernel_name(p), feature);
     const double tiles = double(most_tiles(p, c.tile_q));
     constexpr double max_tiles = 2147483647;
     if (tiles > max_tiles) return fmt::format("{:.0f} tiles are more than the kernel counts", tiles);
@@ -38,7 +38,7 @@ std::string obstacle(const Machine& machine, const AttentionProblem& p, const At
 }
 
 /// The nearest wall of all that were met, as one line.
-std::string wall_text(const AttentionWall& wall, const std::string& machine_id) {
+std::string wall_text(const AttentionWall& wall, const std::string& machine_id, bool latent) {
     switch (wall.reason) {
         case Reason::registers:
             return fmt::format("no tile fits: the least needs {:.0f} registers a thread, {} leaves {:.0f}; leave more of tile_q, "
@@ -52,6 +52,9 @@ std::string wall_text(const AttentionWall& wall, const std::string& machine_id) 
             return fmt::format("a CTA of {:.0f} threads is needed, {} has at most {:.0f}", wall.needed, machine_id,
                                wall.available);
         default:
+            if (latent)
+                return "no kernel is as asked for: of latent rows tile_q is 64, consumer_warpgroups 2, tile_kv a multiple of 32 that a page divides or "
+                       "fills, schedule cooperative, splits 2 or more and ctas_per_sm 1";
             return "no kernel is as asked for: tile_q is 64, 128 or 192, consumer_warpgroups a 64th of it, tile_kv a multiple of "
                    "16 up to 256, and one warpgroup takes no turns (schedule cooperative)";
     }
@@ -70,7 +73,7 @@ AttentionPlan plan_of(const std::shared_ptr<const Machine>& machine, const Atten
     plan.why_not = obstacle(*machine, p, c);
     plan.buildable = plan.why_not.empty();
     plan.unknown = unknown;
-    const RoleRegisters shares = register_shares(hw, c);
+    const RoleRegisters shares = register_shares(hw, p, c);
     AttentionResources& r = plan.resources;
     r.threads = k.threads();
     r.accumulator_registers = k.accumulator_registers();
@@ -174,12 +177,12 @@ std::vector<Candidate> fastest_of_all(const AttentionHardware& hw, const Attenti
 }
 
 /// What a rule speaks of and a request fixes: none sooner than the best that the search takes where it is free.
-void hold_back(const std::shared_ptr<const Machine>& machine, const AttentionHardware& hw, const AttentionProblem& p, const AttentionRequest& request,
-               std::vector<Candidate>& candidates) {
+void hold_back(const std::shared_ptr<const Machine>& machine, const AttentionHardware& hw, const AttentionProblem& asked, const AttentionProblem& p,
+               const AttentionRequest& request, std::vector<Candidate>& candidates) {
     const bool fixes = request.tile_q || request.tile_kv || request.stages || request.consumer_warpgroups || request.schedule;
     const auto behind_a_rule = [&](const Candidate& c) { return rule_of(hw, p, c.config) != nullptr; };
     if (request.exhaustive || !fixes || std::ranges::none_of(candidates, behind_a_rule)) return;
-    const auto open = derive(machine, p, {.top = 1});
+    const auto open = derive(machine, asked, {.top = 1});
     const auto* plans = std::get_if<AttentionPlans>(&open);
     if (!plans) return;
     const double least = plans->plans.front().prediction.time_us.value_or(0) * 1e-6;
@@ -203,6 +206,8 @@ std::string price_text(const std::shared_ptr<const Machine>& machine, const Atte
 }
 
 }  // namespace
+
+std::string_view kernel_name(const AttentionProblem& p) { return p.latent ? "sm90_latent_attention" : "sm90_attention"; }
 
 std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const Machine> machine,
                                                          const AttentionProblem& asked, const AttentionRequest& request) {
@@ -260,12 +265,12 @@ std::variant<AttentionPlans, AttentionInfeasible> derive(std::shared_ptr<const M
     std::vector<Candidate> candidates = fastest_of_all(hw, problem, open, request);
     if (candidates.empty()) {
         const AttentionWall wall = nearest.value_or(AttentionWall{Reason::instruction, 0, 0});
-        AttentionInfeasible none = infeasible(wall.reason, wall_text(wall, machine->id));
+        AttentionInfeasible none = infeasible(wall.reason, wall_text(wall, machine->id, problem.latent));
         if (wall.reason != Reason::instruction) none.needed = wall.needed, none.available = wall.available;
         return none;
     }
     plans.rejected.add(Reason::dominated, std::int64_t(open.size() - candidates.size()));
-    hold_back(machine, hw, problem, request, candidates);
+    hold_back(machine, hw, asked, problem, request, candidates);
     if (request.batch_invariant.value_or(false))
         plans.notes.push_back(price_text(machine, asked, request, candidates.front().time.seconds));
     for (std::size_t i = 0; i < candidates.size(); ++i) {

@@ -159,10 +159,11 @@ ProblemTraits attention_traits(const AttentionProblem& p) {
     ProblemTraits t;
     const bool apart = p.strides[0] || p.strides[1] || p.strides[2] || p.strides[3];
     constexpr std::int64_t few = 8;
-    const bool decodes = p.queries <= few && p.keys > p.queries && !p.packed() && !p.score && !apart;
+    // Of latent rows nothing is recorded.
+    const bool decodes = !p.latent && p.queries <= few && p.keys > p.queries && !p.packed() && !p.score && !apart;
     // Caches of one length and one query are most of what is decoded, and have records of their own.
     const bool one_length = decodes && p.queries == 1 && !p.cached && !p.paged();
-    const bool unlike = !p.alike() || p.score || apart || p.keys != p.queries || p.queries < whole_tile;
+    const bool unlike = p.latent || !p.alike() || p.score || apart || p.keys != p.queries || p.queries < whole_tile;
     t.law = one_length ? "decode_alike" : decodes ? "decode" : unlike ? "" : "draw";
     t.band = p.queries >= 4096 ? "q >= 4096" : p.queries >= 512 ? "q 512 .. 4095" : "q < 512";
     t.features = {{"causal", p.mask == AttentionMask::causal},
@@ -173,6 +174,7 @@ ProblemTraits attention_traits(const AttentionProblem& p) {
                   {"dim 64", p.dim == 64},
                   {"dim over 128", p.dim > 128},
                   {"packed", p.packed()},
+                  {"latent rows", p.latent},
                   {"lengths of a cache", p.cached},
                   {"pages", p.paged()},
                   {"keys unlike queries", p.keys != p.queries},

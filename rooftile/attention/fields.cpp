@@ -31,8 +31,10 @@ std::vector<Field> make_fields() {
          "between LO and HI; a flag may name a file of them", problem},
         {"page", "P", "Keys are in pages of P, which a table names: a multiple of 16", problem},
         {"pages", "N", "Pages that K and V have; default what the lengths' batches have room for", problem},
-        {"dim", "D", "Elements of a row of Q and K: a multiple of 8 up to 256", problem},
-        {"dim_v", "V", "Elements of a row of V and O; default D", problem},
+        {"dim", "D", "Elements of a row of Q and K: a multiple of 8 up to 256; with latent of 16 up to 576", problem},
+        {"dim_v", "V", "Elements of a row of V and O; default D; with latent a multiple of 128 up to 512", problem},
+        {"latent", "on|off", "Values are the first V elements of K's rows, which all heads share: there is no tensor V; of 1 to 32 queries; default off", problem},
+        {"scale", "X", "What scores are multiplied by; default 1 / sqrt(D)", problem},
         {"mask", "MASK", "none, causal (aligned at the lower right) or window:W (the last W keys of those); default none",
          problem},
         {"type", "TYPE", "Type of all four tensors: bf16 or fp16; default bf16", problem},
@@ -58,6 +60,17 @@ std::vector<Field> make_fields() {
 
 std::int64_t number(const Given& g, std::string_view key, std::int64_t otherwise) {
     return g.has(key) ? whole_number(g.name(key), g.text(key), 0, most) : otherwise;
+}
+
+/// 0: not given.
+double scale_of(const Given& g) {
+    if (!g.has("scale")) return 0;
+    const std::string& text = g.text("scale");
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != 0 || !(value > 0))
+        throw RequestError(fmt::format("{} is \"{}\"; accepted: a number above 0, as 0.0722", g.name("scale"), printable(text, 80)));
+    return value;
 }
 
 std::int64_t needed(const Given& g, std::string_view key) {
@@ -191,7 +204,8 @@ std::span<const Field> attention_fields() {
 AttentionProblem attention_problem(const Given& g) {
     AttentionProblem p;
     p.heads = needed(g, "heads");
-    p.kv_heads = number(g, "kv_heads", p.heads);
+    const bool latent = g.has("latent") && one_of(g.name("latent"), g.text("latent"), switches) == 1;
+    p.kv_heads = number(g, "kv_heads", latent ? 1 : p.heads);
     if (g.has("lengths") && g.has("q")) {
         if (g.has("batch")) throw RequestError(fmt::format("{} is given, and {} says it too", g.name("batch"), g.name("lengths")));
         p.cached = true;
@@ -219,7 +233,10 @@ AttentionProblem attention_problem(const Given& g) {
         p.pages = number(g, "pages", p.batch * p.pages_of_a_batch());
     } else if (g.has("pages")) throw RequestError(fmt::format("{} is given without {}", g.name("pages"), g.name("page")));
     p.dim = needed(g, "dim");
+    p.latent = latent;
+    if (p.latent && !g.has("dim_v")) throw RequestError(fmt::format("with {} give {}, elements of a row of K that are its values", g.name("latent"), g.name("dim_v")));
     p.dim_v = number(g, "dim_v", p.dim);
+    p.scale = scale_of(g);
     read_mask(g, p);
     if (g.has("type")) p.type = one_of(g.name("type"), g.text("type"), types) == 0 ? Type::bf16 : Type::fp16;
     if (g.has("layout")) p.layout = AttentionLayout(one_of(g.name("layout"), g.text("layout"), layouts));
@@ -270,6 +287,8 @@ Given attention_given(const AttentionProblem& p) {
     given.add("type", std::string(attention_type_name(p.type)));
     given.add("layout", std::string(name_of(p.layout)));
     given.add("log_sum_exp", p.log_sum_exp ? "on" : "off");
+    if (p.latent) given.add("latent", "on");
+    if (p.scale > 0) given.add("scale", fmt::format("{}", p.scale));
     for (const AttentionOperand operand : attention_operands)
         if (const auto& pitch = p.strides[std::size_t(operand)]) given.add(strides_key(operand), strides_text(*pitch));
     if (p.score) {
@@ -291,6 +310,8 @@ Given attention_given(const Record& record) {
             given.add(key, std::to_string(find_as<std::int64_t>(record, key).value_or(0)));
     for (const char* key : {"mask", "type", "layout"}) given.add(key, find_as<std::string>(record, key).value_or(""));
     given.add("log_sum_exp", find_as<bool>(record, "log_sum_exp").value_or(false) ? "on" : "off");
+    if (find_as<bool>(record, "latent").value_or(false)) given.add("latent", "on");
+    if (const auto scale = find_as<double>(record, "scale")) given.add("scale", fmt::format("{}", *scale));
     for (const AttentionOperand operand : attention_operands)
         if (const auto strides = find_as<std::string>(record, strides_key(operand))) given.add(strides_key(operand), *strides);
     if (const auto score = find_as<std::string>(record, "score")) given.add("score", *score);
@@ -368,12 +389,15 @@ std::string score_tensor_text(const TensorInfo& t) {
 }  // namespace
 
 void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
-    if (inputs.size() < 3)
-        throw RequestError(fmt::format("attention takes Q, K and V, cu_seqlens where sequences are packed, and what a score reads; {} tensors are given", inputs.size()));
+    const bool latent = given.has("latent") && one_of(given.name("latent"), given.text("latent"), switches) == 1;
+    const std::size_t matrices = latent ? 2 : 3, values = matrices - 1;
+    if (inputs.size() < matrices)
+        throw RequestError(latent ? fmt::format("latent attention takes Q and K; {} tensors are given", inputs.size())
+                                  : fmt::format("attention takes Q, K and V, cu_seqlens where sequences are packed, and what a score reads; {} tensors are given", inputs.size()));
     constexpr const char* names[] = {"Q", "K", "V"};
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < matrices; ++i) {
         const TensorInfo& t = inputs[i];
-        if (!t.name.empty() && t.name != names[i]) throw RequestError(fmt::format("tensor {} is named {}; the first ones are Q, K and V", i + 1, t.name));
+        if (!t.name.empty() && t.name != names[i]) throw RequestError(fmt::format("tensor {} is named {}; the first ones are {}", i + 1, t.name, latent ? "Q and K" : "Q, K and V"));
         if (t.offset % attention_dim_step != 0)
             throw RequestError(fmt::format("{} begins {} elements after a multiple of 16 bytes; hand over a copy that begins at one", names[i],
                                            t.offset % attention_dim_step));
@@ -382,7 +406,7 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
         if (t.type != inputs[0].type)
             throw RequestError(fmt::format("{} is {} and Q {}; attention takes one type", names[i], t.type, inputs[0].type));
     }
-    const auto &q = inputs[0].extents, &k = inputs[1].extents, &v = inputs[2].extents;
+    const auto &q = inputs[0].extents, &k = inputs[1].extents, &v = inputs[values].extents;
     const auto equal = [&](std::size_t axis, const char* what, const Extent& a, const Extent& b) {
         if (a.most != b.most)
             throw RequestError(fmt::format("{} differ on axis {}: {} and {}", what, axis, a.most, b.most));
@@ -393,7 +417,7 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
         if (given.has(key)) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name(key)));
         given.add(key, std::to_string(extent.most));
     };
-    std::span<const TensorInfo> others = inputs.subspan(3);
+    std::span<const TensorInfo> others = inputs.subspan(matrices);
     if (!others.empty() && (others[0].name == "cu_seqlens" || (others[0].name.empty() && others[0].type == "int32"))) {
         add_bounds(given, others[0], q, k);
         others = others.subspan(1);
@@ -415,7 +439,7 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
     for (const TensorInfo& t : others)
         if (t.name != "lengths" && t.name != "block_table") given.add("tensor", score_tensor_text(t));
     add("dim", q[3]);
-    add("dim_v", v[3]);
+    if (!latent) add("dim_v", v[3]);
     if (given.has("type")) throw RequestError(fmt::format("{} is given, and the tensors say it too", given.name("type")));
     given.add("type", inputs[0].type);
     const AttentionProblem p = attention_problem(given);
@@ -423,7 +447,7 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
         AttentionProblem lies = p;
         lies.layout = layout;
         if (!lies_as(inputs[0], pitch_of(lies, AttentionOperand::q)) || !lies_as(inputs[1], pitch_of(lies, AttentionOperand::k))
-            || !lies_as(inputs[2], pitch_of(lies, AttentionOperand::v)))
+            || !lies_as(inputs[values], pitch_of(lies, AttentionOperand::v)))
             continue;
         given.add_default("layout", std::string(name_of(layout)));
         return;
@@ -433,7 +457,7 @@ void add_attention_tensors(Given& given, std::span<const TensorInfo> inputs) {
         const bool rows_apart = t.strides[2] >= t.strides[1] && t.extents[1].most > 1;
         return rows_apart ? AttentionLayout::bshd : AttentionLayout::bhsd;
     };
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < matrices; ++i) {
         const TensorInfo& t = inputs[i];
         if (t.extents[3].most > 1 && t.strides[3] != 1)
             throw RequestError(fmt::format("{}'s elements of a row are {} apart; hand over a copy where they are neighbours", names[i], t.strides[3]));

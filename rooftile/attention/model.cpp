@@ -103,9 +103,21 @@ HeadBlocks head_blocks(const AttentionProblem& p, const AttentionConfig& c) {
 /// as many loads at once as the kernel has unrolled. In trips to L2, fitted to 4 caches in 2 to 64 parts on one H200 (docs/facts.md 367).
 double adding_cycles(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return 0;
-    constexpr double warps = 4, leaving = 10, reading = 3;
-    const double rows = whole_up(double(std::min<std::int64_t>(AttentionConfig::warpgroup_q, p.queries)) / warps), parts = parts_of_a_tile(p, c);
-    return (leaving + reading * rows * whole_up(parts / Sm90AttentionConfig::split_loads)) * max_known(hw.l2_latency, 0);
+    constexpr double leaving = 10, reading = 3, columns_at_once = 128;
+    // Of latent rows both warpgroups add up the same ones, and a warp's loads are of a quarter of a row's 512 columns.
+    const double warps = p.latent ? 4 * warpgroups_of(p, c) : 4, turns_a_row = p.latent ? whole_up(double(p.dim_v) / columns_at_once) : 1;
+    const double rows = whole_up(double(std::min<std::int64_t>(rows_of_tile(AttentionConfig::warpgroup_q, p.latent ? int(p.group) : 1), p.queries)) / warps), parts = parts_of_a_tile(p, c);
+    const double trips = (leaving + reading * rows * turns_a_row * whole_up(parts / Sm90AttentionConfig::split_loads)) * max_known(hw.l2_latency, 0);
+    if (!p.latent) return trips;
+    if (c.combine_apart) {
+        // All rows at once, after another launch: a warp has 128 columns of one.
+        const double bytes = double(most_tiles(p, c.tile_q)) * parts * double(std::min<std::int64_t>(c.tile_q, p.queries)) * double(p.dim_v) * double(sizeof(float));
+        const double at_once = (leaving + reading * (1 + whole_up(parts / Sm90AttentionConfig::split_loads))) * max_known(hw.l2_latency, 0);
+        return max_known(at_once, bytes / (hw.l2_share * hw.sms)) + max_known(hw.launch_seconds * hw.clock_hz, 0);
+    }
+    // 64 rows of 512 columns are many bytes for one SM.
+    const double bytes = parts * double(std::min<std::int64_t>(c.tile_q, p.queries)) * double(p.dim_v) * double(sizeof(float));
+    return max_known(trips, bytes / hw.l2_port);
 }
 
 /// Of blocks, and between tiles.
@@ -163,7 +175,7 @@ struct Ends {
 /// A section's keys and values come once, unless one section is more than L2 holds: then once for each round of its tiles.
 double section_dram_bytes(const AttentionHardware& hw, const AttentionProblem& p, const HeadBlocks& head, std::int64_t section_heads) {
     const double shared_by = double(p.heads) / double(p.kv_heads);
-    const double section = whole_up(double(section_heads) / shared_by) * double(p.most_seen_keys()) * double(p.dim + p.dim_v) * bytes_an_element;
+    const double section = whole_up(double(section_heads) / shared_by) * double(p.most_seen_keys()) * double(p.key_elements()) * bytes_an_element;
     double again = 1;
     if (section > hw.l2_bytes) {
         // Heads that share their keys and values are in one section, or each section reads them.
@@ -172,6 +184,28 @@ double section_dram_bytes(const AttentionHardware& hw, const AttentionProblem& p
     } else if (std::isnan(section - hw.l2_bytes)) again = unknown_number;
     const double keys = double(p.k_bytes() + p.v_bytes());
     return double(p.compulsory_bytes()) + (again - 1) * keys;
+}
+
+/// Bytes that the products of a block read from shared memory: of scores and of values. A warpgroup reads its rows of Q and all keys, and P is in registers; of
+/// latent rows it reads all rows of Q and half of the keys, then all of P and half of the values' columns.
+struct OperandBytes {
+    double of_scores, of_values;
+};
+OperandBytes operand_bytes(const AttentionProblem& p, const AttentionConfig& c) {
+    const Sm90AttentionConfig k = kernel_config(p, c);
+    const double warpgroups = warpgroups_of(p, c), rows = c.tile_q, keys = c.tile_kv;
+    if (p.latent) return {bytes_an_element * (warpgroups * rows + keys) * k.dim, bytes_an_element * (warpgroups * rows * keys + keys * k.dim_v)};
+    return {bytes_an_element * (rows + warpgroups * keys) * k.dim, bytes_an_element * warpgroups * keys * k.dim_v};
+}
+
+/// A block that several tiles read comes once, unless what all CTAs load between two of the readers outgrows L2. Tiles of a sequence are as far from each
+/// other as a tile of all sequences has blocks: where that is whole shares their CTAs read the same block at the same time.
+double latent_dram_bytes(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) {
+    const double tiles = double(most_tiles(p, c.tile_q)) / double(p.batch), blocks = double(blocks_of_all(p, c)), share = blocks / c.splits;
+    const double phase = std::fmod(blocks / tiles, share), lag = std::min(phase, share - phase);
+    const double between = lag * c.splits * c.tile_kv * double(p.dim) * bytes_an_element;
+    const double missed = between > hw.l2_bytes ? 1 - hw.l2_bytes / between : 0;
+    return double(p.compulsory_bytes()) + (tiles - 1) * missed * double(p.k_bytes());
 }
 
 double joules_of(const AttentionHardware& hw, const AttentionWork& w) {
@@ -191,7 +225,7 @@ double tail_bytes(const AttentionProblem& p, const AttentionConfig& c) {
         const std::int64_t box = p.paged() ? std::min<std::int64_t>(p.page, c.tile_kv) : c.tile_kv, read = padded_to(length, box);
         rows += double((p.paged() ? read : std::min(read, p.keys)) - length);
     }
-    return rows * double(p.kv_heads) * double(p.dim + p.dim_v) * bytes_an_element;
+    return rows * double(p.kv_heads) * double(p.key_elements()) * bytes_an_element;
 }
 
 double first_load_cycles(const AttentionHardware& hw, const AttentionProblem& p) {
@@ -204,7 +238,7 @@ double BlockCycles::ceiling() const { return (tensor + exponential) / std::max(t
 BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c, bool masked) {
     const Sm90AttentionConfig k = kernel_config(p, c);
     const double scores = double(c.tile_q) * c.tile_kv, outputs = double(c.tile_q) * k.dim_v;
-    const double warpgroups = c.consumer_warpgroups();
+    const double warpgroups = warpgroups_of(p, c);
     BlockCycles b{};
     b.tensor = 2 * scores * (k.dim + k.dim_v) / hw.flops_per_cycle;
     const ScoreWork work(p, masked);
@@ -216,9 +250,8 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     b.issue = (work.instructions * scores + outputs + looked_at) / hw.issue_lanes;
     // Each warpgroup reads its Q, K and V; the copies come in by the same port.
     const double filled = k.k_bytes() + k.v_bytes();
-    const double read_of_scores = bytes_an_element * (double(c.tile_q) + warpgroups * c.tile_kv) * k.dim;
-    const double read_of_values = bytes_an_element * warpgroups * c.tile_kv * k.dim_v;
-    b.shared = (filled + read_of_scores + read_of_values) / hw.shared_bandwidth;
+    const auto [read_of_scores, read_of_values] = operand_bytes(p, c);
+    b.shared = (filled + k.written_probability_bytes() + read_of_scores + read_of_values) / hw.shared_bandwidth;
     b.port = filled / hw.l2_port;
     b.l2 = filled / hw.l2_share;
     const double softmax = max_known(max_known(b.exponential, b.arithmetic), max_known(b.comparison, b.issue));
@@ -238,7 +271,8 @@ BlockCycles block_cycles(const AttentionHardware& hw, const AttentionProblem& p,
     // What it takes over its own instructions is said for two warpgroups, and grows with those that share the partitions with it.
     constexpr double said_for = 2;
     b.softmax = (1 + (hw.softmax_stretch - 1) * parties / said_for) * instructions + hw.softmax_latency;
-    b.chain = own * score_share + max_known(own * (1 - score_share), b.softmax);
+    // Of latent rows both warpgroups go through a block together: scores, softmax, values.
+    b.chain = p.latent ? b.products + b.softmax : own * score_share + max_known(own * (1 - score_share), b.softmax);
     step.beside(b.chain, Bound::latency);
     step.beside(hw.step_floor, Bound::latency);
     b.bound = step.bound;
@@ -263,12 +297,12 @@ AttentionWork attention_work(const AttentionHardware& hw, const AttentionProblem
     w.exponentials = work.exponentials * scores;
     w.instructions = (work.instructions * w.blocks + (of_masked.instructions - work.instructions) * w.masked_blocks) * c.tile_q * c.tile_kv + w.blocks * c.tile_q * k.dim_v;
     w.filled_bytes = w.tiles * k.q_bytes() + w.blocks * (k.k_bytes() + k.v_bytes());
-    w.shared_read_bytes = w.blocks * bytes_an_element
-                          * (double(c.tile_q) * k.dim + double(c.consumer_warpgroups()) * c.tile_kv * (k.dim + k.dim_v));
-    w.l2_bytes = double(p.q_bytes() + p.o_bytes()) + w.blocks * c.tile_kv * double(p.dim + p.dim_v) * bytes_an_element;
+    const auto [read_of_scores, read_of_values] = operand_bytes(p, c);
+    w.shared_read_bytes = w.blocks * (read_of_scores + read_of_values);
+    w.l2_bytes = double(p.q_bytes() + p.o_bytes()) + w.blocks * c.tile_kv * double(p.key_elements()) * bytes_an_element;
     w.l2_bytes += double(split_bytes(p, c).partials);  // half of the places are written, and read by who comes last
     w.dram_lower_bound_bytes = double(p.compulsory_bytes());
-    w.dram_bytes = section_dram_bytes(hw, p, head, c.section_heads) + tail_bytes(p, c);
+    w.dram_bytes = (p.latent ? latent_dram_bytes(hw, p, c) : section_dram_bytes(hw, p, head, c.section_heads)) + tail_bytes(p, c);
     return w;
 }
 
@@ -284,6 +318,7 @@ struct TimedAttention::Tiles {
 TimedAttention::TimedAttention(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) : hardware_(hw), problem_(&p) {
     begun_.work = attention_work(hw, p, c);
     tails_ = tail_bytes(p, c);
+    if (p.latent) dram_ = latent_dram_bytes(hw, p, c);
     const HeadBlocks head = head_blocks(p, c);
     // What is beyond the SMs takes its own time, so cycles depend on the clock, a little, and the clock on cycles.
     const auto seconds_at = [&](double clock) {
@@ -320,7 +355,7 @@ void TimedAttention::time_tiles(const AttentionConfig& c, const std::shared_ptr<
 AttentionTime TimedAttention::least() const { return with(tiles_->ends->least, double(problem_->compulsory_bytes()) + tails_); }
 
 AttentionTime TimedAttention::in_sections(std::int64_t heads) const {
-    return with(tiles_->ends->last(hardware_, *problem_, heads), section_dram_bytes(hardware_, *problem_, tiles_->head, heads) + tails_);
+    return with(tiles_->ends->last(hardware_, *problem_, heads), (dram_ ? *dram_ : section_dram_bytes(hardware_, *problem_, tiles_->head, heads)) + tails_);
 }
 
 std::int64_t TimedAttention::fastest_sections(std::int64_t usual) const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "rooftile/attention/hardware.hpp"
 #include "rooftile/attention/plan.hpp"
@@ -83,6 +84,7 @@ class TimedAttention {
     double adding_ = 0;    ///< cycles in which the last tile's parts are added up
     double busy_ = 0;      ///< cycles of all tiles together
     double tails_ = 0;     ///< tail_bytes()
+    std::optional<double> dram_;  ///< bytes without these, of latent rows, which have no sections
     std::shared_ptr<const Tiles> tiles_;
 };
 

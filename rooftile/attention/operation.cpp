@@ -72,7 +72,7 @@ class AttentionOperation final : public Operation {
             }
         return map;
     }
-    std::string label(const Plan& plan) const override { return label_of(typed(plan).config); }
+    std::string label(const Plan& plan) const override { return label_of(typed(plan)); }
 
     PlanPage page(const PlanSet& plans, std::span<const Explanation>, const Terminal& terminal) const override { return attention_page(plans, terminal); }
     std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name,
@@ -126,7 +126,8 @@ class AttentionOperation final : public Operation {
 }  // namespace
 
 Plan any_plan(AttentionPlan plan, const Problem& problem) {
-    return plan_of(problem, "sm90_attention", std::move(plan));
+    const std::string kernel(kernel_name(plan.problem));
+    return plan_of(problem, kernel, std::move(plan));
 }
 
 const Operation& attention_operation() {

@@ -31,6 +31,9 @@ struct AttentionConfig {
 constexpr std::int64_t padded_to(std::int64_t elements, std::int64_t step) { return (elements + step - 1) / step * step; }
 inline constexpr std::int64_t key_product_step = 16, value_product_step = 32;
 
+/// "sm90_attention".
+std::string_view kernel_name(const AttentionProblem& problem);
+
 /// What lies in a launch's workspace beside the counter of tiles, where keys are split: bytes of the counters of parts, and of the parts' sums.
 struct SplitBytes {
     std::int64_t arrived = 0, partials = 0;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "rooftile/attention/space.hpp"
 #include "rooftile/machine/units_text.hpp"
 #include "rooftile/report/explain.hpp"
 #include "rooftile/report/number.hpp"
@@ -40,7 +41,7 @@ Table plan_table(const PlanSet& plans) {
         table.row({{std::to_string(plan.rank), tone},
                    {fmt::format("{}x{}", c.tile_q, c.tile_kv), tone},
                    {std::to_string(c.stages)},
-                   {std::to_string(c.consumer_warpgroups())},
+                   {std::to_string(warpgroups_of(plan.problem, c))},
                    {c.schedule == Schedule::pingpong ? "pingpong" : "cooperative"},
                    {number_or_unknown(plan.resources.consumer_registers)},
                    {plan.resources.shared_bytes ? scaled_text(double(*plan.resources.shared_bytes), "B") : "?"},
@@ -66,16 +67,21 @@ std::string traffic_text(const AttentionPrediction& p) {
 
 }  // namespace
 
-std::string label_of(const AttentionConfig& c) {
+std::string label_of(const AttentionPlan& plan) {
+    const AttentionConfig& c = plan.config;
+    const int warpgroups = warpgroups_of(plan.problem, c);
     return fmt::format("{}x{}, {} stage{}, {} warpgroup{}{}", c.tile_q, c.tile_kv, c.stages, c.stages == 1 ? "" : "s",
-                       c.consumer_warpgroups(), c.consumer_warpgroups() == 1 ? "" : "s",
+                       warpgroups, warpgroups == 1 ? "" : "s",
                        c.schedule == Schedule::pingpong ? " in turns" : "")
            + (c.splits > 1 ? fmt::format(", {} shared out to {} CTAs", c.batch_invariant ? "pieces of each tile's own" : "blocks", c.splits)
                            : "")
-           + (c.ctas_per_sm > 1 ? fmt::format(", {} an SM", c.ctas_per_sm) : "");
+           + (c.combine_apart ? ", added up by a second kernel" : "") + (c.ctas_per_sm > 1 ? fmt::format(", {} an SM", c.ctas_per_sm) : "");
 }
 
 std::string short_name(const AttentionProblem& p) {
+    if (p.latent)
+        return fmt::format("{}x{}, {} over latent rows{}{}{}, dim {}/{}, {}, {}", p.batch, p.heads, p.queries, p.cached ? " of caches to " : ", ", p.keys,
+                           p.paged() ? fmt::format(" in pages of {}", p.page) : std::string(), p.dim, p.dim_v, mask_text(p), attention_type_name(p.type));
     if (p.packed())
         return fmt::format("{} packed, {} rows, {} heads{}, dim {}{}, {}, {}", p.batch, p.query_rows(), p.heads,
                            p.kv_heads == p.heads ? std::string() : fmt::format("/{}", p.kv_heads), p.dim,
@@ -92,9 +98,10 @@ std::string short_name(const AttentionProblem& p) {
 
 std::string attention_heading_text(const AttentionProblem& p, std::string_view machine_id, std::string_view machine_name,
                                    const Terminal& terminal) {
+    const std::string scale = p.scale > 0 ? fmt::format(" * {}", number_text(p.scale)) : fmt::format(" / sqrt({})", p.dim);
     std::string out = terminal.paint("attention", Tone::strong)
-                      + (p.score ? fmt::format("  O = softmax(s) V, s = Q K^T / sqrt({}), then {}, mask {}\n", p.dim, printable(p.score->expression, 200), mask_text(p))
-                               : fmt::format("  O = softmax(Q K^T / sqrt({})) V, mask {}\n", p.dim, mask_text(p)));
+                      + (p.score ? fmt::format("  O = softmax(s) V, s = Q K^T{}, then {}, mask {}\n", scale, printable(p.score->expression, 200), mask_text(p))
+                               : fmt::format("  O = softmax(Q K^T{}) V{}, mask {}\n", scale, p.latent ? fmt::format(", V the first {} columns of K", p.dim_v) : "", mask_text(p)));
     std::vector<Entry> entries;
     for (const TensorInfo& t : attention_tensors(p)) {
         std::string extents;

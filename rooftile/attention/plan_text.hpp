@@ -11,7 +11,7 @@
 namespace rooftile {
 
 /// "128x176, 2 stages, 2 warpgroups in turns": a configuration in a few words.
-std::string label_of(const AttentionConfig& config);
+std::string label_of(const AttentionPlan& plan);
 /// "2x16 heads, 4096x4096, dim 128, causal, bf16".
 std::string short_name(const AttentionProblem& problem);
 std::string attention_heading_text(const AttentionProblem& problem, std::string_view machine_id,

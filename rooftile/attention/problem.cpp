@@ -31,6 +31,27 @@ void check_dim(std::string_view name, std::int64_t value, std::string_view what,
     throw RequestError(fmt::format("{} is {}; accepted: multiples of {} from {} to {}, as {} {}", name, value, step, step, most, what, why));
 }
 
+/// Throws what latent rows have not.
+void check_latent(const AttentionProblem& p) {
+    const auto dims = [](std::string_view name, std::int64_t value, std::int64_t step, std::int64_t most) {
+        if (value < step || value > most || value % step != 0)
+            throw RequestError(fmt::format("{} is {}; accepted with latent: multiples of {} from {} to {}", name, value, step, step, most));
+    };
+    dims("dim", p.dim, latent_dim_step, max_latent_dim);
+    dims("dim_v", p.dim_v, latent_dim_v_step, max_latent_dim_v);
+    if (p.dim_v > p.dim) throw RequestError(fmt::format("dim_v is {} and dim {}; latent values are the first elements of a key's row", p.dim_v, p.dim));
+    if (p.kv_heads != 1) throw RequestError(fmt::format("kv_heads is {}; a latent row is of all heads: 1", p.kv_heads));
+    const std::int64_t queries = p.queries / p.group;
+    if (queries < 1 || queries > max_latent_queries || p.keys < 1)
+        throw RequestError(fmt::format("q is {} and kv {}; latent attention takes 1 to {} queries over 1 key or more; prefill makes keys and values of "
+                                       "the latent rows and takes those",
+                                       queries, p.keys, max_latent_queries));
+    if (p.packed()) throw RequestError("lengths of packed sequences are given; latent attention takes a cache: give q, the queries of each sequence, too");
+    if (p.mask == AttentionMask::window) throw RequestError("mask is window; latent attention takes none or causal");
+    if (p.score) throw RequestError("score is given; latent attention takes plain scores: what they are multiplied by is scale");
+    if (p.strides[std::size_t(AttentionOperand::v)]) throw RequestError("v_strides is given; latent values are in K");
+}
+
 /// Heads, rows and elements of a row.
 struct AttentionSize {
     std::int64_t heads, rows, dim;
@@ -106,6 +127,8 @@ std::string lengths_text(const AttentionProblem& problem) {
     return text;
 }
 
+double AttentionProblem::score_scale() const { return scale > 0 ? scale : 1 / std::sqrt(double(dim)); }
+
 std::int64_t AttentionProblem::first_row(std::int64_t sequence) const {
     return packed() ? std::accumulate(lengths.begin(), lengths.begin() + sequence, std::int64_t{0}) : 0;
 }
@@ -149,7 +172,7 @@ double AttentionProblem::visible_pairs() const {
 
 std::int64_t AttentionProblem::q_bytes() const { return heads_counted() * seeing_queries() * dim * element_bytes; }
 std::int64_t AttentionProblem::k_bytes() const { return heads_counted() / (heads / kv_heads) * seen_keys() * dim * element_bytes; }
-std::int64_t AttentionProblem::v_bytes() const { return heads_counted() / (heads / kv_heads) * seen_keys() * dim_v * element_bytes; }
+std::int64_t AttentionProblem::v_bytes() const { return latent ? 0 : heads_counted() / (heads / kv_heads) * seen_keys() * dim_v * element_bytes; }
 std::int64_t AttentionProblem::o_bytes() const { return heads_of_all() * query_rows() * dim_v * element_bytes; }
 std::int64_t AttentionProblem::compulsory_bytes() const {
     constexpr std::int64_t fp32_bytes = 4, int32_bytes = 4;
@@ -171,8 +194,9 @@ void check(const AttentionProblem& p) {
     check_range("kv_heads", p.kv_heads, 1, max_attention_heads);
     check_range("q", p.queries, 0, max_attention_rows);
     check_range("kv", p.keys, 0, max_attention_rows);
-    check_dim("dim", p.dim, "rows of Q and K", true);
-    check_dim("dim_v", p.dim_v, "rows of V and O", false);
+    if (p.latent) check_latent(p);
+    else check_dim("dim", p.dim, "rows of Q and K", true), check_dim("dim_v", p.dim_v, "rows of V and O", false);
+    if (p.scale != 0 && !(p.scale > 0 && p.scale < 1e30)) throw RequestError(fmt::format("scale is {}; accepted: above 0, below 1e30", p.scale));
     if (p.heads % p.kv_heads != 0)
         throw RequestError(
             fmt::format("{} heads cannot share {} KV heads evenly; kv_heads must divide heads", p.heads, p.kv_heads));
@@ -208,18 +232,19 @@ AttentionPitch dense_pitch(AttentionLayout layout, std::int64_t heads, std::int6
 }
 
 AttentionPitch pitch_of(const AttentionProblem& p, AttentionOperand operand) {
+    if (p.latent && operand == AttentionOperand::v) return pitch_of(p, AttentionOperand::k);
     if (const auto& given = p.strides[std::size_t(operand)]) return *given;
     const AttentionSize size = size_of(p, operand);
     return dense_pitch(p.layout, size.heads, size.rows, size.dim);
 }
 
-std::size_t first_score_tensor(const AttentionProblem& p) { return bounds_tensor + (p.alike() ? 0 : 1) + (p.paged() ? 1 : 0); }
+std::size_t first_score_tensor(const AttentionProblem& p) { return bounds_tensor(p) + (p.alike() ? 0 : 1) + (p.paged() ? 1 : 0); }
 std::size_t output_tensor(const AttentionProblem& p) { return first_score_tensor(p) + (p.score ? p.score->operands.size() : 0); }
 
 std::vector<TensorInfo> attention_tensors(const AttentionProblem& p) {
     const std::int64_t rows = p.query_rows();
-    std::vector<TensorInfo> tensors = {tensor(p, "Q", AttentionOperand::q), tensor(p, "K", AttentionOperand::k),
-                                       tensor(p, "V", AttentionOperand::v)};
+    std::vector<TensorInfo> tensors = {tensor(p, "Q", AttentionOperand::q), tensor(p, "K", AttentionOperand::k)};
+    if (!p.latent) tensors.push_back(tensor(p, "V", AttentionOperand::v));
     if (p.packed())
         tensors.push_back({.name = "cu_seqlens",
                            .type = "int32",

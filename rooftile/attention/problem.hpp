@@ -25,6 +25,8 @@ std::string_view name_of(AttentionLayout layout);
 inline constexpr std::int64_t max_attention_rows = std::int64_t{1} << 30;  ///< the kernel counts queries and keys in 32 bits
 inline constexpr std::int64_t max_attention_heads = 65536;                 ///< and batches
 inline constexpr std::int64_t attention_dim_step = 8, max_attention_dim = 256;
+/// Of latent rows: those of keys in whole k-steps, values in whole boxes of each of two warpgroups; and queries, which are few.
+inline constexpr std::int64_t latent_dim_step = 16, max_latent_dim = 576, latent_dim_v_step = 128, max_latent_dim_v = 512, max_latent_queries = 32;
 inline constexpr std::int64_t max_attention_stride = std::int64_t{1} << 36;
 
 /// Elements from one row, head and batch of a tensor to the next.
@@ -56,6 +58,10 @@ struct AttentionProblem {
     AttentionLayout layout = AttentionLayout::bhsd;
     Type type = Type::bf16;
     bool log_sum_exp = false;  ///< of the scores of every query, too
+    /// Values are the first dim_v elements of keys' rows, one row a key for all heads: there is no V, and K is read once. Multi-head latent attention
+    /// (DeepSeek-V2, arXiv 2405.04434, section 2.1.2) with its up-projections absorbed.
+    bool latent = false;
+    double scale = 0;          ///< what scores are multiplied by; 0: 1 / sqrt(dim)
     SharedScore score;         ///< what is made of a score before its exponential
     /// Heads that share keys, taken as one whose rows are a query's heads, then the next one's: how many, and `queries` counts rows. Of the planner
     /// alone (heads_as_rows()); strides are the heads' own.
@@ -63,6 +69,10 @@ struct AttentionProblem {
     /// Of Q, K, V and O where they do not lie as `layout` says: views of a projection's result, or of what the next one reads.
     std::array<std::optional<AttentionPitch>, 4> strides;
 
+    /// What scores are multiplied by.
+    double score_scale() const;
+    /// Elements that are read of a key and its values.
+    std::int64_t key_elements() const { return latent ? dim : dim + dim_v; }
     bool packed() const { return !lengths.empty() && !cached; }
     bool paged() const { return page > 0; }
     /// Whether all batches have the same queries and keys.
@@ -92,7 +102,7 @@ struct AttentionProblem {
     std::int64_t heads_counted() const { return alike() ? batch * heads : heads; }
     std::int64_t q_bytes() const;  ///< of seeing_queries()
     std::int64_t k_bytes() const;  ///< of seen_keys()
-    std::int64_t v_bytes() const;
+    std::int64_t v_bytes() const;  ///< 0 where values are in K
     std::int64_t o_bytes() const;
     /// Every tensor read or written once, as far as the mask asks for it.
     std::int64_t compulsory_bytes() const;
@@ -119,12 +129,14 @@ AttentionPitch pitch_of(const AttentionProblem& problem, AttentionOperand operan
 /// "128,512,..."; empty: not packed.
 std::string lengths_text(const AttentionProblem& problem);
 
-/// Which of attention_tensors() is cu_seqlens, or the lengths of a cache; its table of pages; the score's first, and O.
-constexpr std::size_t bounds_tensor = 3, table_tensor = 4;
+/// Which of attention_tensors() has the values; is cu_seqlens, or the lengths of a cache; its table of pages; the score's first, and O.
+inline std::size_t values_tensor(const AttentionProblem& problem) { return problem.latent ? 1 : 2; }
+inline std::size_t bounds_tensor(const AttentionProblem& problem) { return values_tensor(problem) + 1; }
+inline std::size_t table_tensor(const AttentionProblem& problem) { return values_tensor(problem) + 2; }
 std::size_t first_score_tensor(const AttentionProblem& problem);
 std::size_t output_tensor(const AttentionProblem& problem);
 
-/// Q, K, V, of packed sequences cu_seqlens, what the score reads, then O and, where asked for, L.
+/// Q, K, V unless it is in K, of packed sequences cu_seqlens, what the score reads, then O and, where asked for, L.
 std::vector<TensorInfo> attention_tensors(const AttentionProblem& problem);
 
 }  // namespace rooftile

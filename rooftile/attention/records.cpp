@@ -1,6 +1,7 @@
 #include "rooftile/attention/records.hpp"
 
 #include "rooftile/attention/knobs.hpp"
+#include "rooftile/attention/space.hpp"
 
 namespace rooftile {
 
@@ -11,6 +12,8 @@ Record problem_record(const AttentionProblem& p) {
             {"layout", name_of(p.layout)}, {"log_sum_exp", p.log_sum_exp}};
     if (!p.alike()) record.push_back({"lengths", lengths_text(p)});
     if (p.cached) record.push_back({"cached", true});
+    if (p.latent) record.push_back({"latent", true});
+    if (p.scale > 0) record.push_back({"scale", p.scale});
     if (p.paged()) record.push_back({"page", p.page}), record.push_back({"pages", p.pages});
     for (const AttentionOperand operand : attention_operands)
         if (const auto& s = p.strides[std::size_t(operand)])
@@ -24,9 +27,9 @@ Record problem_record(const AttentionProblem& p) {
 
 Record config_record(const AttentionPlan& plan) {
     const AttentionConfig& c = plan.config;
-    Record out = {{"kernel", "sm90_attention"}};
+    Record out = {{"kernel", kernel_name(plan.problem)}};
     add_knobs<AttentionKnobs>(out, c);
-    out.emplace_back("consumer_warpgroups", c.consumer_warpgroups());
+    out.emplace_back("consumer_warpgroups", warpgroups_of(plan.problem, c));
     out.emplace_back("order", plan.problem.mask == AttentionMask::none ? "sections" : "sections_longest_first");
     return out;
 }

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int max_consumer_warpgroups = 3;
 constexpr int tile_kv_step = 16, max_tile_kv = 256;  // k-steps of the product with V; wgmma's width and a TMA box's rows
-constexpr int max_stages = 4;
-constexpr int producer_of_shares = 40;  // which finds its turns, and pages (tests/attention/compile)
+constexpr int max_stages = 4, latent_tile_kv_step = 32;
+constexpr int producer_of_shares = 40, producer_of_latent = 56;  // which finds its turns, and pages, of nine boxes a block (tests/attention/compile)
 constexpr std::int64_t few_rows = 4 * AttentionConfig::warpgroup_q;  // of a head, or of those that share keys
 
 /// Of one CTA, B.
@@ -20,9 +20,10 @@ double shared_room(const AttentionHardware& hw, const AttentionConfig& c) {
 }
 
 /// Blocks of a piece at least, where a tile's cuts are its own.
-int least_of_piece(const AttentionConfig& c) {
+int least_of_piece(const AttentionProblem& p, const AttentionConfig& c) {
     constexpr int keys = 256;  // of 128 elements each and their values: 128 KB, beside which a row's part of fp32 sums is half a KB
-    return std::max(1, keys / c.tile_kv);
+    constexpr int latent_keys = 1024;  // 1.2 MB, beside which a tile's part is 131 KB
+    return std::max(1, (p.latent ? latent_keys : keys) / c.tile_kv);
 }
 
 std::int64_t blocks_of(const AttentionProblem& p, const AttentionConfig& c, std::int64_t sequence) {
@@ -36,8 +37,10 @@ std::int64_t most_blocks(const AttentionProblem& p, const AttentionConfig& c) {
 
 }  // namespace
 
-RoleRegisters register_shares(const AttentionHardware& hw, const AttentionConfig& c) {
-    return role_registers(hw, c.consumer_warpgroups(), hw.moves_registers, c.splits > 1 ? producer_of_shares : tight_producer,
+int warpgroups_of(const AttentionProblem& problem, const AttentionConfig& config) { return problem.latent ? Sm90AttentionConfig::latent_warpgroups : config.consumer_warpgroups(); }
+
+RoleRegisters register_shares(const AttentionHardware& hw, const AttentionProblem& p, const AttentionConfig& c) {
+    return role_registers(hw, warpgroups_of(p, c), hw.moves_registers, p.latent ? producer_of_latent : c.splits > 1 ? producer_of_shares : tight_producer,
                           c.ctas_per_sm);
 }
 
@@ -56,8 +59,11 @@ Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const Attenti
     k.cache = problem.cached;
     k.page = int(problem.page);
     k.ctas_per_sm = config.ctas_per_sm;
-    k.piece = config.batch_invariant ? least_of_piece(config) : 0;
+    k.piece = config.batch_invariant ? least_of_piece(problem, config) : 0;
     k.grouped = problem.group > 1;
+    k.latent = problem.latent;
+    k.combine_apart = config.combine_apart;
+    if (k.latent) k.split = k.grouped = true;  // the only form there is
     return k;
 }
 
@@ -68,11 +74,21 @@ AttentionProblem heads_as_rows(const AttentionProblem& problem) {
     if (problem.mask == AttentionMask::causal && problem.queries == 1) out.mask = AttentionMask::none;
     // A head's own queries fill a tile otherwise, and beyond a tile of heads there is none for a query.
     constexpr std::int64_t few_queries = 32, most_heads = max_consumer_warpgroups * AttentionConfig::warpgroup_q;
+    const auto group_by = [&](std::int64_t heads) {
+        for (const AttentionOperand operand : attention_operands)
+            if (!problem.latent || operand != AttentionOperand::v) out.strides[std::size_t(operand)] = pitch_of(problem, operand);
+        out.group = heads;
+        out.heads = problem.heads / heads, out.queries = problem.queries * heads;
+        return out;
+    };
+    if (problem.latent) {
+        if (problem.group > 1) return out;
+        std::int64_t heads = std::min<std::int64_t>(problem.heads, AttentionConfig::warpgroup_q);
+        while (problem.heads % heads != 0) --heads;
+        return group_by(heads);
+    }
     if (problem.packed() || shared_by == 1 || shared_by > most_heads || problem.queries > few_queries || problem.queries == 0 || problem.keys == 0) return out;
-    for (const AttentionOperand operand : attention_operands) out.strides[std::size_t(operand)] = pitch_of(problem, operand);
-    out.group = shared_by;
-    out.heads = problem.kv_heads, out.queries = problem.queries * shared_by;
-    return out;
+    return group_by(shared_by);
 }
 
 std::int64_t most_turns(const AttentionProblem& p, const AttentionConfig& c) {
@@ -96,7 +112,7 @@ std::int64_t most_turns(const AttentionProblem& p, const AttentionConfig& c) {
 }
 
 bool few_queries(const AttentionProblem& p) {
-    return !p.packed() && p.queries > 0 && p.keys > 0 && (p.cached || p.queries <= few_rows);
+    return !p.packed() && p.queries > 0 && p.keys > 0 && (p.cached || p.latent || p.queries <= few_rows);
 }
 
 bool may_split(const AttentionProblem& p) {
@@ -113,7 +129,7 @@ std::int64_t blocks_of_all(const AttentionProblem& p, const AttentionConfig& c) 
 std::int64_t units_of_all(const AttentionProblem& p, const AttentionConfig& c) {
     if (!c.batch_invariant) return blocks_of_all(p, c);
     std::int64_t of_a_tile = 0;
-    for (std::int64_t i = 0; i < p.sequences(); ++i) of_a_tile += pieces_of(int(blocks_of(p, c, i)), least_of_piece(c));
+    for (std::int64_t i = 0; i < p.sequences(); ++i) of_a_tile += pieces_of(int(blocks_of(p, c, i)), least_of_piece(p, c));
     return most_tiles(p, c.tile_q) / p.sequences() * of_a_tile;
 }
 
@@ -124,11 +140,11 @@ std::int64_t longest_share(const AttentionProblem& p, const AttentionConfig& c) 
     std::int64_t sequence = 0, units_in_front = 0, blocks_in_front = 0;
     const auto blocks_before = [&](std::int64_t unit) {  // asked for in rising order
         for (;; ++sequence) {
-            const std::int64_t blocks = blocks_of(p, c, sequence), pieces = pieces_of(int(blocks), least_of_piece(c)),
+            const std::int64_t blocks = blocks_of(p, c, sequence), pieces = pieces_of(int(blocks), least_of_piece(p, c)),
                                within = unit - units_in_front;
             if (within <= tiles * pieces)
                 return blocks_in_front + within / pieces * blocks
-                       + std::min(blocks, within % pieces * blocks_of_piece(int(blocks), least_of_piece(c)));
+                       + std::min(blocks, within % pieces * blocks_of_piece(int(blocks), least_of_piece(p, c)));
             units_in_front += tiles * pieces, blocks_in_front += tiles * blocks;
         }
     };
@@ -142,7 +158,7 @@ std::int64_t longest_share(const AttentionProblem& p, const AttentionConfig& c) 
 
 double parts_of_a_tile(const AttentionProblem& p, const AttentionConfig& c) {
     if (c.splits == 1) return 1;
-    if (c.batch_invariant) return double(pieces_of(int(most_blocks(p, c)), least_of_piece(c)));
+    if (c.batch_invariant) return double(pieces_of(int(most_blocks(p, c)), least_of_piece(p, c)));
     const double each = double(p.cached ? most_blocks(p, c) : std::max<std::int64_t>(1, blocks_of_all(p, c) / most_tiles(p, c.tile_q))),
                  share = double(blocks_of_all(p, c)) / c.splits;
     return std::max(1.0, std::ceil(each / share));
@@ -154,7 +170,7 @@ SplitBytes split_bytes(const AttentionProblem& p, const AttentionConfig& c) {
     constexpr std::int64_t aligned = 256;
     // Each piece has a place, whatever lengths are read on the device; or each CTA two: for the tile that it goes on with, and for the one
     // that it begins.
-    const std::int64_t pieces = most_tiles(p, c.tile_q) * most_pieces_up_to(int(most_blocks(p, c)), least_of_piece(c));
+    const std::int64_t pieces = most_tiles(p, c.tile_q) * most_pieces_up_to(int(most_blocks(p, c)), least_of_piece(p, c));
     const std::int64_t counters = c.batch_invariant ? pieces : c.splits, places = c.batch_invariant ? pieces : 2 * c.splits;
     return {padded_to(counters * c.consumer_warpgroups() * std::int64_t(sizeof(unsigned)), aligned),
             places * rows * (width + Sm90AttentionConfig::split_pair) * std::int64_t(sizeof(float))};
@@ -162,6 +178,7 @@ SplitBytes split_bytes(const AttentionProblem& p, const AttentionConfig& c) {
 
 int registers_needed(const AttentionProblem& problem, const AttentionConfig& config) {
     const Sm90AttentionConfig k = kernel_config(problem, config);
+    if (problem.latent) return k.accumulator_registers() + registers_beside_latent;
     constexpr int few_boxes = 2;
     // Whether the places of scores count: for a mask, a length, or the score itself; a score's functions take as much where they do not.
     const bool more = problem.mask != AttentionMask::none || !problem.alike()
@@ -175,7 +192,7 @@ double stages_max(const AttentionHardware& hw, const AttentionProblem& problem, 
     AttentionConfig one = config;
     one.stages = 1;
     const Sm90AttentionConfig k = kernel_config(problem, one);
-    const double stage = k.k_bytes() + k.v_bytes() + 4 * Sm90AttentionConfig::barrier_bytes;
+    const double stage = k.k_bytes() + k.v_bytes() + (k.latent ? 2 : 4) * Sm90AttentionConfig::barrier_bytes;
     return whole((shared_room(hw, config) - (k.shared_bytes() - stage)) / stage);
 }
 
@@ -190,6 +207,11 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
         || config.consumer_warpgroups() > max_consumer_warpgroups || config.tile_kv % tile_kv_step != 0
         || config.tile_kv < tile_kv_step || config.tile_kv > max_tile_kv)
         return AttentionWall{Reason::instruction, 0, 0};
+    if (config.combine_apart && !problem.latent) return AttentionWall{Reason::instruction, 0, 0};
+    // Of latent rows a tile is a wgmma's, which two warpgroups share, and a block's halves are whole eights of scores a thread; all is shared out.
+    if (problem.latent
+        && (config.tile_q != AttentionConfig::warpgroup_q || config.tile_kv % latent_tile_kv_step != 0 || config.splits == 1 || config.ctas_per_sm > 1))
+        return AttentionWall{Reason::instruction, 0, 0};
     // One warpgroup has nobody to take turns with.
     if (config.consumer_warpgroups() == 1 && config.schedule == Schedule::pingpong)
         return AttentionWall{Reason::instruction, 2, 1};
@@ -203,7 +225,8 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
     if (config.splits > 1 && config.schedule == Schedule::pingpong) return AttentionWall{Reason::instruction, 1, double(config.splits)};
     if (config.splits > 1) {
         constexpr double counted = 4294967296;  // share_of()'s products
-        const auto blocks = double(blocks_of_all(problem, config));
+        // Of latent rows a CTA may find nothing to do: there is no other form.
+        const auto blocks = std::max(double(blocks_of_all(problem, config)), problem.latent ? 2.0 : 0.0);
         // Of a cache lengths are unlike those that are planned for: up to all that there is room for.
         const double room = problem.cached ? double(most_tiles(problem, config.tile_q)) * double(most_blocks(problem, config)) : blocks;
         const double most = may_split(problem) ? std::min(problem.cached || config.batch_invariant ? counted : blocks, counted / room) : 1;
@@ -214,7 +237,7 @@ std::optional<AttentionWall> wall_of(const AttentionHardware& hw, const Attentio
     }
     if (auto wall = falls(Reason::threads, k.threads(), hw.threads_per_cta)) return wall;
     if (auto wall = falls(Reason::registers, registers_needed(problem, config),
-                          register_shares(hw, config).consumer))
+                          register_shares(hw, problem, config).consumer))
         return wall;
     return falls(Reason::shared, k.shared_bytes(), shared_room(hw, config));
 }
@@ -250,7 +273,7 @@ AttentionRequest with_own_tiles(const AttentionHardware& hw, const AttentionProb
     constexpr int usual_keys = 64, few_keys = 32;
     const std::int64_t rows = padded_to(std::max(problem.group, std::min(most_rows, problem.queries)), warpgroup);
     std::optional<int> tile_q = request.tile_q;
-    if (request.consumer_warpgroups) tile_q = *request.consumer_warpgroups * AttentionConfig::warpgroup_q;
+    if (request.consumer_warpgroups && !problem.latent) tile_q = *request.consumer_warpgroups * AttentionConfig::warpgroup_q;
     for (const int least_keys : {few_keys, tile_kv_step})
         for (c.tile_q = tile_q.value_or(int(rows)); c.tile_q >= (tile_q ? *tile_q : int(warpgroup)); c.tile_q -= int(warpgroup))
             for (c.tile_kv = request.tile_kv.value_or(usual_keys); c.tile_kv >= request.tile_kv.value_or(least_keys);
@@ -263,20 +286,28 @@ AttentionRequest with_own_tiles(const AttentionHardware& hw, const AttentionProb
     return request;  // nothing fits: the search says why
 }
 
-void for_each_config(const AttentionRequest& request, const AttentionProblem& p, double sms, const std::function<void(const AttentionConfig&)>& visit) {
+void for_each_config(const AttentionRequest& request, const AttentionProblem& p, double sms, const std::function<void(const AttentionConfig&)>& take) {
+    // Parts of latent rows' tiles are added up either way.
+    const auto visit = [&](AttentionConfig c) {
+        for (const bool apart : {false, true}) {
+            if (request.combine_apart ? apart != *request.combine_apart : apart && !p.latent) continue;
+            c.combine_apart = apart;
+            take(c);
+        }
+    };
     const auto open = [](const std::optional<int>& fixed, int first, int last, int step, const auto& take) {
         if (fixed) return take(*fixed);
         for (int value = first; value <= last; value += step) take(value);
     };
     std::optional<int> tile_q = request.tile_q;
-    if (!tile_q && request.consumer_warpgroups) tile_q = *request.consumer_warpgroups * AttentionConfig::warpgroup_q;
+    if (!tile_q && request.consumer_warpgroups && !p.latent) tile_q = *request.consumer_warpgroups * AttentionConfig::warpgroup_q;
     AttentionConfig c;
     c.batch_invariant = request.batch_invariant.value_or(false);
     c.ctas_per_sm = request.ctas_per_sm.value_or(1);
     constexpr int q = AttentionConfig::warpgroup_q;
     open(tile_q, q, max_consumer_warpgroups * q, q, [&](int rows) {
         c.tile_q = rows;
-        if (request.consumer_warpgroups && *request.consumer_warpgroups != c.consumer_warpgroups()) return;
+        if (request.consumer_warpgroups && *request.consumer_warpgroups != warpgroups_of(p, c)) return;
         open(request.tile_kv, tile_kv_step, max_tile_kv, tile_kv_step, [&](int keys) {
             c.tile_kv = keys;
             open(request.stages, 1, max_stages, 1, [&](int stages) {
@@ -305,9 +336,10 @@ void for_each_config(const AttentionRequest& request, const AttentionProblem& p,
                     const std::int64_t tiles = most_tiles(p, c.tile_q), blocks = std::max<std::int64_t>(1, blocks_of_all(p, c) / tiles);
                     const std::int64_t all = tiles * (p.cached ? most_blocks(p, c) : blocks),
                                        most = std::min(std::isnan(sms) ? 1 : c.ctas_per_sm * std::int64_t(sms), all);
-                    for (std::int64_t parts = 2; !p.cached && parts <= blocks && tiles * parts < most; parts += std::max<std::int64_t>(1, parts / 4))
+                    // Of latent rows a tile a CTA is one of these.
+                    for (std::int64_t parts = p.latent && tiles > 1 ? 1 : 2; !p.cached && parts <= blocks && tiles * parts < most; parts += std::max<std::int64_t>(1, parts / 4))
                         visit((c.splits = int(tiles * parts), c));
-                    if (p.cached || (most > 1 && (p.queries <= few_rows || tiles < most))) visit((c.splits = int(std::max<std::int64_t>(2, most)), c));
+                    if (p.cached || p.latent || (most > 1 && (p.queries <= few_rows || tiles < most))) visit((c.splits = int(std::max<std::int64_t>(2, most)), c));
                 }
             });
         });
@@ -323,7 +355,7 @@ std::int64_t most_tiles(const AttentionProblem& p, int tile_q) {
 std::int64_t section_heads(const AttentionHardware& hw, const AttentionProblem& p, int tile_q) {
     const std::int64_t all = p.heads_of_all(), shared_by = p.heads / p.kv_heads;
     constexpr double share = 0.5;  // the rest is the next section's, and Q's and O's
-    const double head = double(p.most_seen_keys()) * double(p.dim + p.dim_v) * 2;
+    const double head = double(p.most_seen_keys()) * double(p.key_elements()) * 2;
     const double fitting = hw.l2_bytes * share / head * double(shared_by);
     const double q_tiles = double(most_tiles(p, tile_q)) / double(all);
     const double needed = whole_up(hw.sms / q_tiles);

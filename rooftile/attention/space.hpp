@@ -14,16 +14,19 @@ namespace rooftile {
 
 /// Registers of a consumer thread beside O, scores and probabilities: addresses, the rows' maxima and sums, positions in the
 /// rings; where scores are masked, the bounds of what a row sees, too; of rows of more than two boxes, more addresses; of packed sequences, where each lies; where keys are split, the
-/// sums of eight parts on their way, and more of them where several warpgroups have rows, which of long rows is less the fewer keys a block then has. From what
+/// sums of eight parts on their way, and more of them where several warpgroups have rows, which of long rows is less the fewer keys a block then has; of latent rows all of it, whatever the mask and the cache. From what
 /// ptxas needs (tests/attention/compile).
 inline constexpr int registers_beside = 28, registers_beside_masked = 40, registers_of_long_rows = 8, registers_of_packed = 8,
-                     registers_of_split = 40, registers_of_shared_split = 72, registers_of_long_shared_split = 52;
+                     registers_of_split = 40, registers_of_shared_split = 72, registers_of_long_shared_split = 52,
+                     registers_beside_latent = 64;
 
 /// Where no instruction moves registers all threads have the same.
-RoleRegisters register_shares(const AttentionHardware& hw, const AttentionConfig& config);
+RoleRegisters register_shares(const AttentionHardware& hw, const AttentionProblem& problem, const AttentionConfig& config);
 
 /// The kernel's template parameter.
 Sm90AttentionConfig kernel_config(const AttentionProblem& problem, const AttentionConfig& config);
+/// Warpgroups that compute: each 64 rows of a tile, or, of latent rows, half of their columns.
+int warpgroups_of(const AttentionProblem& problem, const AttentionConfig& config);
 /// Registers of a consumer thread that the tiles need.
 int registers_needed(const AttentionProblem& problem, const AttentionConfig& config);
 /// Blocks of K and V that fit into shared memory beside Q, by half stages no more; NaN: unknown.
@@ -43,10 +46,11 @@ const Rule* rule_of(const AttentionHardware& hw, const AttentionProblem& problem
 /// Walls that an unknown number leaves unchecked.
 std::vector<std::string> unchecked_walls(const AttentionHardware& hw);
 
-/// Calls `visit` with every configuration that the request leaves open, feasible or not, but for sections of heads.
-void for_each_config(const AttentionRequest& request, const AttentionProblem& problem, double sms, const std::function<void(const AttentionConfig&)>& visit);
+/// Calls `take` with every configuration that the request leaves open, feasible or not, but for sections of heads.
+void for_each_config(const AttentionRequest& request, const AttentionProblem& problem, double sms, const std::function<void(const AttentionConfig&)>& take);
 
-/// The same problem with the heads that share keys as rows of one, so that one tile has them all: of few queries. Any other as it is.
+/// The same problem with the heads that share keys as rows of one, so that one tile has them all: of few queries; of latent rows as many of them as
+/// fill a tile. Any other as it is.
 AttentionProblem heads_as_rows(const AttentionProblem& problem);
 
 /// A request for the same bits whatever else is in the batch, with the tiles that they need: these follow from heads, queries, dims, types,

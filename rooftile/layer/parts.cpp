@@ -273,11 +273,17 @@ class Builder {
         add("batch", a.sequences), add("heads", heads_), add("kv_heads", a.kv_heads), add("q", a.queries), add("kv", s_.context),
             add("dim", a.dim);
         if (a.dim_v != a.dim) add("dim_v", a.dim_v);
+        const bool latent = a.k == a.v;
+        if (latent) part.request.add("latent", "on");
         part.request.add("type", m_.type), part.request.add("layout", "bshd");
         if (window < s_.context) part.request.add("mask", fmt::format("window:{}", window));
         else if (!decodes) part.request.add("mask", "causal");
-        // The operation divides scores by sqrt(dim).
+        // The operation divides scores by sqrt(dim). A latent row has others than a head's, of which the model has the root.
         const double own = 1 / std::sqrt(double(a.dim)), scale = m_.query_scale > 0 ? m_.query_scale / own : 1;
+        if (latent) {
+            part.request.add("scale", fmt::format("{:.6g}", m_.query_scale > 0 ? m_.query_scale : 1 / std::sqrt(double(m_.head_dim))));
+            return;
+        }
         const bool rescaled = std::abs(scale - 1) > 1e-6;
         const std::string score = rescaled ? fmt::format("{:.6g} * s", scale) : "s";
         if (m_.score_cap > 0) part.request.add("score", fmt::format("s = {0:.6g} * tanh({1} / {0:.6g})", m_.score_cap, score));

@@ -27,7 +27,8 @@ TEST(AttentionFormulas, ADerivationPrintsWhatIsListedAndAllOfIt) {
         all_of(attention.draw(random, {}));
         if (HasFatalFailure()) return;
     }
-    for (const char* line : {"--heads 8 --kv-heads 2 --dim 64 --lengths 128,0,300", "--heads 8 --q 4096 --dim 128 --mask window:256", "--heads 8 --kv-heads 2 --q 1 --kv 9000 --dim 128"})
+    for (const char* line : {"--heads 8 --kv-heads 2 --dim 64 --lengths 128,0,300", "--heads 8 --q 4096 --dim 128 --mask window:256", "--heads 8 --kv-heads 2 --q 1 --kv 9000 --dim 128",
+                             "--heads 128 --q 1 --kv 9000 --dim 576 --dim-v 512 --latent on"})
         all_of(attention.problem(given_of(attention, line)));
     // No more stages are counted than a kernel takes.
     check.all_were_met();

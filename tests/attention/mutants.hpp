@@ -12,7 +12,7 @@ namespace rooftile::attention_mutants {
 inline constexpr std::string_view kernel = "kernels/attention/sm90_attention.cuh", mask = "kernels/attention/attention_mask.hpp",
                                   split = "kernels/attention/attention_split.cuh", turn = "kernels/attention/attention_turn.cuh",
                                   softmax = "kernels/attention/online_softmax.cuh",
-                                  roles = "kernels/matrix/back_to_back.cuh";
+                                  roles = "kernels/matrix/back_to_back.cuh", latent = "kernels/attention/sm90_latent_attention.cuh";
 
 // Several blocks a tile, heads that share keys, rows that fill no tile.
 inline constexpr const char* plain = "--batch 2 --heads 4 --kv-heads 2 --q 300 --kv 500 --dim 64 --tile-q 128 --tile-kv 128 --stages 2";
@@ -36,10 +36,55 @@ inline constexpr const char* own_cuts = "--lengths 1500,0,300 --heads 8 --kv-hea
 inline constexpr const char* pages =
     "--lengths 100,0,700,1,250 --heads 8 --kv-heads 2 --q 3 --dim 64 --page 32 --tile-kv 64 --stages 2";
 
+// Latent rows: heads that fill half of a tile, in parts; and caches of unlike lengths.
+inline constexpr const char* latent_rows = "--batch 2 --heads 32 --q 1 --kv 500 --dim 192 --dim-v 128 --latent on --log-sum-exp on --tile-kv 64 --splits 5";
+inline constexpr const char* latent_apart = "--batch 2 --heads 32 --q 1 --kv 900 --dim 320 --dim-v 256 --latent on --tile-kv 64 --splits 7 --combine-apart on";
+inline constexpr const char* latent_cache = "--lengths 100,0,700,1,250 --heads 16 --q 2 --dim 192 --dim-v 128 --latent on --page 32 --tile-kv 64";
+
 inline constexpr const char* sloped =
     "--batch 2 --heads 4 --kv-heads 2 --q 300 --kv 500 --dim 64 --tile-q 128 --tile-kv 128 --stages 2 "
     "--score s=s+where(i-j>40.5,slope,0) --tensor slope:fp32[H]";
 
+inline Mutant latent_values_of_the_other_columns() {
+    return {"each warpgroup has the other one's columns of values",
+            latent_rows,
+            {{latent, "shared.k(stage) + warpgroup * boxes * C.box_bytes", "shared.k(stage) + (1 - warpgroup) * boxes * C.box_bytes"}}};
+}
+inline Mutant latent_rotary_part_left_out() {
+    return {"scores lack what is behind the values in a key's row",
+            latent_rows,
+            {{latent, "step < C.dim / 16; ++step", "step < C.dim_v / 16; ++step"}}};
+}
+inline Mutant latent_maxima_of_one_warpgroup() {
+    return {"each warpgroup's probabilities count from the greatest score of its own keys",
+            latent_rows,
+            {{latent, "most[half] = fmaxf(most[half], ptx::load_shared_float(shared.maxima(1 - warpgroup, place.row + 8 * half)));", ""}}};
+}
+inline Mutant latent_sum_of_one_warpgroup() {
+    return {"rows are divided by the sum of half of their probabilities",
+            latent_rows,
+            {{latent, "rows.sum[half] += ptx::load_shared_float(shared.totals(1 - warpgroup, place.row + 8 * half));", ""}}};
+}
+inline Mutant latent_keys_behind_the_length() {
+    return {"keys behind a cache's length are seen",
+            latent_cache,
+            {{latent, "if (masked)\n", "if (masked && block == -1)\n"}}};
+}
+inline Mutant latent_tail() {
+    return {"what stands behind the keys of a page is multiplied by 0",
+            latent_cache,
+            {{latent, "if (left >= C.tile_kv) return;", "return;"}}};
+}
+inline Mutant latent_columns_added_up_twice() {
+    return {"the kernel that adds parts up writes a row's first columns in the place of all",
+            latent_apart,
+            {{latent, "unit % chunks * C.combine_columns", "0"}}};
+}
+inline Mutant latent_parts_of_the_first_tile() {
+    return {"the kernel that adds parts up takes each tile's from where a launch of fewer CTAs has them",
+            latent_apart,
+            {{latent, "of_sequence, C.tile_kv, ctas);", "of_sequence, C.tile_kv, ctas - 1);"}}};
+}
 inline Mutant part_left_out() {
     return {"the last part of the keys is not added",
             cache,
@@ -159,8 +204,8 @@ inline Mutant sum_from_before_the_last_block() {
 inline Mutant maximum_of_one_thread() {
     return {"a row's maximum is that of its first thread's columns alone, and its terms are cut off",
             plain,
-            {{softmax, "most = row_max(most) * scale_log2;",
-              "most = __shfl_sync(0xffffffff, most, threadIdx.x % 32 / 4 * 4) * scale_log2;"},
+            {{softmax, "return row_max(fmaxf(of_columns[0], of_columns[1]));",
+              "return __shfl_sync(0xffffffff, fmaxf(of_columns[0], of_columns[1]), threadIdx.x % 32 / 4 * 4);"},
              {softmax, "more += score = ptx::exp2_approx(fmaf(score, scale_log2, -offset));",
               "more += score = fminf(1.0f, ptx::exp2_approx(fmaf(score, scale_log2, -offset)));"}}};
 }
@@ -222,7 +267,15 @@ inline std::vector<Mutant> all() {
             heads_of_another_group(),
             length_of_another_sequence(),
             place_of_the_other_row(),
-            slope_of_another_head()};
+            slope_of_another_head(),
+            latent_values_of_the_other_columns(),
+            latent_rotary_part_left_out(),
+            latent_maxima_of_one_warpgroup(),
+            latent_sum_of_one_warpgroup(),
+            latent_keys_behind_the_length(),
+            latent_tail(),
+            latent_columns_added_up_twice(),
+            latent_parts_of_the_first_tile()};
 }
 
 }  // namespace rooftile::attention_mutants

@@ -44,6 +44,122 @@ std::string refusal_of(std::string_view line) {
     return "none";
 }
 
+// DeepSeek-V3's decode: 128 heads over one row of 576 elements a key, of which 512 are its values.
+TEST(AttentionLatent, RowsAreReadOnce) {
+    const AttentionProblem p = problem_of("--batch 16 --heads 128 --q 1 --kv 8192 --dim 576 --dim-v 512 --latent on --scale 0.0722");
+    EXPECT_EQ(p.kv_heads, 1);
+    EXPECT_EQ(p.k_bytes(), 16 * 8192 * 576 * 2);
+    EXPECT_EQ(p.v_bytes(), 0);
+    EXPECT_EQ(p.compulsory_bytes(), 16 * (8192 * 576 + 128 * (576 + 512)) * 2);
+    EXPECT_EQ(p.flops(), 2.0 * 16 * 128 * 8192 * (576 + 512));
+    EXPECT_EQ(p.score_scale(), 0.0722);
+    EXPECT_DOUBLE_EQ(problem_of("--heads 128 --q 1 --kv 10 --dim 576 --dim-v 512 --latent on").score_scale(), 1.0 / 24);
+    std::vector<std::string> names;
+    for (const TensorInfo& t : attention_tensors(p)) names.push_back(t.name);
+    EXPECT_THAT(names, testing::ElementsAre("Q", "K", "O"));
+    EXPECT_EQ(output_tensor(p), 2u);
+    EXPECT_EQ(attention_problem(attention_given(p)), p);
+    EXPECT_EQ(attention_problem(attention_given(problem_record(p))), p);
+    const AttentionProblem paged = problem_of("--heads 16 --q 2 --mask causal --dim 576 --dim-v 512 --latent on --lengths 100,0,3000 --page 64");
+    EXPECT_EQ(bounds_tensor(paged), 2u);
+    EXPECT_EQ(table_tensor(paged), 3u);
+    EXPECT_EQ(attention_problem(attention_given(problem_record(paged))), paged);
+}
+
+// What the search takes where it is free is of the problem that was asked for, and not of its heads as rows.
+TEST(AttentionPlans, ARuleIsHeldBackOfHeadsThatShareKeysToo) {
+    EXPECT_GE(plans_of("--heads 32 --kv-heads 8 --q 1 --kv 9000 --dim 128", "h200-sxm", {.tile_kv = 16}).plans.front().held_back, 1);
+}
+
+TEST(AttentionLatent, ATileIsHeadsThatShareItsKeys) {
+    const auto group = [](std::int64_t heads, std::int64_t queries) {
+        AttentionProblem p;
+        p.latent = true, p.kv_heads = 1, p.heads = heads, p.queries = queries, p.keys = 100, p.dim = 576, p.dim_v = 512;
+        const AttentionProblem rows = heads_as_rows(p);
+        EXPECT_EQ(rows.heads * rows.group, heads);
+        EXPECT_EQ(rows.queries, queries * rows.group);
+        EXPECT_EQ(rows.k_bytes(), p.k_bytes());
+        EXPECT_EQ(rows.flops(), p.flops());
+        return rows.group;
+    };
+    EXPECT_EQ(group(128, 1), 64);
+    EXPECT_EQ(group(16, 4), 16);
+    EXPECT_EQ(group(96, 1), 48);
+    EXPECT_EQ(group(67, 2), 1);
+}
+
+// Q 64 x 576, two stages of 64 x 576, P 64 x 64, of 2 B; barriers of three stages, two places of what is told, 4 numbers of 64 rows, and 8 words.
+TEST(AttentionLatent, TwoStagesFitBesideQ) {
+    const AttentionPlans plans = plans_of("--batch 16 --heads 128 --q 1 --kv 8192 --dim 576 --dim-v 512 --latent on");
+    const AttentionPlan& plan = plans.plans.front();
+    EXPECT_TRUE(plan.buildable);
+    EXPECT_EQ(plan.config.tile_kv, 64);
+    EXPECT_EQ(plan.config.stages, 2);
+    EXPECT_EQ(plan.resources.shared_bytes, 73728 + 2 * 73728 + 8192 + 2 * 3 * 8 + 2 * 36 + 4 * 64 * 4 + 32);
+    EXPECT_EQ(plan.resources.threads, 384);
+    EXPECT_EQ(plan.resources.accumulator_registers, 128 + 16);
+    // Scores read 64 rows of Q twice and 64 keys, in 1728 clk at 128 B each; values 8192 B of P twice and 64 x 512, while the tensor cores take 1024 clk.
+    EXPECT_EQ(plan.prediction.tensor_cycles, 2176);
+    EXPECT_GE(plan.prediction.block_cycles, 1728 + 1024);
+    EXPECT_EQ(plan.prediction.dram_bytes, plan.prediction.dram_lower_bound_bytes);
+    EXPECT_GE(*plan.prediction.l2_bytes, 2 * plan.problem.k_bytes()) << "two tiles of 64 heads each";
+    for (const AttentionPlan& each : plans.plans) EXPECT_GE(each.config.splits, 2);
+    // Fewer blocks than CTAs that share them out.
+    EXPECT_TRUE(plans_of("--heads 16 --q 1 --kv 5 --dim 576 --dim-v 512 --latent on").plans.front().buildable);
+    // Rows that are heads already stay as they are.
+    EXPECT_EQ(heads_as_rows(plan.problem), plan.problem);
+    // Where registers do not move from the producer a thread has 168.
+    const auto a100 = derive(std::make_shared<const Machine>(machine_by_id("a100-40-sxm")), plans.problem, {});
+    ASSERT_TRUE(std::holds_alternative<AttentionInfeasible>(a100));
+    EXPECT_THAT(std::get<AttentionInfeasible>(a100).message, HasSubstr("no tile fits"));
+}
+
+// Parts of 64 rows of 512 columns are many bytes for one SM: of one long sequence all SMs add them up.
+TEST(AttentionLatent, ManyPartsAreAddedUpByAllSms) {
+    const std::string_view one = "--heads 128 --q 1 --kv 8192 --dim 576 --dim-v 512 --latent on";
+    const AttentionPlan apart = plans_of(one).plans.front(), last = plans_of(one, "h200-sxm", {.combine_apart = false}).plans.front();
+    EXPECT_TRUE(apart.config.combine_apart);
+    EXPECT_LT(*apart.prediction.time_us, *last.prediction.time_us);
+    EXPECT_LT(last.config.splits, apart.config.splits);
+    // Where cuts are a tile's own, a piece's 1024 keys are 9 times the bytes of its part.
+    const AttentionPlan own = plans_of(one, "h200-sxm", {.batch_invariant = true}).plans.front();
+    EXPECT_EQ(kernel_config(own.problem, own.config).piece * own.config.tile_kv, 1024);
+    EXPECT_EQ(units_of_all(own.problem, own.config), 2 * 8);
+    const auto outcome = derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), problem_of("--heads 8 --q 1 --kv 800 --dim 64"), {.combine_apart = true});
+    EXPECT_TRUE(std::holds_alternative<AttentionInfeasible>(outcome));
+}
+
+// 128 tiles of 128 blocks by 132 CTAs: those of 64 heads and of the other 64 read the same block at the same time. By 127 they are half a share apart, and all that is
+// loaded in between is more than L2 holds.
+TEST(AttentionLatent, BothTilesReadAKeyAtTheSameTime) {
+    const std::string_view line = "--batch 64 --heads 128 --q 1 --kv 8192 --dim 576 --dim-v 512 --latent on";
+    const AttentionPlan even = plans_of(line, "h200-sxm", {.splits = 132}).plans.front(), odd = plans_of(line, "h200-sxm", {.splits = 127}).plans.front();
+    EXPECT_EQ(even.prediction.dram_bytes, even.prediction.dram_lower_bound_bytes);
+    EXPECT_GT(*odd.prediction.dram_bytes, *odd.prediction.dram_lower_bound_bytes + even.problem.k_bytes() / 2);
+}
+
+TEST(AttentionLatent, WhatCannotBeIsRefusedByName) {
+    const std::string latent = "--heads 16 --q 1 --kv 100 --dim 576 --dim-v 512 --latent on";
+    EXPECT_EQ(refusal_of(latent), "none");
+    EXPECT_THAT(refusal_of("--heads 16 --q 1 --kv 100 --dim 576 --latent on"), HasSubstr("give --dim-v"));
+    EXPECT_THAT(refusal_of("--heads 16 --q 4096 --dim 576 --dim-v 512 --latent on"), HasSubstr("1 to 32 queries"));
+    EXPECT_THAT(refusal_of("--heads 16 --q 1 --kv 100 --dim 584 --dim-v 512 --latent on"), HasSubstr("16 to 576"));
+    EXPECT_THAT(refusal_of("--heads 16 --q 1 --kv 100 --dim 192 --dim-v 64 --latent on"), HasSubstr("multiples of 128"));
+    EXPECT_THAT(refusal_of("--heads 16 --q 1 --kv 100 --dim 128 --dim-v 256 --latent on"), HasSubstr("first elements of a key's row"));
+    EXPECT_THAT(refusal_of(latent + " --kv-heads 2"), HasSubstr("kv_heads is 2"));
+    EXPECT_THAT(refusal_of(latent + " --mask window:64"), HasSubstr("none or causal"));
+    EXPECT_THAT(refusal_of(latent + " --score s=s*2"), HasSubstr("scale"));
+    EXPECT_THAT(refusal_of(latent + " --scale -1"), HasSubstr("above 0"));
+    EXPECT_THAT(refusal_of(latent + " --v-strides 1024,1024,1024"), HasSubstr("in K"));
+    EXPECT_THAT(refusal_of("--heads 16 --dim 576 --dim-v 512 --latent on --lengths 5,6"), HasSubstr("cache"));
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    for (const AttentionRequest& request : {AttentionRequest{.tile_q = 128}, {.tile_kv = 48}, {.splits = 1}, {.ctas_per_sm = 2}}) {
+        const auto outcome = derive(machine, problem_of(latent), request);
+        ASSERT_TRUE(std::holds_alternative<AttentionInfeasible>(outcome));
+        EXPECT_THAT(std::get<AttentionInfeasible>(outcome).message, HasSubstr("latent rows"));
+    }
+}
+
 TEST(AttentionFields, WhatCannotBeIsRefusedByName) {
     EXPECT_THAT(refusal_of("--q 64 --dim 64"), HasSubstr("missing --heads"));
     EXPECT_THAT(refusal_of("--heads 8 --dim 64"), HasSubstr("missing --q"));
@@ -318,10 +434,10 @@ TEST(AttentionWalls, RegistersByHand) {
     EXPECT_EQ(wall->reason, Reason::registers);
     EXPECT_EQ(wall->needed, 64 + 96 + 48 + 40);
     EXPECT_EQ(wall->available, 240);  // (65536 / 128 - 24) / 2 = 244, down to 8
-    EXPECT_EQ(register_shares(h200(), {.tile_q = 192}).consumer, 160);
-    EXPECT_EQ(register_shares(h200(), {.tile_q = 64}).consumer, 248);  // no more than a thread can have
+    EXPECT_EQ(register_shares(h200(), {}, {.tile_q = 192}).consumer, 160);
+    EXPECT_EQ(register_shares(h200(), {}, {.tile_q = 64}).consumer, 248);  // no more than a thread can have
     // Two CTAs of 256 threads: 65536 / 512 = 128 at launch, of two threads' 256 the producer keeps 40.
-    EXPECT_EQ(register_shares(h200(), {.tile_q = 64, .splits = 264, .ctas_per_sm = 2}).consumer, 216);
+    EXPECT_EQ(register_shares(h200(), {}, {.tile_q = 64, .splits = 264, .ctas_per_sm = 2}).consumer, 216);
 }
 
 // Q 128 x 128 x 2 = 32768 B; K and V of 128 keys 65536 B a stage: 3 fit into 227 KiB, 4 do not.

@@ -167,21 +167,32 @@ TEST_F(LayerPlan, MoreTakesLonger) {
 
 TEST_F(LayerPlan, WhatAnOperationRefusesHasNoTimeAndItsReason) {
     LayerPlanner planner(shared_machine("h200-sxm"));
-    const LayerCell cell = cells(planner, "DeepSeek-V3", {.batches = {1}, .contexts = {4096}}).front();
+    ModelConfig eight = public_model("Llama-2-7B-GPTQ");
+    eight.quantization->bits = 8;
+    const LayerCell gptq = layer_cells(planner, eight, {.batches = {1}, .contexts = {4096}}).front();
     int refused = 0;
-    for (const LayerKernel& k : cell.kernels) {
+    for (const LayerKernel& k : gptq.kernels) {
         EXPECT_TRUE(k.time.least_us) << k.part.name;
         if (k.time.provenance != Provenance::refused) continue;
         ++refused;
         EXPECT_FALSE(k.time.time_us);
-        EXPECT_THAT(k.time.plan, HasSubstr("dim is 576"));
+        EXPECT_EQ(k.time.plan, "weights of 8 bits (gptq): no operation here plans them");
     }
-    EXPECT_EQ(refused, 1);
-    EXPECT_FALSE(planner.sums(cell.kernels).time_us());
-    ModelConfig eight = public_model("Llama-2-7B-GPTQ");
-    eight.quantization->bits = 8;
-    const LayerCell gptq = layer_cells(planner, eight, {.batches = {1}, .contexts = {4096}}).front();
-    EXPECT_EQ(gptq.kernels.at(1).time.plan, "weights of 8 bits (gptq): no operation here plans them");
+    EXPECT_EQ(refused, 4);
+    EXPECT_FALSE(planner.sums(gptq.kernels).time_us());
+}
+
+// Latent rows among them, on one GPU and on eight.
+TEST_F(LayerPlan, EveryKernelOfDeepSeekIsPlannedWhileDecoding) {
+    LayerPlanner planner(shared_machine("h200-sxm"));
+    for (const int tp : {1, 8})
+        for (const char* model : {"DeepSeek-V3", "DeepSeek-V2-Lite"}) {
+            LayerRequest axes{.batches = {16}, .contexts = {4096}};
+            axes.tp = tp;
+            const LayerCell cell = cells(planner, model, axes).front();
+            for (const LayerKernel& k : cell.kernels) EXPECT_NE(k.time.provenance, Provenance::refused) << model << " " << k.part.name << ": " << k.time.plan;
+            EXPECT_TRUE(planner.sums(cell.kernels).time_us());
+        }
 }
 
 TEST_F(LayerPlan, WeightsOfFourBits) {

@@ -29,7 +29,9 @@ class LayerText : public testing::Test {
             if (!find_operation(name)) GTEST_SKIP() << "skipped: this build has no operation " << name;
     }
     static Json document(const std::string& name, LayerRequest request, const std::vector<std::vector<std::string>>& settings = {{}}) {
-        const LayerModel model{name + "/config.json", public_model(name)};
+        return document_of({name + "/config.json", public_model(name)}, std::move(request), settings);
+    }
+    static Json document_of(const LayerModel& model, LayerRequest request, const std::vector<std::vector<std::string>>& settings = {{}}) {
         request.layer = model.config.usual_layer();
         const Machine machine = machine_by_id("h200-sxm");
         DocumentContext context = context_of(machine, "rooftile plan layer");
@@ -127,11 +129,13 @@ TEST_F(LayerText, MachinesThatDoNotExist) {
 }
 
 TEST_F(LayerText, RefusedKernelsSayWhy) {
-    const Json d = document("DeepSeek-V3", {.batches = {1}, .contexts = {4096}});
+    LayerModel eight{"Llama-2-7B-GPTQ/config.json", public_model("Llama-2-7B-GPTQ")};
+    eight.config.quantization->bits = 8;
+    const Json d = document_of(eight, {.batches = {1}, .contexts = {4096}});
     EXPECT_EQ(JsonSchema("layer-1.json").faults(d), "");
     EXPECT_TRUE(d.at("cells").at(0).at("time_us").is_null());
-    EXPECT_THAT(layer_text(d, Terminal{.width = 120}), HasSubstr("dim is 576; accepted"));
-    const Json grid = document("DeepSeek-V3", {.batches = {1, 2}, .contexts = {4096, 8192}});
+    EXPECT_THAT(layer_text(d, Terminal{.width = 120}), HasSubstr("weights of 8 bits (gptq): no operation"));
+    const Json grid = document_of(eight, {.batches = {1, 2}, .contexts = {4096, 8192}});
     EXPECT_THAT(layer_text(grid, Terminal{.width = 120}), HasSubstr("is refused"));
     EXPECT_EQ(pictures(grid).size(), 4u);
 }

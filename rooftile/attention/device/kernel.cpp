@@ -23,7 +23,7 @@ constexpr std::size_t counter_bytes = 256;
 
 /// A kernel in one context.
 struct Loaded {
-    Function function;
+    Function function, combine{};  ///< the second: where parts are added up apart
     int sms = 0;
 };
 
@@ -84,10 +84,11 @@ class AttentionRunnable final : public Runnable {
             throw RequestError(fmt::format("{} tensors are given; attention has {}", tensors.size(), wanted));
         if (p.query_rows() == 0) return;  // nothing to write
         check_pointer("Q", tensors[0], access_bytes);
-        if (p.key_rows() > 0) check_pointer("K", tensors[1], access_bytes), check_pointer("V", tensors[2], access_bytes);
-        if (p.packed()) check_pointer("cu_seqlens", tensors[bounds_tensor], sizeof(int));
-        if (p.cached) check_pointer("lengths", tensors[bounds_tensor], sizeof(int));
-        if (p.paged()) check_pointer("block_table", tensors[table_tensor], sizeof(int));
+        if (p.key_rows() > 0) check_pointer("K", tensors[1], access_bytes);
+        if (p.key_rows() > 0 && !p.latent) check_pointer("V", tensors[2], access_bytes);
+        if (p.packed()) check_pointer("cu_seqlens", tensors[bounds_tensor(p)], sizeof(int));
+        if (p.cached) check_pointer("lengths", tensors[bounds_tensor(p)], sizeof(int));
+        if (p.paged()) check_pointer("block_table", tensors[table_tensor(p)], sizeof(int));
         std::vector<const void*> score;
         for (std::size_t i = first_score_tensor(p); i < output; ++i) {
             const ScoreOperand& operand = p.score->operands[i - first_score_tensor(p)];
@@ -98,9 +99,9 @@ class AttentionRunnable final : public Runnable {
         if (p.log_sum_exp) check_pointer("L", tensors[output + 1], sizeof(float));
         check_pointer("the workspace", workspace, sizeof(unsigned));
         AttentionArguments arguments = attention_arguments(p, plan_.config.section_heads);
-        arguments.q = tensors[0], arguments.k = tensors[1], arguments.v = tensors[2], arguments.o = tensors[output];
-        (p.cached ? arguments.lengths : arguments.cu_seqlens) = p.alike() ? nullptr : static_cast<const int*>(tensors[bounds_tensor]);
-        arguments.block_table = p.paged() ? static_cast<const int*>(tensors[table_tensor]) : nullptr;
+        arguments.q = tensors[0], arguments.k = tensors[1], arguments.v = tensors[values_tensor(p)], arguments.o = tensors[output];
+        (p.cached ? arguments.lengths : arguments.cu_seqlens) = p.alike() ? nullptr : static_cast<const int*>(tensors[bounds_tensor(p)]);
+        arguments.block_table = p.paged() ? static_cast<const int*>(tensors[table_tensor(p)]) : nullptr;
         arguments.log_sum_exp = p.log_sum_exp ? static_cast<float*>(tensors[output + 1]) : nullptr;
         arguments.counter = static_cast<unsigned*>(workspace);
         char* const parts = static_cast<char*>(workspace) + counter_bytes;
@@ -111,7 +112,7 @@ class AttentionRunnable final : public Runnable {
         if (p.key_rows() > 0) {  // else no tile has a block
             const int rows = int(p.paged() ? std::min<std::int64_t>(p.page, config_.tile_kv) : config_.tile_kv);
             encode(k, request_of(p, AttentionOperand::k, tensors[1], p.kv_heads, p.key_rows(), p.dim, rows));
-            encode(v, request_of(p, AttentionOperand::v, tensors[2], p.kv_heads, p.key_rows(), p.dim_v, rows));
+            if (!p.latent) encode(v, request_of(p, AttentionOperand::v, tensors[2], p.kv_heads, p.key_rows(), p.dim_v, rows));
         }
         const Loaded& here = loaded();
         Launch launch;
@@ -120,6 +121,16 @@ class AttentionRunnable final : public Runnable {
         launch.shared_bytes = unsigned(config_.shared_bytes());
         launch.programmatic_dependent = true;
         launch.stream = stream;
+        if (p.latent) {
+            rooftile::launch(here.function, launch, q, k, arguments);
+            if (!config_.combine_apart) return;
+            Launch combine = launch;
+            combine.grid_x = unsigned(most_tiles(p, config_.tile_q));
+            combine.grid_y = unsigned(config_.combine_ctas_a_tile(int(std::min<std::int64_t>(rows_of_tile(config_.tile_q, int(p.group)), p.queries))));
+            combine.block_x = unsigned(Sm90AttentionConfig::combine_threads);
+            combine.shared_bytes = 0;
+            return rooftile::launch(here.combine, combine, arguments, int(launch.grid_x));
+        }
         if (!p.score) return rooftile::launch(here.function, launch, q, k, v, arguments);
         score.resize(std::max<std::size_t>(score.size(), 1));  // an empty class has a byte
         void* pointers[] = {&q, &k, &v, &arguments, score.data(), nullptr};
@@ -128,9 +139,12 @@ class AttentionRunnable final : public Runnable {
 
   private:
     const Loaded& loaded() const {
-        return contexts_.here(compiled_.compiled, plan_.arch, [&](Function function, int device) {
-            function.allow_shared(config_.shared_bytes());
-            return Loaded{std::move(function), Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)};
+        return contexts_.of_module(compiled_.compiled, plan_.arch, [&](const Module& module, int device) {
+            Loaded made{module.function(compiled_.compiled.lowered_names.front())};
+            made.function.allow_shared(config_.shared_bytes());
+            if (config_.combine_apart) made.combine = module.function(compiled_.compiled.lowered_names.at(1));
+            made.sms = Driver::instance().attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+            return made;
         });
     }
 
@@ -156,16 +170,20 @@ Source attention_source(const AttentionPlan& plan) {
     if (!plan.buildable) throw RequestError("not buildable: " + plan.why_not);
     const Sm90AttentionConfig c = kernel_config(plan);
     Source source;
-    source.name = "sm90_attention";
-    source.text = plan.problem.score ? score_text(*plan.problem.score) : "#include \"kernels/attention/sm90_attention.cuh\"\n";
-    source.name_expressions = {fmt::format(
-        "rooftile::sm90_attention{}<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
+    source.name = kernel_name(plan.problem);
+    source.text = plan.problem.score ? score_text(*plan.problem.score) : fmt::format("#include \"kernels/attention/{}.cuh\"\n", source.name);
+    const auto named = [&](std::string_view kernel) {
+        return fmt::format(
+        "rooftile::{}{}<rooftile::Sm90AttentionConfig{{.tile_q={}, .tile_kv={}, .dim={}, .dim_v={}, .stages={}, "
         ".turns={}, .producer_registers={}, .consumer_registers={}, .type=rooftile::Type::{}, "
-        ".mask=rooftile::AttentionMask::{}, .split={}, .grouped={}, .cache={}, .page={}, .ctas_per_sm={}, .piece={}, .packed={}}}{}>",
-        plan.problem.score ? "_scored" : "",
+        ".mask=rooftile::AttentionMask::{}, .split={}, .grouped={}, .cache={}, .page={}, .ctas_per_sm={}, .piece={}, .packed={}{}}}{}>",
+        kernel, plan.problem.score ? "_scored" : "",
         c.tile_q, c.tile_kv, c.dim, c.dim_v, c.stages, c.turns, c.producer_registers, c.consumer_registers,
-        attention_type_name(c.type), name_of(c.mask), c.split, c.grouped, c.cache, c.page, c.ctas_per_sm, c.piece, c.packed,
-        plan.problem.score ? ", rooftile::score::Score" : "")};
+        attention_type_name(c.type), name_of(c.mask), c.split, c.grouped, c.cache, c.page, c.ctas_per_sm, c.piece, c.packed, !c.latent ? "" : c.combine_apart ? ", .combine_apart=true, .latent=true" : ", .latent=true",
+        plan.problem.score ? ", rooftile::score::Score" : "");
+    };
+    source.name_expressions = {named(source.name)};
+    if (c.combine_apart) source.name_expressions.push_back(named("sm90_latent_combine"));
     source.arch = nvrtc_arch(plan.arch);
     return source;
 }
@@ -180,7 +198,7 @@ AttentionArguments attention_arguments(const AttentionProblem& p, std::int64_t s
     a.sequences = int(p.packed() ? p.batch : 0);
     a.section_heads = int(section_heads);
     constexpr double log2_of_e = 1.4426950408889634;
-    const double scale = 1 / std::sqrt(double(p.dim));
+    const double scale = p.score_scale();
     a.scale = float(scale);
     a.scale_log2 = float(log2_of_e * (p.score ? 1 : scale));
     a.dim = int(p.dim);

@@ -28,7 +28,7 @@ class PreparedAttention final : public PreparedTrial {
 std::optional<PlainLoop> attention_loop(const AttentionProblem& p) {
     if (p.score || p.cached) return {};
     const auto tensors = attention_tensors(p);
-    const auto &q = tensors[0], &k = tensors[1], &v = tensors[2];
+    const auto &q = tensors[0], &k = tensors[1], &v = tensors[values_tensor(p)];
     const std::int64_t rows = p.query_rows();
     std::string head = fmt::format("    const long long b = row / {}, h = row / {} % {}, i = row % {}, g = h / {};\n", p.heads * rows,
                                    rows, p.heads, rows, p.heads / p.kv_heads);
@@ -63,7 +63,7 @@ __device__ Bounded expected_o(const Tensors& t, long long e) {{
     double top = -1e300, total = 0, sum = 0, magnitude = 0, squares = 0;
     each_key(t, row, [&](double score, long long, long long, long long) {{ top = larger(score, top); }});
     each_key(t, row, [&](double score, long long b, long long g, long long j) {{
-        const double share = exp(score - top), term = share * number(t.v, {});
+        const double share = exp(score - top), term = share * number(t.{}, {});
         total += share, sum += term, magnitude += fabs(term), squares += term * term;
     }});
     if (total == 0) return {{0, 0}};  // it sees no key
@@ -72,7 +72,7 @@ __device__ Bounded expected_o(const Tensors& t, long long e) {{
 }}
 )",
                            head, p.dim, emit::place_of(q, {"b", "h", "i", "d"}), emit::place_of(k, {"b", "g", "(first_row + j)", "d"}),
-                           1 / std::sqrt(double(p.dim)), p.dim_v, p.dim_v, emit::place_of(v, {"b", "g", "j", "d"}),
+                           p.score_scale(), p.dim_v, p.dim_v, p.latent ? "k" : "v", emit::place_of(v, {"b", "g", "j", "d"}),
                            attention_type_name(p.type), p.type == Type::bf16 ? "0x1p-9" : "0x1p-12");
     if (p.log_sum_exp)
         out.text += R"(__device__ Bounded expected_l(const Tensors& t, long long row) {
@@ -87,6 +87,21 @@ __device__ Bounded expected_o(const Tensors& t, long long e) {{
     return out;
 }
 
+/// How the kernel of latent rows lies in shared memory and registers.
+std::vector<std::string> latent_story(const Sm90AttentionConfig& c) {
+    const int k = c.q_bytes(), p = k + c.stages * c.k_bytes();
+    return {fmt::format("Shared memory, {} B: a tile of Q, {} rows x {} at 0, {} B; a ring of {} blocks of K, {} rows x {} each, at {}, {} B each, whose first {} columns "
+                        "are V; P, {} rows x {}, at {}, {} B; barriers, what tiles are announced, and what warpgroups tell each other of rows at {}. Rows are in boxes "
+                        "of 64 elements, 128 B, swizzled by 128 B",
+                        c.shared_bytes(), c.tile_q, c.dim, c.q_bytes(), c.stages, c.tile_kv, c.dim, k, c.k_bytes(), c.dim_v, c.tile_q, c.tile_kv, p, c.probability_bytes(),
+                        p + c.probability_bytes()),
+            fmt::format("Warps: {}; warpgroup 0 loads by one thread ({} registers), warpgroups 1 and 2 compute the same {} rows ({} registers): each scores of {} of a "
+                        "block's keys, {} fp32 sums, and {} of O's columns, {}",
+                        c.threads() / 32, c.producer_registers, c.tile_q, c.consumer_registers, c.keys_of_warpgroup(), c.keys_of_warpgroup() / 2, c.columns_of_warpgroup(),
+                        c.columns_of_warpgroup() / 2),
+            wgmma_fragment("O and of a block alike")};
+}
+
 class AttentionOnDevice final : public DeviceOperation {
   public:
     CompiledKernel compile(const Plan& plan, const CompileOptions& options) const override {
@@ -98,6 +113,7 @@ class AttentionOnDevice final : public DeviceOperation {
         return std::make_unique<PreparedAttention>(problem.own.as<AttentionProblem>(), options);
     }
     std::vector<std::string> story(const Plan& plan) const override {
+        if (plan.own.as<AttentionPlan>().problem.latent) return latent_story(kernel_config(plan.own.as<AttentionPlan>()));
         return back_to_back_story(kernel_config(plan.own.as<AttentionPlan>()).shape(), {"Q", "K", "V", "O"});
     }
     std::optional<PlainLoop> plain_loop(const Problem& problem) const override {

@@ -22,8 +22,8 @@ constexpr unsigned threads = 256;
 
 /// As kernels/attention/reference.cuh lays shared memory out.
 int shared_bytes_of(std::int64_t dim, std::int64_t dim_v) {
-    constexpr std::int64_t queries = 32, double_bytes = 8;
-    const std::int64_t widest = std::max(dim, dim_v), keys = widest > 128 ? 32 : 64;
+    constexpr std::int64_t double_bytes = 8;
+    const std::int64_t widest = std::max(dim, dim_v), queries = widest > 256 ? 16 : 32, keys = widest > 256 ? 16 : widest > 128 ? 32 : 64;
     return int(double_bytes * (queries * (dim + 1) + keys * (widest + 1) + queries * (keys + 1)));
 }
 
@@ -60,19 +60,19 @@ class Numbers {
 AttentionArguments arguments_of_sequence(const AttentionProblem& p, std::int64_t sequence, TensorPointers tensors) {
     AttentionArguments a = attention_arguments(p, 1);
     a.extent = p.extent(sequence);
-    a.block_table = p.paged() ? static_cast<const int*>(tensors[table_tensor]) + sequence * a.table_pages : nullptr;
+    a.block_table = p.paged() ? static_cast<const int*>(tensors[table_tensor(p)]) + sequence * a.table_pages : nullptr;
     if (p.cached) {
         a.batches = 1;
         const auto of_batch = [&](std::size_t tensor, const AttentionStrides& strides, bool whole) {
             return static_cast<const unsigned short*>(tensors[tensor]) + (whole ? 0 : sequence * strides.batch);
         };
-        a.q = of_batch(0, a.q_strides, false), a.k = of_batch(1, a.k_strides, p.paged()), a.v = of_batch(2, a.v_strides, p.paged());
+        a.q = of_batch(0, a.q_strides, false), a.k = of_batch(1, a.k_strides, p.paged()), a.v = of_batch(values_tensor(p), a.v_strides, p.paged());
         return a;
     }
     const auto from = [&](std::size_t tensor, const AttentionStrides& strides) {
         return static_cast<const unsigned short*>(tensors[tensor]) + p.first_row(sequence) * strides.row;
     };
-    a.q = from(0, a.q_strides), a.k = from(1, a.k_strides), a.v = from(2, a.v_strides);
+    a.q = from(0, a.q_strides), a.k = from(1, a.k_strides), a.v = from(values_tensor(p), a.v_strides);
     return a;
 }
 
@@ -184,7 +184,7 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
     if (p.packed()) {
         std::vector<std::int32_t> bounds{0};
         for (const std::int64_t length : p.lengths) bounds.push_back(bounds.back() + std::int32_t(length));
-        copy_to_device(reinterpret_cast<DevicePointer>(tensors[bounds_tensor]), bounds.data(), bounds.size() * sizeof(bounds[0]), stream);
+        copy_to_device(reinterpret_cast<DevicePointer>(tensors[bounds_tensor(p)]), bounds.data(), bounds.size() * sizeof(bounds[0]), stream);
         synchronize(stream);  // `bounds` ends here
     }
     if (p.cached) fill_cache(stream, tensors);
@@ -194,7 +194,7 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
         return spoil_tails(stream, tensors);
     }
     constexpr AttentionOperand operands[] = {AttentionOperand::q, AttentionOperand::k, AttentionOperand::v};
-    for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t i = 0; i <= values_tensor(p); ++i)
         for (const Matrix& matrix : matrices_of(p, operands[i], tensors[i])) {
             FillArguments fill{};
             fill.to = {matrix.first, matrix.rows, matrix.width, matrix.pitch};
@@ -224,7 +224,7 @@ void AttentionReference::fill(Stream stream, VerifyCase which, std::uint64_t see
 void AttentionReference::fill_cache(Stream stream, TensorPointers tensors) const {
     const AttentionProblem& p = problem_;
     const std::vector<std::int32_t> lengths(p.lengths.begin(), p.lengths.end());
-    copy_to_device(reinterpret_cast<DevicePointer>(tensors[bounds_tensor]), lengths.data(), lengths.size() * sizeof(lengths[0]), stream);
+    copy_to_device(reinterpret_cast<DevicePointer>(tensors[bounds_tensor(p)]), lengths.data(), lengths.size() * sizeof(lengths[0]), stream);
     std::vector<std::int32_t> table(std::size_t(p.batch * p.pages_of_a_batch()));
     if (p.paged()) {
         std::vector<std::int32_t> pages(std::size_t(std::max(p.pages, std::int64_t(table.size()))));
@@ -232,7 +232,7 @@ void AttentionReference::fill_cache(Stream stream, TensorPointers tensors) const
         Random random(7);
         for (std::size_t i = pages.size(); i > 1; --i) std::swap(pages[i - 1], pages[std::size_t(random.whole(0, std::int64_t(i) - 1))]);
         std::copy_n(pages.begin(), table.size(), table.begin());
-        copy_to_device(reinterpret_cast<DevicePointer>(tensors[table_tensor]), table.data(), table.size() * sizeof(table[0]), stream);
+        copy_to_device(reinterpret_cast<DevicePointer>(tensors[table_tensor(p)]), table.data(), table.size() * sizeof(table[0]), stream);
     }
     synchronize(stream);  // both end here
 }
@@ -241,9 +241,9 @@ void AttentionReference::spoil_tails(Stream stream, TensorPointers tensors) cons
     const AttentionProblem& p = problem_;
     if (!p.cached || p.keys == 0) return;
     AttentionArguments a = attention_arguments(p, 1);
-    a.k = tensors[1], a.v = tensors[2];
-    a.lengths = static_cast<const int*>(tensors[bounds_tensor]);
-    a.block_table = p.paged() ? static_cast<const int*>(tensors[table_tensor]) : nullptr;
+    a.k = tensors[1], a.v = tensors[values_tensor(p)];
+    a.lengths = static_cast<const int*>(tensors[bounds_tensor(p)]);
+    a.block_table = p.paged() ? static_cast<const int*>(tensors[table_tensor(p)]) : nullptr;
     if (p.paged()) a.extent.keys = int(p.pages_of_a_batch() * p.page);
     Launch launch;
     launch.grid_x = unsigned(8 * kernels_.sms());
@@ -280,6 +280,7 @@ void AttentionReference::fill_exact(Stream stream, std::uint64_t seed, TensorPoi
         AttentionExactFill fill{};
         fill.problem = arguments_of_sequence(p, i, tensors);
         fill.type = p.type;
+        fill.values_in_keys = p.latent;
         fill.bits = attention_key_bits(fill.problem.extent.keys, int(p.dim));
         // Sequences have numbers of their own, so that none finds its key in another's rows.
         fill.seed = unsigned(seed ^ (seed >> 32)) + 0x9e3779b9u * unsigned(i);
@@ -298,7 +299,7 @@ std::vector<CaseOutcome> AttentionReference::judge(Stream stream, VerifyCase whi
     for (std::int64_t sequence = 0; sequence < p.sequences(); ++sequence) {
         AttentionJudgeArguments arguments{};
         arguments.problem = arguments_of_sequence(p, sequence, results[0]);
-        arguments.scale = 1 / std::sqrt(double(p.dim));
+        arguments.scale = p.score_scale();
         arguments.type = p.type;
         arguments.exact = which == VerifyCase::exact;
         arguments.results = int(results.size());
@@ -356,6 +357,12 @@ std::vector<AttentionInjection> attention_injections(const AttentionProblem& p, 
     if (keys == 0) return all;
     // The last keys are those that a causal mask hides from most queries.
     const std::int64_t last = keys - 1, near = std::max<std::int64_t>(0, keys - 3);
+    if (p.latent) {
+        // What is in a key is in its values: a row of NaN for all that see it, so that others are of another batch, or before it.
+        if (p.batch > 1) all.push_back(place(1, numbers.below(keys), nan));
+        if (p.batch > 1 || p.mask != AttentionMask::none) all.push_back(place(1, last, nan));
+        return all;
+    }
     all.push_back(place(1, numbers.below(keys), nan));
     all.push_back(place(1, near, negative));
     all.push_back(place(2, numbers.below(keys), nan));

@@ -145,6 +145,37 @@ TEST(AttentionKernels, ScoresOfExpressionsFit) {
             }
 }
 
+// Rows whose first elements are the values: DeepSeek's by each layout of a cache, one query and several, blocks of two sizes; and shorter ones.
+TEST(AttentionKernels, LatentRowsFit) {
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    struct Rows {
+        std::int64_t dim, dim_v;
+    };
+    int compiled = 0;
+    for (const Rows rows : {Rows{576, 512}, {400, 384}, {320, 256}, {192, 128}})
+        for (const std::int64_t page : {-1, 0, 16, 64, 128})
+            for (const std::int64_t queries : {1, 2}) {
+                if (rows.dim != max_latent_dim && page != (queries == 1 ? 0 : -1)) continue;
+                AttentionProblem p;
+                p.heads = 128, p.kv_heads = 1, p.queries = queries, p.keys = 5000, p.dim = rows.dim, p.dim_v = rows.dim_v, p.latent = true, p.batch = 2;
+                p.mask = AttentionMask::causal, p.type = queries == 1 ? Type::bf16 : Type::fp16, p.log_sum_exp = queries == 2;
+                if (page >= 0) p.cached = true, p.lengths = {5000, 77};
+                if (page > 0) p.page = page, p.pages = p.batch * p.pages_of_a_batch();
+                AttentionRequest request{.top = 1};
+                request.combine_apart = (queries == 2) == (page != 64);
+                if (page == 16) request.batch_invariant = true;
+                if (page == 64) request.tile_kv = 32;
+                if (page == -1 && rows.dim < 400) request.tile_kv = 128, request.stages = 1;
+                const AttentionPlan plan = std::get<AttentionPlans>(derive(machine, p, request)).plans.front();
+                SCOPED_TRACE(testing::Message() << plan.config.tile_q << "x" << plan.config.tile_kv << ", " << plan.config.stages << " stages, dim " << p.dim << "/" << p.dim_v
+                                                << ", pages of " << page << ", " << queries << " queries");
+                EXPECT_NO_THROW(compiled_attention(plan));
+                ++compiled;
+                if (page == 0) { EXPECT_NO_THROW(compile_cached(attention_reference_source(p, "sm_90"))); }
+            }
+    EXPECT_EQ(compiled, 10 + 3 * 2);
+}
+
 // A random plan that spilled: O takes 80 registers, scores 32, probabilities 16, of 160.
 TEST(AttentionKernels, LongRowsOfThreeWarpgroupsFit) {
     AttentionProblem p;

@@ -108,6 +108,33 @@ TEST_F(AttentionTest, ScoresOfExpressions) {
     }
 }
 
+// Rows whose first elements are the values, of any heads, lengths and pages; the first are DeepSeek-V3's, of one GPU and of eight.
+TEST_F(AttentionTest, LatentRows) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 23));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 12); ++i) {
+        AttentionProblem p;
+        p.latent = true, p.kv_heads = 1;
+        p.heads = i < 2 ? (i == 0 ? 128 : 16) : random.one_in(3) ? random.whole(1, 130) : 8 * random.whole(1, 16);
+        p.batch = random.whole(1, 5), p.queries = i < 2 || random.coin() ? 1 : random.whole(2, 6);
+        p.keys = random.one_in(4) ? random.whole(1, 70) : random.whole(100, 6000);
+        p.dim_v = i < 2 ? 512 : 128 * random.whole(1, 4), p.dim = i < 2 ? 576 : std::min<std::int64_t>(576, p.dim_v + 16 * random.whole(0, 4));
+        p.mask = random.coin() ? AttentionMask::causal : AttentionMask::none;
+        p.type = random.coin() ? Type::bf16 : Type::fp16;
+        p.layout = random.coin() ? AttentionLayout::bhsd : AttentionLayout::bshd;
+        p.log_sum_exp = random.coin();
+        if (random.coin()) p.scale = 0.06;
+        if (random.coin()) {
+            p.cached = true;
+            for (std::int64_t b = 0; b < p.batch; ++b) p.lengths.push_back(random.one_in(5) ? random.whole(0, 3) : random.whole(0, p.keys));
+            if (random.coin()) p.page = 16 << random.pick(4), p.pages = p.batch * p.pages_of_a_batch();
+        }
+        AttentionRequest request{.top = 2};
+        if (random.one_in(4)) request.batch_invariant = true;
+        request.combine_apart = i % 2 == 0;
+        expect_right(p, request, i < 2);
+    }
+}
+
 TEST_F(AttentionTest, RandomProblems) {
     Random random(from_environment("ROOFTILE_TEST_SEED", 17));
     for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 6); ++i) expect_right(drawn(random), {.top = 1}, false);
@@ -413,12 +440,12 @@ std::vector<std::uint16_t> bits_among(const Machine& machine, AttentionProblem p
     const CompiledKernel kernel = compiled(machine, p, request);
     const Tensors tensors(p, kernel);
     const std::vector<std::int32_t> lengths(p.lengths.begin(), p.lengths.end());
-    copy_to_device(tensors.buffers[bounds_tensor].address(), lengths.data(), lengths.size() * sizeof(lengths[0]));
+    copy_to_device(tensors.buffers[bounds_tensor(p)].address(), lengths.data(), lengths.size() * sizeof(lengths[0]));
     std::vector<std::int32_t> table(std::size_t(p.batch * p.pages_of_a_batch()));
     if (p.paged()) {
         std::iota(table.begin(), table.end(), 0);
         for (std::size_t i = table.size(); i > 1; --i) std::swap(table[i - 1], table[random.pick(i)]);
-        copy_to_device(tensors.buffers[table_tensor].address(), table.data(), table.size() * sizeof(table[0]));
+        copy_to_device(tensors.buffers[table_tensor(p)].address(), table.data(), table.size() * sizeof(table[0]));
     }
     for (std::size_t t = 0; t < 3; ++t) {
         std::vector<std::uint16_t> bits = numbers.of(tensors.buffers[t].bytes() / 2);

@@ -50,6 +50,14 @@ TEST_F(WrongOnPurpose, AttentionPartPieceInTheFirstOnesPlace) { caught(attention
 TEST_F(WrongOnPurpose, AttentionPartOfAnotherRow) { caught(attention_mutants::part_of_another_row(), By::exact); }
 TEST_F(WrongOnPurpose, AttentionPlaceOfTheOtherRow) { caught(attention_mutants::place_of_the_other_row(), By::random); }
 TEST_F(WrongOnPurpose, AttentionSlopeOfAnotherHead) { caught(attention_mutants::slope_of_another_head(), By::random); }
+TEST_F(WrongOnPurpose, AttentionLatentValuesOfTheOtherColumns) { caught(attention_mutants::latent_values_of_the_other_columns(), By::exact); }
+TEST_F(WrongOnPurpose, AttentionLatentRotaryPartLeftOut) { caught(attention_mutants::latent_rotary_part_left_out(), By::random); }
+TEST_F(WrongOnPurpose, AttentionLatentMaximaOfOneWarpgroup) { caught(attention_mutants::latent_maxima_of_one_warpgroup(), By::random); }
+TEST_F(WrongOnPurpose, AttentionLatentSumOfOneWarpgroup) { caught(attention_mutants::latent_sum_of_one_warpgroup(), By::random); }
+TEST_F(WrongOnPurpose, AttentionLatentKeysBehindTheLength) { caught(attention_mutants::latent_keys_behind_the_length(), By::random); }
+TEST_F(WrongOnPurpose, AttentionLatentTail) { caught(attention_mutants::latent_tail(), By::random); }
+TEST_F(WrongOnPurpose, AttentionLatentColumnsAddedUpTwice) { caught(attention_mutants::latent_columns_added_up_twice(), By::random); }
+TEST_F(WrongOnPurpose, AttentionLatentPartsOfTheFirstTile) { caught(attention_mutants::latent_parts_of_the_first_tile(), By::random); }
 TEST_F(WrongOnPurpose, AttentionCounterLeft) { caught(attention_mutants::counter_left(), By::timed); }
 
 }  // namespace

@@ -414,10 +414,36 @@ void wgmma_wait() {
 inline void wgmma_pin(float&) {}
 template <int count>
 void wgmma_pin_all(float (&)[count]) {}
-/// The tile's address alone, in 16 B: rows of 128 B, swizzled, groups of eight 1024 B apart.
-inline unsigned long long matrix_descriptor(unsigned shared, unsigned, unsigned stride_bytes) {
+/// The tile's address, in 16 B, and how far apart columns of 64 elements are: rows of 128 B, swizzled, groups of eight 1024 B apart.
+inline unsigned long long matrix_descriptor(unsigned shared, unsigned leading_bytes, unsigned stride_bytes) {
     if (stride_bytes != 1024 || shared % 16 != 0) std::abort();
-    return shared / 16;
+    return std::uint64_t{leading_bytes} << 32 | shared / 16;
+}
+/// Element `i` of row `line`, which is a row of 64 elements that the next row follows by 128 B.
+template <Type type>
+float swizzled_number(unsigned tile, unsigned line, unsigned i) {
+    const unsigned at = tile + line * 128 + i * 2;
+    return number_of(type, shared_at<unsigned short>(at ^ (at >> 7 & 7) << 4));
+}
+/// Of both operands in shared memory, the first one's rows along k. Each warp has its 16 rows.
+template <int n, Type type, Type b_type, Major a_major, Major b_major>
+void wgmma(float* d, unsigned long long a, unsigned long long b, int scale_d) {
+    static_assert(a_major == Major::k && type == b_type && n % 8 == 0);
+    Fibers::now().thread().products.push_back([=] {
+        const unsigned lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane / 4;
+        const auto first = unsigned(a) * 16, second = unsigned(b) * 16, leading = unsigned(b >> 32);
+        float rows[2][16];
+        for (unsigned k = 0; k < 16; ++k)
+            for (unsigned half = 0; half < 2; ++half) rows[half][k] = swizzled_number<type>(first, row + 8 * half, k);
+        for (unsigned i = 0; i < n / 2; ++i) {
+            const unsigned column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+            float sum = scale_d ? d[i] : 0;
+            for (unsigned k = 0; k < 16; ++k)
+                sum += rows[i / 2 % 2][k]
+                       * (b_major == Major::k ? swizzled_number<type>(second, column, k) : swizzled_number<type>(second + column / 64 * leading, k, column % 64));
+            d[i] = sum;
+        }
+    });
 }
 inline unsigned wgmma_operands[32][32][4];
 template <int n, Type type, Major b_major>

@@ -34,7 +34,7 @@ namespace rooftile {
 namespace protocol = rooftile_protocol;
 
 struct Index {
-    unsigned x = 0;
+    unsigned x = 0, y = 0;
 };
 inline Index threadIdx, blockIdx, gridDim{1};
 alignas(1024) inline unsigned char memory[1 << 18];

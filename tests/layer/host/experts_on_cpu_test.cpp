@@ -7,7 +7,11 @@
 #include <random>
 #include <vector>
 
-#include "tests/layer/host/cta_words.hpp"
+#include "tests/fake/cta/words.hpp"
+
+// One CTA runs at a time, and its threads are fibers of one thread.
+#undef __shared__
+#define __shared__ static
 
 #include "kernels/layer/experts.cuh"
 

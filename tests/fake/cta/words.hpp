@@ -1,13 +1,9 @@
-// What kernels of kernels/layer take of CUDA and of kernels/ptx, where their text runs on the CPU. Comes after tests/fake/cta/text.hpp.
+// What some kernels take of CUDA and of kernels/ptx beside tests/fake/cta/text.hpp, where their text runs on the CPU.
 #pragma once
 
 #include <cmath>
 
 #include "tests/fake/cta/text.hpp"
-
-// One CTA runs at a time, and its threads are fibers of one thread.
-#undef __shared__
-#define __shared__ static
 
 namespace rooftile {
 
@@ -15,6 +11,17 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline float fmaxf(float x, float y) { return std::fmax(x, y); }
 inline float __expf(float x) { return std::exp(x); }
+inline float __logf(float x) { return std::log(x); }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline float4 __ldcg(const float4* from) { return *from; }
+inline int __ldg(const int* from) { return *from; }
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+inline int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(unsigned(bits)) + 1; }
+inline void __trap() { std::abort(); }
+inline unsigned atomicInc(unsigned* counter, unsigned last) { return ptx::count_arrival(counter, last); }
 inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
 
 /// What lane `from` of the own warp has, once all lanes are there.
@@ -42,7 +49,24 @@ T __shfl_up_sync(unsigned, T x, int apart) {
     return of_lane(x, lane >= unsigned(apart) ? lane - unsigned(apart) : lane);
 }
 
+inline unsigned __ballot_sync(unsigned, bool mine) {
+    unsigned all = 0;
+    for (unsigned lane = 0; lane < 32; ++lane) all |= (of_lane(mine ? 1u : 0u, lane) & 1) << lane;
+    return all;
+}
+inline bool __any_sync(unsigned, bool mine) {
+    Fibers& fibers = Fibers::now();
+    return fibers.meet(fibers.warp(), 32, mine);
+}
+
 namespace ptx {
+inline void store_shared(unsigned shared, unsigned word) { shared_at<unsigned>(shared) = word; }
+inline void store_shared_4(unsigned shared, const float* x) { shared_at<float4>(shared) = {x[0], x[1], x[2], x[3]}; }
+inline void fence_async_proxy() {}
+inline void named_barrier_arrive(int, int) { std::abort(); }
+inline unsigned map_to_rank(unsigned, unsigned) { std::abort(); }
+inline unsigned cluster_rank() { return 0; }
+inline void pause() { Fibers::now().leave(); }
 template <Type type>
 float widen(unsigned bits) {
     return number_of(type, static_cast<unsigned short>(bits));
