@@ -135,6 +135,19 @@ TEST(ConvImage, LoadsNameThePixelsOfTheDefinition) {
             left /= std::uint64_t(axis.places()), tap /= std::uint64_t(axis.taps);
         }
         EXPECT_EQ(pixel[3], int(left));
+        // A first pixel is between the corners of the tensor map, and a tap no further than a load of three axes takes: else the load is illegal.
+        for (std::int64_t each = 0; each < image.rows(); ++each) {
+            arguments.first_pixel<3>(unsigned(each), pixel);
+            for (std::size_t a = 0; a < 3; ++a) {
+                EXPECT_GE(pixel[a], -image.axes[a].padding);
+                EXPECT_LE(pixel[a], image.axes[a].extent - 1 + image.axes[a].padding - image.axes[a].reach());
+            }
+            EXPECT_LT(pixel[3], image.images);
+        }
+        for (std::int64_t each = 0; each < image.taps(); ++each) {
+            arguments.tap_offset<3>(unsigned(each), offset);
+            for (std::size_t a = 0; a < 3; ++a) EXPECT_LE(offset[a], std::min<std::int64_t>(31, image.axes[a].reach()));
+        }
         // One beyond the end: the last tap's channels, past the last.
         const ImageArguments::Block beyond = arguments.block_at(unsigned(image.blocks(tile_k)), tile_k);
         EXPECT_EQ(beyond.tap, unsigned(image.taps() - 1));

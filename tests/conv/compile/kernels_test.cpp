@@ -55,6 +55,43 @@ TEST(ConvKernels, NeitherSpillNorSerialise) {
     for (const auto& [line, fixed] : cases) expect_built(line, fixed);
 }
 
+/// Depthwise ones, groups of any size, stems, and groups by powers of two; filters up to 7 x 7, strides and dilation up to 3, every third with an epilogue.
+std::string drawn_direct(Random& random) {
+    std::int64_t groups = 1, channels, filters;
+    switch (random.whole(0, 3)) {
+        case 0: groups = channels = random.coin() ? 8 * random.whole(1, 24) : random.whole(2, 200), filters = groups * (random.one_in(3) ? 2 : 1); break;
+        case 1: groups = random.whole(2, 60), channels = groups * random.whole(1, 16), filters = groups * random.whole(1, 16); break;
+        case 2: channels = random.whole(1, 7), filters = random.coin() ? 8 * random.whole(1, 16) : random.whole(1, 100); break;
+        default: groups = 1 << random.whole(1, 5), channels = groups << random.whole(0, 4), filters = groups << random.whole(0, 4);
+    }
+    const auto pair = [&](const char* flag, std::int64_t least, std::int64_t most) {
+        const std::int64_t first = random.whole(least, most), second = random.coin() ? first : random.whole(least, most);
+        return fmt::format(" {} {}x{}", flag, first, second);
+    };
+    std::string line = fmt::format("--batch {} --channels {} --filters {} --groups {} --height {} --width {}", random.whole(1, 32), channels, filters, groups, random.whole(20, 200),
+                                   random.whole(20, 200));
+    line += pair("--kernel-size", 1, 7) + pair("--stride", 1, 3) + pair("--padding", 0, 3) + pair("--dilation", 1, random.one_in(3) ? 3 : 1);
+    if (random.coin()) line += " --type fp16";
+    return random.one_in(3) ? line + " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]" : line;
+}
+
+// Every vector, strip and rows that a drawn problem may have, two of them of each problem; all of more problems with ROOFTILE_TEST_ALL=1.
+TEST(ConvKernels, DrawnDirectOnesDoNotSpill) {
+    Random random(test_seed());
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    std::size_t compiled = 0;
+    for (std::size_t i = 0; i < test_count(16, 100); ++i) {
+        const std::string line = drawn_direct(random);
+        SCOPED_TRACE(line + fmt::format(", ROOFTILE_SAMPLE_SEED={}", test_seed()));
+        const Given given = given_of(conv_operation(), line);
+        const PlanSet set = conv_operation().derive(machine, conv_operation().problem(given), conv_operation().request(given, {.top = 48}));
+        ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+        for (std::size_t plan = test_all() ? 0 : std::size_t(random.whole(0, 7)); plan < set.plans.size(); plan += test_all() ? 1 : set.plans.size() / 2 + 1, ++compiled)
+            EXPECT_NO_THROW(compile(set.plans[plan])) << conv_operation().label(set.plans[plan]);
+    }
+    EXPECT_GT(compiled, 16u);
+}
+
 // An epilogue takes no more registers beside the plain kernel's than are counted for it.
 TEST(ConvKernels, EpiloguesOfDirectOnesTakeTheRegistersOfTheirPlans) {
     const std::string epilogue = " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]";
