@@ -88,10 +88,10 @@ Demand direct_demand(const ConvProblem& p, const DirectPlan& plan) {
     if (p.direct_epilogue)
         for (const EpilogueOperand& o : p.direct_epilogue->operands)
             add(o.name.c_str(), TensorRole::in, double(o.elements(1, p.image.rows(), p.filters)) * bytes_of(o.element));
-    out.dram_bytes = image + p.filter_bytes() + p.result_bytes() + p.operand_bytes();
+    out.dram_bytes = image + p.filter_bytes() + p.result_bytes() + p.operand_bytes;
     // Rows that strips one below the other share come again; what is beside each other L1 has.
     const double again = double(met_y(c)) / (double(c.rows) * c.stride_y);
-    out.l2_bytes = image * std::max(1.0, again) + p.result_bytes() + p.operand_bytes();
+    out.l2_bytes = image * std::max(1.0, again) + p.result_bytes() + p.operand_bytes;
     out.loaded_bytes = *out.l2_bytes;
     out.tiles = filter_blocks(p, c) * ceil_of(strips_of(p, c), c.slots);
     return out;

@@ -10,7 +10,7 @@
 namespace rooftile::conv_mutants {
 
 inline constexpr std::string_view arguments = "kernels/matrix/image_arguments.hpp", load = "kernels/matrix/load_image.cuh", direct = "kernels/conv/direct_conv.cuh",
-                                  rows = "kernels/matrix/store_rows.cuh";
+                                  rows = "kernels/matrix/store_rows.cuh", packing = "kernels/conv/channels_last.cuh";
 
 // A last block of channels that is not full, unlike axes, strides and dilation, several images, tiles that cross rows and images.
 inline constexpr const char* image = "--batch 3 --channels 96 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --dilation 1x2 --filters 128";
@@ -68,9 +68,19 @@ inline Mutant part_of_k_beyond() {
               "return {tap, static_cast<int>((block - tap * channel_blocks.divisor) % channel_blocks.divisor) * tile_k};"}}};
 }
 
+inline Mutant pixels_swapped() {
+    return {"two pixels of a channel are packed in each other's place", "--batch 2 --channels 96 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 64 --layout nchw",
+            {{packing, "(upper & 0xffffu) | lower << 16;", "(upper & 0xffffu) | (lower & 0xffff0000u);"}}};
+}
+inline Mutant last_channel_left_out() {
+    return {"an odd last channel is not packed", "--batch 2 --channels 3 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 64 --layout nchw",
+            {{packing, "const int pairs = static_cast<int>(min((p.channels - channel + 1) / 2,", "const int pairs = static_cast<int>(min((p.channels - channel) / 2,"}}};
+}
+
 inline std::vector<Mutant> all() {
     return {taps_of_rows_for_columns(), padding_one_less(), stride_left_out(),     image_before(),     filters_of_the_tap_before(), channels_again(), weights_of_the_neighbour(),
-            row_wraps(),                residual_of_the_row_before(), group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),         part_of_k_beyond()};
+            row_wraps(),                residual_of_the_row_before(), group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),         part_of_k_beyond(),
+            pixels_swapped(),           last_channel_left_out()};
 }
 
 }  // namespace rooftile::conv_mutants

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "rooftile/conv/device/packed_image.hpp"
 #include "rooftile/conv/fields.hpp"
 #include "rooftile/conv/operation.hpp"
 #include "rooftile/core/random.hpp"
@@ -40,6 +41,8 @@ TEST(ConvKernels, NeitherSpillNorSerialise) {
         {image + "512 --type fp16", "--cluster 1x2"},
         {image + "128 --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]", ""},
         {image + "255", ""},
+        {image + "128 --layout nchw", ""},
+        {"--batch 8 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3 --layout nchw", ""},
         {"--batch 3 --channels 16 --width 500 --kernel-size 5 --filters 64", ""},
         {"--channels 128 --depth 9 --height 30 --width 30 --kernel-size 3 --padding 1 --filters 128", ""},
         {"--channels 128 --depth 9 --height 30 --width 30 --kernel-size 3 --padding 1 --filters 128", "--cluster 1x2"},
@@ -109,6 +112,16 @@ TEST(ConvKernels, EpiloguesOfDirectOnesTakeTheRegistersOfTheirPlans) {
             const std::vector<Step>& steps = finished.derivation;
             const auto counted = std::ranges::find(std::ranges::find(steps, "registers", &Step::quantity)->inputs, "the epilogue's", &Input::name);
             EXPECT_LE(compile(finished).code().entry.registers, compile(plain).code().entry.registers + *counted->value) << conv_operation().label(plain) << " of " << image;
+        }
+}
+
+// And what verification reads of an image with its channels outermost.
+TEST(ConvKernels, ImagesArePackedWithoutSpills) {
+    for (const char* arch : {"sm_80", "sm_90"})
+        for (const Source& source : {channels_last_source(arch), transpose_source(arch)}) {
+            const Compiled compiled = compile_source(source);
+            EXPECT_EQ(unclean(compiled), std::nullopt) << compiled.log;
+            EXPECT_LE(compiled.entries.at(0).registers, 48) << source.name << ": five CTAs an SM have 40 KiB on their way";
         }
 }
 
