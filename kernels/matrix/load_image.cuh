@@ -42,7 +42,9 @@ struct ImageLoad {
         int pixel[axes + 1];
         unsigned short offset[axes];
         const ImageArguments::Block at = image.block_at(static_cast<unsigned>(block), C.tile_k);
-        image.template first_pixel<axes>(static_cast<unsigned>(at_c.m + slice * slice_extent), pixel);
+        // A copy whose first pixel is outside the map's corners ends the kernel. Those of the result's places are inside; a cluster's tile behind
+        // the last place, of which nothing is stored, takes the last one's.
+        image.template first_pixel<axes>(static_cast<unsigned>(min(at_c.m + slice * slice_extent, args.m - 1)), pixel);
         image.template tap_offset<axes>(at.tap, offset);
         ptx::tma_load_image<axes, (C.cluster_n > 1), C.load_policy>(shared.a(stage) + slice * slice_extent * C.swizzle_bytes, map_a, at.channel,
                                                                     pixel, offset, shared.ring.full(stage),

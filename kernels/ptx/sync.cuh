@@ -19,6 +19,7 @@ __device__ inline unsigned sms() {
 
 /// `value` as it is, made only once. No instruction.
 __device__ inline void keep(unsigned& value) { asm volatile("" : "+r"(value)); }
+__device__ inline void keep(float& value) { asm volatile("" : "+f"(value)); }
 __device__ inline void keep(long long& value) { asm volatile("" : "+l"(value)); }
 
 /// True in exactly one lane of a converged warp.

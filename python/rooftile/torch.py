@@ -833,13 +833,13 @@ def _by_axes(name: str, value: int | Sequence[int], axes: int) -> str:
 
 
 def _channels_last(name: str, tensor: torch.Tensor, axes: int) -> torch.Tensor:
-    """Its view with the channels innermost."""
+    """Its view with the channels innermost; in memory those of an input may be outermost."""
     if tensor.dim() != axes + 2:
         raise rooftile.RequestError(f"{name} is {list(tensor.shape)}; accepted are {axes + 2} axes")
     view = tensor.movedim(1, -1)
-    if not view.is_contiguous():
+    if not view.is_contiguous() and not (name == "input" and tensor.is_contiguous()):
         how = "x.mT.contiguous().mT" if axes == 1 else f"x.to(memory_format=torch.channels_last{'_3d' if axes == 3 else ''})"
-        raise rooftile.RequestError(f"{name} has its channels outermost in memory, which takes a copy each time; keep it as {how}")
+        raise rooftile.RequestError(f"{name} has no dense channels innermost in memory, which takes a copy each time; keep it as {how}")
     return view
 
 
@@ -873,7 +873,8 @@ def conv1d(
 ) -> torch.Tensor:
     """torch.nn.functional.conv1d by a planned kernel, of tensors whose channels are innermost in memory.
 
-    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. Gradients are torch's.
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. An input with its
+    channels outermost is packed first, each time. Gradients are torch's.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """
     return _convolution(1, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
@@ -884,7 +885,8 @@ def conv2d(
 ) -> torch.Tensor:
     """torch.nn.functional.conv2d by a planned kernel, of tensors whose channels are innermost in memory (channels_last).
 
-    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. Gradients are torch's.
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. An input with its
+    channels outermost is packed first, each time. Gradients are torch's.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """
     return _convolution(2, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
@@ -895,7 +897,8 @@ def conv3d(
 ) -> torch.Tensor:
     """torch.nn.functional.conv3d by a planned kernel, of tensors whose channels are innermost in memory (channels_last_3d).
 
-    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. Gradients are torch's.
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. An input with its
+    channels outermost is packed first, each time. Gradients are torch's.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """
     return _convolution(3, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)

@@ -14,10 +14,10 @@
 namespace rooftile {
 namespace {
 
-/// Code is unrolled over all of a thread's multiplications: some thousand instructions stay in the instruction cache.
-constexpr int most_multiplies = 2048, most_threads = 128;
-/// By the count below, in which the rows that ptxas loads ahead are not: these find room up to the 255 that a thread can have (held to that,
-/// 7 x 7 filters spill).
+constexpr int most_threads = 128;
+/// Code is unrolled over a row's multiplications: some thousand instructions stay in the instruction cache.
+constexpr int most_multiplies = 2048;
+/// By the count below. ptxas computes ahead and takes up to 80 more, of the 255 that a thread can have: tests/conv/compile draws kernels and finds no spill.
 constexpr int most_registers = 168;
 /// Pixels along an axis that some tap of a thread's places meets; the others are not loaded.
 int met(int pixels, const auto& is_met) {
@@ -27,14 +27,15 @@ int met(int pixels, const auto& is_met) {
 }
 int met_x(const DirectConvConfig& c) { return met(c.pixels_x(), [&](int i) { return c.met_x(i); }); }
 int met_y(const DirectConvConfig& c) { return met(c.pixels_y(), [&](int i) { return c.met_y(i); }); }
-/// Of a thread: its sums; beside them the pixels of a row that are on their way with the row's weights, or then the epilogue's; and addresses.
+/// Of a thread: its sums; beside them a row's pixels in fp32, the next row's as they are in memory and a tap's weights, or then the epilogue's;
+/// and addresses.
 struct Registers {
     int sums, pixels, weights, epilogue;
     static constexpr int addresses = 40;
     int all() const { return sums + std::max(pixels + weights, epilogue) + addresses; }
 };
 Registers registers_of(const ConvProblem& p, const DirectConvConfig& c) {
-    return {c.rows * c.strip * c.vector, met_x(c) * (c.thread_channels() + 1) / 2, c.taps_x * c.group_channels * c.vector * std::min(c.rows, c.taps_y),
+    return {c.rows * c.strip * c.vector, met_x(c) * (c.thread_channels() + (c.thread_channels() + 1) / 2), c.together(),
             p.direct_epilogue ? p.direct_epilogue->registers(c.vector == 1, false) : 0};
 }
 
@@ -61,15 +62,16 @@ DirectWork work_of(const DirectConvConfig& c, const SharedEpilogue& epilogue) {
     const int rows = met_y(c), pixels = met_x(c);
     w.multiplies = double(c.rows) * c.strip * c.vector * c.taps() * c.group_channels;
     w.unpacked = double(rows) * pixels * c.thread_channels();
-    w.loads = double(rows) * pixels * (c.loads_a_pixel() + 2);  // with the bounds of each
+    // With the address and the bounds of each, and the zeros where it is outside; of channels loaded one by one two make a word.
+    w.loads = double(rows) * (pixels * (c.loads_a_pixel() * (c.load_bytes == 2 && c.thread_channels() > 1 ? 2 : 1) + 5) + 20 + 2 * c.rows);
     w.weight_loads = double(c.rows) * c.taps() * c.group_channels * c.vector / c.together();
     if (epilogue) {
         // Neighbours are finished in pairs, one alone as a pair of which half is thrown away; an operand's load and its bounds are one of each.
         const double pairs = double(c.rows) * c.strip * std::max(1, c.vector / 2);
         w.epilogue = pairs * (2 * epilogue->issue + 2.0 * epilogue->pair_registers(c.vector == 1, false));
     }
-    w.stores = double(c.rows) * c.strip * (c.vector / 2.0 + 3);
-    w.rest = 40;
+    w.stores = double(c.rows) * c.strip * (c.vector + 8);  // rounding, its sums set to zero, the address and its bounds
+    w.rest = 60;
     return w;
 }
 
@@ -86,10 +88,10 @@ Demand direct_demand(const ConvProblem& p, const DirectPlan& plan) {
     if (p.direct_epilogue)
         for (const EpilogueOperand& o : p.direct_epilogue->operands)
             add(o.name.c_str(), TensorRole::in, double(o.elements(1, p.image.rows(), p.filters)) * bytes_of(o.element));
-    out.dram_bytes = image + p.filter_bytes() + p.result_bytes() + p.operand_bytes();
+    out.dram_bytes = image + p.filter_bytes() + p.result_bytes() + p.operand_bytes;
     // Rows that strips one below the other share come again; what is beside each other L1 has.
     const double again = double(met_y(c)) / (double(c.rows) * c.stride_y);
-    out.l2_bytes = image * std::max(1.0, again) + p.result_bytes() + p.operand_bytes();
+    out.l2_bytes = image * std::max(1.0, again) + p.result_bytes() + p.operand_bytes;
     out.loaded_bytes = *out.l2_bytes;
     out.tiles = filter_blocks(p, c) * ceil_of(strips_of(p, c), c.slots);
     return out;
@@ -150,7 +152,7 @@ DirectPlans direct_plans(const Machine& machine, const ConvProblem& p, int top, 
                     continue;
                 }
                 c.load_bytes = load_bytes(p, c);
-                if (registers_of(p, c).all() > most_registers || c.rows * c.strip * c.vector * c.taps() * c.group_channels > most_multiplies) {
+                if (registers_of(p, c).all() > most_registers || c.rows * c.strip * c.vector * c.taps_x * c.group_channels > most_multiplies) {
                     out.rejected.add(Reason::registers);
                     continue;
                 }
@@ -223,11 +225,11 @@ std::vector<Step> direct_steps(const Machine& machine, const ConvProblem& p, con
               of_problem("filters of a group", c.group_filters), ours("load", c.load_bytes, "B")}, c.vector, "", fmt::format("{} of {} B for the channels of a pixel", c.loads_a_pixel(), c.load_bytes));
     steps.add("pixels_loaded", "rows of pixels that some tap meets x pixels of a row that some tap meets   [M18]", {ours("strip", c.strip), ours("rows", c.rows), ours("rows of pixels", met_y(c)), ours("pixels of a row", met_x(c))},
               double(met_x(c)) * met_y(c), "", fmt::format("for {} places; L1 has what strips beside each other share", c.strip * c.rows));
-    steps.add("registers", "sums + the larger of (a row of pixels + a row of weights) and the epilogue's + 40", {ours("sums", registers.sums), ours("a row of pixels", registers.pixels),
-              ours("a row of weights", registers.weights), ours("the epilogue's", registers.epilogue)}, registers.all(), "", fmt::format("at most {} a thread; rows that ptxas loads ahead come on top", most_registers));
+    steps.add("registers", "sums + the larger of (rows of pixels + weights) and the epilogue's + 40", {ours("sums", registers.sums), ours("rows of pixels", registers.pixels),
+              ours("weights", registers.weights), ours("the epilogue's", registers.epilogue)}, registers.all(), "", fmt::format("at most {} a thread; what ptxas computes ahead comes on top", most_registers));
     steps.add("shared_bytes", "taps x group channels x filters of a CTA x 4 B", {of_problem("taps", c.taps()), of_problem("group channels", c.group_channels), ours("filters of a CTA", c.cta_filters())},
               c.shared_bytes(), "B", "weights in fp32");
-    steps.add("instructions", "multiplications + unpacking + loads + weights + epilogue + stores + 40", {ours("multiplications", work.multiplies), ours("unpacking", work.unpacked),
+    steps.add("instructions", "multiplications + unpacking + loads + weights + epilogue + stores + 60", {ours("multiplications", work.multiplies), ours("unpacking", work.unpacked),
               ours("loads", work.loads), ours("weights", work.weight_loads), ours("epilogue", work.epilogue), ours("stores", work.stores)}, work.all(), "", "of a thread for its places, counted in the kernel's loops");
     steps.add("issue_us", "instructions x threads' pieces / (sm.count x sm.partitions x 32 x clock), in whole turns of CTAs", {above("instructions", work.all(), ""), ours("threads' pieces", demand.issue_slots / work.all()),
               ours("CTAs' pieces", double(demand.tiles)), steps.fact("sm.count"), steps.fact("sm.partitions"), steps.fact("clock.boost")}, plan.issue_us.value_or(std::nan("")), "us", "");

@@ -51,7 +51,7 @@ std::vector<Field> make_fields() {
         {"padding", "N", "Zeros on either side of an axis; default 0", problem},
         {"dilation", "N", "Pixels from one tap to the next; default 1", problem},
         {"groups", "N", "Groups of channels and filters that do not meet, such as one a channel (depthwise); default 1", problem},
-        {"layout", "NAME", "nhwc (default): channels innermost, filters [F, taps, C]; nchw is not planned: hand over channels-last tensors", problem},
+        {"layout", "NAME", "Of x: nhwc (default), channels innermost, or nchw, which a kernel of its own packs first, each time; filters are [F, taps, C] and the result [N, places, F]", problem},
         {"type", "TYPE", "bf16 (default) or fp16, for all tensors; fp32 accumulation", problem},
         {"epilogue", "TEXT", "What is stored, an expression of the sums acc: \"y = relu(acc + bias)\"", problem, FieldKind::text},
         {"tensor", "NAME:TYPE[SHAPE]", "A tensor that the epilogue reads: bias:bf16[N], of a number a filter; r:bf16[M,N], of one an element", problem, FieldKind::list},
@@ -95,6 +95,14 @@ std::vector<std::int64_t> dense_strides(const std::vector<Extent>& extents) {
     return strides;
 }
 
+/// Of an image whose channels are its last extent and outermost in memory, behind the images.
+std::vector<std::int64_t> channels_first_strides(const std::vector<Extent>& extents) {
+    std::vector<std::int64_t> strides(extents.size(), 1);
+    for (std::size_t i = extents.size() - 2; i > 1; --i) strides[i - 1] = strides[i] * extents[i].most;
+    strides.back() = strides[1] * extents[1].most, strides[0] = strides.back() * extents.back().most;
+    return strides;
+}
+
 TensorInfo dense_tensor(std::string name, const std::string& type, const std::vector<std::int64_t>& extents, TensorRole role) {
     TensorInfo out{.name = std::move(name), .type = type, .element_bits = 16, .extents = {}, .strides = {}, .role = role, .offset = 0};
     for (const std::int64_t extent : extents) out.extents.push_back(Extent::of(extent));
@@ -119,9 +127,7 @@ std::span<const Field> conv_fields() {
 
 ConvProblem conv_problem(const Given& g) {
     ConvProblem p;
-    if (g.has("layout") && one_of(g.name("layout"), g.text("layout"), layouts) != 0)
-        throw RequestError(fmt::format("{} nchw is not planned: every library transposes such tensors first; hand over channels-last ones, which in PyTorch is "
-                                       "x.to(memory_format=torch.channels_last)", g.name("layout")));
+    p.channels_first = g.has("layout") && one_of(g.name("layout"), g.text("layout"), layouts) == 1;
     if (g.has("groups")) p.groups = whole_number(g.name("groups"), g.text("groups"), 1, max_conv_extent);
     p.axes = g.has("depth") ? 3 : g.has("height") ? 2 : 1;
     if (p.axes == 3) needed(g, "height");
@@ -196,6 +202,7 @@ Given conv_given(const ConvProblem& p) {
     given.add("filters", std::to_string(p.filters));
     for (const AxisField& field : axis_fields) given.add(field.key, by_axes(p, field.number));
     if (p.groups != 1) given.add("groups", std::to_string(p.groups));
+    if (p.channels_first) given.add("layout", "nchw");
     given.add("type", p.type);
     if (!p.epilogue.empty()) given.add("epilogue", p.epilogue);
     for (const std::string& tensor : p.tensors) given.add("tensor", tensor);
@@ -208,6 +215,7 @@ Record conv_record(const ConvProblem& p) {
                   {"filters", p.filters}};
     for (const AxisField& field : axis_fields) out.emplace_back(std::string(field.key), by_axes(p, field.number));
     out.emplace_back("groups", p.groups);
+    out.emplace_back("layout", p.channels_first ? "nchw" : "nhwc");
     out.emplace_back("type", p.type);
     out.emplace_back("epilogue", p.epilogue.empty() ? "none" : p.epilogue);
     if (!p.epilogue.empty()) out.emplace_back("epilogue_tensors", p.tensors);
@@ -218,7 +226,7 @@ Given conv_given(const Record& record) {
     Given given(Given::Named::by_key);
     for (const char* key : {"batch", "channels", "depth", "height", "width", "filters", "groups"})
         if (const auto number = find_as<std::int64_t>(record, key)) given.add(key, std::to_string(*number));
-    for (const char* key : {"kernel_size", "stride", "padding", "dilation", "type"})
+    for (const char* key : {"kernel_size", "stride", "padding", "dilation", "layout", "type"})
         if (const auto text = find_as<std::string>(record, key)) given.add(key, *text);
     if (const auto text = find_as<std::string>(record, "epilogue"); text && *text != "none") given.add("epilogue", *text);
     for (const Value& tensor : find_as<List>(record, "epilogue_tensors").value_or(List()))
@@ -235,12 +243,16 @@ void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
     if (axes < 3 || axes > 5) throw RequestError(fmt::format("x has {} axes; accepted are [N, W, C], [N, H, W, C] and [N, D, H, W, C]", axes));
     if (w.extents.size() != axes) throw RequestError(fmt::format("w has {} axes and x {}; w is [filters, taps..., channels]", w.extents.size(), axes));
     if (x.type != w.type) throw RequestError(fmt::format("x is {} and w {}; they must be alike", x.type, w.type));
-    for (const TensorInfo* t : {&x, &w}) {
-        const std::vector<std::int64_t> dense = dense_strides(t->extents);
+    const auto lies = [axes](const TensorInfo& t, const std::vector<std::int64_t>& strides) {
         for (std::size_t i = 0; i < axes; ++i)
-            if (t->extents[i].most > 1 && t->strides[i] != dense[i])
-                throw RequestError(fmt::format("{} is not dense with its channels innermost; in PyTorch that is memory_format=torch.channels_last, axes permuted to end "
-                                               "with channels", t == &x ? "x" : "w"));
+            if (t.extents[i].most > 1 && t.strides[i] != strides[i]) return false;
+        return true;
+    };
+    const bool channels_first = !lies(x, dense_strides(x.extents)) && lies(x, channels_first_strides(x.extents));
+    for (const TensorInfo* t : {&x, &w}) {
+        if (!lies(*t, dense_strides(t->extents)) && !(t == &x && channels_first))
+            throw RequestError(fmt::format("{} is not dense with its channels innermost; in PyTorch that is memory_format=torch.channels_last, axes permuted to end "
+                                           "with channels", t == &x ? "x" : "w"));
         if (t->offset % 8 != 0) throw RequestError(fmt::format("{} does not begin at a multiple of 16 bytes; hand over a copy that does", t == &x ? "x" : "w"));
     }
     const std::int64_t channels = x.extents.back().most;
@@ -260,6 +272,7 @@ void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
         taps += fmt::format("{}{}", taps.empty() ? "" : "x", w.extents[i].most);
     }
     add("kernel_size", taps);
+    if (channels_first) add("layout", "nchw");
     add("type", x.type);
     if (inputs.size() == 2) return;
     if (given.has("tensor")) throw RequestError(given.name("tensor") + " follows from the tensors; leave it out");
@@ -278,6 +291,7 @@ std::vector<TensorInfo> conv_tensors(const ConvProblem& p) {
     std::vector<TensorInfo> out = {
         dense_tensor("x", p.type, around(p, p.image.images, [](const ImageAxis& a) { return a.extent; }, p.image.channels), TensorRole::in),
         dense_tensor("w", p.type, around(p, p.filters, [](const ImageAxis& a) { return a.taps; }, p.image.channels / p.groups), TensorRole::in)};
+    if (p.channels_first) out[0].strides = channels_first_strides(out[0].extents);
     std::string result = "y";
     if (p.product.operation) {
         // Between the product's two operands and its result is what its epilogue reads.

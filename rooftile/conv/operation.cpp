@@ -7,6 +7,7 @@
 #include "rooftile/conv/derivation.hpp"
 #include "rooftile/conv/draw.hpp"
 #include "rooftile/conv/fields.hpp"
+#include "rooftile/conv/packing.hpp"
 #include "rooftile/conv/simulation.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/core/read_value.hpp"
@@ -71,15 +72,36 @@ void rename(Demand& demand) {
 }
 
 std::string heading_text(const ConvProblem& p, std::string_view machine_id, std::string_view machine_name, const Terminal& terminal) {
-    static constexpr std::string_view layouts[] = {"NWC", "NHWC", "NDHWC"};
+    static constexpr std::string_view layouts[] = {"NWC", "NHWC", "NDHWC", "NCW", "NCHW", "NCDHW"};
     std::string out = terminal.paint(fmt::format("conv {}", short_name(p)), Tone::strong)
-                      + fmt::format("  {} {}, fp32 accumulate\n", layouts[std::size_t(p.axes - 1)], p.type);
+                      + fmt::format("  {} {}, fp32 accumulate\n", layouts[std::size_t(p.axes - 1 + (p.channels_first ? 3 : 0))], p.type);
     if (!p.epilogue.empty()) out += p.epilogue + "\n";
     if (is_direct(p)) out += fmt::format("{} places of {} filters, directly\n", places_by_axes(p), p.filters);
     else out += fmt::format("{} places of {} filters: the product {} × {} × {}\n", places_by_axes(p), p.filters, p.image.rows(), p.filters, p.image.columns());
     out += fmt::format("{}, at least {} to move\n", scaled_text(p.flops(), "FLOP"),
-                       scaled_text(double(p.image.elements_read()) * ConvProblem::element_bytes + p.filter_bytes() + p.result_bytes() + p.operand_bytes(), "B"));
+                       scaled_text(p.least_bytes(), "B"));
     return out + fmt::format("on {}  {}\n", terminal.paint(std::string(machine_id), Tone::strong), terminal.paint(std::string(machine_name), Tone::plain));
+}
+
+/// What the packing of an image with its channels outermost adds to plans of the packed one.
+void pack_first(const std::shared_ptr<const Machine>& machine, PlanSet& set) {
+    const ConvProblem& p = typed(set.problem);
+    if (!p.channels_first) return;
+    const auto packing = packing_us(*machine, p);
+    for (Plan& plan : set.plans) {
+        const auto rest = plan.time_us;
+        plan.time_us = rest && packing ? std::optional(*rest + *packing) : std::nullopt;
+        if (rest && packing && *packing > *rest) plan.bound = Bound::dram;
+        plan.launches.insert(plan.launches.begin(), {.kernel = "channels_last", .workspace_bytes = packed_image_bytes(p)});
+        plan.derivation = Steps([machine, problem = plan.problem, before = plan.derivation] {
+            std::vector<Step> steps = {packing_step(*machine, typed(problem))};
+            const std::vector<Step>& theirs = before;
+            steps.insert(steps.end(), theirs.begin(), theirs.end());
+            return steps;
+        });
+    }
+    set.notes.push_back(fmt::format("x has its channels outermost: a kernel packs it first, {} of {}{}; tensors kept channels-last need none",
+                                    time_or_unknown(packing), scaled_text(packing_bytes(p), "B"), is_direct(p) ? "" : ", and the table has the product behind it"));
 }
 
 class ConvOperation final : public Operation {
@@ -102,6 +124,12 @@ class ConvOperation final : public Operation {
         return Own::of(std::move(out));
     }
     PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& asked) const override {
+        PlanSet out = plans_of_packed(machine, problem, asked);
+        pack_first(machine, out);
+        return out;
+    }
+    /// Of an image with its channels innermost.
+    PlanSet plans_of_packed(const std::shared_ptr<const Machine>& machine, const Problem& problem, const Own& asked) const {
         const auto& request = asked.as<ConvRequest>();
         if (is_direct(typed(problem))) return direct_set(machine, problem, request);
         if (!request.fixed_of_direct.empty()) return refused(*machine, problem, request.fixed_of_direct + " is of direct convolutions; this one is a product, leave it off");
@@ -144,6 +172,20 @@ class ConvOperation final : public Operation {
         return products().resources_record(product_of(plan));
     }
     Record prediction_record(const Plan& plan) const override {
+        Record out = prediction_of_packed(plan);
+        const ConvProblem& p = typed(plan.problem);
+        if (!p.channels_first) return out;
+        const auto bytes = std::int64_t(packing_bytes(p));
+        for (auto& [key, value] : out) {
+            if (key == "time_us") value = plan.time_us;
+            else if (key == "bound") value = plan.bound ? Value(name_of(*plan.bound)) : Value();
+            else if (key == "tflops") value = plan.time_us ? Value(p.flops() / *plan.time_us / 1e6) : Value();
+            else if (key == "dram_bytes" || key == "l2_bytes") value = find_as<std::int64_t>(out, key) ? Value(*find_as<std::int64_t>(out, key) + bytes) : Value();
+        }
+        out.emplace_back("packing_bytes", bytes);
+        return out;
+    }
+    Record prediction_of_packed(const Plan& plan) const {
         if (const DirectPlan* direct = direct_of(plan)) return direct_prediction(typed(plan.problem), *direct);
         Record out = products().prediction_record(product_of(plan));
         const ImageTraffic t = image_traffic(typed(plan.problem), tile_of(product_of(plan)));
@@ -155,13 +197,23 @@ class ConvOperation final : public Operation {
         return out;
     }
     Demand demand(const Machine& machine, const Plan& plan) const override {
-        if (const DirectPlan* direct = direct_of(plan)) return direct_demand(typed(plan.problem), *direct);
-        Demand demand = products().demand(machine, product_of(plan));
-        rename(demand);
+        const DirectPlan* direct = direct_of(plan);
+        Demand demand = direct ? direct_demand(typed(plan.problem), *direct) : products().demand(machine, product_of(plan));
+        if (!direct) rename(demand);
+        add_packing(demand, typed(plan.problem));
         return demand;
     }
     bool models_energy() const override { return products().models_energy(); }
     Predictor predictor(const Machine& machine, std::span<const Plan> plans) const override {
+        const Predictor packed = predictor_of_packed(machine, plans);
+        if (plans.empty() || !typed(plans.front().problem).channels_first) return packed;
+        return [packed, problem = plans.front().problem](const Machine& other) {
+            std::vector<PredictedRun> runs = packed(other);
+            for (PredictedRun& run : runs) run.seconds += packing_us(other, typed(problem)).value_or(std::nan("")) / 1e6;
+            return runs;
+        };
+    }
+    Predictor predictor_of_packed(const Machine& machine, std::span<const Plan> plans) const {
         if (plans.empty() || !direct_of(plans.front())) return products().predictor(machine, products_of(plans));
         return [plans = std::vector<Plan>(plans.begin(), plans.end())](const Machine& other) {
             std::vector<PredictedRun> runs;
@@ -171,7 +223,7 @@ class ConvOperation final : public Operation {
         };
     }
     std::vector<RoofStep> roof_steps(const Machine& machine, const Plan& plan) const override {
-        return direct_of(plan) ? std::vector<RoofStep>{} : products().roof_steps(machine, product_of(plan));
+        return direct_of(plan) || typed(plan.problem).channels_first ? std::vector<RoofStep>{} : products().roof_steps(machine, product_of(plan));
     }
     std::optional<PipelineCycles> pipeline(const Machine& machine, const Plan& plan) const override {
         return direct_of(plan) ? std::nullopt : products().pipeline(machine, product_of(plan));
@@ -252,8 +304,8 @@ class ConvOperation final : public Operation {
             const DirectPlan& direct = *direct_of(plan);
             const DirectConvConfig& c = direct.config;
             page.table.row({{std::to_string(plan.rank)}, {std::to_string(c.vector)}, {fmt::format("{}x{}", c.rows, c.strip)}, {fmt::format("{}x{}", c.slots, c.lanes)},
-                            {time_or_unknown(direct.time_us)}, {direct.time_us && direct.dram_us ? percent_text(*direct.dram_us / *direct.time_us) : "?"},
-                            {direct.bound ? std::string(name_of(*direct.bound)) : "?"}, {plan.buildable ? "yes" : "no"}});
+                            {time_or_unknown(plan.time_us)}, {plan.time_us && direct.dram_us ? percent_text(*direct.dram_us / *plan.time_us) : "?"},
+                            {plan.bound ? std::string(name_of(*plan.bound)) : "?"}, {plan.buildable ? "yes" : "no"}});
         }
         const std::vector<Step>& steps = plans.plans.front().derivation;
         page.why = {{"why no matrix units", limit_of(steps, "group")}, {"why these places", limit_of(steps, "pixels_loaded")}};

@@ -66,6 +66,7 @@ void complete(ConvProblem& p) {
             throw RequestError(fmt::format("epilogue: {} results of a convolution: not supported yet; one is stored", p.direct_epilogue->results()));
         if (p.direct_epilogue)
             for (const EpilogueOperand& o : p.direct_epilogue->operands) check_name(o.name);
+        p.operand_bytes = p.direct_epilogue ? p.direct_epilogue->bytes : 0;
         return;
     }
     const auto [operation, images] = image_products();
@@ -77,6 +78,8 @@ void complete(ConvProblem& p) {
     p.product = images->problem(given, p.image);
     const std::vector<TensorInfo> tensors = p.product.operation->tensors(p.product);
     for (std::size_t i = 2; i < tensors.size(); ++i) check_name(tensors[i].name);
+    p.operand_bytes = 0;
+    for (std::size_t i = 2; i + 1 < tensors.size(); ++i) p.operand_bytes += double(spanned_elements(tensors[i])) * tensors[i].element_bits / 8;
 }
 
 std::string by_axes(const ConvProblem& p, std::int64_t ImageAxis::*number) {
@@ -95,6 +98,7 @@ std::string short_name(const ConvProblem& p) {
     };
     if (p.groups > 1) out += fmt::format(" g{}", p.groups);
     add('s', &ImageAxis::stride, 1), add('p', &ImageAxis::padding, 0), add('d', &ImageAxis::dilation, 1);
+    if (p.channels_first) out += " nchw";
     return out;
 }
 

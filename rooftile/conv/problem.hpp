@@ -20,17 +20,19 @@ struct ConvProblem {
     int axes = 2;  ///< that were given, of which the last is the width: 1, 2 or 3
     std::int64_t filters = 1, groups = 1;  ///< groups: of channels and filters, which do not meet
     std::string type = "bf16";
+    bool channels_first = false;         ///< x is [images, channels, extents]: packed before it is convolved; w and y are as ever
     std::string epilogue{};              ///< of the sums; empty: they are stored
     std::vector<std::string> tensors{};  ///< that it reads, declared
     Problem product{};                   ///< what the operation of products makes of it; none of a direct one
     SharedEpilogue direct_epilogue{};    ///< of a direct one; a product has its own
+    double operand_bytes = 0;            ///< what the epilogue reads
 
     double flops() const { return 2.0 * double(image.rows()) * double(image.columns()) / double(groups) * double(filters); }
     double image_bytes() const { return double(image.elements()) * element_bytes; }
     double filter_bytes() const { return double(filters) * double(image.columns()) / double(groups) * element_bytes; }
     double result_bytes() const { return double(image.rows()) * double(filters) * element_bytes; }
-    /// What a direct one's epilogue reads.
-    double operand_bytes() const { return direct_epilogue ? direct_epilogue->bytes : 0; }
+    /// Every tensor once, and of the image what the result depends on.
+    double least_bytes() const { return double(image.elements_read()) * element_bytes + filter_bytes() + result_bytes() + operand_bytes; }
     static constexpr int element_bytes = 2;
 };
 
@@ -41,7 +43,7 @@ struct ImageProducts {
 };
 ImageProducts image_products();
 
-/// Throws RequestError, one line, where a number is out of range, the result is empty, or 2^31 is reached; fills in `product`, or `direct_epilogue`.
+/// Throws RequestError, one line, where a number is out of range, the result is empty, or 2^31 is reached; fills in `product`, or `direct_epilogue`, and `operand_bytes`.
 void complete(ConvProblem& problem);
 
 /// "3x3": an axis after the other, the width last.

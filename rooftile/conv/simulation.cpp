@@ -90,7 +90,8 @@ class ConvSimulates final : public Simulates {
                "  rooftile simulate conv --batch 8 --channels 512 --height 64 --width 64 --filters 512 --kernel-size 3 --padding 1 --orders all --svg orders.svg\n";
     }
     std::string_view orders() const override { return "plan"; }
-    void check(const Problem& problem, const Given&) const override {
+    void check(const Problem& problem, const Given& given) const override {
+        if (problem.own.as<ConvProblem>().channels_first) throw RequestError("the convolution of the packed image is simulated, not its packing; leave " + given.name("layout") + " off");
         if (is_direct(problem.own.as<ConvProblem>()))
             throw RequestError("a direct convolution is not simulated: its rows of pixels come through L1, which plan conv counts; groups of 1 and channels in multiples of 8 are products, "
                                "which are");

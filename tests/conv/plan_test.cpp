@@ -45,7 +45,7 @@ TEST(ConvFields, WhatCannotBeIsRefusedByName) {
     EXPECT_THAT(refusal_of("--channels 64 --width 8 --filters 8"), HasSubstr("missing --kernel-size"));
     EXPECT_THAT(refusal_of("--channels 64 --width 8 --filters 8 --kernel-size 3x3"), HasSubstr("the image has 1 axis"));
     EXPECT_THAT(refusal_of("--channels 64 --width 8 --height 8 --filters 8 --kernel-size 9"), HasSubstr("empty along the width"));
-    EXPECT_THAT(refusal_of("--channels 64 --width 8 --height 8 --filters 8 --kernel-size 3x3 --layout nchw"), HasSubstr("channels-last"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 8 --height 8 --filters 8 --kernel-size 3x3 --layout cnhw"), HasSubstr("nchw"));
     EXPECT_THAT(refusal_of("--channels 64 --width 8 --height 8 --filters 8 --kernel-size 3x3 --groups 3"), HasSubstr("groups must divide"));
     EXPECT_THAT(refusal_of("--channels 64 --width 8 --depth 8 --filters 8 --kernel-size 3"), HasSubstr("missing --height"));
     EXPECT_THAT(refusal_of("--batch 65536 --channels 8 --width 65536 --filters 8 --kernel-size 1"), HasSubstr("2^31"));
@@ -135,6 +135,19 @@ TEST(ConvImage, LoadsNameThePixelsOfTheDefinition) {
             left /= std::uint64_t(axis.places()), tap /= std::uint64_t(axis.taps);
         }
         EXPECT_EQ(pixel[3], int(left));
+        // A first pixel is between the corners of the tensor map, and a tap no further than a load of three axes takes: else the load is illegal.
+        for (std::int64_t each = 0; each < image.rows(); ++each) {
+            arguments.first_pixel<3>(unsigned(each), pixel);
+            for (std::size_t a = 0; a < 3; ++a) {
+                EXPECT_GE(pixel[a], -image.axes[a].padding);
+                EXPECT_LE(pixel[a], image.axes[a].extent - 1 + image.axes[a].padding - image.axes[a].reach());
+            }
+            EXPECT_LT(pixel[3], image.images);
+        }
+        for (std::int64_t each = 0; each < image.taps(); ++each) {
+            arguments.tap_offset<3>(unsigned(each), offset);
+            for (std::size_t a = 0; a < 3; ++a) EXPECT_LE(offset[a], std::min<std::int64_t>(31, image.axes[a].reach()));
+        }
         // One beyond the end: the last tap's channels, past the last.
         const ImageArguments::Block beyond = arguments.block_at(unsigned(image.blocks(tile_k)), tile_k);
         EXPECT_EQ(beyond.tap, unsigned(image.taps() - 1));
@@ -379,6 +392,61 @@ TEST(ConvPlan, TensorsAreChannelsLast) {
     EXPECT_EQ(tensors[2].name, "bias");
     EXPECT_EQ(tensors[4].name, "y");
     EXPECT_EQ(tensors[4].extents[3].most, 128);
+}
+
+// Of x alone. Its packing is a launch before those of the packed image's plan, with its bytes and its time.
+TEST(ConvPlan, ChannelsOutermostArePackedFirst) {
+    const std::string depthwise = "--batch 32 --channels 144 --height 56 --width 56 --filters 144 --kernel-size 3 --padding 1 --groups 144";
+    const auto machine = machine_by_id("h200-sxm"), other = machine_by_id("h100-sxm");
+    for (const std::string& line : {std::string(body), depthwise}) {
+        SCOPED_TRACE(line);
+        const PlanSet last = plans_of(line), first = plans_of(line + " --layout nchw");
+        const Operation& conv = conv_operation();
+        const std::vector<TensorInfo> tensors = conv.tensors(first.problem);
+        const auto extent = [&](std::size_t axis) { return tensors[0].extents[axis].most; };
+        const std::int64_t pixels = extent(1) * extent(2);
+        EXPECT_EQ(tensors[0].strides, (std::vector<std::int64_t>{pixels * extent(3), extent(2), 1, pixels}));
+        EXPECT_EQ(tensors.back().strides.back(), 1);
+        EXPECT_EQ(spanned_elements(tensors[0]), spanned_elements(conv.tensors(last.problem)[0]));
+        const double bytes = 2 * 2 * double(spanned_elements(tensors[0]));
+        ASSERT_EQ(first.plans.size(), last.plans.size());
+        for (std::size_t i = 0; i < first.plans.size(); ++i) {
+            const Plan &with = first.plans[i], &plain = last.plans[i];
+            EXPECT_EQ(conv.label(with), conv.label(plain));
+            ASSERT_EQ(with.launches.size(), plain.launches.size() + 1);
+            EXPECT_GE(with.launches[0].workspace_bytes, std::int64_t(bytes) / 2);
+            EXPECT_EQ(*conv.demand(machine, with).dram_bytes - *conv.demand(machine, plain).dram_bytes, bytes);
+            EXPECT_EQ(conv.demand(machine, with).launches, int(with.launches.size()));
+            // Read and written at less than the datasheet's 4.8 TB/s, and launched.
+            EXPECT_GT(*with.time_us - *plain.time_us, bytes / 4.8e6 + 1);
+            EXPECT_EQ(find_as<double>(conv.prediction_record(with), "time_us"), with.time_us);
+            EXPECT_EQ(find_as<std::int64_t>(conv.prediction_record(with), "packing_bytes"), std::int64_t(bytes));
+            EXPECT_EQ(with.derivation.all().front().quantity, "packing_us");
+        }
+        const PredictedRun run = conv.predictor(machine, first.plans)(machine).front(), elsewhere = conv.predictor(machine, first.plans)(other).front();
+        EXPECT_NEAR(run.seconds * 1e6, *first.plans[0].time_us, 1e-3);
+        EXPECT_GT(elsewhere.seconds, run.seconds);  // 3.35 TB/s
+        EXPECT_EQ(conv.given(conv.problem(conv.given_of_record(conv.problem_record(first.problem)))).text(), conv.given(first.problem).text());
+        // Tensors whose strides are those say so.
+        Given of_tensors(Given::Named::by_key);
+        for (const auto& [key, text] : {std::pair{"padding", "1"}, {"groups", line == depthwise ? "144" : "1"}}) of_tensors.add(key, text);
+        conv.add_tensors(of_tensors, std::span(tensors).first(2));
+        EXPECT_EQ(of_tensors.text("layout"), "nchw");
+        EXPECT_EQ(conv.short_name(conv.problem(of_tensors)), conv.short_name(first.problem));
+    }
+    EXPECT_EQ(conv_operation().tensors(conv_operation().problem(given_of(conv_operation(), "--channels 8 --depth 3 --height 4 --width 5 --filters 8 --kernel-size 1 --layout nchw")))[0].strides,
+              (std::vector<std::int64_t>{480, 20, 5, 1, 60}));
+}
+
+// Every tensor is in the least that moves, an epilogue's too.
+TEST(ConvPlan, LeastBytesAreAllTensors) {
+    for (const std::string& line : {std::string(body), std::string("--channels 144 --height 56 --width 56 --filters 144 --kernel-size 3 --padding 1 --groups 144")}) {
+        const Problem problem = conv_operation().problem(
+            given_of(conv_operation(), line + " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:fp32[M,N]"));
+        double bytes = 0;
+        for (const TensorInfo& tensor : conv_operation().tensors(problem)) bytes += double(spanned_elements(tensor)) * tensor.element_bits / 8;
+        EXPECT_EQ(problem.own.as<ConvProblem>().least_bytes(), bytes) << line;
+    }
 }
 
 }  // namespace

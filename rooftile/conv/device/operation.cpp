@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "rooftile/conv/device/direct_kernel.hpp"
+#include "rooftile/conv/device/packed_image.hpp"
 #include "rooftile/conv/operation.hpp"
 #include "rooftile/measure/copy_baseline.hpp"
 #include "rooftile/measure/device_operation.hpp"
@@ -38,12 +39,13 @@ class ConvTrial final : public Trial {
         : problem_(typed(problem)), bench_(bench), options_(bench.options()) {
         if (product) product_ = product->begin(bench, timings);
         else direct_ = direct_reference(bench.kernels(), problem_);
+        if (problem_.channels_first) channels_first_ = channels_first_reference(problem_, of_packed());
     }
 
-    const Reference& reference() const override { return product_ ? product_->reference() : *direct_; }
+    const Reference& reference() const override { return channels_first_ ? *channels_first_ : of_packed(); }
     std::vector<TimedWork> add_baselines(std::span<Measurement* const>, const TensorSets&, std::vector<std::string>&, std::vector<Timing>&) override {
         std::vector<TimedWork> works;
-        if (options_.baseline) copied_ = CopyBaseline::of(bench_, std::int64_t(bytes()));
+        if (options_.baseline) copied_ = CopyBaseline::of(bench_, std::int64_t(problem_.least_bytes()));
         if (copied_) works.push_back(copied_->work(bench_.kernels()));
         return works;
     }
@@ -53,20 +55,18 @@ class ConvTrial final : public Trial {
         copied_.reset();  // counting needs memory too
     }
     void set_figures(Measurement& row, std::size_t, const TimedResult& timed, std::vector<std::string>&) override {
-        if (set_tensor_figures(row, bench_, problem_.flops() * problem_.image.share_inside(), bytes(), problem_.type, timed)) row.baselines = baselines_;
+        if (set_tensor_figures(row, bench_, problem_.flops() * problem_.image.share_inside(), problem_.least_bytes(), problem_.type, timed)) row.baselines = baselines_;
     }
     void finish(Measurement& row, std::size_t) override { row.show_derivation = options_.explain; }
 
   private:
-    double bytes() const {
-        return double(problem_.image.elements_read()) * ConvProblem::element_bytes + problem_.filter_bytes() + problem_.result_bytes() + problem_.operand_bytes();
-    }
+    const Reference& of_packed() const { return product_ ? product_->reference() : *direct_; }
 
     ConvProblem problem_;
     Bench& bench_;
     const MeasureOptions& options_;
     std::unique_ptr<Trial> product_;  ///< whose reference serves
-    std::unique_ptr<Reference> direct_;
+    std::unique_ptr<Reference> direct_, channels_first_;
     std::optional<CopyBaseline> copied_;
     std::vector<Baseline> baselines_;
 };
@@ -89,13 +89,19 @@ class PreparedConv final : public PreparedTrial {
 class ConvOnDevice final : public DeviceOperation {
   public:
     CompiledKernel compile(const Plan& plan, const CompileOptions& options) const override {
-        if (is_direct(plan)) {
-            if (!plan.buildable) throw RequestError("plan " + std::to_string(plan.rank) + " cannot be built: " + plan.why_not);
-            return {plan, compiled_direct(plan, options)};
-        }
-        return {plan, std::make_shared<const ConvRunnable>(products().compile(product_of(plan), options))};
+        if (is_direct(plan) && !plan.buildable) throw RequestError("plan " + std::to_string(plan.rank) + " cannot be built: " + plan.why_not);
+        std::shared_ptr<const Runnable> runnable;
+        if (is_direct(plan)) runnable = compiled_direct(plan, options);
+        else runnable = std::make_shared<const ConvRunnable>(products().compile(product_of(plan), options));
+        return {plan, typed(plan.problem).channels_first ? packed_first(plan, std::move(runnable), options) : std::move(runnable)};
     }
-    Source source(const Plan& plan) const override { return is_direct(plan) ? direct_source(plan) : products().source(product_of(plan)); }
+    Source source(const Plan& plan) const override {
+        Source source = is_direct(plan) ? direct_source(plan) : products().source(product_of(plan));
+        if (!typed(plan.problem).channels_first) return source;
+        Source packing = channels_last_source(plan.own.as<ConvPlan>().arch);
+        source.text += packing.text, source.name_expressions.push_back(packing.name_expressions[0]);
+        return source;
+    }
     std::string code_key(const Plan& plan) const override {
         return is_direct(plan) ? direct_source(plan).name_expressions.front() : products().code_key(product_of(plan));
     }
@@ -106,7 +112,7 @@ class ConvOnDevice final : public DeviceOperation {
     std::vector<std::string> story(const Plan& plan) const override { return is_direct(plan) ? std::vector<std::string>{} : products().story(product_of(plan)); }
     std::vector<Entry> build_entries(const CompiledKernel& kernel) const override {
         if (is_direct(kernel.plan())) return {};
-        return products().build_entries(static_cast<const ConvRunnable&>(kernel.runnable()).product());
+        return products().build_entries(static_cast<const ConvRunnable&>(behind_packing(kernel.runnable())).product());
     }
 };
 

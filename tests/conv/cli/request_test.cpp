@@ -10,7 +10,8 @@ namespace {
 TEST(ConvRequests, AreRefusedWhereTheyAreWrong) {
     expect_refused({"plan", "conv"}, {"missing --channels"});
     expect_refused({"plan", "conv", "--channels", "64", "--width", "8", "--filters", "8", "--kernel-size", "3x3"}, {"--kernel-size"});
-    expect_refused({"plan", "conv", "--channels", "64", "--width", "8", "--filters", "8", "--kernel-size", "3", "--layout", "nchw"}, {"--layout", "channels-last"});
+    expect_refused({"plan", "conv", "--channels", "64", "--width", "8", "--filters", "8", "--kernel-size", "3", "--layout", "cnhw"}, {"--layout", "nchw"});
+    expect_refused({"simulate", "conv", "--channels", "64", "--width", "8", "--filters", "8", "--kernel-size", "3", "--layout", "nchw"}, {"--layout", "packing"});
 }
 
 TEST(ConvRequests, SimulationsFollowTheirSchema) {

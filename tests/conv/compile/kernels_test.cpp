@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "rooftile/conv/device/packed_image.hpp"
 #include "rooftile/conv/fields.hpp"
 #include "rooftile/conv/operation.hpp"
 #include "rooftile/core/random.hpp"
@@ -40,6 +41,8 @@ TEST(ConvKernels, NeitherSpillNorSerialise) {
         {image + "512 --type fp16", "--cluster 1x2"},
         {image + "128 --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]", ""},
         {image + "255", ""},
+        {image + "128 --layout nchw", ""},
+        {"--batch 8 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3 --layout nchw", ""},
         {"--batch 3 --channels 16 --width 500 --kernel-size 5 --filters 64", ""},
         {"--channels 128 --depth 9 --height 30 --width 30 --kernel-size 3 --padding 1 --filters 128", ""},
         {"--channels 128 --depth 9 --height 30 --width 30 --kernel-size 3 --padding 1 --filters 128", "--cluster 1x2"},
@@ -53,6 +56,43 @@ TEST(ConvKernels, NeitherSpillNorSerialise) {
         {"--batch 8 --channels 15 --width 99 --filters 9 --kernel-size 4 --padding 3 --groups 3 --epilogue \"y = gelu(acc * s + bias)\" --tensor s:fp32[1] --tensor bias:fp32[N]", ""},
     };
     for (const auto& [line, fixed] : cases) expect_built(line, fixed);
+}
+
+/// Depthwise ones, groups of any size, stems, and groups by powers of two; filters up to 7 x 7, strides and dilation up to 3, every third with an epilogue.
+std::string drawn_direct(Random& random) {
+    std::int64_t groups = 1, channels, filters;
+    switch (random.whole(0, 3)) {
+        case 0: groups = channels = random.coin() ? 8 * random.whole(1, 24) : random.whole(2, 200), filters = groups * (random.one_in(3) ? 2 : 1); break;
+        case 1: groups = random.whole(2, 60), channels = groups * random.whole(1, 16), filters = groups * random.whole(1, 16); break;
+        case 2: channels = random.whole(1, 7), filters = random.coin() ? 8 * random.whole(1, 16) : random.whole(1, 100); break;
+        default: groups = 1 << random.whole(1, 5), channels = groups << random.whole(0, 4), filters = groups << random.whole(0, 4);
+    }
+    const auto pair = [&](const char* flag, std::int64_t least, std::int64_t most) {
+        const std::int64_t first = random.whole(least, most), second = random.coin() ? first : random.whole(least, most);
+        return fmt::format(" {} {}x{}", flag, first, second);
+    };
+    std::string line = fmt::format("--batch {} --channels {} --filters {} --groups {} --height {} --width {}", random.whole(1, 32), channels, filters, groups, random.whole(20, 200),
+                                   random.whole(20, 200));
+    line += pair("--kernel-size", 1, 7) + pair("--stride", 1, 3) + pair("--padding", 0, 3) + pair("--dilation", 1, random.one_in(3) ? 3 : 1);
+    if (random.coin()) line += " --type fp16";
+    return random.one_in(3) ? line + " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]" : line;
+}
+
+// Every vector, strip and rows that a drawn problem may have, two of them of each problem; all of more problems with ROOFTILE_TEST_ALL=1.
+TEST(ConvKernels, DrawnDirectOnesDoNotSpill) {
+    Random random(test_seed());
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    std::size_t compiled = 0;
+    for (std::size_t i = 0; i < test_count(16, 100); ++i) {
+        const std::string line = drawn_direct(random);
+        SCOPED_TRACE(line + fmt::format(", ROOFTILE_SAMPLE_SEED={}", test_seed()));
+        const Given given = given_of(conv_operation(), line);
+        const PlanSet set = conv_operation().derive(machine, conv_operation().problem(given), conv_operation().request(given, {.top = 48}));
+        ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+        for (std::size_t plan = test_all() ? 0 : std::size_t(random.whole(0, 7)); plan < set.plans.size(); plan += test_all() ? 1 : set.plans.size() / 2 + 1, ++compiled)
+            EXPECT_NO_THROW(compile(set.plans[plan])) << conv_operation().label(set.plans[plan]);
+    }
+    EXPECT_GT(compiled, 16u);
 }
 
 // An epilogue takes no more registers beside the plain kernel's than are counted for it.
@@ -72,6 +112,16 @@ TEST(ConvKernels, EpiloguesOfDirectOnesTakeTheRegistersOfTheirPlans) {
             const std::vector<Step>& steps = finished.derivation;
             const auto counted = std::ranges::find(std::ranges::find(steps, "registers", &Step::quantity)->inputs, "the epilogue's", &Input::name);
             EXPECT_LE(compile(finished).code().entry.registers, compile(plain).code().entry.registers + *counted->value) << conv_operation().label(plain) << " of " << image;
+        }
+}
+
+// And what verification reads of an image with its channels outermost.
+TEST(ConvKernels, ImagesArePackedWithoutSpills) {
+    for (const char* arch : {"sm_80", "sm_90"})
+        for (const Source& source : {channels_last_source(arch), transpose_source(arch)}) {
+            const Compiled compiled = compile_source(source);
+            EXPECT_EQ(unclean(compiled), std::nullopt) << compiled.log;
+            EXPECT_LE(compiled.entries.at(0).registers, 48) << source.name << ": five CTAs an SM have 40 KiB on their way";
         }
 }
 

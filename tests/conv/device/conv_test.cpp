@@ -61,6 +61,7 @@ std::string drawn(Random& random) {
     for (const Field& field : conv_fields())
         if (given.has(field.key)) line += " " + flag_of(field.key) + " " + given.text(field.key);
     if (random.one_in(3)) line += " --epilogue \"y = relu(acc + bias)\" --tensor bias:" + p.type + "[N]";
+    if (random.one_in(4)) line += " --layout nchw";
     return line.substr(1);
 }
 
@@ -78,7 +79,7 @@ TEST_F(ConvTest, RandomDirectProblems) {
         const char* epilogue = random.coin() ? " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]" : "";
         expect_right(fmt::format("--batch {} --channels {} --filters {} --groups {} --height {} --width {}", random.whole(1, 3), channels, filters, groups, random.whole(12, 40),
                                  random.whole(12, 40))
-                         + number("--kernel-size", 1, 5) + number("--stride", 1, 3) + number("--padding", 0, 3) + number("--dilation", 1, 2) + epilogue,
+                         + number("--kernel-size", 1, 5) + number("--stride", 1, 3) + number("--padding", 0, 3) + number("--dilation", 1, 2) + epilogue + (i % 4 == 1 ? " --layout nchw" : ""),
                      i % 8 == 0);
     }
 }
@@ -86,7 +87,7 @@ TEST_F(ConvTest, RandomDirectProblems) {
 TEST_F(ConvTest, EveryWayOfTheProduct) {
     const std::string image = "--batch 2 --channels 96 --height 33 --width 29 --kernel-size 3x5 --padding 1x2 --filters ";
     for (const char* more : {"64", "128 --swap-ab on", "256 --split-k 2", "256 --cluster 2x1", "512 --cluster 1x2", "256 --grid-split-k 2", "128 --stride 2x1 --dilation 1x2",
-                             "128 --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]", "255"})
+                             "128 --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]", "255", "256 --split-k 2 --layout nchw"})
         expect_right(image + more, false, 1);
 }
 

@@ -31,6 +31,8 @@ TEST_F(WrongOnPurpose, ConvGroupBefore) { caught(conv_mutants::group_before(), B
 TEST_F(WrongOnPurpose, ConvPlacePastTheLast) { caught(conv_mutants::place_past_the_last(), By::exact); }
 TEST_F(WrongOnPurpose, ConvRowMovedByOne) { caught(conv_mutants::row_moved_by_one(), By::exact); }
 TEST_F(WrongOnPurpose, ConvRowsEndLeftOut) { caught(conv_mutants::rows_end_left_out(), By::exact); }
+TEST_F(WrongOnPurpose, ConvPixelsSwapped) { caught(conv_mutants::pixels_swapped(), By::exact); }
+TEST_F(WrongOnPurpose, ConvLastChannelLeftOut) { caught(conv_mutants::last_channel_left_out(), By::exact); }
 TEST_F(WrongOnPurpose, ConvPartOfKBeyond) { caught(conv_mutants::part_of_k_beyond(), By::exact); }
 
 }  // namespace

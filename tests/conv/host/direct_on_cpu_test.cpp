@@ -22,9 +22,10 @@ T __ldg(const T* from) {
     if (on_global_read) on_global_read(from, sizeof(T));
     return *from;
 }
-inline float weights[1 << 16];  // what a CTA asks for as shared memory
+alignas(16) inline float weights[1 << 16];  // what a CTA asks for as shared memory
 
 namespace ptx {
+inline void keep(float&) {}
 template <Type type>
 float widen(unsigned bits) {
     return number_of(type, static_cast<unsigned short>(bits));

@@ -41,6 +41,14 @@ class Convolutions(unittest.TestCase):
                 exact = F.conv2d(x.double(), w.double(), None if bias is None else bias.double(), padding=1, groups=groups)
                 assert_close(rt.conv2d(x, w, bias, padding=1, groups=groups), exact, scale=4 * taps)
 
+    def test_channels_outermost_are_packed(self):
+        for channels, sides in ((32, (20, 17)), (3, (21, 15)), (16, (9, 8, 7)), (24, (50,))):
+            axes = len(sides)
+            x, w, bias = rand(2, channels, *sides), channels_last(rand(16, channels, *[3] * axes)), rand(16)
+            y = OURS[axes](x, w, bias, padding=1)
+            assert_close(y, TORCHS[axes](x.double(), w.double(), bias.double(), padding=1), scale=4 * (channels * 3**axes) ** 0.5)
+            self.assertTrue(y.movedim(1, -1).is_contiguous())
+
     def test_gradients_are_torchs(self):
         x, w, bias = channels_last(rand(2, 16, 9, 11)), channels_last(rand(24, 16, 3, 3)), rand(24)
         ours, exact = ([t.detach().to(kind).requires_grad_() for t in (x, w, bias)] for kind in (x.dtype, torch.float64))
@@ -53,7 +61,8 @@ class Convolutions(unittest.TestCase):
     def test_what_they_do_not_take_is_refused(self):
         x, w = rand(2, 16, 9, 9), channels_last(rand(24, 16, 3, 3))
         for call, said in (
-            (lambda: rt.conv2d(x, w), "channels_last"),
+            (lambda: rt.conv2d(x.mT, w), "channels_last"),
+            (lambda: rt.conv2d(x, rand(24, 16, 3, 3)), "channels_last"),
             (lambda: rt.conv2d(channels_last(x), w, groups=5), "groups"),
             (lambda: rt.conv2d(channels_last(x), channels_last(rand(24, 8, 3, 3))), "channels"),
             (lambda: rt.conv1d(channels_last(x), w), "axes"),

@@ -35,7 +35,7 @@
 namespace rooftile {
 
 struct Index {
-    unsigned x = 0, y = 0;
+    unsigned x = 0, y = 0, z = 0;
 };
 inline Index threadIdx, blockIdx, gridDim;
 struct alignas(8) float2 {
