@@ -45,7 +45,8 @@ __device__ __forceinline__ void copy_pixels(const StemConvArguments& p, const St
     constexpr unsigned together = C.copy_bytes / 2, copies = C.pitch() / together;
     const int first_row = at.y * C.stride_y - p.padding_y, first = at.x * (C.stride_x * C.channels) - p.lead;
     const unsigned short* image = p.x + static_cast<long long>(at.image) * p.height * p.row_elements;
-#pragma unroll 4
+    [[maybe_unused]] constexpr int at_once = C.copy_bytes > 2 ? 4 : 16;  // by registers each waits for its load
+#pragma unroll at_once
     for (unsigned i = threadIdx.x; i < C.pixel_rows() * copies; i += C.threads()) {
         const int row = first_row + static_cast<int>(i / copies), element = first + static_cast<int>(i % copies * together);
         const bool inside = static_cast<unsigned>(row) < static_cast<unsigned>(p.height) && static_cast<unsigned>(element) < static_cast<unsigned>(p.row_elements);
@@ -166,7 +167,9 @@ __device__ __forceinline__ void convolve_stem(const StemConvArguments& p, const 
         const StemTile<C> at(p, tile);
         for (unsigned part = threadIdx.x / 32; part < parts * columns; part += C.warps) {
             __syncwarp();  // lanes whose places are outside come from elsewhere
-            const unsigned first_place = part / columns * (16 * C.warp_tiles), column = part % columns;
+            unsigned first_place = part / columns * (16 * C.warp_tiles);
+            const unsigned column = part % columns;
+            ptx::keep(first_place);  // or what follows from it is kept over all tiles, in registers that sums need
             unsigned window[C.warp_tiles][2];
 #pragma unroll
             for (int i = 0; i < 2 * C.warp_tiles; ++i) {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "rooftile/core/derivation.hpp"
+#include "rooftile/machine/query.hpp"
 #include "rooftile/physics/roofs.hpp"
 #include "rooftile/tiled/pipeline.hpp"
 
@@ -75,9 +76,9 @@ double on_chip(const Machine& machine, double tensor, double port) {
 double prologue_seconds(const Machine& machine, const StemConvConfig& c) {
     const auto partitions = machine.count("sm.partitions");
     const auto clock = machine.number<Clock>("clock.boost");
-    const Fact* cycles = machine.find("dram.latency");
-    if (!cycles || !partitions || !clock) return 0;
-    return std::max(cycles->value, double(c.weight_bytes()) / 4 * 30 / 32 * c.ctas_per_sm / *partitions) / clock->value;
+    const auto latency = latency_cycles(machine, "dram.latency", clock);
+    if (!latency || !partitions || !clock) return 0;
+    return std::max(latency->value, double(c.weight_bytes()) / 4 * 30 / 32 * c.ctas_per_sm / *partitions) / clock->value;
 }
 
 }  // namespace
@@ -88,11 +89,7 @@ StemWork work_of(const ConvProblem& p, const StemConvConfig& c) {
     int moved = 0, masked = 0;  // groups of four pairs of which some are not beside the first, or not whole
     for (int pair = 0; pair < 8 * c.steps(); pair += 4) {
         moved += c.pair_word(pair + 3) != c.pair_word(pair) + 3;
-        for (int i = 0; i < 4; ++i)
-            if (c.pair_mask(pair + i) != ~0u) {
-                ++masked;
-                break;
-            }
+        masked += (c.pair_mask(pair) & c.pair_mask(pair + 1) & c.pair_mask(pair + 2) & c.pair_mask(pair + 3)) != ~0u;
     }
     const double loads = 4.0 * c.warp_tiles * (c.odd_places() ? 1.5 : 1);
     StemWork w;
@@ -230,8 +227,10 @@ std::vector<Step> stem_steps(const Machine& machine, const ConvProblem& p, const
     std::vector<Input> bytes = {steps.fact(machine.find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth")};
     for (const TensorTraffic& tensor : demand.tensors) bytes.push_back(of_problem(tensor.tensor, tensor.footprint_bytes, "B"));
     us("dram_us", "every tensor once", std::move(bytes), plan.dram_us);
-    us("time_us", "launch.gap_stream + the first latency or weights + the first tiles + the longest of (tensor beside the larger of shared and issue, by mma_sync.overlap_exponent), l2 and dram less the first tiles", {steps.fact("launch.gap_stream"),
-       ours("the first latency or weights", prologue_seconds(machine, c) * 1e6, "us"), ours("the first tiles", plan.fill_us.value_or(std::nan("")), "us"), steps.fact("mma_sync.overlap_exponent"), above("tensor_us", plan.tensor_us, "us"), above("shared_us", plan.shared_us, "us"),
+    us("start_us", "the longer of dram.latency and (pairs of weights x 30 instructions x CTAs an SM / 32 / sm.partitions), by the clock", {steps.fact("dram.latency"), ours("pairs of weights", c.weight_bytes() / 4.0), ours("CTAs an SM", c.ctas_per_sm),
+       steps.fact("sm.partitions"), steps.fact("clock.boost")}, prologue_seconds(machine, c) * 1e6, "the first rows come while a CTA writes its weights");
+    us("time_us", "launch.gap_stream + start_us + the first tiles + the longest of (tensor beside the larger of shared and issue, by mma_sync.overlap_exponent), l2 and dram less the first tiles", {steps.fact("launch.gap_stream"),
+       above("start_us", prologue_seconds(machine, c) * 1e6, "us"), ours("the first tiles", plan.fill_us.value_or(std::nan("")), "us"), steps.fact("mma_sync.overlap_exponent"), above("tensor_us", plan.tensor_us, "us"), above("shared_us", plan.shared_us, "us"),
        above("issue_us", plan.issue_us, "us"), above("l2_us", plan.l2_us, "us"), above("dram_us", plan.dram_us, "us")}, plan.time_us, plan.bound ? fmt::format("limited by {}", name_of(*plan.bound)) : "");
     return steps.take();
 }
