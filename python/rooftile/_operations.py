@@ -477,6 +477,9 @@ def conv(
     vector: int | None = None,
     strip: int | None = None,
     rows: int | None = None,
+    places: str | None = None,
+    warp_tile: str | None = None,
+    warps: int | None = None,
     numbers: str | None = None,
     set: str | Sequence[str] | None = None,
     buildable_only: bool | None = None,
@@ -533,6 +536,10 @@ def conv(
         vector: Neighbouring filters of a thread: 1, 2, 4 or 8
         strip: Places of a thread along a row: 1, 2, 4 or 8
         rows: Rows of a thread's places: 1, 2 or 4
+    Fixed parameters of direct convolutions by matrix units:
+        places: Places of a CTA at once, rows of multiples of 8
+        warp_tile: Of a warp at once: T times 16 places (1, 2, 4) by F filters (32, 64)
+        warps: Warps of a CTA: 4 or 8
     Machine:
         numbers: A machine of a few numbers: smem, regs, bw, peak, latency, and any key of a machine file
         set: Replaces one number of the machine, as in "dram.bandwidth=4 TB/s"
@@ -551,6 +558,7 @@ def conv(
         "order": order, "group": group, "split_k": split_k, "grid_split_k": grid_split_k,
         "ctas_per_sm": ctas_per_sm, "overlapped_epilogue": overlapped_epilogue, "epilogue_tile_n": epilogue_tile_n,
         "pdl": pdl, "early_weights": early_weights, "evict_first": evict_first, "reverse": reverse,
-        "exhaustive": exhaustive, "top": top, "vector": vector, "strip": strip, "rows": rows, "numbers": numbers,
-        "set": set, "buildable_only": buildable_only, "seed": seed
+        "exhaustive": exhaustive, "top": top, "vector": vector, "strip": strip, "rows": rows, "places": places,
+        "warp_tile": warp_tile, "warps": warps, "numbers": numbers, "set": set, "buildable_only": buildable_only,
+        "seed": seed
     })

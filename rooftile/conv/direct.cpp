@@ -7,6 +7,7 @@
 #include <limits>
 #include <tuple>
 
+#include "rooftile/conv/stem.hpp"
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/physics/roofs.hpp"
 #include "rooftile/report/number.hpp"
@@ -75,11 +76,8 @@ DirectWork work_of(const DirectConvConfig& c, const SharedEpilogue& epilogue) {
     return w;
 }
 
-Demand direct_demand(const ConvProblem& p, const DirectPlan& plan) {
-    const DirectConvConfig& c = plan.config;
+Demand tensor_demand(const ConvProblem& p) {
     Demand out;
-    const double vectors = double(ceil_of(p.filters, c.vector)) * double(strips_of(p, c));
-    out.issue_slots = vectors * work_of(c, p.direct_epilogue).all();
     const double image = double(p.image.elements_read()) * ConvProblem::element_bytes;
     const auto add = [&](const char* name, TensorRole role, double bytes) { out.tensors.push_back({name, role, bytes, bytes}); };
     add("x", TensorRole::in, image);
@@ -89,6 +87,15 @@ Demand direct_demand(const ConvProblem& p, const DirectPlan& plan) {
         for (const EpilogueOperand& o : p.direct_epilogue->operands)
             add(o.name.c_str(), TensorRole::in, double(o.elements(1, p.image.rows(), p.filters)) * bytes_of(o.element));
     out.dram_bytes = image + p.filter_bytes() + p.result_bytes() + p.operand_bytes;
+    return out;
+}
+
+Demand direct_demand(const ConvProblem& p, const DirectPlan& plan) {
+    if (plan.stem) return stem_demand(p, plan);
+    const DirectConvConfig& c = plan.config;
+    Demand out = tensor_demand(p);
+    const double vectors = double(ceil_of(p.filters, c.vector)) * double(strips_of(p, c)), image = out.tensors[0].footprint_bytes;
+    out.issue_slots = vectors * work_of(c, p.direct_epilogue).all();
     // Rows that strips one below the other share come again; what is beside each other L1 has.
     const double again = double(met_y(c)) / (double(c.rows) * c.stride_y);
     out.l2_bytes = image * std::max(1.0, again) + p.result_bytes() + p.operand_bytes;
@@ -98,6 +105,7 @@ Demand direct_demand(const ConvProblem& p, const DirectPlan& plan) {
 }
 
 DirectPlan timed(const Machine& machine, const ConvProblem& p, DirectPlan plan) {
+    if (plan.stem) return stem_timed(machine, p, std::move(plan));
     const Demand demand = direct_demand(p, plan);
     const RoofTime roof = roof_time(demand, machine, {.sustained = true});
     plan.time_us.reset(), plan.issue_us.reset(), plan.l2_us.reset(), plan.dram_us.reset(), plan.bound = roof.bound();
@@ -207,6 +215,7 @@ DirectPlans direct_plans(const Machine& machine, const ConvProblem& p, int top, 
 }
 
 std::vector<Step> direct_steps(const Machine& machine, const ConvProblem& p, const DirectPlan& plan) {
+    if (plan.stem) return stem_steps(machine, p, plan);
     Derivation steps(machine);
     const DirectConvConfig& c = plan.config;
     const DirectWork work = work_of(c, p.direct_epilogue);

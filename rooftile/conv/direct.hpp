@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/conv/direct_conv_config.hpp"
+#include "kernels/conv/stem_conv_config.hpp"
 #include "rooftile/conv/problem.hpp"
 #include "rooftile/core/demand.hpp"
 #include "rooftile/core/knob.hpp"
@@ -37,9 +38,14 @@ struct DirectKnobs {
 
 struct DirectPlan {
     DirectConvConfig config{};
-    std::optional<double> time_us{}, issue_us{}, l2_us{}, dram_us{};
+    std::optional<StemConvConfig> stem{};  ///< by matrix units: `config` is none
+    std::optional<double> time_us{}, tensor_us{}, shared_us{}, issue_us{}, l2_us{}, dram_us{}, fill_us{};
     std::optional<Bound> bound{};
     std::int64_t strips = 0;  ///< pieces of work of a slot
+    int threads() const { return stem ? stem->threads() : config.threads(); }
+    int shared_bytes() const { return stem ? stem->shared_bytes() : config.shared_bytes(); }
+    /// Of a thread.
+    int sums() const { return stem ? stem->warp_tiles * stem->warp_filters / 2 : config.rows * config.strip * config.vector; }
 };
 
 /// What a thread issues for its places, counted in the kernel's loops.
@@ -50,6 +56,8 @@ struct DirectWork {
 /// `epilogue`: null where the sums are stored.
 DirectWork work_of(const DirectConvConfig& config, const SharedEpilogue& epilogue = {});
 
+/// What of it is the tensors'.
+Demand tensor_demand(const ConvProblem& problem);
 Demand direct_demand(const ConvProblem& problem, const DirectPlan& plan);
 /// Times the plan where the machine's numbers are others.
 DirectPlan timed(const Machine& machine, const ConvProblem& problem, DirectPlan plan);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "rooftile/conv/direct.hpp"
+#include "rooftile/conv/stem.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 
@@ -58,6 +58,7 @@ std::vector<Field> make_fields() {
     };
     for (Field& field : product_fields()) fields.push_back(std::move(field));
     for (Field& field : knob_fields<DirectKnobs>("Fixed parameters of direct convolutions")) fields.push_back(std::move(field));
+    for (Field& field : knob_fields<StemKnobs>("Fixed parameters of direct convolutions by matrix units")) fields.push_back(std::move(field));
     return fields;
 }
 
@@ -168,6 +169,7 @@ Record conv_config(const Record& product) {
 
 Given conv_given_of_config(const Record& config) {
     if (find_as<std::string>(config, "loads") == "direct") return given_of_knobs<DirectKnobs>(config);
+    if (find_as<std::string>(config, "loads") == "rows") return given_of_knobs<StemKnobs>(config);
     const Operation& product = *image_products().operation;
     Record theirs;
     for (const auto& [key, value] : config) {

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "rooftile/conv/derivation.hpp"
 #include "rooftile/conv/draw.hpp"
@@ -29,7 +31,14 @@ const DirectPlan* direct_of(const Plan& plan) {
 const ConvProblem& typed(const Problem& problem) { return problem.own.as<ConvProblem>(); }
 const Operation& products() { return *image_products().operation; }
 
-Record direct_config(const DirectConvConfig& c) {
+Record direct_config(const DirectPlan& plan) {
+    if (plan.stem) {
+        Record out = {{"kernel", "stem_conv"}, {"loads", "rows"}, {"taps_per_step", plan.stem->taps_x}};
+        add_knobs<StemKnobs>(out, *plan.stem);
+        for (const auto& [key, number] : {std::pair{"cta_filters", plan.stem->cta_filters}, {"copy_bytes", plan.stem->copy_bytes}}) out.emplace_back(key, number);
+        return out;
+    }
+    const DirectConvConfig& c = plan.config;
     return {{"kernel", "direct_conv"}, {"loads", "direct"}, {"taps_per_step", c.taps_x}, {"vector", c.vector}, {"strip", c.strip}, {"rows", c.rows}, {"lanes", c.lanes}, {"slots", c.slots}, {"load_bytes", c.load_bytes}};
 }
 
@@ -120,7 +129,10 @@ class ConvOperation final : public Operation {
         out.fixed = fixed_of_product(given);
         read_knobs<DirectKnobs>(given, out.direct);
         check_knobs<DirectKnobs>(out.direct);
-        DirectKnobs::each([&](const auto& knob) { if (given.has(knob.field)) out.fixed_of_direct = given.name(knob.field); });
+        read_knobs<StemKnobs>(given, out.stem);
+        check_knobs<StemKnobs>(out.stem);
+        const auto note = [&](const auto& knob) { if (given.has(knob.field)) out.fixed_of_direct = given.name(knob.field); };
+        DirectKnobs::each(note), StemKnobs::each(note);
         return Own::of(std::move(out));
     }
     PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& asked) const override {
@@ -162,13 +174,14 @@ class ConvOperation final : public Operation {
     std::string short_name(const Problem& problem) const override { return rooftile::short_name(typed(problem)); }
     std::vector<TensorInfo> tensors(const Problem& problem) const override { return conv_tensors(typed(problem)); }
     Record config_record(const Plan& plan) const override {
-        if (const DirectPlan* direct = direct_of(plan)) return direct_config(direct->config);
+        if (const DirectPlan* direct = direct_of(plan)) return direct_config(*direct);
         return conv_config(products().config_record(product_of(plan)));
     }
     Record resources_record(const Plan& plan) const override {
         if (const DirectPlan* direct = direct_of(plan))
-            return {{"threads", direct->config.threads()}, {"accumulator_registers", direct->config.rows * direct->config.strip * direct->config.vector}, {"setmaxnreg", Unused{}},
-                    {"stage_bytes", Unused{}}, {"stages_max", Unused{}}, {"shared_bytes", direct->config.shared_bytes()}, {"ctas_per_sm", Unused{}}};
+            return {{"threads", direct->threads()}, {"accumulator_registers", direct->sums()}, {"setmaxnreg", Unused{}},
+                    {"stage_bytes", Unused{}}, {"stages_max", Unused{}}, {"shared_bytes", direct->shared_bytes()},
+                    {"ctas_per_sm", direct->stem ? Value(direct->stem->ctas_per_sm) : Value(Unused{})}};
         return products().resources_record(product_of(plan));
     }
     Record prediction_record(const Plan& plan) const override {
@@ -231,6 +244,8 @@ class ConvOperation final : public Operation {
     std::string label(const Plan& plan) const override {
         const DirectPlan* direct = direct_of(plan);
         if (!direct) return products().label(product_of(plan));
+        if (const auto& c = direct->stem)
+            return fmt::format("rows, {}x{} places, {} warps of {} x {} filters", c->tile_y, c->tile_x, c->warps, 16 * c->warp_tiles, c->warp_filters);
         const DirectConvConfig& c = direct->config;
         return fmt::format("direct, {} filters, {}x{} places, {}x{} threads", c.vector, c.rows, c.strip, c.slots, c.lanes);
     }
@@ -280,7 +295,8 @@ class ConvOperation final : public Operation {
     PlanSet direct_set(const std::shared_ptr<const Machine>& machine, const Problem& problem, const ConvRequest& request) const {
         if (!request.fixed.empty()) return refused(*machine, problem, request.fixed + " is of convolutions as products; a direct one has no such choice, leave it off");
         PlanSet out = empty_set(*machine, problem);
-        DirectPlans found = direct_plans(*machine, typed(problem), request.top, request.direct);
+        if (request.direct.any() && request.stem.any()) return refused(*machine, problem, request.fixed_of_direct + " and the numbers of the other direct kernel are fixed; leave one kind off");
+        DirectPlans found = plans_of_both(*machine, typed(problem), request);
         out.refusal = std::move(found.refusal), out.rejected = found.rejected, out.unknown = found.unknown;
         for (DirectPlan& direct : found.plans) {
             Plan& plan = out.plans.emplace_back();
@@ -288,27 +304,44 @@ class ConvOperation final : public Operation {
             plan.buildable = machine->has("cp_async");  // sm_80 on: what the compiler makes bf16 of
             if (!plan.buildable) plan.why_not = machine->id + " has no instruction that rounds to bf16; sm_80 and newer have";
             plan.time_us = direct.time_us, plan.bound = direct.bound;
-            plan.launches = {{.kernel = "direct_conv"}};
+            plan.launches = {{.kernel = direct.stem ? "stem_conv" : "direct_conv"}};
             plan.derivation = Steps([machine, problem, direct] { return direct_steps(*machine, typed(problem), direct); });
             plan.own = Own::of(ConvPlan{.direct = std::move(direct), .arch = machine->arch});
         }
+        return out;
+    }
+    /// Those of both kernels, unless the request is of one.
+    static DirectPlans plans_of_both(const Machine& machine, const ConvProblem& p, const ConvRequest& request) {
+        DirectPlans out;
+        if (!request.stem.any()) out = direct_plans(machine, p, request.top, request.direct);
+        std::vector<DirectPlan> stems = request.direct.any() ? std::vector<DirectPlan>{} : stem_plans(machine, p, request.stem, out.rejected);
+        if (stems.empty() && request.stem.any())
+            out.refusal = Refusal{Reason::instruction, "no kernel by rows of pixels has these " + request.fixed_of_direct + ": it is of images without groups and of plain taps along x, and of what fits shared memory and registers", {}, {}};
+        if (stems.empty()) return out;
+        out.refusal.reset();
+        out.plans.insert(out.plans.end(), std::make_move_iterator(stems.begin()), std::make_move_iterator(stems.end()));
+        std::ranges::stable_sort(out.plans, {}, [](const DirectPlan& plan) { return plan.time_us.value_or(0); });
+        while (int(out.plans.size()) > request.top) out.plans.pop_back(), out.rejected.add(Reason::dominated);
         return out;
     }
     static PlanPage direct_page(const PlanSet& plans, const Terminal& terminal) {
         using Align = Table::Align;
         const ConvProblem& p = typed(plans.problem);
         PlanPage page{.heading = heading_text(p, plans.machine_id, plans.machine_name, terminal),
-                      .table = Table({{"#", Align::right, 0, true}, {"filters", Align::right}, {"places", Align::left}, {"threads", Align::left}, {"predicted", Align::right, 0, true},
+                      .table = Table({{"#", Align::right, 0, true}, {"kernel", Align::left}, {"filters", Align::right}, {"places", Align::left}, {"threads", Align::left}, {"predicted", Align::right, 0, true},
                                       {"of DRAM", Align::right, 1, true}, {"limited by", Align::left, 1, true}, {"buildable", Align::left, 2}})};
         for (const Plan& plan : plans.plans) {
             const DirectPlan& direct = *direct_of(plan);
             const DirectConvConfig& c = direct.config;
-            page.table.row({{std::to_string(plan.rank)}, {std::to_string(c.vector)}, {fmt::format("{}x{}", c.rows, c.strip)}, {fmt::format("{}x{}", c.slots, c.lanes)},
+            const auto& s = direct.stem;
+            page.table.row({{std::to_string(plan.rank)}, {s ? "rows" : "direct"}, {std::to_string(s ? s->warp_filters : c.vector)}, {s ? fmt::format("{}x{}", s->tile_y, s->tile_x) : fmt::format("{}x{}", c.rows, c.strip)},
+                            {s ? fmt::format("{}x32", s->warps) : fmt::format("{}x{}", c.slots, c.lanes)},
                             {time_or_unknown(plan.time_us)}, {plan.time_us && direct.dram_us ? percent_text(*direct.dram_us / *plan.time_us) : "?"},
                             {plan.bound ? std::string(name_of(*plan.bound)) : "?"}, {plan.buildable ? "yes" : "no"}});
         }
         const std::vector<Step>& steps = plans.plans.front().derivation;
-        page.why = {{"why no matrix units", limit_of(steps, "group")}, {"why these places", limit_of(steps, "pixels_loaded")}};
+        if (direct_of(plans.plans.front())->stem) page.why = {{"why this tile", limit_of(steps, "tile")}, {"what K holds", limit_of(steps, "k_steps")}};
+        else page.why = {{"why no matrix units", limit_of(steps, "group")}, {"why these places", limit_of(steps, "pixels_loaded")}};
         page.walls = {{"registers", limit_of(steps, "registers")}};
         return page;
     }

@@ -3,6 +3,7 @@
 
 #include "rooftile/conv/direct.hpp"
 #include "rooftile/conv/problem.hpp"
+#include "rooftile/conv/stem.hpp"
 #include "rooftile/core/operation.hpp"
 
 namespace rooftile {
@@ -13,6 +14,7 @@ const Operation& conv_operation();
 struct ConvRequest {
     Own product{};
     DirectRequest direct{};
+    StemRequest stem{};
     int top = 8;
     std::string fixed{}, fixed_of_direct{};  ///< a flag of the product's plan, or a direct one's, that was given
 };

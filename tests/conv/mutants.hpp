@@ -10,7 +10,7 @@
 namespace rooftile::conv_mutants {
 
 inline constexpr std::string_view arguments = "kernels/matrix/image_arguments.hpp", load = "kernels/matrix/load_image.cuh", direct = "kernels/conv/direct_conv.cuh",
-                                  rows = "kernels/matrix/store_rows.cuh", packing = "kernels/conv/channels_last.cuh";
+                                  rows = "kernels/matrix/store_rows.cuh", packing = "kernels/conv/channels_last.cuh", stem = "kernels/conv/stem_conv.cuh", stem_config = "kernels/conv/stem_conv_config.hpp";
 
 // A last block of channels that is not full, unlike axes, strides and dilation, several images, tiles that cross rows and images.
 inline constexpr const char* image = "--batch 3 --channels 96 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --dilation 1x2 --filters 128";
@@ -20,6 +20,10 @@ inline constexpr const char* finished = "--batch 2 --channels 96 --height 17 --w
                                        "--epilogue \"y = relu(acc) + r\" --tensor r:bf16[M,N]";
 inline constexpr const char* thin = "--batch 2 --channels 64 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 64 --groups 16";
 inline constexpr const char* odd = "--batch 2 --channels 64 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 255 --swap-ab off";
+
+// The last pixel is beside every window, and the first word of the next row of taps after it.
+inline constexpr const char* grey = "--batch 2 --channels 1 --height 19 --width 20 --kernel-size 3 --stride 2 --filters 32 --places 4x8";
+inline constexpr const char* colours = "--batch 2 --channels 3 --height 33 --width 30 --kernel-size 5x7 --stride 1 --padding 2x3 --filters 40 --places 4x16";
 
 inline Mutant taps_of_rows_for_columns() {
     return {"a tap's place along x is taken for that along y", image, {{load, "image.template tap_offset<axes>(at.tap, offset);",
@@ -59,9 +63,15 @@ inline Mutant residual_of_the_row_before() {
             {{direct, "p, static_cast<int>(first_row + on), filter);", "p, static_cast<int>(first_row + on > 0 ? first_row + on - 1 : 0), filter);"}}};
 }
 inline Mutant row_moved_by_one() {
-    return {"a row is moved on by an element too few", odd, {{rows, "const unsigned first = 8 - past, word = first / 2;", "const unsigned first = 8 - past, word = (first + 1) / 2;"}}};
+    return {"a row is moved on by an element too few", odd, {{rows, "line[e - past] = ptx::load_shared_half(own + 2 * e);", "line[e - past] = ptx::load_shared_half(own + 2 * e + 2);"}}};
 }
 inline Mutant rows_end_left_out() { return {"the end of a tile's rows is left out", odd, {{rows, "if (x < end) line", "if (x < end - 1) line"}}}; }
+inline Mutant windows_end_left_out() { return {"what is beside a window's end is multiplied by a weight of zero", grey, {{stem_config, "(front + row_elements()) % 2 != 0 ? 0xffffu", "(front + row_elements()) % 2 > 1 ? 0xffffu"}}}; }
+inline Mutant rows_of_padding_read() {
+    return {"rows below the image are the next image's", colours, {{stem, "static_cast<unsigned>(row) < static_cast<unsigned>(p.height) &&", "row >= 0 &&"}}};
+}
+inline Mutant next_row_of_taps() { return {"pixels are of the next row of taps", colours, {{stem_config, "pair / row_pairs() * dilation_y", "(pair / row_pairs() + 1) % taps_y * dilation_y"}}}; }
+inline Mutant halves_of_one_word() { return {"a place that begins amid a word has its first element twice", colours, {{stem, "ptx::load_shared_half(at + 2)", "ptx::load_shared_half(at)"}}}; }
 inline Mutant part_of_k_beyond() {
     return {"a part of K beyond the end multiplies the last tap again", parts,
             {{arguments, "return {tap, static_cast<int>(block - tap * channel_blocks.divisor) * tile_k};",
@@ -80,7 +90,8 @@ inline Mutant last_channel_left_out() {
 inline std::vector<Mutant> all() {
     return {taps_of_rows_for_columns(), padding_one_less(), stride_left_out(),     image_before(),     filters_of_the_tap_before(), channels_again(), weights_of_the_neighbour(),
             row_wraps(),                residual_of_the_row_before(), group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),         part_of_k_beyond(),
-            pixels_swapped(),           last_channel_left_out()};
+            pixels_swapped(),           last_channel_left_out(),
+            windows_end_left_out(),     rows_of_padding_read(),       next_row_of_taps(), halves_of_one_word()};
 }
 
 }  // namespace rooftile::conv_mutants

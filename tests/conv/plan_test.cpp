@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 
@@ -155,6 +157,11 @@ TEST(ConvImage, LoadsNameThePixelsOfTheDefinition) {
     }
 }
 
+double value_of_step(const Plan& plan, std::string_view quantity) {
+    const std::vector<Step>& steps = plan.derivation;
+    return std::ranges::find(steps, quantity, &Step::quantity)->value.value_or(-1);
+}
+
 // A convolution of one tap is a matrix product, and planned as one.
 TEST(ConvPlan, OfOneTapIsTheProducts) {
     const PlanSet conv = plans_of("--batch 8 --channels 256 --height 56 --width 56 --filters 128 --kernel-size 1");
@@ -196,7 +203,7 @@ TEST(ConvPlan, OfThinGroupsIsDirect) {
     };
     const std::string depthwise = "--batch 8 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96";
     for (const std::string& line : {depthwise, std::string("--batch 8 --channels 128 --height 28 --width 28 --filters 128 --kernel-size 3 --padding 1 --groups 32"),
-                                    std::string("--batch 8 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3")})
+                                    std::string("--batch 8 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 3 --dilation 2")})
         EXPECT_THAT(first(line), HasSubstr("direct, ")) << line;
     EXPECT_THAT(refusal_of("--channels 64 --height 8 --width 8 --filters 8 --kernel-size 3 --groups 2"), HasSubstr("groups of 32 channels"));
     EXPECT_THAT(refusal_of("--channels 17 --height 8 --width 8 --filters 8 --kernel-size 3"), HasSubstr("fill x and w up to 24"));
@@ -299,6 +306,70 @@ TEST(ConvPlan, DirectPlansKeepTheirWalls) {
     EXPECT_GT(planned, 1000);
 }
 
+constexpr const char* colours = "--batch 32 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3";
+
+// Few channels without groups go by rows of pixels, unless a direct kernel's numbers are asked for; documents name each again.
+TEST(ConvPlan, OfStemsIsByRows) {
+    const auto label = [](const std::string& line, const char* machine) {
+        const PlanSet set = plans_of(line, machine);
+        return set.plans.empty() ? set.refusal->message : conv_operation().label(set.plans.front());
+    };
+    for (const char* machine : {"h100-sxm", "a100-80-sxm"}) EXPECT_THAT(label(colours, machine), HasSubstr("rows, "));
+    EXPECT_THAT(label(colours, "v100-sxm2"), HasSubstr("direct, "));
+    EXPECT_THAT(label(std::string(colours) + " --rows 1", "h100-sxm"), HasSubstr("direct, "));
+    EXPECT_THAT(label(std::string(colours) + " --rows 1 --warps 4", "h100-sxm"), HasSubstr("leave one kind off"));
+    EXPECT_THAT(label(std::string(colours) + " --dilation 1x2 --warps 4", "h100-sxm"), HasSubstr("plain taps along x"));
+    EXPECT_THAT(label(std::string(body) + " --warps 4", "h100-sxm"), HasSubstr("--warps is of direct convolutions"));
+    const PlanSet all = plans_of(colours);
+    for (const Plan& plan : all.plans) {
+        const Given given = conv_operation().given_of_config(conv_operation().config_record(plan));
+        std::string line = colours;
+        for (const Field& field : conv_fields())
+            if (given.has(field.key)) line += " " + flag_of(field.key) + " " + given.text(field.key);
+        const PlanSet again = plans_of(line);
+        ASSERT_EQ(again.plans.size(), 1u) << line;
+        EXPECT_EQ(conv_operation().config_record(again.plans[0]), conv_operation().config_record(plan));
+        EXPECT_EQ(again.plans[0].time_us, plan.time_us);
+    }
+}
+
+// 7 rows of 7 x 3 elements are 7 x 11 pairs, of which a half each is masked out: 10 steps of 8 pairs, and 7 x 21 elements. Words of places
+// 6 / 2 = 3 apart are in different banks; of places 12 / 2 = 6 apart where the eight rows of a fragment are every other one. Where a fragment's four pairs are of two
+// rows, 6 of the 20 times and 2 of the 6, these meet: two wavefronts.
+TEST(ConvPlan, StemsMeetEachElementOnce) {
+    const PlanSet set = plans_of(colours);
+    EXPECT_EQ(value_of_step(set.plans.at(0), "k_steps"), 10);
+    EXPECT_EQ(value_of_step(plans_of(std::string(colours) + " --places 4x16").plans.at(0), "wavefronts"), 1.3);
+    EXPECT_NEAR(value_of_step(plans_of("--batch 32 --channels 3 --height 224 --width 224 --filters 96 --kernel-size 4 --stride 4 --places 4x16").plans.at(0), "wavefronts"), 8.0 / 6, 1e-9);
+    Random random(test_seed());
+    int planned = 0;
+    for (int i = 0; i < 60; ++i) {
+        ConvProblem p;
+        p.image.images = random.whole(1, 4), p.image.channels = random.whole(1, 7), p.filters = random.whole(1, 300);
+        for (int axis = 0; axis < 2; ++axis)
+            p.image.axes[std::size_t(axis)] = {.extent = random.whole(1, 300), .taps = random.whole(1, 9), .stride = random.whole(1, 4), .padding = random.whole(0, 4), .dilation = axis == 1 ? random.whole(1, 2) : 1};
+        if (p.image.rows() <= 0) continue;
+        Rejected rejected;
+        for (const DirectPlan& plan : stem_plans(machine_by_id("h200-sxm"), p, {}, rejected)) {
+            const StemConvConfig& c = *plan.stem;
+            int bits = 0;
+            for (int pair = 0; pair < 8 * c.steps(); ++pair) bits += std::popcount(c.pair_mask(pair));
+            EXPECT_EQ(bits, 16 * c.taps_y * c.row_elements());
+            std::set<unsigned> words;
+            for (int filter = 0; filter < c.cta_filters; ++filter)
+                for (int pair = 0; pair < 8 * c.steps(); ++pair) words.insert(c.weight_word(unsigned(filter), unsigned(pair)));
+            EXPECT_EQ(int(words.size()), c.weight_bytes() / 4);
+            EXPECT_EQ(*words.rbegin() + 1, words.size());
+            EXPECT_LE(c.ctas_per_sm * (c.shared_bytes() + 1024), 228 << 10);
+            EXPECT_GE(stem_demand(p, plan).matrix[0].flops, p.flops());
+            EXPECT_GE(*plan.time_us, *plan.dram_us);
+            ++planned;
+            if (planned % 16 != 0) break;
+        }
+    }
+    EXPECT_GT(planned, 20);
+}
+
 TensorInfo dense(const char* name, const std::vector<std::int64_t>& extents) {
     TensorInfo t{.name = name, .type = "bf16", .element_bits = 16, .extents = {}, .strides = {}, .role = TensorRole::in, .offset = 0};
     t.strides.resize(extents.size(), 1);
@@ -372,7 +443,7 @@ TEST(ConvPlan, WhatDirectKernelsCannotCountIsRefused) {
     }
     // A CTA has up to 256 filters: 65535 columns of them are 16,776,960.
     EXPECT_FALSE(plans_of("--channels 1 --height 8 --width 8 --filters 16776960 --kernel-size 3").plans.empty());
-    EXPECT_THAT(plans_of("--channels 1 --height 8 --width 8 --filters 16777216 --kernel-size 3").refusal->message, HasSubstr("65535 columns at most"));
+    EXPECT_THAT(plans_of("--channels 1 --height 8 --width 8 --filters 16777216 --kernel-size 3 --dilation 2").refusal->message, HasSubstr("65535 columns at most"));
     EXPECT_THAT(refusal_of("--channels 32760 --width 256 --height 256 --filters 8 --kernel-size 256 --padding 127"), HasSubstr("taps times channels"));
 }
 

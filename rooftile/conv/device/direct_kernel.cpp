@@ -32,7 +32,7 @@ class DirectConv final : public Runnable {
     KernelCode code() const override { return code_of(source_, compiled_, seconds_); }
     std::string ptx() const override { return compile_to_ptx(source_); }
     std::size_t workspace_bytes() const override { return 0; }
-    std::int64_t shared_bytes() const override { return plan_.config.shared_bytes(); }
+    std::int64_t shared_bytes() const override { return plan_.shared_bytes(); }
     void load() const override { loaded(); }
     void launch(Stream stream, std::span<void* const> tensors, void*) const override {
         const std::size_t read = problem_.direct_epilogue ? problem_.direct_epilogue->operands.size() : 0;
@@ -41,6 +41,7 @@ class DirectConv final : public Runnable {
         check_pointer("x", tensors[0], alignment), check_pointer("w", tensors[1], alignment), check_pointer("y", tensors.back(), alignment);
         const auto operands = tensors.subspan(2, read);
         if (read > 0) check_operands(operands, tensors.back());
+        if (plan_.stem) return launch_stem(stream, tensors, operands);
         const DirectConvConfig& c = plan_.config;
         const ImageAxis &x = problem_.image.axes[0], &y = problem_.image.axes[1];
         DirectConvArguments p{};
@@ -61,6 +62,24 @@ class DirectConv final : public Runnable {
     }
 
   private:
+    void launch_stem(Stream stream, std::span<void* const> tensors, std::span<void* const> operands) const {
+        const StemConvConfig& c = *plan_.stem;
+        const ImageAxis &x = problem_.image.axes[0], &y = problem_.image.axes[1];
+        StemConvArguments p{};
+        p.x = static_cast<const unsigned short*>(tensors[0]), p.w = static_cast<const unsigned short*>(tensors[1]), p.y = static_cast<unsigned short*>(tensors.back());
+        p.height = int(y.extent), p.row_elements = int(x.extent * problem_.image.channels), p.filters = int(problem_.filters);
+        p.places_y = int(y.places()), p.places_x = int(x.places()), p.padding_y = int(y.padding), p.lead = int(x.padding * problem_.image.channels) + c.front;
+        p.tiles_x = divider(unsigned((p.places_x - 1) / c.tile_x + 1)), p.tiles_y = divider(unsigned((p.places_y - 1) / c.tile_y + 1));
+        p.tiles = unsigned(problem_.image.images) * p.tiles_y.divisor * p.tiles_x.divisor, p.rows = unsigned(problem_.image.rows());
+        const Loaded& here = loaded();
+        Launch launch;
+        launch.grid_y = unsigned((p.filters - 1) / c.cta_filters + 1);
+        launch.grid_x = std::min(p.tiles, unsigned(std::max(1, here.ctas / int(launch.grid_y))));
+        launch.block_x = unsigned(c.threads());
+        launch.shared_bytes = unsigned(c.shared_bytes());
+        launch.stream = stream;
+        launch_with_epilogue(here.function, launch, problem_.direct_epilogue, operands, p);
+    }
     /// Neighbours are read as one word; and a place may be stored before another one of the same strip is read.
     void check_operands(std::span<void* const> operands, const void* y) const {
         const Epilogue& e = *problem_.direct_epilogue;
@@ -75,8 +94,8 @@ class DirectConv final : public Runnable {
     }
     const Loaded& loaded() const {
         return contexts_.here(compiled_.compiled, source_.arch.substr(0, 5), [&](Function function, int device) {
-            function.allow_shared(plan_.config.shared_bytes());
-            const int an_sm = function.ctas_per_sm(plan_.config.threads(), plan_.config.shared_bytes());
+            function.allow_shared(plan_.shared_bytes());
+            const int an_sm = function.ctas_per_sm(plan_.threads(), plan_.shared_bytes());
             const int ctas = an_sm * Driver::instance().device(device).sm_count;
             return Loaded{std::move(function), ctas};
         });
@@ -197,13 +216,16 @@ class DirectReference final : public Reference {
 }  // namespace
 
 Source direct_source(const Plan& plan) {
-    const DirectConvConfig& c = plan.own.as<ConvPlan>().direct->config;
-    std::string members = fmt::format(".type=rooftile::Type::{}", c.type == Type::bf16 ? "bf16" : "fp16");
-    DirectConvConfig::each([&](const char* name, int DirectConvConfig::*member) { members += fmt::format(", .{}={}", name, c.*member); });
-    constexpr std::string_view header = "kernels/conv/direct_conv.cuh";
-    Source source = source_of_header("direct_conv", header, {fmt::format("rooftile::direct_conv<rooftile::DirectConvConfig{{{}}}>", members)}, plan.own.as<ConvPlan>().arch);
-    add_epilogue(source, plan.problem.own.as<ConvProblem>().direct_epilogue, header);
-    return source;
+    const DirectPlan& direct = *plan.own.as<ConvPlan>().direct;
+    const auto of = [&]<class Config>(const Config& c, const char* kernel, std::string_view config, std::string_view header) {
+        std::string members = fmt::format(".type=rooftile::Type::{}", c.type == Type::bf16 ? "bf16" : "fp16");
+        Config::each([&](const char* name, int Config::*member) { members += fmt::format(", .{}={}", name, c.*member); });
+        Source source = source_of_header(kernel, header, {fmt::format("rooftile::{}<rooftile::{}{{{}}}>", kernel, config, members)}, plan.own.as<ConvPlan>().arch);
+        add_epilogue(source, plan.problem.own.as<ConvProblem>().direct_epilogue, header);
+        return source;
+    };
+    if (direct.stem) return of(*direct.stem, "stem_conv", "StemConvConfig", "kernels/conv/stem_conv.cuh");
+    return of(direct.config, "direct_conv", "DirectConvConfig", "kernels/conv/direct_conv.cuh");
 }
 
 std::shared_ptr<const Runnable> compiled_direct(const Plan& plan, const CompileOptions& options) {

@@ -49,6 +49,9 @@ TEST(ConvKernels, NeitherSpillNorSerialise) {
         {"--batch 8 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96", ""},
         {"--batch 8 --channels 128 --height 28 --width 28 --filters 128 --kernel-size 3 --padding 1 --groups 32 --type fp16", ""},
         {"--batch 8 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 7 --stride 2 --padding 3", ""},
+        {"--batch 32 --channels 3 --height 224 --width 224 --filters 96 --kernel-size 4 --stride 4", ""},
+        {"--batch 32 --channels 3 --height 227 --width 227 --filters 96 --kernel-size 11 --stride 4", ""},
+        {"--batch 8 --channels 12 --height 128 --width 128 --filters 48 --kernel-size 5 --padding 2 --type fp16", ""},
         {"--batch 8 --channels 15 --width 99 --filters 10 --kernel-size 4 --padding 3 --groups 5", ""},
         {"--batch 8 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96" + epilogue, ""},
         {"--batch 8 --channels 128 --height 28 --width 28 --filters 128 --kernel-size 3 --padding 1 --groups 32" + epilogue, ""},
@@ -95,6 +98,20 @@ TEST(ConvKernels, DrawnDirectOnesDoNotSpill) {
     EXPECT_GT(compiled, 16u);
 }
 
+// What is drawn of stems, with and without an epilogue, each form of a warp's part.
+TEST(ConvKernels, StemsDoNotSpill) {
+    Random random(test_seed());
+    for (int warp_tiles : {1, 2, 4})
+        for (int warp_filters : {32, 64}) {
+            const std::int64_t channels = random.whole(1, 15), most = 96 / channels < 11 ? 3 : 7;
+            if (channels % 8 == 0) continue;
+            expect_built(fmt::format("--batch 32 --channels {} --height 224 --width {} --filters {} --kernel-size {}x{} --stride {} --padding {} --type {}{}", channels, random.whole(200, 224), random.whole(1, 200),
+                                     random.whole(1, most), random.whole(1, most), random.whole(1, 4), random.whole(0, 3), random.coin() ? "bf16" : "fp16",
+                                     random.coin() ? " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]" : ""),
+                         fmt::format("--warp-tile {}x{} --warps 4", warp_tiles, warp_filters));
+        }
+}
+
 // An epilogue takes no more registers beside the plain kernel's than are counted for it.
 TEST(ConvKernels, EpiloguesOfDirectOnesTakeTheRegistersOfTheirPlans) {
     const std::string epilogue = " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]";
@@ -128,16 +145,19 @@ TEST(ConvKernels, ImagesArePackedWithoutSpills) {
 // Not the one that NVRTC takes: its configuration is a variable there.
 TEST(ConvKernels, DirectOnesAreWrittenOutForNvcc) {
     if (nvcc().empty()) GTEST_SKIP() << "skipped: no nvcc";
-    const Given given = given_of(conv_operation(), "--batch 32 --channels 64 --height 7 --width 7 --filters 64 --kernel-size 3 --padding 1 --groups 64");
-    const auto machine = std::make_shared<const Machine>(machine_by_id("h100-sxm"));
-    const PlanSet set = conv_operation().derive(machine, conv_operation().problem(given), conv_operation().request(given, {.top = 1}));
-    const EmittedFile file = emit_file(*machine, set, set.plans.front());
-    const Folder folder;
-    const std::string source = (folder.path() / file.name).string();
-    std::ofstream(source) << file.text;
-    const ChildOutcome made = run_child({nvcc(), "-std=c++20", "-arch=" + file.arch, "-c", source, "-o", (folder.path() / "x.o").string()});
-    EXPECT_EQ(made.code, 0) << made.out << made.err;
-    EXPECT_EQ(file.text.find("Check:"), std::string::npos) << "its program checks no result";
+    for (const char* line : {"--batch 32 --channels 64 --height 7 --width 7 --filters 64 --kernel-size 3 --padding 1 --groups 64",
+                             "--batch 32 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 3 --padding 1 --warps 4"}) {
+        const Given given = given_of(conv_operation(), line);
+        const auto machine = std::make_shared<const Machine>(machine_by_id("h100-sxm"));
+        const PlanSet set = conv_operation().derive(machine, conv_operation().problem(given), conv_operation().request(given, {.top = 1}));
+        const EmittedFile file = emit_file(*machine, set, set.plans.front());
+        const Folder folder;
+        const std::string source = (folder.path() / file.name).string();
+        std::ofstream(source) << file.text;
+        const ChildOutcome made = run_child({nvcc(), "-std=c++20", "-arch=" + file.arch, "-c", source, "-o", (folder.path() / "x.o").string()});
+        EXPECT_EQ(made.code, 0) << made.out << made.err;
+        EXPECT_EQ(file.text.find("Check:"), std::string::npos) << "its program checks no result";
+    }
 }
 
 }  // namespace

@@ -84,6 +84,18 @@ TEST_F(ConvTest, RandomDirectProblems) {
     }
 }
 
+TEST_F(ConvTest, RandomStems) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 60));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 16); ++i) {
+        const std::int64_t channels = random.whole(1, 7), taps = random.whole(1, 7);
+        expect_right(fmt::format("--batch {} --channels {} --filters {} --height {} --width {} --kernel-size {}x{} --stride {} --padding {} --type {} --warp-tile {}x{}{}", random.whole(1, 3), channels,
+                                 random.whole(1, 100), random.whole(12, 60), random.whole(12, 60), random.whole(1, 7), taps, random.whole(1, 4), random.whole(0, taps), random.coin() ? "bf16" : "fp16",
+                                 1 << random.whole(0, 2), 32 << random.whole(0, 1),
+                                 random.coin() ? " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]" : ""),
+                     i % 8 == 0);
+    }
+}
+
 TEST_F(ConvTest, EveryWayOfTheProduct) {
     const std::string image = "--batch 2 --channels 96 --height 33 --width 29 --kernel-size 3x5 --padding 1x2 --filters ";
     for (const char* more : {"64", "128 --swap-ab on", "256 --split-k 2", "256 --cluster 2x1", "512 --cluster 1x2", "256 --grid-split-k 2", "128 --stride 2x1 --dilation 1x2",

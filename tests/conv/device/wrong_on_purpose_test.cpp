@@ -33,6 +33,10 @@ TEST_F(WrongOnPurpose, ConvRowMovedByOne) { caught(conv_mutants::row_moved_by_on
 TEST_F(WrongOnPurpose, ConvRowsEndLeftOut) { caught(conv_mutants::rows_end_left_out(), By::exact); }
 TEST_F(WrongOnPurpose, ConvPixelsSwapped) { caught(conv_mutants::pixels_swapped(), By::exact); }
 TEST_F(WrongOnPurpose, ConvLastChannelLeftOut) { caught(conv_mutants::last_channel_left_out(), By::exact); }
+TEST_F(WrongOnPurpose, ConvWindowsEndLeftOut) { caught(conv_mutants::windows_end_left_out(), By::special); }
+TEST_F(WrongOnPurpose, ConvRowsOfPaddingRead) { caught(conv_mutants::rows_of_padding_read(), By::exact); }
+TEST_F(WrongOnPurpose, ConvNextRowOfTaps) { caught(conv_mutants::next_row_of_taps(), By::exact); }
+TEST_F(WrongOnPurpose, ConvHalvesOfOneWord) { caught(conv_mutants::halves_of_one_word(), By::exact); }
 TEST_F(WrongOnPurpose, ConvPartOfKBeyond) { caught(conv_mutants::part_of_k_beyond(), By::exact); }
 
 }  // namespace

@@ -13,7 +13,6 @@ inline float fmaxf(float x, float y) { return std::fmax(x, y); }
 inline float __expf(float x) { return std::exp(x); }
 inline float __logf(float x) { return std::log(x); }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-inline float4 __ldcg(const float4* from) { return *from; }
 inline int __ldg(const int* from) { return *from; }
 struct alignas(8) uint2 {
     unsigned x, y;
@@ -54,16 +53,10 @@ inline unsigned __ballot_sync(unsigned, bool mine) {
     for (unsigned lane = 0; lane < 32; ++lane) all |= (of_lane(mine ? 1u : 0u, lane) & 1) << lane;
     return all;
 }
-inline bool __any_sync(unsigned, bool mine) {
-    Fibers& fibers = Fibers::now();
-    return fibers.meet(fibers.warp(), 32, mine);
-}
 
 namespace ptx {
 inline void store_shared(unsigned shared, unsigned word) { shared_at<unsigned>(shared) = word; }
 inline void store_shared_4(unsigned shared, const float* x) { shared_at<float4>(shared) = {x[0], x[1], x[2], x[3]}; }
-inline void fence_async_proxy() {}
-inline void named_barrier_arrive(int, int) { std::abort(); }
 inline unsigned map_to_rank(unsigned, unsigned) { std::abort(); }
 inline unsigned cluster_rank() { return 0; }
 inline void pause() { Fibers::now().leave(); }
