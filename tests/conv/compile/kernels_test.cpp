@@ -91,7 +91,10 @@ TEST(ConvKernels, DrawnDirectOnesDoNotSpill) {
         SCOPED_TRACE(line + fmt::format(", ROOFTILE_SAMPLE_SEED={}", test_seed()));
         const Given given = given_of(conv_operation(), line);
         const PlanSet set = conv_operation().derive(machine, conv_operation().problem(given), conv_operation().request(given, {.top = 48}));
-        ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+        if (set.plans.empty()) {  // large groups of large filters
+            EXPECT_EQ(set.refusal->reason, Reason::registers) << set.refusal->message;
+            continue;
+        }
         for (std::size_t plan = test_all() ? 0 : std::size_t(random.whole(0, 7)); plan < set.plans.size(); plan += test_all() ? 1 : set.plans.size() / 2 + 1, ++compiled)
             EXPECT_NO_THROW(compile(set.plans[plan])) << conv_operation().label(set.plans[plan]);
     }
