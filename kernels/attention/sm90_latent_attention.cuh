@@ -15,6 +15,7 @@
 #pragma once
 
 #include "kernels/attention/sm90_attention.cuh"
+#include "kernels/matrix/shared_products.cuh"
 
 namespace rooftile {
 
@@ -91,7 +92,6 @@ struct LatentConsumer {
 
     static constexpr int keys = C.keys_of_warpgroup(), columns = C.columns_of_warpgroup(), threads = 128 * C.latent_warpgroups;
     static constexpr bool hides = C.mask != AttentionMask::none;
-    static constexpr int steps_a_box = C.box_elements / 16, step_bytes = 32, eight_rows = 8 * C.swizzle_bytes;
     using Scores = float[keys / 2];
     using Sums = float[columns / 2];
 
@@ -100,26 +100,14 @@ struct LatentConsumer {
 
     /// S of all rows and this warpgroup's keys, issued.
     __device__ void multiply_keys(float* scores, int stage) const {
-#pragma unroll
-        for (int step = 0; step < C.dim / 16; ++step) {
-            const unsigned within = step % steps_a_box * step_bytes;
-            const int box = step / steps_a_box;
-            const unsigned q = shared.q() + box * C.box_bytes(C.tile_q) + within;
-            const unsigned k = shared.k(stage) + box * C.box_bytes(C.tile_kv) + warpgroup * C.box_bytes(keys) + within;
-            ptx::wgmma<keys, C.type, C.type, Major::k, Major::k>(scores, ptx::matrix_descriptor(q, 16, eight_rows),
-                                                                 ptx::matrix_descriptor(k, 16, eight_rows), step > 0);
-        }
+        const unsigned k = shared.k(stage) + warpgroup * C.box_bytes(keys);
+        multiply_by_columns<keys, C.dim, C.type>(scores, shared.q(), C.box_bytes(C.tile_q), k, C.box_bytes(C.tile_kv));
     }
     /// O += P V of all keys and this warpgroup's columns, issued.
     __device__ void multiply_values(float* sums, int stage) const {
         constexpr int boxes = columns / C.box_elements;
-#pragma unroll
-        for (int step = 0; step < C.tile_kv / 16; ++step) {
-            const unsigned p = shared.p() + step / steps_a_box * C.box_bytes(C.tile_q) + step % steps_a_box * step_bytes;
-            const unsigned v = shared.k(stage) + warpgroup * boxes * C.box_bytes(C.tile_kv) + step * 16 * C.swizzle_bytes;
-            ptx::wgmma<columns, C.type, C.type, Major::k, Major::mn>(sums, ptx::matrix_descriptor(p, 16, eight_rows),
-                                                                     ptx::matrix_descriptor(v, C.box_bytes(C.tile_kv), eight_rows), 1);
-        }
+        const unsigned v = shared.k(stage) + warpgroup * boxes * C.box_bytes(C.tile_kv);
+        multiply_by_rows<columns, C.tile_kv, C.type>(sums, shared.p(), C.box_bytes(C.tile_q), v, C.box_bytes(C.tile_kv));
     }
     /// Scores become probabilities, which count from the greatest of both warpgroups' keys. Whether some row's O is to be rescaled.
     __device__ bool take(OnlineSoftmax& softmax, Scores& scores, float (&shrink)[2]) const {

@@ -53,7 +53,7 @@ inline Mutant latent_values_of_the_other_columns() {
 inline Mutant latent_rotary_part_left_out() {
     return {"scores lack what is behind the values in a key's row",
             latent_rows,
-            {{latent, "step < C.dim / 16; ++step", "step < C.dim_v / 16; ++step"}}};
+            {{latent, "multiply_by_columns<keys, C.dim, C.type>", "multiply_by_columns<keys, C.dim_v, C.type>"}}};
 }
 inline Mutant latent_maxima_of_one_warpgroup() {
     return {"each warpgroup's probabilities count from the greatest score of its own keys",

@@ -50,8 +50,9 @@ for operation in $operations; do
         status=1
     fi
 done
-# One main loop, one issue of products by fragments in registers and one kernel of two products back to back: nobody else issues wgmma, but for probes and the ladder of the tutorial.
-if grep -rnE 'ptx::wgmma(_registers)?<' kernels | grep -vE '^kernels/(matrix/(main_loop|fragment_products|back_to_back)\.cuh|probe/|[a-z]+/ladder/)'; then
+# One main loop, one issue of products by fragments in registers, one of products of shared memory and one kernel of two products back to back: nobody else issues wgmma, but for
+# probes and the ladder of the tutorial.
+if grep -rnE 'ptx::wgmma(_registers)?<' kernels | grep -vE '^kernels/(matrix/(main_loop|fragment_products|shared_products|back_to_back)\.cuh|probe/|[a-z]+/ladder/)'; then
     echo "matrix instructions outside kernels/matrix"
     status=1
 fi
