@@ -75,7 +75,7 @@ def main():
             kernels = [Kernel(library, plans, document) for document in documents]
             activations = [torch.randn(m, k, device="cuda", dtype=torch.bfloat16) for _ in range(count)]
             results = [torch.empty(m, n, device="cuda", dtype=torch.bfloat16) for _ in range(count)]
-            sets = list(range(count))
+            sets = [(s,) for s in range(count)]
             functions = {f"plan{i}": (lambda kernel: lambda s: kernel.launch(activations[s], weights[s], results[s]))(kernel) for i, kernel in enumerate(kernels, 1)}
             functions["bf16"] = lambda s: torch.mm(activations[s], plain[s % len(plain)].t(), out=results[s])
             if layers:

@@ -502,8 +502,8 @@ def conv(
         padding: Zeros on either side of an axis; default 0
         dilation: Pixels from one tap to the next; default 1
         groups: Groups of channels and filters that do not meet, such as one a channel (depthwise); default 1
-        layout: Of x: nhwc (default), channels innermost, or nchw, which a kernel of its own packs first, each time;
-            filters are [F, taps, C] and the result [N, places, F]
+        layout: Order of x in memory: nhwc (default), channels innermost, or nchw, which a kernel packs first, each
+            time; filters are [F, taps, C] and the result [N, places, F]
         type: bf16 (default) or fp16, for all tensors; fp32 accumulation
         epilogue: What is stored, an expression of the sums acc: "y = relu(acc + bias)"
         tensors: A tensor that the epilogue reads: bias:bf16[N], of a number a filter; r:bf16[M,N], of one an

@@ -51,7 +51,7 @@ std::vector<Field> make_fields() {
         {"padding", "N", "Zeros on either side of an axis; default 0", problem},
         {"dilation", "N", "Pixels from one tap to the next; default 1", problem},
         {"groups", "N", "Groups of channels and filters that do not meet, such as one a channel (depthwise); default 1", problem},
-        {"layout", "NAME", "Of x: nhwc (default), channels innermost, or nchw, which a kernel of its own packs first, each time; filters are [F, taps, C] and the result [N, places, F]", problem},
+        {"layout", "NAME", "Order of x in memory: nhwc (default), channels innermost, or nchw, which a kernel packs first, each time; filters are [F, taps, C] and the result [N, places, F]", problem},
         {"type", "TYPE", "bf16 (default) or fp16, for all tensors; fp32 accumulation", problem},
         {"epilogue", "TEXT", "What is stored, an expression of the sums acc: \"y = relu(acc + bias)\"", problem, FieldKind::text},
         {"tensor", "NAME:TYPE[SHAPE]", "A tensor that the epilogue reads: bias:bf16[N], of a number a filter; r:bf16[M,N], of one an element", problem, FieldKind::list},

@@ -10,9 +10,9 @@
 
 namespace rooftile {
 
-/// Of the image as it is given, and of the packed one: every element read once and written once.
+/// Bytes that packing moves: every element of the image read once and written once.
 double packing_bytes(const ConvProblem& problem);
-/// Of the workspace, in whole lines: what comes behind the packed image begins on one.
+/// Bytes of the workspace that hold the packed image, in whole lines: what follows begins on one.
 std::int64_t packed_image_bytes(const ConvProblem& problem);
 /// The kernel's launch and its bytes through DRAM; empty where the machine does not say. 0 of channels-last images.
 std::optional<double> packing_us(const Machine& machine, const ConvProblem& problem);

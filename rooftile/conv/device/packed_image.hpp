@@ -10,7 +10,7 @@
 namespace rooftile {
 
 Source channels_last_source(std::string_view arch);
-/// Of verification.
+/// The transposition that verification does.
 Source transpose_source(std::string_view arch);
 /// The kernel that packs x, then `packed`, which convolves it.
 std::shared_ptr<const Runnable> packed_first(const Plan& plan, std::shared_ptr<const Runnable> packed, const CompileOptions& options);
