@@ -77,8 +77,8 @@ struct Sm90ManyQuantisedConfig {
         const int of_zeros = layout.zeros == ZeroType::integer ? 6 : 0;
         return 8 + of_zeros + accumulator_registers() + (sums_rows() ? accumulator_registers() + accumulator_registers() / 4 : 0);
     }
-    static constexpr int stage_instructions = 40;
-    static constexpr int step_instructions = 6;   ///< a product, and five that make its descriptor
+    static constexpr int stage_instructions = 51;
+    static constexpr int step_instructions = 4;   ///< a product, and three that make its descriptor
     static constexpr int pair_instructions = 36;  ///< of two neighbours' sums from shared memory to C
     constexpr int warp_instructions() const {
         return steps * (unpack_instructions() + step_instructions) + spans * weight_loads() + groups() * group_instructions()

@@ -147,12 +147,13 @@ QuantisedSeconds many_quantised_seconds(const GemmHardware& hw, const GemmConfig
     busiest.beside(slots, Bound::issue);
     busiest.beside(shared, Bound::shared);
     t.busiest_cycles = busiest.time, t.busiest = busiest.bound;
-    // One warpgroup by itself: its products, then of each group what nothing of it overlaps.
+    // One warpgroup by itself: products whose operand is in registers are issued when they run (docs/facts.md 272), so that what it does
+    // between them stands beside them, and the way from the ring to the first product and from the last one to sums. Warpgroups wait for each
+    // other by chance: the squares add up.
     const double ends = c.scales_last() ? 1 : c.groups();
-    const double chain = tensor / warpgroups + ends * (max_known(hw.wgmma_latency, 0) + c.group_instructions())
-                         + Sm90ManyQuantisedConfig::stage_instructions;
+    const double chain = tensor / warpgroups + c.warp_instructions() + ends * max_known(hw.wgmma_latency, 0) + Sm90QuantisedConfig::hand_over_cycles;
     if (chain > busiest.time) t.busiest = Bound::latency;
-    t.stage_cycles = max_known(t.busiest_cycles, chain);
+    t.stage_cycles = std::hypot(t.busiest_cycles, chain);
     const double in_ring = (latency * clock + t.stage_cycles) / stages;
     // A warpgroup stores its columns while the others multiply, but for the last tile's.
     const double tiles = whole_tiles + (cut > 0 ? 1 : 0), store = double(c.tile_m) / 4 * Sm90ManyQuantisedConfig::pair_instructions;
@@ -163,8 +164,8 @@ QuantisedSeconds many_quantised_seconds(const GemmHardware& hw, const GemmConfig
     t.unpack = (t.units_a_cta * max_known(t.stage_cycles, in_ring) + stored) / clock;
     t.l2 = t.units_a_cta * (c.packed_bytes() + c.activation_bytes()) / min_known(hw.l2_share, hw.l2_port) / hw.clock_hz;
     if (p.epilogue) t.express = tiles * (double(c.tile_m) * c.tile_n * p.epilogue->issue / hw.issue_lanes + hw.l2_latency) / clock;
-    // Parts are written, counted and read.
-    if (cut > 0) t.combine = (3 * hw.l2_latency + 2.0 * c.part_floats() * 4 / hw.l2_port) / hw.clock_hz;
+    // Parts are written, counted and read; a CTA leaves one behind its first tile and one behind its last.
+    if (cut > 0) t.combine = 2 * (3 * hw.l2_latency + 2.0 * c.part_floats() * 4 / hw.l2_port) / hw.clock_hz;
     return t;
 }
 

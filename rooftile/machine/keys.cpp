@@ -123,7 +123,7 @@ constexpr Key keys[] = {
     ratio("tma.off_line_shared_64", 0.5, 10, "the same 64 B past it"),
     physical("tma.store", whole_or_sm, "stores of TMA boxes of 16 rows of 128 B, two of each of eight warps in flight"),
     physical("tma.store_amid_sector", whole_or_sm, "the same of rows that begin amid a 32-byte sector"),
-    physical("store.rows", whole_or_sm, "stores of 16 bytes from registers, a row's ends by element, of rows that begin 2 B off a line"),
+    physical("store.rows", whole_or_sm, "bulk stores of rows staged in shared memory, their ends by element, of rows that begin 2 B off a line"),
     physical("store.element", whole_or_sm, "stores of 2-byte elements, a warp's in eight rows of eight, a thread's side by side"),
     physical("store.element_turned", whole_or_sm, "the same, a thread's one above the other"),
     physical("tma.outside", whole_or_sm,

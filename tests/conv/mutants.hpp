@@ -72,12 +72,6 @@ inline Mutant rows_of_padding_read() {
 }
 inline Mutant next_row_of_taps() { return {"pixels are of the next row of taps", colours, {{stem_config, "pair / row_pairs() * dilation_y", "(pair / row_pairs() + 1) % taps_y * dilation_y"}}}; }
 inline Mutant halves_of_one_word() { return {"a place that begins amid a word has its first element twice", colours, {{stem, "ptx::load_shared_half(at + 2)", "ptx::load_shared_half(at)"}}}; }
-inline Mutant part_of_k_beyond() {
-    return {"a part of K beyond the end multiplies the last tap again", parts,
-            {{arguments, "return {tap, static_cast<int>(block - tap * channel_blocks.divisor) * tile_k};",
-              "return {tap, static_cast<int>((block - tap * channel_blocks.divisor) % channel_blocks.divisor) * tile_k};"}}};
-}
-
 inline Mutant pixels_swapped() {
     return {"two pixels of a channel are packed in each other's place", "--batch 2 --channels 96 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 64 --layout nchw",
             {{packing, "(upper & 0xffffu) | lower << 16;", "(upper & 0xffffu) | (lower & 0xffff0000u);"}}};
@@ -89,7 +83,7 @@ inline Mutant last_channel_left_out() {
 
 inline std::vector<Mutant> all() {
     return {taps_of_rows_for_columns(), padding_one_less(), stride_left_out(),     image_before(),     filters_of_the_tap_before(), channels_again(), weights_of_the_neighbour(),
-            row_wraps(),                residual_of_the_row_before(), group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),         part_of_k_beyond(),
+            row_wraps(),                residual_of_the_row_before(), group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),
             pixels_swapped(),           last_channel_left_out(),
             windows_end_left_out(),     rows_of_padding_read(),       next_row_of_taps(), halves_of_one_word()};
 }

@@ -176,6 +176,9 @@ TEST(LatentOnCpu, ManyTilesOfACta) {
 TEST(LatentOnCpu, Masks) {
     expect_right<latent(64, 192, 128, 2, AttentionMask::causal)>({.heads = 16, .group = 16, .queries = 6, .keys = 100, .ctas = 3});
     expect_right<latent(64, 192, 128, 2, AttentionMask::causal)>({.heads = 16, .group = 16, .queries = 6, .keys = 4, .ctas = 1});
+    // Tiles of rows that see no key at all.
+    expect_right<in_fp16(latent(32, 304, 256, 2, AttentionMask::causal))>({.batches = 4, .heads = 56, .group = 56, .queries = 6, .keys = 1, .ctas = 24});
+    expect_right<in_fp16(latent(32, 304, 256, 3, AttentionMask::causal))>({.batches = 4, .heads = 56, .group = 56, .queries = 6, .keys = 1, .ctas = 24, .nan_key = 0});
     // A NaN that only the last query sees.
     expect_right<latent(64, 192, 128, 2, AttentionMask::causal)>({.heads = 16, .group = 16, .queries = 3, .keys = 100, .ctas = 1, .nan_key = 99});
     expect_right<latent(64, 192, 128, 2, AttentionMask::causal)>({.heads = 16, .group = 16, .queries = 3, .keys = 150, .ctas = 3, .nan_key = 149});

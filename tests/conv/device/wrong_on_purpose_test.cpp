@@ -37,7 +37,6 @@ TEST_F(WrongOnPurpose, ConvWindowsEndLeftOut) { caught(conv_mutants::windows_end
 TEST_F(WrongOnPurpose, ConvRowsOfPaddingRead) { caught(conv_mutants::rows_of_padding_read(), By::exact); }
 TEST_F(WrongOnPurpose, ConvNextRowOfTaps) { caught(conv_mutants::next_row_of_taps(), By::exact); }
 TEST_F(WrongOnPurpose, ConvHalvesOfOneWord) { caught(conv_mutants::halves_of_one_word(), By::exact); }
-TEST_F(WrongOnPurpose, ConvPartOfKBeyond) { caught(conv_mutants::part_of_k_beyond(), By::exact); }
 
 }  // namespace
 }  // namespace rooftile
