@@ -183,7 +183,10 @@ int registers_needed(const AttentionProblem& problem, const AttentionConfig& con
     // Whether the places of scores count: for a mask, a length, or the score itself; a score's functions take as much where they do not.
     const bool more = problem.mask != AttentionMask::none || !problem.alike()
                       || (problem.score && (problem.score->by_place || problem.score->calls_functions()));
-    return k.accumulator_registers() + (more ? registers_beside_masked : registers_beside)
+    // One warpgroup that shares blocks out has as much beside them with a mask or without.
+    const int plain = more ? registers_beside_masked : registers_beside, alone = std::max(plain, registers_beside_split - registers_of_split),
+              beside = config.splits > 1 && config.consumer_warpgroups() == 1 ? alone : plain;
+    return k.accumulator_registers() + beside
            + (Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_rows : 0)
            + (problem.packed() ? registers_of_packed : 0) + (config.splits == 1 ? 0 : config.consumer_warpgroups() == 1 ? registers_of_split : Sm90AttentionConfig::boxes(k.dim) > few_boxes ? registers_of_long_shared_split : registers_of_shared_split) + (problem.score ? problem.score->registers() : 0);
 }

@@ -17,7 +17,7 @@ namespace rooftile {
 /// sums of eight parts on their way, and more of them where several warpgroups have rows, which of long rows is less the fewer keys a block then has; of latent rows all of it, whatever the mask and the cache. From what
 /// ptxas needs (tests/attention/compile).
 inline constexpr int registers_beside = 28, registers_beside_masked = 40, registers_of_long_rows = 8, registers_of_packed = 8,
-                     registers_of_split = 40, registers_of_shared_split = 72, registers_of_long_shared_split = 52,
+                     registers_of_split = 40, registers_beside_split = 96, registers_of_shared_split = 72, registers_of_long_shared_split = 52,
                      registers_beside_latent = 64;
 
 /// Where no instruction moves registers all threads have the same.
