@@ -107,13 +107,14 @@ __device__ void produce_back_to_back(const BackToBackShared<S>& shared, const Lo
         else a_ring.expect(a_at.stage, S.a_bytes());
         loads.load_a(tile, shared.a(a_at.stage), a_ring.full(a_at.stage));
         a_at.advance();
-        if constexpr (S.resident) continue;
-        if constexpr (S.a_stages > 1) load_b(tile, 0);
-        for (int i = 1; i < blocks; ++i) {
-            load_b(tile, i);
-            load_e(tile, i - 1);
+        if constexpr (!S.resident) {
+            if constexpr (S.a_stages > 1) load_b(tile, 0);
+            for (int i = 1; i < blocks; ++i) {
+                load_b(tile, i);
+                load_e(tile, i - 1);
+            }
+            load_e(tile, blocks - 1);
         }
-        load_e(tile, blocks - 1);
     }
     tell(no_tile, {});
     a_ring.commit(a_at.stage);
