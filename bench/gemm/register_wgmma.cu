@@ -2,7 +2,7 @@
 // SM, beside the matrix units' own n / 2. Eight are a group; `unpacked`: between groups a thread does as many other instructions as it takes to
 // unpack 4 bits, on values that the next group takes.
 //
-// nvcc -std=c++20 -arch=sm_90a -I. -o register_wgmma bench/gemm/register_wgmma.cu && ./register_wgmma
+// nvcc -std=c++20 -gencode arch=compute_90a,code=sm_90a -I. -o register_wgmma bench/gemm/register_wgmma.cu && ./register_wgmma
 #include <cstdio>
 
 #include "kernels/matrix/fragment_products.cuh"

@@ -9,15 +9,10 @@
 
 static const auto drawn_by = std::uint32_t(rooftile::test_seed());
 
-#include "tests/fake/cta/text.hpp"
+#include "tests/fake/cta/words.hpp"
 
 namespace cta_text {
 
-template <class T>
-T __ldg(const T* from) {
-    if (on_global_read) on_global_read(from, sizeof(T));
-    return *from;
-}
 inline unsigned turned[64 * 33];  // what a CTA asks for as shared memory
 
 }  // namespace cta_text

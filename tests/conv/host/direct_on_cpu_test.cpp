@@ -10,34 +10,14 @@
 
 static const auto drawn_by = std::uint32_t(rooftile::test_seed());
 
-#include "tests/fake/cta/text.hpp"
+#include "tests/fake/cta/words.hpp"
 
 namespace cta_text {
 
-struct alignas(8) uint2 {
-    unsigned x, y;
-};
-template <class T>
-T __ldg(const T* from) {
-    if (on_global_read) on_global_read(from, sizeof(T));
-    return *from;
-}
 alignas(16) inline float weights[1 << 16];  // what a CTA asks for as shared memory
 
 namespace ptx {
 inline void keep(float&) {}
-template <Type type>
-float widen(unsigned bits) {
-    return number_of(type, static_cast<unsigned short>(bits));
-}
-template <Type type>
-float widen_upper(unsigned word) {
-    return number_of(type, static_cast<unsigned short>(word >> 16));
-}
-template <Type type>
-unsigned short narrow(float value) {
-    return bits_of(type, value);
-}
 }  // namespace ptx
 }  // namespace cta_text
 

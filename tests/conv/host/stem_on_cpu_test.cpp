@@ -11,18 +11,7 @@
 
 static const auto drawn_by = std::uint32_t(rooftile::test_seed());
 
-#include "tests/fake/cta/text.hpp"
-
-namespace cta_text {
-template <class T>
-T __ldg(const T* from) {
-    if (on_global_read) on_global_read(from, sizeof(T));
-    return *from;
-}
-namespace ptx {
-inline void store_shared(unsigned shared, unsigned word) { shared_at<unsigned>(shared) = word; }
-}  // namespace ptx
-}  // namespace cta_text
+#include "tests/fake/cta/words.hpp"
 
 #include "kernels/conv/stem_conv.cuh"
 

@@ -71,16 +71,23 @@ class Fibers {
         const void* from;
         int bytes, taken;
     };
+    /// What is done in groups, as late as it may be: when somebody waits.
+    struct Later {
+        std::vector<std::function<void()>> begun;
+        std::deque<std::vector<std::function<void()>>> groups;
+        void commit() { groups.push_back(std::move(begun)), begun.clear(); }
+        void wait(std::size_t pending) {
+            for (; groups.size() > pending; groups.pop_front())
+                for (const auto& each : groups.front()) each();
+        }
+    };
     struct Thread {
         ucontext_t context{};
         std::unique_ptr<char[]> stack;
         bool over = false;
         std::vector<Copy> copies;              // not yet of a group
         std::deque<std::vector<Copy>> groups;  // not yet arrived
-        std::vector<std::function<void()>> stores;                // of bulk copies to global memory, not yet of a group
-        std::deque<std::vector<std::function<void()>>> stored;    // not yet waited for
-        std::vector<std::function<void()>> products;              // of wgmma, not yet of a group
-        std::deque<std::vector<std::function<void()>>> multiplied;  // not yet waited for
+        Later stores, products;                // bulk copies to global memory; wgmma
         bool waited = false;                   // for the kernel in front
     };
 
@@ -312,17 +319,12 @@ void bulk_load(unsigned shared, const void* global, unsigned bytes, unsigned bar
 
 inline void bulk_store(void* global, unsigned shared, unsigned bytes) {
     if (shared % 16 != 0 || reinterpret_cast<std::uintptr_t>(global) % 16 != 0 || bytes % 16 != 0 || shared + bytes > sizeof memory) std::abort();
-    Fibers::now().thread().stores.push_back([=] { std::memcpy(global, memory + shared, bytes); });
+    Fibers::now().thread().stores.begun.push_back([=] { std::memcpy(global, memory + shared, bytes); });
 }
-inline void tma_store_commit() {
-    Fibers::Thread& t = Fibers::now().thread();
-    t.stored.push_back(std::move(t.stores));
-    t.stores.clear();
-}
+inline void tma_store_commit() { Fibers::now().thread().stores.commit(); }
 template <int pending>
 void tma_store_wait_read() {
-    for (auto& groups = Fibers::now().thread().stored; groups.size() > pending; groups.pop_front())
-        for (const auto& store : groups.front()) store();
+    Fibers::now().thread().stores.wait(pending);
 }
 inline void fence_async_proxy() {}
 
@@ -401,15 +403,10 @@ void mma(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 // wgmma with its first operand in registers multiplies as late as it may: when somebody waits for it. So registers and shared memory that
 // change before are seen changed.
 inline void wgmma_fence() {}
-inline void wgmma_commit() {
-    Fibers::Thread& t = Fibers::now().thread();
-    t.multiplied.push_back(std::move(t.products));
-    t.products.clear();
-}
+inline void wgmma_commit() { Fibers::now().thread().products.commit(); }
 template <int pending>
 void wgmma_wait() {
-    for (auto& groups = Fibers::now().thread().multiplied; groups.size() > pending; groups.pop_front())
-        for (const auto& product : groups.front()) product();
+    Fibers::now().thread().products.wait(pending);
 }
 inline void wgmma_pin(float&) {}
 template <int count>
@@ -429,7 +426,7 @@ float swizzled_number(unsigned tile, unsigned line, unsigned i) {
 template <int n, Type type, Type b_type, Major a_major, Major b_major>
 void wgmma(float* d, unsigned long long a, unsigned long long b, int scale_d) {
     static_assert(a_major == Major::k && type == b_type && n % 8 == 0);
-    Fibers::now().thread().products.push_back([=] {
+    Fibers::now().thread().products.begun.push_back([=] {
         const unsigned lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane / 4;
         const auto first = unsigned(a) * 16, second = unsigned(b) * 16, leading = unsigned(b >> 32);
         float rows[2][16];
@@ -449,7 +446,7 @@ inline unsigned wgmma_operands[32][32][4];
 template <int n, Type type, Major b_major>
 void wgmma_registers(float* d, const unsigned* a, unsigned long long descriptor, int scale_d) {
     static_assert(b_major == Major::k && n % 32 == 0);
-    Fibers::now().thread().products.push_back([=] {
+    Fibers::now().thread().products.begun.push_back([=] {
         const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
         std::copy(a, a + 4, wgmma_operands[warp][lane]);
         Fibers::now().meet(Fibers::now().warp(), 32);

@@ -13,7 +13,12 @@ inline float fmaxf(float x, float y) { return std::fmax(x, y); }
 inline float __expf(float x) { return std::exp(x); }
 inline float __logf(float x) { return std::log(x); }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
-inline int __ldg(const int* from) { return *from; }
+template <class T>
+T __ldg(const T* from) {
+    if (on_global_read) on_global_read(from, sizeof(T));
+    return *from;
+}
+inline int __ldg(const int* from) { return *from; }  // of lengths and page tables, which are no operands
 struct alignas(8) uint2 {
     unsigned x, y;
 };
