@@ -46,8 +46,6 @@ void check_latent(const AttentionProblem& p) {
         throw RequestError(fmt::format("q is {} and kv {}; latent attention takes 1 to {} queries over 1 key or more; prefill makes keys and values of "
                                        "the latent rows and takes those",
                                        queries, p.keys, max_latent_queries));
-    if (p.mask == AttentionMask::causal && queries > p.keys)
-        throw RequestError(fmt::format("q is {} and kv {}; under a causal mask latent queries are the last of the keys: give as many keys, or mask none", queries, p.keys));
     if (p.packed()) throw RequestError("lengths of packed sequences are given; latent attention takes a cache: give q, the queries of each sequence, too");
     if (p.mask == AttentionMask::window) throw RequestError("mask is window; latent attention takes none or causal");
     if (p.score) throw RequestError("score is given; latent attention takes plain scores: what they are multiplied by is scale");
