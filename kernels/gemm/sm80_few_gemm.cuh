@@ -290,14 +290,17 @@ __device__ __forceinline__ void run_cta(const Sm80FewArguments& args, const Epil
         args.n - at.column,
         args.k};
     const FewBlocks blocks = blocks_of<C>(args, at, loader);
-    const auto stage = [&](int block) { return ring + (block - blocks.begin) % C.stages * C.stage_bytes(); };
-    const auto fill = [&](int block) {  // as one group of copies: an empty one where nothing is left
-        if (block < blocks.end) loader.copy_b(stage(block) + C.a_bytes(), block);
+    const unsigned ring_end = ring + C.stages * C.stage_bytes();
+    const auto behind = [&](unsigned stage) { return stage + C.stage_bytes() == ring_end ? ring : stage + C.stage_bytes(); };
+    const unsigned short* next_b = loader.b_chunk(blocks.begin);
+    const auto fill = [&](unsigned stage, int block) {  // as one group of copies: an empty one where nothing is left
+        if (block < blocks.end) loader.copy_b(stage + C.a_bytes(), block, next_b);
+        next_b += loader.b_step();
         ptx::copy_async_commit();
     };
     const auto fill_ring = [&] {
 #pragma unroll 1
-        for (int s = 0; s < C.stages - 1; ++s) fill(blocks.begin + s);
+        for (int s = 0; s < C.stages - 1; ++s) fill(ring + s * C.stage_bytes(), blocks.begin + s);
     };
     // The kernel in front may still write what this one reads, and read what it writes: B alone is asked for before the wait, and where
     // early_weights says that it was there before.
@@ -305,24 +308,32 @@ __device__ __forceinline__ void run_cta(const Sm80FewArguments& args, const Epil
     ptx::launch_dependents();
     ptx::wait_for_dependencies();
     if constexpr (!C.early_weights) fill_ring();
-    if (blocks.begin == 0) loader.copy_heads(ring);  // while the copies are on their way
-    // A is a block ahead in shared memory, and another one in registers.
-    FewTurner<C> turner{loader, {}};
-    turner.load(blocks.begin);
-    turner.store(ring);
-    turner.load(blocks.begin + 1);
+    // A is a block ahead in shared memory, and the next ones are on their way to registers.
+    constexpr int on_their_way = C.a_blocks();
+    FewTurner<C> turner(loader, blocks.begin);
+#pragma unroll
+    for (int i = 0; i < on_their_way; ++i) turner.ask(i, blocks.begin + i);
+    if (blocks.begin == 0) loader.copy_heads(ring);  // while all that is on its way
+    turner.store(0, ring);
+    turner.ask(0, blocks.begin + on_their_way);
 
     const FewReader<C> reader(loader);
     FewSums<C> sums = {};
+    unsigned before = ring_end - C.stage_bytes(), stage = ring;
 #pragma unroll 1
-    for (int block = blocks.begin; block < blocks.end; ++block) {
-        ptx::copy_async_wait<C.stages - 2>();  // the block is in shared memory as far as this thread copied it
-        __syncthreads();                       // and all of it; nobody reads the stage of the one before any more
-        fill(block + C.stages - 1);
-        turner.store(stage(block + 1));
-        turner.load(block + 2);
-        reader.multiply(sums, stage(block));
-    }
+    for (int first = blocks.begin; first < blocks.end; first += on_their_way)
+#pragma unroll
+        for (int i = 0; i < on_their_way; ++i) {
+            const int block = first + i, next = (i + 1) % on_their_way;
+            if (i > 0 && block >= blocks.end) break;
+            ptx::copy_async_wait<C.stages - 2>();  // the block is in shared memory as far as this thread copied it
+            __syncthreads();                       // and all of it; nobody reads the stage of the one before any more
+            fill(before, block + C.stages - 1);
+            turner.store(next, behind(stage));
+            turner.ask(next, block + 1 + on_their_way);
+            reader.multiply(sums, stage);
+            before = stage, stage = behind(stage);
+        }
     ptx::copy_async_wait<0>();  // none but empty groups
     __syncthreads();
     leave<C>(sums, ring, loader);

@@ -40,12 +40,13 @@ struct Sm80FewConfig {
     static constexpr int most_rows = 64;        ///< of A
     static constexpr int tile_alignment = 128;  ///< B, of a stage
     static constexpr int halo_chunks = 1;       ///< of a row of A, before a block's own: its elements meet those of lines of other shifts
-    static constexpr int most_a_words = 17;     ///< of A that a thread has on their way: of twice as many some spill
+    static constexpr int most_a_words = 17;     ///< of a block of A that a thread has on their way: of twice as many some spill
+    static constexpr int most_a_blocks = 2, most_turning_registers = 36;  ///< of A on their way
     static constexpr int pairs_in_flight = 4;   ///< of neighbours that a thread stores: what they need is loaded together
     static constexpr int pieces_in_flight = 4;  ///< whose sums of those pairs are loaded together
     /// Beyond accumulators and fragments: addresses and bounds of the copies, loop state. Tried with ptxas by ctas_per_sm; for sm_100 and
     /// sm_120 40 spill in tiles of 48x256x128 and 40x256x256.
-    constexpr int working_registers() const { return 48 + 8 * odd_rows + 8 * batched + 26 * (a_major != Major::k) + epilogue_registers; }
+    constexpr int working_registers() const { return 52 + 8 * odd_rows + 8 * batched + 26 * (a_major != Major::k) + epilogue_registers; }
 
     static constexpr int warps() { return shifts; }
     static constexpr int threads() { return 32 * warps(); }
@@ -73,8 +74,10 @@ struct Sm80FewConfig {
         if (a_along_k()) return tile_m / warps() * tile_k / (2 * 32) + 1;
         return (a_row_words() + a_words_at_once() - 1) / a_words_at_once();
     }
-    /// Elements that are on their way by registers.
-    constexpr int turning_registers() const { return 2 * a_words(); }
+    /// Blocks of A that are on their way by registers, an element a register, each with a body of the main loop: a block of a CTA that is
+    /// alone on its SM takes less time than L2.
+    constexpr int a_blocks() const { return ctas_per_sm == 1 && 2 * a_words() * most_a_blocks <= most_turning_registers ? most_a_blocks : 1; }
+    constexpr int turning_registers() const { return 2 * a_words() * a_blocks(); }
     /// That a thread needs.
     constexpr int registers() const { return accumulator_registers() + fragment_registers() + turning_registers() + working_registers(); }
 

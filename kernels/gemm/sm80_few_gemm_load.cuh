@@ -41,24 +41,44 @@ struct FewLoader {
 
     __device__ const unsigned short* b_line(long long line) const { return b + line * ldb; }
 
-    /// Begins to copy block `block` of K of B to its part of a stage, at `shared`, but for heads.
-    __device__ void copy_b(unsigned shared, int block) const {
+    static __device__ int first_line() { return threadIdx.x / across; }  ///< of B in a block, that this thread copies
+    static __device__ int chunk() { return threadIdx.x % across; }       ///< of each of its lines in a block
+    /// Where this thread's copies of a block of B begin, and how far on those of the next one do.
+    __device__ const unsigned short* b_chunk(int block) const {
         constexpr bool along_k = C.along_k();
-        const int first = threadIdx.x / across, chunk = threadIdx.x % across;
+        const unsigned short* line = b_line((along_k ? 0 : static_cast<long long>(block) * C.tile_k) + first_line());
+        return line - few_shift_of(line) + ((along_k ? static_cast<long long>(block) * across : column / C.chunk_elements) + chunk()) * C.chunk_elements;
+    }
+    __device__ long long b_step() const { return C.along_k() ? C.tile_k : C.tile_k * ldb; }
+    /// Whether a block of B has all its lines, and all that is copied of them is theirs.
+    __device__ bool is_whole(int block) const {
+        const bool inside = (block + 1ll) * C.tile_k <= k;
+        return block > 0 && inside && columns >= (C.along_k() ? C.lines() : C.copied_n());
+    }
+
+    /// Begins to copy block `block` of K of B to its part of a stage, at `shared`, but for heads; `from` is b_chunk(block).
+    __device__ void copy_b(unsigned shared, int block, const unsigned short* from) const {
+        constexpr bool along_k = C.along_k();
+        constexpr int copies = C.lines() / down, twists = C.bank_chunks * C.shifts / down;  // lines so far apart lie alike
+        const long long step = down * ldb;
+        const auto to = [&](int i) { return shared + few_b_place(C, first_line() + i % twists * down, chunk()) + i / twists * (twists * down * across * C.chunk_bytes); };
+        if (is_whole(block)) {
+#pragma unroll
+            for (int i = 0; i < copies; ++i, from += step) ptx::copy_async_filled<C.chunk_bytes>(to(i), from, C.chunk_bytes);
+            return;
+        }
+        const int first = first_line();
         const long long begin = along_k ? 0 : static_cast<long long>(block) * C.tile_k;  // the block's first line
-        const unsigned short* line = b_line(begin + first);
-        const int shift = few_shift_of(line);
-        const long long at = (along_k ? static_cast<long long>(block) * across : column / C.chunk_elements) + chunk;  // in the line
+        const int shift = few_shift_of(b_line(begin + first));
+        const long long at = (along_k ? static_cast<long long>(block) * across : column / C.chunk_elements) + chunk();  // in the line
         const int bytes = few_copy_bytes(along_k ? k : static_cast<long long>(column) + columns, shift, at);
         const bool head = at == 0 && shift > 0;
         if (along_k && head) return;
-        const unsigned short* from = line - shift + at * C.chunk_elements;
         const long long left = (along_k ? columns : k) - begin - first;  // lines
 #pragma unroll
-        for (int i = 0; i < C.lines() / down; ++i) {
+        for (int i = 0; i < copies; ++i, from += step) {
             if (!along_k && i == 0 && head && begin + first == 0) continue;
-            ptx::copy_async_filled<C.chunk_bytes>(shared + few_b_place(C, first + i * down, chunk), from + i * (down * ldb),
-                                                  i * down < left ? bytes : 0);
+            ptx::copy_async_filled<C.chunk_bytes>(to(i), from, i * down < left ? bytes : 0);
         }
     }
     /// Of the first block of K, whose stage is at `shared`: the heads of lines. Waits for its loads.
@@ -73,15 +93,16 @@ struct FewLoader {
     }
 };
 
-/// Blocks of A on their way to the ring, two elements of K a word, a block at a time: what load() asked for, store() leaves, each row from
-/// a multiple of 16 B on, wherever it begins in memory. Rows that began differently there would be read from the same banks.
+/// Blocks of A on their way to the ring, two elements of K a word: what ask() asked for, store() leaves, each row from a multiple of 16 B
+/// on, wherever it begins in memory. Rows that began differently there would be read from the same banks.
 ///
 /// Along K a warp has every eighth row, and lanes words beside each other; its last word is of the chunk before the block, four lanes a row.
 /// Along M a thread has one row, and neighbours the next ones.
 template <Sm80FewConfig C>
 struct FewTurner {
-    const FewLoader<C>& from;
-    unsigned short element[C.a_words()][2];
+    const FewLoader<C>& loader;
+    const unsigned short* next;  ///< of the block that is asked for next, this thread's first word
+    unsigned short element[C.a_blocks()][C.a_words()][2] = {};
 
     static constexpr int lanes = 32, block_words = C.tile_k / 2, row_turns = block_words / lanes;  // along K, of a lane in one row
     static constexpr int halo_words = C.chunk_elements / 2;
@@ -102,23 +123,38 @@ struct FewTurner {
         else return threadIdx.x < C.a_words_at_once() * C.tile_m && word(i) < C.a_row_words();
     }
 
-    __device__ void load(int block) {
-        const long long first = static_cast<long long>(block) * C.tile_k - C.chunk_elements, along = C.a_along_k() ? 1 : from.lda;
-#pragma unroll
-        for (int i = 0; i < C.a_words(); ++i) {
-            const long long k = first + 2 * word(i);
-            const unsigned short* at = from.a + (C.a_along_k() ? row(i) * from.lda + k : k * from.lda + row(i));
-            const bool inside = is_inside(i) && row(i) < from.rows && k >= 0;
-            element[i][0] = inside && k < from.k ? at[0] : 0;
-            element[i][1] = inside && k + 1 < from.k ? at[along] : 0;
-        }
+    __device__ FewTurner(const FewLoader<C>& loader, int block) : loader(loader) {
+        next = loader.a + place(0) + (static_cast<long long>(block) * C.tile_k - C.chunk_elements) * step();
     }
-    __device__ void store(unsigned shared) const {
+    /// Elements from A's begin to this thread's `i`-th word of a block, and from an element of K to the next.
+    __device__ long long place(int i) const { return C.a_along_k() ? row(i) * loader.lda + 2 * word(i) : 2 * word(i) * loader.lda + row(i); }
+    __device__ long long step() const { return C.a_along_k() ? 1 : loader.lda; }
+
+    /// Asks for a block, the one behind that asked for last, as number `i` of those on their way.
+    __device__ void ask(int i, int block) {
+        const auto at = [&](int j) { return next + (place(j) - place(0)); };
+        const auto is_of_a = [&](int j) { return is_inside(j) && row(j) < loader.rows; };
+        if (block > 0 && (block + 1ll) * C.tile_k <= loader.k) {  // what is not of A stays 0
 #pragma unroll
-        for (int i = 0; i < C.a_words(); ++i)
-            if (is_inside(i))
-                ptx::store_shared_1(shared + row(i) * (C.a_pitch_chunks() * C.chunk_bytes) + word(i) * 4,
-                                    __uint_as_float(element[i][0] | unsigned(element[i][1]) << 16));
+            for (int j = 0; j < C.a_words(); ++j)
+                if (is_of_a(j)) element[i][j][0] = at(j)[0], element[i][j][1] = at(j)[step()];
+        } else {
+            const long long first = static_cast<long long>(block) * C.tile_k - C.chunk_elements;
+#pragma unroll
+            for (int j = 0; j < C.a_words(); ++j) {
+                const long long k = first + 2 * word(j);
+                element[i][j][0] = is_of_a(j) && k >= 0 && k < loader.k ? at(j)[0] : 0;
+                element[i][j][1] = is_of_a(j) && k >= 0 && k + 1 < loader.k ? at(j)[step()] : 0;
+            }
+        }
+        next += C.tile_k * step();
+    }
+    __device__ void store(int i, unsigned shared) const {
+#pragma unroll
+        for (int j = 0; j < C.a_words(); ++j)
+            if (is_inside(j))
+                ptx::store_shared_1(shared + row(j) * (C.a_pitch_chunks() * C.chunk_bytes) + word(j) * 4,
+                                    __uint_as_float(element[i][j][0] | unsigned(element[i][j][1]) << 16));
     }
 };
 

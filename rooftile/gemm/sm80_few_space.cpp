@@ -85,8 +85,11 @@ Constraint Sm80FewFamily::examine(const GemmHardware& hw, const GemmProblem& pro
     c.warp_m = c.tile_m;
     c.warp_n = !config.along_k() ? c.tile_n / 2 : c.tile_n / (Sm80FewConfig::warps() * (config.odd_rows ? 2 : 1));
     c.set_work(hw, problem);
-    // All warps meet before a step, read what they multiply, and multiply: two a scheduler do little of the one beside the other.
-    c.step_floor = max_known(c.step.shared, 0) + max_known(c.step.tensor, 0);
+    // All warps meet before a step, copy, turn A's words, read what they multiply, and multiply: two a scheduler do little of the one beside the
+    // other. Copies of 16 B by threads are what one of many SMs takes, however few there are.
+    const double copies = max_known(config.b_bytes() / hw.dram_per_sm, 0), words = config.a_words() * max_known(hw.few_word, 0);
+    c.step_floor = std::max(max_known(c.step.shared, 0) + max_known(c.step.tensor, 0), copies + words + max_known(hw.few_step, 0));
+    c.start = max_known(hw.few_start, 0);
     c.exchange = exchange_cycles(hw, c);
     c.threads = Sm80FewConfig::threads();
     c.accumulators = config.accumulator_registers();

@@ -150,7 +150,12 @@ MatrixHardware matrix_hardware(const Machine& machine, MatrixUse use, std::vecto
     hw.sm_skew = max_known(0, read.number<Ratio>("sm.skew"));
     hw.cluster_ctas = machine.has("cluster") ? read.count("cluster.max_portable") : 1;
     if (hw.family == "wgmma") read_wgmma(read, machine.has("cluster"), hw);
-    if (hw.family == "mma_sync") hw.mma_overlap_exponent = read.number<Ratio>("mma_sync.overlap_exponent");
+    if (hw.family == "mma_sync") {
+        hw.mma_overlap_exponent = read.number<Ratio>("mma_sync.overlap_exponent");
+        hw.few_step = read.cycles("few.step");
+        hw.few_word = read.cycles("few.word");
+        hw.few_start = read.cycles("few.start");
+    }
     return hw;
 }
 

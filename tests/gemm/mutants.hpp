@@ -144,19 +144,19 @@ inline Mutant few_a_asked_for_early() {
     return {"A of few rows is asked for before the kernel in front has ended",
             few() + " --early-weights on",
             {{few_kernel, "    ptx::launch_dependents();\n    ptx::wait_for_dependencies();\n", ""},
-             {few_kernel, "    turner.load(blocks.begin + 1);\n",
-              "    turner.load(blocks.begin + 1);\n    ptx::launch_dependents();\n    ptx::wait_for_dependencies();\n"}}};
+             {few_kernel, "    turner.ask(0, blocks.begin + on_their_way);\n",
+              "    turner.ask(0, blocks.begin + on_their_way);\n    ptx::launch_dependents();\n    ptx::wait_for_dependencies();\n"}}};
 }
 
 inline Mutant few_turned_neighbours_swapped() {
     return {"of A every two elements of K are swapped",
             few(),
-            {{few_load, "element[i][0] | unsigned(element[i][1]) << 16", "element[i][1] | unsigned(element[i][0]) << 16"}}};
+            {{few_load, "element[i][j][0] | unsigned(element[i][j][1]) << 16", "element[i][j][1] | unsigned(element[i][j][0]) << 16"}}};
 }
 inline Mutant few_turned_block_late() {
     return {"the second block of an m-major A is multiplied again in the place of the third",
             few() + " --a-major m",
-            {{few_kernel, "turner.load(block + 2);", "turner.load(block + 1);"}}};
+            {{few_load, "next += C.tile_k * step();", "if (block != 1) next += C.tile_k * step();"}}};
 }
 
 inline Mutant tail_of_k_dropped() {

@@ -140,6 +140,9 @@ TEST(Sm80Few, TakesAnMMajorA) {
     Sm80FewConfig upright = turned;
     upright.a_major = Major::k;
     EXPECT_EQ(upright.a_words(), 3);
+    EXPECT_EQ(turned.a_blocks(), 2);
+    EXPECT_EQ(turned.turning_registers(), 12);
+    turned.ctas_per_sm = 2;
     EXPECT_EQ(turned.turning_registers(), 6);
     EXPECT_EQ(plan.prediction.dram_bytes, plan.prediction.moved_bytes);
     // Rows of 132 words, of which 40 rows have 6 at once: 22 a thread.

@@ -67,18 +67,19 @@ TEST(Sm80FewGemm, CompilesWithTheRegistersItCounts) {
     }
 }
 
-// Of a 16x128x64 tile: four k-steps, each of one ldmatrix of B and of two mma, 16 columns by 8 rows. 128 rows of 8 chunks of B are 4 a
-// thread, before the main loop and in it; A comes otherwise. Words of A: 2 for each mma, twice as many where lines are odd; beside them four
-// pairs of sums on their way out.
+// Of a 16x128x64 tile: four k-steps, each of one ldmatrix of B and of two mma, 16 columns by 8 rows, in the main loop's body, which there is for
+// each block of A on its way. 128 rows of 8 chunks of B are 4 a thread, before the main loop and in it, of whole blocks and of others; A comes
+// otherwise. Words of A: 2 for each mma, twice as many where lines are odd; beside them four pairs of sums on their way out.
 TEST(Sm80FewGemm, MultipliesAndCopiesAsItSays) {
     for (const bool odd : {false, true}) {
         const Sm80FewConfig config{
             .tile_m = 16, .tile_n = 128, .tile_k = 64, .stages = 4, .ctas_per_sm = 1, .type = Type::fp16, .odd_rows = odd};
         const std::string ptx = compile_to_ptx(sm80_few_source(config, "sm_80"));
-        EXPECT_EQ(mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), 4 * 2);
-        EXPECT_EQ(mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), 4);
-        EXPECT_EQ(mentions(ptx, "cp.async.cg.shared.global.L2::128B"), 2 * 4);
-        EXPECT_EQ(mentions(ptx, "ld.shared::cta.u32"), 4 * 2 * 2 * (odd ? 2 : 1) + 4 * 2);
+        const int bodies = config.a_blocks();
+        EXPECT_EQ(mentions(ptx, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), bodies * 4 * 2);
+        EXPECT_EQ(mentions(ptx, "ldmatrix.sync.aligned.m8n8.x4"), bodies * 4);
+        EXPECT_EQ(mentions(ptx, "cp.async.cg.shared.global.L2::128B"), 2 * (1 + bodies) * 4);
+        EXPECT_EQ(mentions(ptx, "ld.shared::cta.u32"), bodies * 4 * 2 * 2 * (odd ? 2 : 1) + 4 * 2);
     }
 }
 
