@@ -47,7 +47,7 @@ template <DepthwiseConvConfig C>
 __device__ __forceinline__ bool load_planes(const DepthwiseConvArguments& p, const DepthwiseTile<C>& at, unsigned planes) {
     constexpr auto own = C;  // where the configuration is a variable of the host, its functions of a thread's numbers need it here
     constexpr unsigned vectors = C.vectors(), pairs = C.cells() * 4, all = vectors * pairs * C.pixel_rows() * C.images;
-    constexpr unsigned turns = (all - 1) / C.threads() + 1, at_once = (turns - 1) / ((turns - 1) / 6 + 1) + 1;  // loads on their way, two of each
+    constexpr unsigned at_once = C.loads_at_once();
     unsigned zeros = 0;
 #pragma unroll 1
     for (unsigned first = threadIdx.x; first < all; first += at_once * C.threads()) {
@@ -102,7 +102,7 @@ __device__ __forceinline__ void multiply_plane(unsigned plane, const unsigned (&
 #pragma unroll
     for (int part = 0; part < C.parts(); ++part) {
         const unsigned slot = 16 * part + lane % 16;
-        pixels[part] = plane + 16 * (own.first_cell(slot < C.slots() ? slot : 0) + lane / 16);  // where there is none its sums are not stored
+        pixels[part] = plane + 16 * (own.first_cell(slot < C.slots() ? slot : C.slots() - 1) + lane / 16);  // there are no more: their sums are not stored
     }
     float sums[C.parts()][C.rows][4] = {};
 #pragma unroll

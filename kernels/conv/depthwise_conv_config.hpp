@@ -19,6 +19,7 @@ struct DepthwiseConvConfig {
 
     static constexpr int most_taps = 9;  ///< of a row: 8 places and 8 pixels more are 16
     constexpr int threads() const { return warps * 32; }
+    constexpr int sums() const { return 4 * parts() * rows; }  ///< of a thread
     constexpr int tile_y() const { return groups * rows; }
     constexpr int tile_x() const { return blocks * 8; }
     constexpr int slots() const { return images * groups * blocks; }
@@ -26,6 +27,9 @@ struct DepthwiseConvConfig {
     constexpr int cells() const { return blocks + 1; }
     constexpr int pixel_rows() const { return tile_y() + taps_y - 1; }
     constexpr int vectors() const { return channels / 8; }
+    /// Times that a thread loads two pixels' vectors, and how many of them before it looks at the first.
+    constexpr int load_turns() const { return (vectors() * 4 * cells() * pixel_rows() * images - 1) / threads() + 1; }
+    constexpr int loads_at_once() const { return (load_turns() - 1) / ((load_turns() - 1) / 6 + 1) + 1; }
     /// Where slot `slot`'s first pixels are in a channel's plane, cells; and its first sum, of as many of the plane, in fp32, when it is multiplied.
     constexpr unsigned first_cell(unsigned slot) const {
         const unsigned group = slot / blocks;
