@@ -97,7 +97,8 @@ __device__ __forceinline__ void load_bands(unsigned (&bands)[C.taps_y][2], const
 template <DepthwiseConvConfig C>
 __device__ __forceinline__ void multiply_plane(unsigned plane, const unsigned (&bands)[C.taps_y][2]) {
     constexpr auto own = C;
-    const unsigned lane = threadIdx.x % 32;
+    unsigned lane = threadIdx.x % 32;
+    ptx::keep(lane);  // or addresses are kept over all channels, in registers that sums need
     unsigned pixels[C.parts()];
 #pragma unroll
     for (int part = 0; part < C.parts(); ++part) {
@@ -106,7 +107,7 @@ __device__ __forceinline__ void multiply_plane(unsigned plane, const unsigned (&
     }
     float sums[C.parts()][C.rows][4] = {};
 #pragma unroll
-    for (int down = 0; down < C.rows + C.taps_y - 1; ++down)
+    for (int down = 0; down < C.rows + C.taps_y - 1; ++down) {
 #pragma unroll
         for (int part = 0; part < C.parts(); ++part) {
             unsigned a[4];
@@ -115,6 +116,7 @@ __device__ __forceinline__ void multiply_plane(unsigned plane, const unsigned (&
             for (int row = 0; row < C.rows; ++row)
                 if (down - row >= 0 && down - row < C.taps_y) ptx::mma<C.type>(sums[part][row], a, bands[down - row][0], bands[down - row][1]);
         }
+    }
     __syncwarp();  // all of its pixels are in fragments
 #pragma unroll
     for (int i = 0; i < 2 * C.parts(); ++i) {
@@ -163,7 +165,10 @@ __device__ __forceinline__ void convolve_depthwise(const DepthwiseConvArguments&
     }
     [[maybe_unused]] const auto once = once_of(epilogue);
     constexpr unsigned vectors = C.vectors(), all = vectors * C.tile_x() * C.tile_y() * C.images;
-    for (unsigned i = threadIdx.x; i < all; i += C.threads()) {
+    unsigned thread = threadIdx.x;
+    ptx::keep(thread);  // or what loads made of it is kept while channels are multiplied
+#pragma unroll 1
+    for (unsigned i = thread; i < all; i += C.threads()) {
         const unsigned vector = i % vectors, place = i / vectors, row = place / C.tile_x(), of_image = place / (C.tile_x() * C.tile_y());
         const int x = at.x + static_cast<int>(place % C.tile_x()), y = at.y + static_cast<int>(row % C.tile_y()), image = at.image + static_cast<int>(of_image),
                   of = static_cast<int>(vector * 8);

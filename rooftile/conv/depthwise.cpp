@@ -46,14 +46,14 @@ int fragment_wavefronts(const DepthwiseConvConfig& c) {
     return all;
 }
 
-/// Of a thread: the bands of all rows of taps, and the most of what it multiplies (sums, two fragments a part and their addresses), what it loads (two pixels' vectors and an address each)
-/// and what it stores (sums, and the epilogue's); and 40.
+/// Of a thread: the bands of all rows of taps, and the most of what it multiplies (sums and some fragments of each part), what it loads (two pixels' vectors and an
+/// address each) and what it stores (sums, and the epilogue's); and 40. ptxas loads more fragments ahead where there is room: tests/conv/compile draws kernels and finds no spill.
 struct DepthwiseRegisters {
     int bands, sums, fragments, loads, epilogue;
     int all() const { return bands + std::max({sums + fragments, loads, 8 + epilogue}) + 40; }
 };
 DepthwiseRegisters registers_of(const ConvProblem& p, const DepthwiseConvConfig& c) {
-    return {2 * c.taps_y, c.sums(), 9 * c.parts(), 9 * c.loads_at_once(), p.direct_epilogue ? p.direct_epilogue->registers(false, false) : 0};
+    return {2 * c.taps_y, c.sums(), 16 * c.parts(), 9 * c.loads_at_once(), p.direct_epilogue ? p.direct_epilogue->registers(false, false) : 0};
 }
 
 }  // namespace
