@@ -86,7 +86,7 @@ Demand demand_of(const ConvProblem& problem, const DirectConvConfig& config);
 Demand direct_demand(const ConvProblem& problem, const DirectPlan& plan);
 /// Times the plan where the machine's numbers are others.
 DirectPlan timed(const Machine& machine, const ConvProblem& problem, DirectPlan plan);
-/// Of kernels with matrix units, of equal times the one that asks less of an SM, and begins to store sooner.
+/// Sorts plans of kernels with matrix units; of equal times the one that asks less of an SM and begins to store sooner is first.
 void sort_by_time(std::vector<DirectPlan>& plans);
 /// That registers and shared memory have room for, of up to 16 warps together; 0: none.
 int ctas_an_sm(const Machine& machine, int threads, int registers, int shared_bytes);
@@ -102,7 +102,7 @@ class DirectSteps : public Derivation {
     /// Every tensor once; `but`: without that one.
     std::vector<Input> bytes(std::string_view but = {}) const;
     void dram();
-    /// Of a kernel with matrix units: its units, whose counts are `wavefronts` of shared memory and `instructions`, and the time of them.
+    /// The units of a kernel with matrix units, whose counts are `wavefronts` of shared memory and `instructions`, and the time of them.
     void units(double mmas, std::vector<Input> wavefronts, std::vector<Input> instructions, const char* start_formula, std::vector<Input> start, const char* start_limit);
 
     const Machine& machine;
