@@ -46,50 +46,80 @@ struct DepthwiseTile {
 template <DepthwiseConvConfig C>
 __device__ __forceinline__ bool load_planes(const DepthwiseConvArguments& p, const DepthwiseTile<C>& at, unsigned planes) {
     constexpr auto own = C;  // where the configuration is a variable of the host, its functions of a thread's numbers need it here
-    constexpr unsigned vectors = C.vectors(), pairs = C.cells() * 4, all = vectors * pairs * C.pixel_rows() * C.images;
-    constexpr unsigned at_once = C.loads_at_once();
+    constexpr LinesOfVectors s = C.pixels();
+    constexpr int items = s.items_at_once(), at_once = s.at_once(C.most_loads), vectors = C.vectors();
+    const int lane = threadIdx.x % 32, warp = ptx::warp_uniform(static_cast<int>(threadIdx.x / 32)), line_of_lane = s.together() > 1 ? lane / s.width : 0;
     unsigned zeros = 0;
 #pragma unroll 1
-    for (unsigned first = threadIdx.x; first < all; first += at_once * C.threads()) {
-        unsigned pixel[at_once][2][4], to[at_once];
+    for (int first = 0; first < s.items(); first += items) {
+        int offset[items];
+        unsigned to[items];
+        bool there[items], inside[items][2];
 #pragma unroll
-        for (unsigned turn = 0; turn < at_once; ++turn) {
-            const unsigned i = first + turn * C.threads(), vector = i % vectors, pair = i / vectors % pairs, row = i / (vectors * pairs), image = row / C.pixel_rows();
-            const int filter = at.filter + static_cast<int>(vector * 8), x = at.x - p.padding_x + static_cast<int>(2 * pair),
-                      y = at.y - p.padding_y + static_cast<int>(row - image * C.pixel_rows()), of = at.image + static_cast<int>(image);
-            const bool row_there = i < all && filter < p.filters && of < p.images && static_cast<unsigned>(y) < static_cast<unsigned>(p.height);
-            const unsigned short* from = p.x + ((static_cast<long long>(of) * p.height + y) * p.width + x) * p.filters + filter;
-            load_channels<8, 16>(pixel[turn][0], from, row_there && static_cast<unsigned>(x) < static_cast<unsigned>(p.width));
-            load_channels<8, 16>(pixel[turn][1], from + p.filters, row_there && static_cast<unsigned>(x + 1) < static_cast<unsigned>(p.width));
-            to[turn] = planes + own.plane(8 * vector) + 4 * (row * (4 * C.pitch) + pair);
+        for (int i = 0; i < items; ++i) {
+            const int column = (s.together() > 1 ? lane % s.width : lane) + 32 * (first + i), pair = column / vectors, channel = column % vectors * 8, x = at.x - p.padding_x + 2 * pair;
+            there[i] = column < s.width && line_of_lane < s.together() && at.filter + channel < p.filters;
+            inside[i][0] = there[i] && static_cast<unsigned>(x) < static_cast<unsigned>(p.width), inside[i][1] = there[i] && static_cast<unsigned>(x + 1) < static_cast<unsigned>(p.width);
+            offset[i] = x * p.filters + at.filter + channel;
+            to[i] = planes + own.plane(channel) + 4 * pair;
         }
+#pragma unroll 1
+        for (int group = warp; group < s.groups(); group += at_once * C.warps) {
+            unsigned pixel[at_once][items][2][4];
 #pragma unroll
-        for (unsigned turn = 0; turn < at_once; ++turn) {
-            if (first + turn * C.threads() >= all) break;
+            for (int turn = 0; turn < at_once; ++turn) {
+                const int line = (group + turn * C.warps) * s.together() + line_of_lane, image = line / C.pixel_rows(), y = at.y - p.padding_y + line - image * C.pixel_rows(),
+                          of = at.image + image;
+                const bool line_there = line < s.lines && of < p.images && static_cast<unsigned>(y) < static_cast<unsigned>(p.height);
+                const unsigned short* from = p.x + (static_cast<long long>(of) * p.height + y) * p.width * p.filters;
 #pragma unroll
-            for (unsigned i = 0; i < 4; ++i) {
-                const unsigned left = pixel[turn][0][i], right = pixel[turn][1][i];
-                zeros = ptx::fma2<C.type>(left, 0, ptx::fma2<C.type>(right, 0, zeros));
-                ptx::store_shared(to[turn] + 2 * i * C.plane_bytes(), __byte_perm(left, right, 0x5410));
-                ptx::store_shared(to[turn] + (2 * i + 1) * C.plane_bytes(), __byte_perm(left, right, 0x7632));
+                for (int i = 0; i < items; ++i)
+#pragma unroll
+                    for (int half = 0; half < 2; ++half) load_channels<8, 16>(pixel[turn][i][half], from + offset[i] + half * p.filters, line_there && inside[i][half]);
+            }
+#pragma unroll
+            for (int turn = 0; turn < at_once; ++turn) {
+                const int line = (group + turn * C.warps) * s.together() + line_of_lane;
+#pragma unroll
+                for (int i = 0; i < items; ++i) {
+                    if (line >= s.lines || !there[i]) continue;
+#pragma unroll
+                    for (int e = 0; e < 4; ++e) {
+                        const unsigned left = pixel[turn][i][0][e], right = pixel[turn][i][1][e], word = to[i] + 16 * line * C.pitch + 2 * e * C.plane_bytes();
+                        zeros = ptx::fma2<C.type>(left, 0, ptx::fma2<C.type>(right, 0, zeros));
+                        ptx::store_shared(word, __byte_perm(left, right, 0x5410));
+                        ptx::store_shared(word + C.plane_bytes(), __byte_perm(left, right, 0x7632));
+                    }
+                }
             }
         }
     }
     return (zeros & 0x7fff7fff) == 0;
 }
 
-/// B's fragments of a filter: element (k, j) of a row's band is tap k - j.
+/// B's fragments of a filter: element (k, j) of a row's band is tap k - j. Of up to seven taps a lane has some in one half of K alone.
 template <DepthwiseConvConfig C>
 __device__ __forceinline__ void load_bands(unsigned (&bands)[C.taps_y][2], const unsigned short* filter) {
+    constexpr bool in_one_half = C.taps_x < 8;
     const int first = static_cast<int>(threadIdx.x % 4 * 2) - static_cast<int>(threadIdx.x % 32 / 4);
+    const bool upper = in_one_half && first < -1;
 #pragma unroll
-    for (int row = 0; row < C.taps_y; ++row)
+    for (int half = 0; half < (in_one_half ? 1 : 2); ++half) {
+        const int tap = first + 8 * (upper ? 1 : half);
+        long long address = reinterpret_cast<long long>(filter + tap);
+        ptx::keep(address);  // or each load has an address of its own
+        const auto* at = reinterpret_cast<const unsigned short*>(address);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int tap = first + 8 * half;
-            const unsigned short* at = filter + row * C.taps_x + tap;
-            const unsigned low = static_cast<unsigned>(tap) < C.taps_x ? __ldg(at) : 0, high = static_cast<unsigned>(tap + 1) < C.taps_x ? __ldg(at + 1) : 0;
+        for (int row = 0; row < C.taps_y; ++row) {
+            const unsigned low = static_cast<unsigned>(tap) < C.taps_x ? __ldg(at + row * C.taps_x) : 0, high = static_cast<unsigned>(tap + 1) < C.taps_x ? __ldg(at + row * C.taps_x + 1) : 0;
             bands[row][half] = low | high << 16;
+        }
+    }
+    if constexpr (in_one_half)
+#pragma unroll
+        for (int row = 0; row < C.taps_y; ++row) {
+            const unsigned band = bands[row][0];
+            bands[row][0] = upper ? 0 : band, bands[row][1] = upper ? band : 0;
         }
 }
 
@@ -98,7 +128,7 @@ template <DepthwiseConvConfig C>
 __device__ __forceinline__ void multiply_plane(unsigned plane, const unsigned (&bands)[C.taps_y][2]) {
     constexpr auto own = C;
     unsigned lane = threadIdx.x % 32;
-    ptx::keep(lane);  // or addresses are kept over all channels, in registers that sums need
+    if (C.parts() > 1) ptx::keep(lane);  // or addresses are kept over all channels, in registers that sums need
     unsigned pixels[C.parts()];
 #pragma unroll
     for (int part = 0; part < C.parts(); ++part) {
@@ -164,29 +194,41 @@ __device__ __forceinline__ void convolve_depthwise(const DepthwiseConvArguments&
         __syncthreads();
     }
     [[maybe_unused]] const auto once = once_of(epilogue);
-    constexpr unsigned vectors = C.vectors(), all = vectors * C.tile_x() * C.tile_y() * C.images;
-    unsigned thread = threadIdx.x;
-    ptx::keep(thread);  // or what loads made of it is kept while channels are multiplied
+    constexpr LinesOfVectors s = C.places();
+    constexpr int items = s.items_at_once(), vectors = C.vectors();
+    const int lane = threadIdx.x % 32, line_of_lane = s.together() > 1 ? lane / s.width : 0;
 #pragma unroll 1
-    for (unsigned i = thread; i < all; i += C.threads()) {
-        const unsigned vector = i % vectors, place = i / vectors, row = place / C.tile_x(), of_image = place / (C.tile_x() * C.tile_y());
-        const int x = at.x + static_cast<int>(place % C.tile_x()), y = at.y + static_cast<int>(row % C.tile_y()), image = at.image + static_cast<int>(of_image),
-                  of = static_cast<int>(vector * 8);
-        if (x >= p.places_x || y >= p.places_y || image >= p.images || of >= channels) continue;
-        float sums[8];
-        const unsigned plane = planes + own.plane(of);
-        if (by_windows) {
-            sum_windows<C>(sums, plane + 2 * ((row + of_image * (C.taps_y - 1)) * (8 * C.pitch) + place % C.tile_x()), filter + of * taps);
-        } else {
+    for (int group = ptx::warp_uniform(static_cast<int>(threadIdx.x / 32)); group < s.groups(); group += C.warps) {
+        const int line = group * s.together() + line_of_lane, of_image = line / C.tile_y(), image = at.image + of_image, y = at.y + line - of_image * C.tile_y();
+        const unsigned row = (static_cast<unsigned>(image) * p.places_y + y) * p.places_x;
+        const bool line_there = line_of_lane < s.together() && line < s.lines && image < p.images && y < p.places_y;
+#pragma unroll 1
+        for (int first = 0; first < s.items(); first += items) {
+            ptx::Words<16> words[items];
 #pragma unroll
-            for (int e = 0; e < 8; ++e) sums[e] = ptx::load_shared_float(plane + e * C.plane_bytes() + 4 * place);
+            for (int store = 0; store < 2; ++store)  // of all after the loads of all
+#pragma unroll
+                for (int i = 0; i < items; ++i) {
+                    const int column = (s.together() > 1 ? lane % s.width : lane) + 32 * (first + i), x = column / vectors, of = column % vectors * 8;
+                    if (!line_there || column >= s.width || at.x + x >= p.places_x || of >= channels) continue;
+                    const unsigned to = row + at.x + x;
+                    if (store == 1) {
+                        ptx::store_words(p.y + static_cast<long long>(to) * p.filters + at.filter + of, words[i]);
+                        continue;
+                    }
+                    float sums[8];
+                    const unsigned plane = planes + own.plane(of);
+                    if (by_windows) {
+                        sum_windows<C>(sums, plane + 2 * ((line + of_image * (C.taps_y - 1)) * (8 * C.pitch) + x), filter + of * taps);
+                    } else {
+#pragma unroll
+                        for (int e = 0; e < 8; ++e) sums[e] = ptx::load_shared_float(plane + e * C.plane_bytes() + 4 * (line * C.tile_x() + x));
+                    }
+                    finish(sums, epilogue, once, p, static_cast<int>(to), at.filter + of);
+#pragma unroll
+                    for (int e = 0; e < 4; ++e) words[i].word[e] = ptx::pack2<C.type>(sums[2 * e], sums[2 * e + 1]);
+                }
         }
-        const unsigned to = (static_cast<unsigned>(image) * p.places_y + y) * p.places_x + x;
-        finish(sums, epilogue, once, p, static_cast<int>(to), at.filter + of);
-        ptx::Words<16> words;
-#pragma unroll
-        for (int e = 0; e < 4; ++e) words.word[e] = ptx::pack2<C.type>(sums[2 * e], sums[2 * e + 1]);
-        ptx::store_words(p.y + static_cast<long long>(to) * p.filters + at.filter + of, words);
     }
 }
 

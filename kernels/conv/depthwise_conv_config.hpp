@@ -6,6 +6,21 @@
 
 namespace rooftile {
 
+/// `lines` of `width` vectors, shared out to warps: a line to a warp, `items` vectors to a lane, or several short ones.
+struct LinesOfVectors {
+    int width, lines, warps;
+    constexpr int together() const { return width < 32 ? 32 / width : 1; }
+    constexpr int items() const { return (width - 1) / 32 + 1; }
+    constexpr int items_at_once() const { return items() < 4 ? items() : 4; }
+    constexpr int groups() const { return (lines - 1) / together() + 1; }
+    constexpr int turns() const { return (groups() - 1) / warps + 1; }
+    /// Groups of lines that a warp has in registers: so many items of a lane at most.
+    constexpr int at_once(int most) const {
+        const int rounds = (turns() * items_at_once() - 1) / most + 1, groups = (turns() - 1) / rounds + 1;
+        return groups * items_at_once() > most && groups > 1 ? groups - 1 : groups;
+    }
+};
+
 /// The kernel's template parameter. A tile has `images` images' `groups` groups of `rows` rows of `blocks` blocks of eight places. A block of a group, of an
 /// image, is a slot: a row of A, which is 16 pixels wide. `rows` places one below the other are a slot's, so that a fragment of
 /// pixels serves each row of taps.
@@ -27,9 +42,9 @@ struct DepthwiseConvConfig {
     constexpr int cells() const { return blocks + 1; }
     constexpr int pixel_rows() const { return tile_y() + taps_y - 1; }
     constexpr int vectors() const { return channels / 8; }
-    /// Times that a thread loads two pixels' vectors, and how many of them before it looks at the first.
-    constexpr int load_turns() const { return (vectors() * 4 * cells() * pixel_rows() * images - 1) / threads() + 1; }
-    constexpr int loads_at_once() const { return (load_turns() - 1) / ((load_turns() - 1) / 6 + 1) + 1; }
+    constexpr LinesOfVectors pixels() const { return {vectors() * 4 * cells(), images * pixel_rows(), warps}; }  ///< two neighbours' to a vector
+    constexpr LinesOfVectors places() const { return {vectors() * tile_x(), images * tile_y(), warps}; }
+    static constexpr int most_loads = 6;  ///< of two vectors each, on their way to a thread
     /// Where slot `slot`'s first pixels are in a channel's plane, cells; and its first sum, of as many of the plane, in fp32, when it is multiplied.
     constexpr unsigned first_cell(unsigned slot) const {
         const unsigned group = slot / blocks;

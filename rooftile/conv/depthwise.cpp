@@ -53,7 +53,7 @@ struct DepthwiseRegisters {
     int all() const { return bands + std::max({sums + fragments, loads, 8 + epilogue}) + 40; }
 };
 DepthwiseRegisters registers_of(const ConvProblem& p, const DepthwiseConvConfig& c) {
-    return {2 * c.taps_y, c.sums(), 16 * c.parts(), 9 * c.loads_at_once(), p.direct_epilogue ? p.direct_epilogue->registers(false, false) : 0};
+    return {2 * c.taps_y, c.sums(), 16 * c.parts(), 9 * c.pixels().at_once(c.most_loads) * c.pixels().items_at_once(), p.direct_epilogue ? p.direct_epilogue->registers(false, false) : 0};
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ TilePace tile_pace(const Machine& machine, const ConvProblem& p, const Depthwise
     const Demand demand = demand_of(p, c);
     const double mmas = double(of_a_warp) * c.parts() * c.rows * c.taps_y * demand.matrix[0].flops / work_of(p, c).multiplies / (rate->value / *partitions);
     pace.start_seconds = latency->value / clock->value;
-    pace.tile_seconds = (double(whole_parts(c.load_turns(), c.loads_at_once())) * latency->value + mmas + *demand.shared_bytes / double(demand.tiles) / bandwidth->value) / clock->value;
+    pace.tile_seconds = (double(whole_parts(c.pixels().turns(), c.pixels().at_once(c.most_loads)) * whole_parts(c.pixels().items(), c.pixels().items_at_once())) * latency->value + mmas + *demand.shared_bytes / double(demand.tiles) / bandwidth->value) / clock->value;
     return pace;
 }
 

@@ -85,16 +85,16 @@ inline Mutant last_channel_left_out() {
             {{packing, "const int pairs = static_cast<int>(min((p.channels - channel + 1) / 2,", "const int pairs = static_cast<int>(min((p.channels - channel) / 2,"}}};
 }
 
-inline Mutant taps_moved_by_one() { return {"a band has each tap one column on", banded, {{planes, "const int tap = first + 8 * half;", "const int tap = first + 8 * half - 1;"}}}; }
+inline Mutant taps_moved_by_one() { return {"a band has each tap one column on", banded, {{planes, "const int tap = first + 8 * (upper ? 1 : half);", "const int tap = first + 8 * (upper ? 1 : half) - 1;"}}}; }
 inline Mutant band_of_the_neighbour() {
     return {"a channel's band is the next one's", banded, {{planes, "load_bands<C>(bands, filter + min(channel + C.warps, channels - 1) * taps);", "load_bands<C>(bands, filter + min(channel + C.warps + 1, channels - 1) * taps);"}}};
 }
 inline Mutant band_of_the_row_before() { return {"pixels meet the row of taps before", banded, {{planes, "a, bands[down - row][0], bands[down - row][1]);", "a, bands[(down - row + 1) % C.taps_y][0], bands[(down - row + 1) % C.taps_y][1]);"}}}; }
 inline Mutant padding_not_zero() {
-    return {"pixels beside the row are those of the next one", banded, {{planes, "load_channels<8, 16>(pixel[turn][0], from, row_there && static_cast<unsigned>(x) < static_cast<unsigned>(p.width));", "load_channels<8, 16>(pixel[turn][0], from, row_there && x >= 0);"}}};
+    return {"pixels beside the row are those of the next one", banded, {{planes, "inside[i][0] = there[i] && static_cast<unsigned>(x) < static_cast<unsigned>(p.width)", "inside[i][0] = there[i] && x >= 0"}}};
 }
 inline Mutant zeros_of_bands_met() { return {"a band's zeros meet NaN and Inf", banded, {{planes, "return (zeros & 0x7fff7fff) == 0;", "return (zeros & 0x7fff7fff) != 1;"}}}; }
-inline Mutant windows_of_the_tile_before() { return {"windows are of the image's rows without the halo between images", banded_images, {{planes, "(row + of_image * (C.taps_y - 1)) * (8 * C.pitch)", "row * (8 * C.pitch)"}}}; }
+inline Mutant windows_of_the_tile_before() { return {"windows are of the image's rows without the halo between images", banded_images, {{planes, "(line + of_image * (C.taps_y - 1)) * (8 * C.pitch)", "line * (8 * C.pitch)"}}}; }
 inline Mutant image_of_the_group_before() { return {"a slot's pixels are a group's rows too high", banded, {{planes_config, "group % groups * rows * pitch + slot % blocks", "group % groups * (rows - 1) * pitch + slot % blocks"}}}; }
 
 inline std::vector<Mutant> all() {
