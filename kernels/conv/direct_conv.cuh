@@ -10,54 +10,11 @@
 #pragma once
 
 #include "kernels/conv/direct_conv_config.hpp"
-#include "kernels/matrix/epilogue_pair.cuh"
+#include "kernels/conv/neighbours.cuh"
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/sync.cuh"
 
 namespace rooftile {
-
-/// `count` 16-bit numbers at `from`, by loads of `bytes`; zeros where `there` is not.
-template <int count, int bytes>
-__device__ __forceinline__ void load_channels(unsigned (&to)[(count + 1) / 2], const unsigned short* from, bool there) {
-    static_assert(2 * count % bytes == 0);
-#pragma unroll
-    for (int i = 0; i < (count + 1) / 2; ++i) to[i] = 0;
-    if (!there) return;
-#pragma unroll
-    for (int i = 0; i < 2 * count / bytes; ++i) {
-        if constexpr (bytes == 16) {
-            const uint4 v = __ldg(reinterpret_cast<const uint4*>(from) + i);
-            to[4 * i] = v.x, to[4 * i + 1] = v.y, to[4 * i + 2] = v.z, to[4 * i + 3] = v.w;
-        } else if constexpr (bytes == 8) {
-            const uint2 v = __ldg(reinterpret_cast<const uint2*>(from) + i);
-            to[2 * i] = v.x, to[2 * i + 1] = v.y;
-        } else if constexpr (bytes == 4) {
-            to[i] = __ldg(reinterpret_cast<const unsigned*>(from) + i);
-        } else {
-            to[i / 2] |= static_cast<unsigned>(__ldg(from + i)) << 16 * (i % 2);
-        }
-    }
-}
-
-/// A place's sums through the expression; `row`: the place among all of the result's. A filter that has no neighbour with it here is a pair of which
-/// the second is outside: turned, since neighbours in a row would be loaded as one aligned word.
-template <DirectConvConfig C, class Epilogue>
-__device__ __forceinline__ void finish(float (&sums)[C.vector], const Epilogue& epilogue, const typename Epilogue::Once& once, const DirectConvArguments& p, int row, int filter) {
-    constexpr bool alone = C.vector == 1;
-    constexpr int pairs = alone ? 1 : C.vector / 2;
-    typename Epilogue::Operands operands[pairs];
-#pragma unroll
-    for (int i = 0; i < pairs; ++i)
-        epilogue.template load<alone>(operands[i], EpiloguePair{row, filter, 0, 2 * i, static_cast<int>(p.rows), p.filters, 0, true, !alone});
-#pragma unroll
-    for (int i = 0; i < pairs; ++i) {
-        float finished[2];
-        epilogue.template apply<alone>(finished, sums[2 * i], alone ? 0 : sums[2 * i + !alone], operands[i], once,
-                                       EpiloguePair{row, filter, 0, 2 * i, static_cast<int>(p.rows), p.filters, 0, true, !alone});
-        sums[2 * i] = finished[0];
-        if constexpr (!alone) sums[2 * i + 1] = finished[1];
-    }
-}
 
 template <DirectConvConfig C, class Epilogue>
 __device__ __forceinline__ void convolve(const DirectConvArguments& p, const Epilogue& epilogue) {
@@ -132,10 +89,7 @@ __device__ __forceinline__ void convolve(const DirectConvArguments& p, const Epi
                         }
             }
         }
-        [[maybe_unused]] const auto once = [&] {
-            if constexpr (is_plain<Epilogue>()) return 0;
-            else return epilogue.once();
-        }();
+        [[maybe_unused]] const auto once = once_of(epilogue);
         const unsigned first_row = (image * p.places_y + first_y) * p.places_x + first_x;
         unsigned short* to = p.y + static_cast<long long>(first_row) * p.filters + filter;
 #pragma unroll
@@ -146,7 +100,7 @@ __device__ __forceinline__ void convolve(const DirectConvArguments& p, const Epi
                 const unsigned on = place_y * static_cast<unsigned>(p.places_x) + place_x;
                 if constexpr (!is_plain<Epilogue>()) {
                     if (!there) continue;
-                    finish<C>(sums[place_y][place_x], epilogue, once, p, static_cast<int>(first_row + on), filter);
+                    finish(sums[place_y][place_x], epilogue, once, p, static_cast<int>(first_row + on), filter);
                 }
                 struct alignas(2 * C.vector) Vector {
                     unsigned short element[C.vector];

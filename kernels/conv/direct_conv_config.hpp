@@ -18,6 +18,7 @@ struct DirectConvConfig {
     int load_bytes;  ///< of one load of a pixel's channels: 2 to 16
 
     constexpr int threads() const { return lanes * slots; }
+    constexpr int sums() const { return rows * strip * vector; }  ///< of a thread
     constexpr int taps() const { return taps_y * taps_x; }
     /// Filters of a thread that are of one group.
     constexpr int filters_together() const { return vector < group_filters ? vector : group_filters; }

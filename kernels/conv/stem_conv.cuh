@@ -8,8 +8,8 @@
 // caller's expression, the same class as of matrix kernels, eight neighbouring filters of a place to a lane.
 #pragma once
 
+#include "kernels/conv/neighbours.cuh"
 #include "kernels/conv/stem_conv_config.hpp"
-#include "kernels/matrix/epilogue_pair.cuh"
 #include "kernels/ptx/cp_async.cuh"
 #include "kernels/ptx/few_bits.cuh"
 #include "kernels/ptx/matrix_store.cuh"
@@ -113,20 +113,7 @@ __device__ __forceinline__ void multiply_windows(float (&sums)[C.warp_tiles][C.w
 /// Eight neighbouring filters of a place.
 template <StemConvConfig C, class Epilogue>
 __device__ __forceinline__ void store_filters(float (&sums)[8], const StemConvArguments& p, const Epilogue& epilogue, const auto& once, unsigned row, int filter) {
-    if constexpr (!is_plain<Epilogue>()) {
-        typename Epilogue::Operands operands[4];
-        const auto pair = [&](int i) {
-            return EpiloguePair{static_cast<int>(row), filter, 0, 2 * i, static_cast<int>(p.rows), p.filters, 0, filter + 2 * i < p.filters, filter + 2 * i + 1 < p.filters};
-        };
-#pragma unroll
-        for (int i = 0; i < 4; ++i) epilogue.template load<false>(operands[i], pair(i));
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            float finished[2];
-            epilogue.template apply<false>(finished, sums[2 * i], sums[2 * i + 1], operands[i], once, pair(i));
-            sums[2 * i] = finished[0], sums[2 * i + 1] = finished[1];
-        }
-    }
+    finish<false>(sums, epilogue, once, p, static_cast<int>(row), filter);
     unsigned short* to = p.y + static_cast<long long>(row) * p.filters + filter;
     constexpr int bytes = C.store_bytes < 4 ? 4 : C.store_bytes;
 #pragma unroll
@@ -154,10 +141,7 @@ __device__ __forceinline__ void convolve_stem(const StemConvArguments& p, const 
     if (blockIdx.x < p.tiles) copy_pixels<C>(p, StemTile<C>(p, blockIdx.x), pixels);
     ptx::copy_async_commit();
     write_weights<C>(p, weights);
-    [[maybe_unused]] const auto once = [&] {
-        if constexpr (is_plain<Epilogue>()) return 0;
-        else return epilogue.once();
-    }();
+    [[maybe_unused]] const auto once = once_of(epilogue);
     constexpr unsigned columns = C.cta_filters / C.warp_filters, parts = (C.places() - 1) / (16 * C.warp_tiles) + 1;
     for (unsigned tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
         if (tile + gridDim.x < p.tiles) copy_pixels<C>(p, StemTile<C>(p, tile + gridDim.x), others);

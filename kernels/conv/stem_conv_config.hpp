@@ -23,6 +23,7 @@ struct StemConvConfig {
 
     static constexpr int mma_k = 16, most_steps = 64;
     constexpr int threads() const { return warps * 32; }
+    constexpr int sums() const { return warp_tiles * warp_filters / 2; }  ///< of a thread
     constexpr int places() const { return tile_y * tile_x; }
     constexpr int row_elements() const { return taps_x * channels; }
     /// Whether neighbouring places begin at elements of other parity: then every other fragment row is read by halves of words.

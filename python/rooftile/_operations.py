@@ -480,6 +480,7 @@ def conv(
     places: str | None = None,
     warp_tile: str | None = None,
     warps: int | None = None,
+    planes: str | None = None,
     numbers: str | None = None,
     set: str | Sequence[str] | None = None,
     buildable_only: bool | None = None,
@@ -540,6 +541,9 @@ def conv(
         places: Places of a CTA at once, rows of multiples of 8
         warp_tile: Of a warp at once: T times 16 places (1, 2, 4) by F filters (32, 64)
         warps: Warps of a CTA: 4 or 8
+    Fixed parameters of depthwise convolutions by matrix units:
+        planes: Of a CTA at once: I images' G groups of R rows (1 to 8) of B blocks of 8 places, by C channels (8,
+            16, ...) and W warps
     Machine:
         numbers: A machine of a few numbers: smem, regs, bw, peak, latency, and any key of a machine file
         set: Replaces one number of the machine, as in "dram.bandwidth=4 TB/s"
@@ -559,6 +563,6 @@ def conv(
         "ctas_per_sm": ctas_per_sm, "overlapped_epilogue": overlapped_epilogue, "epilogue_tile_n": epilogue_tile_n,
         "pdl": pdl, "early_weights": early_weights, "evict_first": evict_first, "reverse": reverse,
         "exhaustive": exhaustive, "top": top, "vector": vector, "strip": strip, "rows": rows, "places": places,
-        "warp_tile": warp_tile, "warps": warps, "numbers": numbers, "set": set, "buildable_only": buildable_only,
-        "seed": seed
+        "warp_tile": warp_tile, "warps": warps, "planes": planes, "numbers": numbers, "set": set,
+        "buildable_only": buildable_only, "seed": seed
     })

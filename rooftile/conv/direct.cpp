@@ -7,10 +7,11 @@
 #include <limits>
 #include <tuple>
 
+#include "rooftile/conv/depthwise.hpp"
 #include "rooftile/conv/stem.hpp"
-#include "rooftile/core/derivation.hpp"
 #include "rooftile/physics/roofs.hpp"
 #include "rooftile/report/number.hpp"
+#include "rooftile/tiled/pipeline.hpp"
 
 namespace rooftile {
 namespace {
@@ -40,8 +41,6 @@ Registers registers_of(const ConvProblem& p, const DirectConvConfig& c) {
             p.direct_epilogue ? p.direct_epilogue->registers(c.vector == 1, false) : 0};
 }
 
-std::int64_t ceil_of(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
-
 /// The widest load that divides a thread's channels and every pixel's beginning.
 int load_bytes(const ConvProblem& p, const DirectConvConfig& c) {
     int bytes = 16;
@@ -49,12 +48,22 @@ int load_bytes(const ConvProblem& p, const DirectConvConfig& c) {
     return bytes;
 }
 
-std::int64_t strips_of(const ConvProblem& p, const DirectConvConfig& c) {
-    return p.image.images * ceil_of(p.image.axes[1].places(), c.rows) * ceil_of(p.image.axes[0].places(), c.strip);
+std::int64_t filter_blocks(const ConvProblem& p, const DirectConvConfig& c) { return whole_parts(p.filters, c.cta_filters()); }
+
+/// MMAs by mma.sync and what goes through the warps' port, in part at once.
+double on_chip(const Machine& machine, double tensor, double port) {
+    if (tensor == 0) return port;
+    const Fact* exponent = machine.find("mma_sync.overlap_exponent");
+    return overlapped(std::max(tensor, port), std::min(tensor, port), exponent ? exponent->value : std::nan(""));
 }
-std::int64_t filter_blocks(const ConvProblem& p, const DirectConvConfig& c) { return ceil_of(p.filters, c.cta_filters()); }
+
+TilePace tile_pace(const Machine&, const ConvProblem&, const DirectConvConfig&) { return {}; }
 
 }  // namespace
+
+std::int64_t strips_of(const ConvProblem& p, const DirectConvConfig& c) {
+    return p.image.images * whole_parts(p.image.axes[1].places(), c.rows) * whole_parts(p.image.axes[0].places(), c.strip);
+}
 
 bool is_direct(const ConvProblem& p) { return p.groups > 1 || p.image.channels % 8 != 0; }
 
@@ -90,44 +99,59 @@ Demand tensor_demand(const ConvProblem& p) {
     return out;
 }
 
-Demand direct_demand(const ConvProblem& p, const DirectPlan& plan) {
-    if (plan.stem) return stem_demand(p, plan);
-    const DirectConvConfig& c = plan.config;
+Demand demand_of(const ConvProblem& p, const DirectConvConfig& c) {
     Demand out = tensor_demand(p);
-    const double vectors = double(ceil_of(p.filters, c.vector)) * double(strips_of(p, c)), image = out.tensors[0].footprint_bytes;
+    const double vectors = double(whole_parts(p.filters, c.vector)) * double(strips_of(p, c)), image = out.tensors[0].footprint_bytes;
     out.issue_slots = vectors * work_of(c, p.direct_epilogue).all();
     // Rows that strips one below the other share come again; what is beside each other L1 has.
     const double again = double(met_y(c)) / (double(c.rows) * c.stride_y);
     out.l2_bytes = image * std::max(1.0, again) + p.result_bytes() + p.operand_bytes;
     out.loaded_bytes = *out.l2_bytes;
-    out.tiles = filter_blocks(p, c) * ceil_of(strips_of(p, c), c.slots);
+    out.tiles = filter_blocks(p, c) * whole_parts(strips_of(p, c), c.slots);
     return out;
 }
 
+Demand direct_demand(const ConvProblem& p, const DirectPlan& plan) {
+    return plan.visit([&](const auto& c) { return demand_of(p, c); });
+}
+
 DirectPlan timed(const Machine& machine, const ConvProblem& p, DirectPlan plan) {
-    if (plan.stem) return stem_timed(machine, p, std::move(plan));
     const Demand demand = direct_demand(p, plan);
+    const TilePace pace = plan.visit([&](const auto& c) { return tile_pace(machine, p, c); });
     const RoofTime roof = roof_time(demand, machine, {.sustained = true});
-    plan.time_us.reset(), plan.issue_us.reset(), plan.l2_us.reset(), plan.dram_us.reset(), plan.bound = roof.bound();
+    DirectPlan out{.config = std::move(plan.config), .bound = roof.bound()};
     const auto gap = machine.number<Seconds>("launch.gap_stream");
     const auto sms = machine.count("sm.count");
-    if (!roof.unknown.empty() || !gap || !sms) return plan;
-    double longest = 0;
-    for (const UnitTime& unit : roof.units) {
-        double seconds = unit.seconds;
-        if (unit.bound == Bound::issue) {
-            // SMs take turns of whole CTAs: the last turn may have fewer.
-            const double turns = double(demand.tiles) / *sms;
-            seconds *= turns >= 1 ? std::ceil(turns) / turns : 1;
-            plan.issue_us = seconds * 1e6;
-        }
-        if (unit.bound == Bound::l2) plan.l2_us = seconds * 1e6;
-        if (unit.bound == Bound::dram) plan.dram_us = seconds * 1e6;
-        if (unit.bound == Bound::launch) continue;
-        if (seconds > longest) longest = seconds, plan.bound = unit.bound;
-    }
-    plan.time_us = (gap->value + longest) * 1e6;
-    return plan;
+    if (!roof.unknown.empty() || !gap || !sms) return out;
+    // SMs take turns of whole tiles: the last turn may have fewer.
+    const double turns = double(demand.tiles) / *sms, last = (turns >= 1 ? std::ceil(turns) / turns : 1) * pace.unevenness;
+    const std::tuple<Bound, std::optional<double>&, double> units[] = {
+        {Bound::tensor, out.tensor_us, last}, {Bound::shared, out.shared_us, last}, {Bound::issue, out.issue_us, last}, {Bound::l2, out.l2_us, 1.0}, {Bound::dram, out.dram_us, 1.0}};
+    for (const UnitTime& unit : roof.units)
+        for (const auto& [bound, us, factor] : units)
+            if (unit.bound == bound) us = unit.seconds * factor * 1e6;
+    const double tensor = out.tensor_us.value_or(0), shared = out.shared_us.value_or(0), issue = *out.issue_us, port = std::max(shared, issue);
+    const double memory = std::max(*out.l2_us, *out.dram_us), by_tiles = std::ceil(turns / std::max(1, pace.ctas_per_sm)) * pace.tile_seconds * 1e6;
+    // The first tiles of all CTAs come from DRAM while nothing is stored.
+    out.fill_us = *out.dram_us * demand.tensors[0].footprint_bytes / *demand.dram_bytes * std::min(1.0, *sms * pace.ctas_per_sm / double(demand.tiles));
+    const double chip = on_chip(machine, tensor, port), rest = memory - *out.fill_us;
+    if (std::max(chip, by_tiles) < memory) out.bound = *out.l2_us >= *out.dram_us ? Bound::l2 : Bound::dram;
+    else if (chip < by_tiles) out.bound = Bound::latency;
+    else out.bound = tensor >= port ? Bound::tensor : shared >= issue ? Bound::shared : Bound::issue;
+    out.start_us = pace.start_seconds * 1e6;
+    out.time_us = gap->value * 1e6 + *out.start_us + *out.fill_us + std::max({chip, rest, by_tiles});
+    return out;
+}
+
+void sort_by_time(std::vector<DirectPlan>& plans) {
+    std::ranges::stable_sort(plans, {}, [](const DirectPlan& plan) { return std::pair(plan.time_us, plan.fill_us.value_or(0) + std::max({plan.tensor_us, plan.shared_us, plan.issue_us}).value_or(0)); });
+}
+
+int ctas_an_sm(const Machine& machine, int threads, int registers, int shared_bytes) {
+    const auto file = machine.count("sm.registers");
+    const Fact *shared = machine.find("shared.per_sm"), *reserved = machine.find("shared.reserved_per_cta");
+    if (!file || !shared) return 0;
+    return std::min({int(*file) / (threads * ((registers + 7) / 8 * 8)), int(shared->value / (shared_bytes + (reserved ? reserved->value : 0))), 16 * 32 / threads});
 }
 
 DirectPlans direct_plans(const Machine& machine, const ConvProblem& p, int top, const DirectRequest& fixed) {
@@ -174,14 +198,12 @@ DirectPlans direct_plans(const Machine& machine, const ConvProblem& p, int top, 
                     continue;
                 }
                 c.slots = std::max(1, most_threads / c.lanes);
-                DirectPlan plan{.config = c};
-                plan.strips = strips_of(p, c);
                 if (filter_blocks(p, c) > most_grid_y) {
                     out.rejected.add(Reason::instruction);
                     fewest_columns = std::min(fewest_columns, filter_blocks(p, c));
                     continue;
                 }
-                found.push_back(timed(machine, p, plan));
+                found.push_back(timed(machine, p, {.config = c}));
             }
     if (found.empty()) {
         const auto asked = [](const std::optional<int>& number) { return number ? std::to_string(*number) : "any"; };
@@ -214,43 +236,76 @@ DirectPlans direct_plans(const Machine& machine, const ConvProblem& p, int top, 
     return out;
 }
 
-std::vector<Step> direct_steps(const Machine& machine, const ConvProblem& p, const DirectPlan& plan) {
-    if (plan.stem) return stem_steps(machine, p, plan);
-    Derivation steps(machine);
-    const DirectConvConfig& c = plan.config;
+Input DirectSteps::above(std::string name, std::optional<double> value, const char* unit) { return given(std::move(name), value.value_or(std::nan("")), unit, "an earlier step"); }
+
+void DirectSteps::us(const char* name, const char* formula, std::vector<Input> inputs, std::optional<double> value, std::string limit) {
+    add(name, formula, std::move(inputs), value.value_or(std::nan("")), "us", std::move(limit));
+}
+
+std::vector<Input> DirectSteps::bytes(std::string_view but) const {
+    std::vector<Input> out;
+    for (const TensorTraffic& tensor : tensor_demand(problem).tensors)
+        if (tensor.tensor != but) out.push_back(of_problem(tensor.tensor, tensor.footprint_bytes, "B"));
+    return out;
+}
+
+void DirectSteps::dram() {
+    std::vector<Input> inputs = bytes();
+    inputs.push_back(fact(machine.find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth"));
+    us("dram_us", "every tensor once", std::move(inputs), plan.dram_us);
+}
+
+void DirectSteps::units(double mmas, std::vector<Input> wavefronts, std::vector<Input> instructions, const char* start_formula, std::vector<Input> start, const char* start_limit) {
+    const Demand demand = direct_demand(problem, plan);
+    us("tensor_us", "MMAs x 4096 FLOP / (sm.count x rate x clock), in whole turns of CTAs and of warps", {ours("MMAs", mmas), fact("rate.mma_sync." + problem.type + ".fp32"), fact("sm.count"), fact("clock.boost")}, plan.tensor_us);
+    for (const char* key : {"shared.bandwidth", "sm.count", "clock.boost"}) wavefronts.push_back(fact(key));
+    us("shared_us", "wavefronts x 128 B / (sm.count x bandwidth x clock)", std::move(wavefronts), plan.shared_us);
+    for (const char* key : {"sm.count", "sm.partitions", "clock.boost"}) instructions.push_back(fact(key));
+    us("issue_us", "instructions / (sm.count x sm.partitions x clock)", std::move(instructions), plan.issue_us);
+    us("l2_us", "pixels of all tiles + the result + what the epilogue reads", {ours("pixels", demand.filled_bytes, "B"), of_problem("the others", *demand.l2_bytes - demand.filled_bytes, "B"), fact("l2.bandwidth")}, plan.l2_us);
+    dram();
+    us("start_us", start_formula, std::move(start), plan.start_us, start_limit);
+    us("time_us", "launch.gap_stream + start_us + the first tiles + the longest of (tensor beside the larger of shared and issue, by mma_sync.overlap_exponent), l2 and dram less the first tiles, and the tiles of a CTA's place one after the other",
+       {fact("launch.gap_stream"), above("start_us", plan.start_us), ours("the first tiles", plan.fill_us.value_or(std::nan("")), "us"), fact("mma_sync.overlap_exponent"), above("tensor_us", plan.tensor_us),
+        above("shared_us", plan.shared_us), above("issue_us", plan.issue_us), above("l2_us", plan.l2_us), above("dram_us", plan.dram_us)},
+       plan.time_us, plan.bound ? fmt::format("limited by {}", name_of(*plan.bound)) : "");
+}
+
+namespace {
+
+void add_steps(DirectSteps& steps, const DirectConvConfig& c) {
+    const ConvProblem& p = steps.problem;
+    const DirectPlan& plan = steps.plan;
     const DirectWork work = work_of(c, p.direct_epilogue);
     const Registers registers = registers_of(p, c);
     const Demand demand = direct_demand(p, plan);
-    const auto ours = [](std::string name, double value, const char* unit = "") { return Derivation::given(std::move(name), value, unit, "the plan"); };
-    const auto of_problem = [](std::string name, double value, const char* unit = "") { return Derivation::given(std::move(name), value, unit, "the problem"); };
-    const auto above = [](std::string name, std::optional<double> value, const char* unit) {
-        return Derivation::given(std::move(name), value.value_or(std::nan("")), unit, "an earlier step");
-    };
-    std::vector<Input> bytes;
-    for (const TensorTraffic& tensor : demand.tensors) bytes.push_back(of_problem(tensor.tensor, tensor.footprint_bytes, "B"));
-    steps.add("group", "channels / groups x filters / groups", {of_problem("channels", double(p.image.channels)), of_problem("filters", double(p.filters)), of_problem("groups", double(p.groups))},
+    steps.add("group", "channels / groups x filters / groups", {steps.of_problem("channels", double(p.image.channels)), steps.of_problem("filters", double(p.filters)), steps.of_problem("groups", double(p.groups))},
               double(c.group_channels) * c.group_filters, "", fmt::format("{} x {}: a matrix unit's smallest step is 16 deep and 8 wide", c.group_channels, c.group_filters));
-    steps.add("vector", "filters of a thread: whole groups, or a part of one, of all that are tried those with the least time", {of_problem("filters", double(p.filters)),
-              of_problem("filters of a group", c.group_filters), ours("load", c.load_bytes, "B")}, c.vector, "", fmt::format("{} of {} B for the channels of a pixel", c.loads_a_pixel(), c.load_bytes));
-    steps.add("pixels_loaded", "rows of pixels that some tap meets x pixels of a row that some tap meets   [M18]", {ours("strip", c.strip), ours("rows", c.rows), ours("rows of pixels", met_y(c)), ours("pixels of a row", met_x(c))},
+    steps.add("vector", "filters of a thread: whole groups, or a part of one, of all that are tried those with the least time", {steps.of_problem("filters", double(p.filters)),
+              steps.of_problem("filters of a group", c.group_filters), steps.ours("load", c.load_bytes, "B")}, c.vector, "", fmt::format("{} of {} B for the channels of a pixel", c.loads_a_pixel(), c.load_bytes));
+    steps.add("pixels_loaded", "rows of pixels that some tap meets x pixels of a row that some tap meets   [M18]", {steps.ours("strip", c.strip), steps.ours("rows", c.rows), steps.ours("rows of pixels", met_y(c)), steps.ours("pixels of a row", met_x(c))},
               double(met_x(c)) * met_y(c), "", fmt::format("for {} places; L1 has what strips beside each other share", c.strip * c.rows));
-    steps.add("registers", "sums + the larger of (rows of pixels + weights) and the epilogue's + 40", {ours("sums", registers.sums), ours("rows of pixels", registers.pixels),
-              ours("weights", registers.weights), ours("the epilogue's", registers.epilogue)}, registers.all(), "", fmt::format("at most {} a thread; what ptxas computes ahead comes on top", most_registers));
-    steps.add("shared_bytes", "taps x group channels x filters of a CTA x 4 B", {of_problem("taps", c.taps()), of_problem("group channels", c.group_channels), ours("filters of a CTA", c.cta_filters())},
+    steps.add("registers", "sums + the larger of (rows of pixels + weights) and the epilogue's + 40", {steps.ours("sums", registers.sums), steps.ours("rows of pixels", registers.pixels),
+              steps.ours("weights", registers.weights), steps.ours("the epilogue's", registers.epilogue)}, registers.all(), "", fmt::format("at most {} a thread; what ptxas computes ahead comes on top", most_registers));
+    steps.add("shared_bytes", "taps x group channels x filters of a CTA x 4 B", {steps.of_problem("taps", c.taps()), steps.of_problem("group channels", c.group_channels), steps.ours("filters of a CTA", c.cta_filters())},
               c.shared_bytes(), "B", "weights in fp32");
-    steps.add("instructions", "multiplications + unpacking + loads + weights + epilogue + stores + 60", {ours("multiplications", work.multiplies), ours("unpacking", work.unpacked),
-              ours("loads", work.loads), ours("weights", work.weight_loads), ours("epilogue", work.epilogue), ours("stores", work.stores)}, work.all(), "", "of a thread for its places, counted in the kernel's loops");
-    steps.add("issue_us", "instructions x threads' pieces / (sm.count x sm.partitions x 32 x clock), in whole turns of CTAs", {above("instructions", work.all(), ""), ours("threads' pieces", demand.issue_slots / work.all()),
-              ours("CTAs' pieces", double(demand.tiles)), steps.fact("sm.count"), steps.fact("sm.partitions"), steps.fact("clock.boost")}, plan.issue_us.value_or(std::nan("")), "us", "");
-    const double again = std::max(1.0, double(met_y(c)) / (double(c.rows) * c.stride_y));
-    std::vector<Input> l2 = bytes;
-    std::erase_if(l2, [](const Input& input) { return input.name == "w"; });  // once a CTA, and seldom again
-    l2.push_back(ours("rows of pixels for each row of places", again)), l2.push_back(steps.fact("l2.bandwidth"));
-    steps.add("l2_us", "the image as often as rows of pixels come for a row of places + the result + what the epilogue reads, once", std::move(l2), plan.l2_us.value_or(std::nan("")), "us", "");
-    bytes.push_back(steps.fact(machine.find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth"));
-    steps.add("dram_us", "every tensor once", std::move(bytes), plan.dram_us.value_or(std::nan("")), "us", "");
-    steps.add("time_us", "launch.gap_stream + the longest of them", {steps.fact("launch.gap_stream"), above("issue_us", plan.issue_us, "us"), above("l2_us", plan.l2_us, "us"), above("dram_us", plan.dram_us, "us")},
-              plan.time_us.value_or(std::nan("")), "us", plan.bound ? fmt::format("limited by {}", name_of(*plan.bound)) : "");
+    steps.add("instructions", "multiplications + unpacking + loads + weights + epilogue + stores + 60", {steps.ours("multiplications", work.multiplies), steps.ours("unpacking", work.unpacked),
+              steps.ours("loads", work.loads), steps.ours("weights", work.weight_loads), steps.ours("epilogue", work.epilogue), steps.ours("stores", work.stores)}, work.all(), "", "of a thread for its places, counted in the kernel's loops");
+    steps.us("issue_us", "instructions x threads' pieces / (sm.count x sm.partitions x 32 x clock), in whole turns of CTAs", {steps.above("instructions", work.all(), ""), steps.ours("threads' pieces", demand.issue_slots / work.all(), ""),
+             steps.ours("CTAs' pieces", double(demand.tiles), ""), steps.fact("sm.count"), steps.fact("sm.partitions"), steps.fact("clock.boost")}, plan.issue_us);
+    std::vector<Input> l2 = steps.bytes("w");  // once a CTA, and seldom again
+    l2.push_back(steps.ours("rows of pixels for each row of places", std::max(1.0, double(met_y(c)) / (double(c.rows) * c.stride_y)), "")), l2.push_back(steps.fact("l2.bandwidth"));
+    steps.us("l2_us", "the image as often as rows of pixels come for a row of places + the result + what the epilogue reads, once", std::move(l2), plan.l2_us);
+    steps.dram();
+    steps.us("time_us", "launch.gap_stream + the longest of them", {steps.fact("launch.gap_stream"), steps.above("issue_us", plan.issue_us), steps.above("l2_us", plan.l2_us), steps.above("dram_us", plan.dram_us)},
+             plan.time_us, plan.bound ? fmt::format("limited by {}", name_of(*plan.bound)) : "");
+}
+
+}  // namespace
+
+std::vector<Step> direct_steps(const Machine& machine, const ConvProblem& p, const DirectPlan& plan) {
+    DirectSteps steps(machine, p, plan);
+    plan.visit([&](const auto& c) { add_steps(steps, c); });
     return steps.take();
 }
 

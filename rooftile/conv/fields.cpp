@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rooftile/conv/depthwise.hpp"
 #include "rooftile/conv/stem.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
@@ -59,6 +60,7 @@ std::vector<Field> make_fields() {
     for (Field& field : product_fields()) fields.push_back(std::move(field));
     for (Field& field : knob_fields<DirectKnobs>("Fixed parameters of direct convolutions")) fields.push_back(std::move(field));
     for (Field& field : knob_fields<StemKnobs>("Fixed parameters of direct convolutions by matrix units")) fields.push_back(std::move(field));
+    for (Field& field : knob_fields<DepthwiseKnobs>("Fixed parameters of depthwise convolutions by matrix units")) fields.push_back(std::move(field));
     return fields;
 }
 
@@ -170,6 +172,7 @@ Record conv_config(const Record& product) {
 Given conv_given_of_config(const Record& config) {
     if (find_as<std::string>(config, "loads") == "direct") return given_of_knobs<DirectKnobs>(config);
     if (find_as<std::string>(config, "loads") == "rows") return given_of_knobs<StemKnobs>(config);
+    if (find_as<std::string>(config, "loads") == "planes") return given_of_knobs<DepthwiseKnobs>(config);
     const Operation& product = *image_products().operation;
     Record theirs;
     for (const auto& [key, value] : config) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -31,16 +32,34 @@ const DirectPlan* direct_of(const Plan& plan) {
 const ConvProblem& typed(const Problem& problem) { return problem.own.as<ConvProblem>(); }
 const Operation& products() { return *image_products().operation; }
 
-Record direct_config(const DirectPlan& plan) {
-    if (plan.stem) {
-        Record out = {{"kernel", "stem_conv"}, {"loads", "rows"}, {"taps_per_step", plan.stem->taps_x}};
-        add_knobs<StemKnobs>(out, *plan.stem);
-        for (const auto& [key, number] : {std::pair{"cta_filters", plan.stem->cta_filters}, {"copy_bytes", plan.stem->copy_bytes}}) out.emplace_back(key, number);
-        return out;
-    }
-    const DirectConvConfig& c = plan.config;
-    return {{"kernel", "direct_conv"}, {"loads", "direct"}, {"taps_per_step", c.taps_x}, {"vector", c.vector}, {"strip", c.strip}, {"rows", c.rows}, {"lanes", c.lanes}, {"slots", c.slots}, {"load_bytes", c.load_bytes}};
+void add_own(Record& out, const DirectConvConfig& c) {
+    add_knobs<DirectKnobs>(out, c);
+    for (const auto& [key, number] : {std::pair{"lanes", c.lanes}, {"slots", c.slots}, {"load_bytes", c.load_bytes}}) out.emplace_back(key, number);
 }
+void add_own(Record& out, const StemConvConfig& c) {
+    add_knobs<StemKnobs>(out, c);
+    for (const auto& [key, number] : {std::pair{"cta_filters", c.cta_filters}, {"copy_bytes", c.copy_bytes}}) out.emplace_back(key, number);
+}
+void add_own(Record& out, const DepthwiseConvConfig& c) { add_knobs<DepthwiseKnobs>(out, c); }
+
+Record direct_config(const DirectPlan& plan) {
+    return plan.visit([](const auto& c) {
+        Record out = {{"kernel", kind_of(c).kernel}, {"loads", kind_of(c).loads}, {"taps_per_step", c.taps_x}};
+        add_own(out, c);
+        return out;
+    });
+}
+
+std::string label_of(const DirectConvConfig& c) { return fmt::format("direct, {} filters, {}x{} places, {}x{} threads", c.vector, c.rows, c.strip, c.slots, c.lanes); }
+std::string label_of(const StemConvConfig& c) { return fmt::format("rows, {}x{} places, {} warps of {} x {} filters", c.tile_y, c.tile_x, c.warps, 16 * c.warp_tiles, c.warp_filters); }
+std::string label_of(const DepthwiseConvConfig& c) {
+    return fmt::format("planes, {} x {}x{} places in {} rows, {} channels, {} warps", c.images, c.tile_y(), c.tile_x(), c.rows, c.channels, c.warps);
+}
+
+/// Cells of a plan's row: filters and places that go together, and threads.
+std::array<std::string, 3> cells_of(const DirectConvConfig& c) { return {std::to_string(c.vector), fmt::format("{}x{}", c.rows, c.strip), fmt::format("{}x{}", c.slots, c.lanes)}; }
+std::array<std::string, 3> cells_of(const StemConvConfig& c) { return {std::to_string(c.warp_filters), fmt::format("{}x{}", c.tile_y, c.tile_x), fmt::format("{}x32", c.warps)}; }
+std::array<std::string, 3> cells_of(const DepthwiseConvConfig& c) { return {std::to_string(c.channels), fmt::format("{}x{}x{}", c.images, c.tile_y(), c.tile_x()), fmt::format("{}x32", c.warps)}; }
 
 Record direct_prediction(const ConvProblem& p, const DirectPlan& plan) {
     const Demand demand = direct_demand(p, plan);
@@ -127,12 +146,10 @@ class ConvOperation final : public Operation {
         ConvRequest out{.product = products().request(conv_product_request(given), defaults), .top = defaults.top};
         if (given.has("top")) out.top = int(whole_number(given.name("top"), given.text("top"), 1, 64));
         out.fixed = fixed_of_product(given);
-        read_knobs<DirectKnobs>(given, out.direct);
-        check_knobs<DirectKnobs>(out.direct);
-        read_knobs<StemKnobs>(given, out.stem);
-        check_knobs<StemKnobs>(out.stem);
+        const auto read = [&]<class Knobs>(Knobs, typename Knobs::Request& request) { read_knobs<Knobs>(given, request), check_knobs<Knobs>(request); };
+        read(DirectKnobs(), out.direct), read(StemKnobs(), out.stem), read(DepthwiseKnobs(), out.depthwise);
         const auto note = [&](const auto& knob) { if (given.has(knob.field)) out.fixed_of_direct = given.name(knob.field); };
-        DirectKnobs::each(note), StemKnobs::each(note);
+        DirectKnobs::each(note), StemKnobs::each(note), DepthwiseKnobs::each(note);
         return Own::of(std::move(out));
     }
     PlanSet plans(std::shared_ptr<const Machine> machine, const Problem& problem, const Own& asked) const override {
@@ -179,9 +196,12 @@ class ConvOperation final : public Operation {
     }
     Record resources_record(const Plan& plan) const override {
         if (const DirectPlan* direct = direct_of(plan))
-            return {{"threads", direct->threads()}, {"accumulator_registers", direct->sums()}, {"setmaxnreg", Unused{}},
-                    {"stage_bytes", Unused{}}, {"stages_max", Unused{}}, {"shared_bytes", direct->shared_bytes()},
-                    {"ctas_per_sm", direct->stem ? Value(direct->stem->ctas_per_sm) : Value(Unused{})}};
+            return direct->visit([](const auto& c) {
+                Value an_sm = Unused{};
+                if constexpr (requires { c.ctas_per_sm; }) an_sm = c.ctas_per_sm;
+                return Record{{"threads", c.threads()}, {"accumulator_registers", c.sums()}, {"setmaxnreg", Unused{}}, {"stage_bytes", Unused{}}, {"stages_max", Unused{}},
+                              {"shared_bytes", c.shared_bytes()}, {"ctas_per_sm", std::move(an_sm)}};
+            });
         return products().resources_record(product_of(plan));
     }
     Record prediction_record(const Plan& plan) const override {
@@ -243,11 +263,7 @@ class ConvOperation final : public Operation {
     }
     std::string label(const Plan& plan) const override {
         const DirectPlan* direct = direct_of(plan);
-        if (!direct) return products().label(product_of(plan));
-        if (const auto& c = direct->stem)
-            return fmt::format("rows, {}x{} places, {} warps of {} x {} filters", c->tile_y, c->tile_x, c->warps, 16 * c->warp_tiles, c->warp_filters);
-        const DirectConvConfig& c = direct->config;
-        return fmt::format("direct, {} filters, {}x{} places, {}x{} threads", c.vector, c.rows, c.strip, c.slots, c.lanes);
+        return direct ? direct->visit([](const auto& c) { return label_of(c); }) : products().label(product_of(plan));
     }
 
     PlanPage page(const PlanSet& plans, std::span<const Explanation> explanations, const Terminal& terminal) const override {
@@ -295,8 +311,9 @@ class ConvOperation final : public Operation {
     PlanSet direct_set(const std::shared_ptr<const Machine>& machine, const Problem& problem, const ConvRequest& request) const {
         if (!request.fixed.empty()) return refused(*machine, problem, request.fixed + " is of convolutions as products; a direct one has no such choice, leave it off");
         PlanSet out = empty_set(*machine, problem);
-        if (request.direct.any() && request.stem.any()) return refused(*machine, problem, request.fixed_of_direct + " and the numbers of the other direct kernel are fixed; leave one kind off");
-        DirectPlans found = plans_of_both(*machine, typed(problem), request);
+        if (request.direct.any() + request.stem.any() + request.depthwise.any() > 1)
+            return refused(*machine, problem, request.fixed_of_direct + " and the numbers of another direct kernel are fixed; leave one kind off");
+        DirectPlans found = plans_of_all(*machine, typed(problem), request);
         out.refusal = std::move(found.refusal), out.rejected = found.rejected, out.unknown = found.unknown;
         for (DirectPlan& direct : found.plans) {
             Plan& plan = out.plans.emplace_back();
@@ -304,22 +321,27 @@ class ConvOperation final : public Operation {
             plan.buildable = machine->has("cp_async");  // sm_80 on: what the compiler makes bf16 of
             if (!plan.buildable) plan.why_not = machine->id + " has no instruction that rounds to bf16; sm_80 and newer have";
             plan.time_us = direct.time_us, plan.bound = direct.bound;
-            plan.launches = {{.kernel = direct.stem ? "stem_conv" : "direct_conv"}};
+            plan.launches = {{.kernel = std::string(direct.visit([](const auto& c) { return kind_of(c).kernel; }))}};
             plan.derivation = Steps([machine, problem, direct] { return direct_steps(*machine, typed(problem), direct); });
             plan.own = Own::of(ConvPlan{.direct = std::move(direct), .arch = machine->arch});
         }
         return out;
     }
-    /// Those of both kernels, unless the request is of one.
-    static DirectPlans plans_of_both(const Machine& machine, const ConvProblem& p, const ConvRequest& request) {
+    /// Those of all kernels, unless the request is of one.
+    static DirectPlans plans_of_all(const Machine& machine, const ConvProblem& p, const ConvRequest& request) {
         DirectPlans out;
-        if (!request.stem.any()) out = direct_plans(machine, p, request.top, request.direct);
-        std::vector<DirectPlan> stems = request.direct.any() ? std::vector<DirectPlan>{} : stem_plans(machine, p, request.stem, out.rejected);
-        if (stems.empty() && request.stem.any())
-            out.refusal = Refusal{Reason::instruction, "no kernel by rows of pixels has these " + request.fixed_of_direct + ": it is of images without groups and of plain taps along x, and of what fits shared memory and registers", {}, {}};
-        if (stems.empty()) return out;
+        const bool by_matrix = request.stem.any() || request.depthwise.any();
+        if (!by_matrix) out = direct_plans(machine, p, request.top, request.direct);
+        if (request.direct.any()) return out;
+        std::vector<DirectPlan> found;
+        if (!request.depthwise.any()) found = stem_plans(machine, p, request.stem, out.rejected);
+        if (!request.stem.any()) std::ranges::move(depthwise_plans(machine, p, request.depthwise, out.rejected), std::back_inserter(found));
+        if (found.empty() && by_matrix)
+            out.refusal = Refusal{Reason::instruction, fmt::format("no kernel {} has these {}: it is of {}, and of what fits shared memory and registers", request.stem.any() ? "by rows of pixels" : "by planes", request.fixed_of_direct,
+                                                                   request.stem.any() ? "images without groups and of plain taps along x" : "a filter a channel, channels in multiples of 8, and up to 9 x 9 plain taps, a pixel apart"), {}, {}};
+        if (found.empty()) return out;
         out.refusal.reset();
-        out.plans.insert(out.plans.end(), std::make_move_iterator(stems.begin()), std::make_move_iterator(stems.end()));
+        std::ranges::move(found, std::back_inserter(out.plans));
         std::ranges::stable_sort(out.plans, {}, [](const DirectPlan& plan) { return plan.time_us.value_or(0); });
         while (int(out.plans.size()) > request.top) out.plans.pop_back(), out.rejected.add(Reason::dominated);
         return out;
@@ -332,15 +354,15 @@ class ConvOperation final : public Operation {
                                       {"of DRAM", Align::right, 1, true}, {"limited by", Align::left, 1, true}, {"buildable", Align::left, 2}})};
         for (const Plan& plan : plans.plans) {
             const DirectPlan& direct = *direct_of(plan);
-            const DirectConvConfig& c = direct.config;
-            const auto& s = direct.stem;
-            page.table.row({{std::to_string(plan.rank)}, {s ? "rows" : "direct"}, {std::to_string(s ? s->warp_filters : c.vector)}, {s ? fmt::format("{}x{}", s->tile_y, s->tile_x) : fmt::format("{}x{}", c.rows, c.strip)},
-                            {s ? fmt::format("{}x32", s->warps) : fmt::format("{}x{}", c.slots, c.lanes)},
+            const auto [filters, places, threads] = direct.visit([](const auto& c) { return cells_of(c); });
+            page.table.row({{std::to_string(plan.rank)}, {std::string(direct.visit([](const auto& c) { return kind_of(c).loads; }))}, {filters}, {places}, {threads},
                             {time_or_unknown(plan.time_us)}, {plan.time_us && direct.dram_us ? percent_text(*direct.dram_us / *plan.time_us) : "?"},
                             {plan.bound ? std::string(name_of(*plan.bound)) : "?"}, {plan.buildable ? "yes" : "no"}});
         }
         const std::vector<Step>& steps = plans.plans.front().derivation;
-        if (direct_of(plans.plans.front())->stem) page.why = {{"why this tile", limit_of(steps, "tile")}, {"what K holds", limit_of(steps, "k_steps")}};
+        const DirectPlan& first = *direct_of(plans.plans.front());
+        if (first.is<StemConvConfig>()) page.why = {{"why this tile", limit_of(steps, "tile")}, {"what K holds", limit_of(steps, "k_steps")}};
+        else if (first.is<DepthwiseConvConfig>()) page.why = {{"why this tile", limit_of(steps, "tile")}, {"what M holds", limit_of(steps, "slots")}};
         else page.why = {{"why no matrix units", limit_of(steps, "group")}, {"why these places", limit_of(steps, "pixels_loaded")}};
         page.walls = {{"registers", limit_of(steps, "registers")}};
         return page;

@@ -1,6 +1,7 @@
 // Convolutions as the stations see them: the plan is that of the product that one is.
 #pragma once
 
+#include "rooftile/conv/depthwise.hpp"
 #include "rooftile/conv/direct.hpp"
 #include "rooftile/conv/problem.hpp"
 #include "rooftile/conv/stem.hpp"
@@ -15,6 +16,7 @@ struct ConvRequest {
     Own product{};
     DirectRequest direct{};
     StemRequest stem{};
+    DepthwiseRequest depthwise{};
     int top = 8;
     std::string fixed{}, fixed_of_direct{};  ///< a flag of the product's plan, or a direct one's, that was given
 };

@@ -11,15 +11,13 @@
 #include "rooftile/core/derivation.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/physics/roofs.hpp"
-#include "rooftile/tiled/pipeline.hpp"
 
 namespace rooftile {
 namespace {
 
 /// MMAs written out: some thousand instructions stay in the instruction cache.
-constexpr int most_mmas = 1024, mma_flops = 2 * 16 * 8 * 16, wavefront_bytes = 128;
+constexpr int most_mmas = 1024;
 
-std::int64_t whole_parts(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 std::int64_t filled_up(std::int64_t x, std::int64_t to) { return whole_parts(x, to) * to; }
 
 std::int64_t tiles_of(const ConvProblem& p, const StemConvConfig& c) {
@@ -66,12 +64,6 @@ int access_bytes(std::int64_t elements) {
     return bytes;
 }
 
-/// MMAs by mma.sync and what goes through the warps' port, in part at once.
-double on_chip(const Machine& machine, double tensor, double port) {
-    const Fact* exponent = machine.find("mma_sync.overlap_exponent");
-    return overlapped(std::max(tensor, port), std::min(tensor, port), exponent ? exponent->value : std::nan(""));
-}
-
 /// What a CTA takes before its first MMA: its first rows come from DRAM while it writes its weights, 30 instructions a pair.
 double prologue_seconds(const Machine& machine, const StemConvConfig& c) {
     const auto partitions = machine.count("sm.partitions");
@@ -106,8 +98,7 @@ StemWork work_of(const ConvProblem& p, const StemConvConfig& c) {
     return w;
 }
 
-Demand stem_demand(const ConvProblem& p, const DirectPlan& plan) {
-    const StemConvConfig& c = *plan.stem;
+Demand demand_of(const ConvProblem& p, const StemConvConfig& c) {
     const StemWork work = work_of(p, c);
     Demand out = tensor_demand(p);
     out.matrix = {{"mma_sync", p.type, "fp32", work.multiplies * mma_flops}};
@@ -121,38 +112,17 @@ Demand stem_demand(const ConvProblem& p, const DirectPlan& plan) {
     return out;
 }
 
-DirectPlan stem_timed(const Machine& machine, const ConvProblem& p, DirectPlan plan) {
-    const Demand demand = stem_demand(p, plan);
-    const RoofTime roof = roof_time(demand, machine, {.sustained = true});
-    plan.time_us.reset(), plan.tensor_us.reset(), plan.shared_us.reset(), plan.issue_us.reset(), plan.l2_us.reset(), plan.dram_us.reset(), plan.fill_us.reset(), plan.bound = roof.bound();
-    const auto gap = machine.number<Seconds>("launch.gap_stream");
-    const auto sms = machine.count("sm.count");
-    if (!roof.unknown.empty() || !gap || !sms) return plan;
-    const double turns = double(demand.tiles) / *sms, parts = double(parts_of(*plan.stem)), warps = plan.stem->warps;
-    // The last turn may have fewer tiles, and of a tile not every warp as many parts.
-    const double last = (turns >= 1 ? std::ceil(turns) / turns : 1) * std::ceil(parts / warps) * warps / parts;
-    const std::tuple<Bound, std::optional<double>&, double> units[] = {{Bound::tensor, plan.tensor_us, last}, {Bound::shared, plan.shared_us, last}, {Bound::issue, plan.issue_us, last},
-                                                                       {Bound::l2, plan.l2_us, 1.0}, {Bound::dram, plan.dram_us, 1.0}};
-    for (const UnitTime& unit : roof.units)
-        for (const auto& [bound, us, factor] : units)
-            if (unit.bound == bound) us = unit.seconds * factor * 1e6;
-    const double port = std::max(*plan.shared_us, *plan.issue_us), chip = on_chip(machine, *plan.tensor_us, port), memory = std::max(*plan.l2_us, *plan.dram_us);
-    if (chip >= memory) plan.bound = *plan.tensor_us >= port ? Bound::tensor : *plan.shared_us >= *plan.issue_us ? Bound::shared : Bound::issue;
-    else plan.bound = *plan.l2_us >= *plan.dram_us ? Bound::l2 : Bound::dram;
-    // Every CTA's first tile comes from DRAM while nothing is stored.
-    const double fill = *plan.dram_us * demand.tensors[0].footprint_bytes / *demand.dram_bytes * std::min(1.0, *sms * plan.stem->ctas_per_sm / double(demand.tiles));
-    plan.fill_us = fill;
-    plan.time_us = (gap->value + prologue_seconds(machine, *plan.stem)) * 1e6 + fill + std::max(chip, memory - fill);
-    return plan;
+TilePace tile_pace(const Machine& machine, const ConvProblem&, const StemConvConfig& c) {
+    const std::int64_t parts = parts_of(c);
+    return {.unevenness = double(whole_parts(parts, c.warps) * c.warps) / double(parts), .start_seconds = prologue_seconds(machine, c), .ctas_per_sm = c.ctas_per_sm};
 }
 
 std::vector<DirectPlan> stem_plans(const Machine& machine, const ConvProblem& p, const StemRequest& fixed, Rejected& rejected) {
     std::vector<DirectPlan> out;
     const ImageAxis &x = p.image.axes[0], &y = p.image.axes[1];
-    const auto room = machine.find("shared.per_cta"), of_sm = machine.find("shared.per_sm"), reserved = machine.find("shared.reserved_per_cta");
-    const auto registers = machine.count("sm.registers");
+    const auto room = machine.find("shared.per_cta");
     constexpr std::int64_t widest = 1024, most_places = 4096, most_grid_y = 65535;
-    if (p.groups > 1 || p.axes == 3 || (x.dilation > 1 && x.taps > 1) || !machine.has("cp_async") || !room || !of_sm || !registers) return out;
+    if (p.groups > 1 || p.axes == 3 || (x.dilation > 1 && x.taps > 1) || !machine.has("cp_async") || !room) return out;
     const auto too_long = [&](const ImageAxis& axis, std::int64_t by) { return axis.extent + 2 * axis.padding > max_conv_extent / by; };  // elements of a row are counted in ints
     if (std::max({x.stride, y.stride, x.reach(), y.reach(), y.dilation}) > widest || too_long(x, p.image.channels) || too_long(y, 1)) return out;
     /// Fills in the rest, or says why not.
@@ -164,9 +134,7 @@ std::vector<DirectPlan> stem_plans(const Machine& machine, const ConvProblem& p,
         c.cta_filters = int(std::clamp<std::int64_t>(filled_up(p.filters, c.warp_filters), c.warp_filters, std::max<std::int64_t>(most_filters, c.warp_filters)));
         if (c.shared_bytes() > room->value) return Reason::shared;
         if (columns_of(p, c) > most_grid_y) return Reason::instruction;
-        // As many CTAs as find room, of up to 16 warps together.
-        const int needed = stem_registers(p, c).all(), by_registers = int(*registers) / (c.threads() * int(filled_up(needed, 8)));
-        c.ctas_per_sm = std::min({by_registers, int(of_sm->value / (c.shared_bytes() + (reserved ? reserved->value : 0))), 16 / c.warps});
+        c.ctas_per_sm = ctas_an_sm(machine, c.threads(), stem_registers(p, c).all(), c.shared_bytes());
         if (c.ctas_per_sm < 1) return Reason::registers;
         // One multiplies while another waits for its rows or stores; and tiles that are mostly beside the image leave both idle.
         if (!fixed.any() && c.ctas_per_sm < 2) return Reason::latency;
@@ -184,55 +152,35 @@ std::vector<DirectPlan> stem_plans(const Machine& machine, const ConvProblem& p,
                 for (const int warp_filters : choices(fixed.warp_filters, {32, 64}))
                     for (const int warps : choices(fixed.warps, {4, 8})) {
                         if (tile_x % 8 != 0 || warp_filters % 32 != 0) continue;
-                        DirectPlan plan;
-                        plan.stem = {.type = p.type == "bf16" ? Type::bf16 : Type::fp16, .taps_y = int(y.taps), .taps_x = int(x.taps), .stride_y = int(y.stride), .stride_x = int(x.stride),
+                        StemConvConfig c{.type = p.type == "bf16" ? Type::bf16 : Type::fp16, .taps_y = int(y.taps), .taps_x = int(x.taps), .stride_y = int(y.stride), .stride_x = int(x.stride),
                                      .dilation_y = int(y.dilation), .channels = int(p.image.channels), .front = (8 - lead) % 8, .tile_y = tile_y, .tile_x = tile_x, .warps = warps,
                                      .warp_tiles = warp_tiles, .warp_filters = warp_filters, .cta_filters = warp_filters, .apart = 2,
                                      .copy_bytes = access_bytes(x.extent * p.image.channels), .store_bytes = access_bytes(p.filters), .ctas_per_sm = 1};
-                        if (const auto reason = obstacle(*plan.stem)) rejected.add(*reason);
-                        else if (plan = stem_timed(machine, p, std::move(plan)); plan.time_us || fixed.any()) out.push_back(std::move(plan));
+                        if (const auto reason = obstacle(c)) rejected.add(*reason);
+                        else if (DirectPlan plan = timed(machine, p, {.config = c}); plan.time_us || fixed.any()) out.push_back(std::move(plan));
                     }
-    // Of equal times the one that asks less of an SM, and begins to store sooner.
-    std::ranges::stable_sort(out, {}, [](const DirectPlan& plan) { return std::pair(plan.time_us, plan.fill_us.value_or(0) + std::max({plan.tensor_us, plan.shared_us, plan.issue_us}).value_or(0)); });
+    sort_by_time(out);
     return out;
 }
 
-std::vector<Step> stem_steps(const Machine& machine, const ConvProblem& p, const DirectPlan& plan) {
-    Derivation steps(machine);
-    const StemConvConfig& c = *plan.stem;
+void add_steps(DirectSteps& steps, const StemConvConfig& c) {
+    const ConvProblem& p = steps.problem;
     const StemWork work = work_of(p, c);
     const StemRegisters registers = stem_registers(p, c);
-    const Demand demand = stem_demand(p, plan);
-    const auto ours = [](std::string name, double value, const char* unit = "") { return Derivation::given(std::move(name), value, unit, "the plan"); };
-    const auto of_problem = [](std::string name, double value, const char* unit = "") { return Derivation::given(std::move(name), value, unit, "the problem"); };
-    const auto above = [](std::string name, std::optional<double> value, const char* unit) { return Derivation::given(std::move(name), value.value_or(std::nan("")), unit, "an earlier step"); };
-    const auto us = [&](const char* name, const char* formula, std::vector<Input> inputs, std::optional<double> value, std::string limit = "") {
-        steps.add(name, formula, std::move(inputs), value.value_or(std::nan("")), "us", std::move(limit));
-    };
-    steps.add("k_steps", "rows of taps x whole pairs of (taps of a row x channels) / 8, rounded up", {of_problem("rows of taps", c.taps_y), of_problem("taps of a row", c.taps_x),
-              of_problem("channels", c.channels), ours("pairs of a row", c.row_pairs())}, c.steps(), "", fmt::format("{} of {} elements of K are of the window, the rest are masked out", c.taps_y * c.row_elements(), 16 * c.steps()));
-    steps.add("tile", "rows x columns of places, of all that are tried those with the least time", {ours("rows", c.tile_y), ours("columns", c.tile_x), of_problem("places", double(p.image.rows()))}, c.places(), "",
+    steps.add("k_steps", "rows of taps x whole pairs of (taps of a row x channels) / 8, rounded up", {steps.of_problem("rows of taps", c.taps_y), steps.of_problem("taps of a row", c.taps_x),
+              steps.of_problem("channels", c.channels), steps.ours("pairs of a row", c.row_pairs())}, c.steps(), "", fmt::format("{} of {} elements of K are of the window, the rest are masked out", c.taps_y * c.row_elements(), 16 * c.steps()));
+    steps.add("tile", "rows x columns of places, of all that are tried those with the least time", {steps.ours("rows", c.tile_y), steps.ours("columns", c.tile_x), steps.of_problem("places", double(p.image.rows()))}, c.places(), "",
               fmt::format("{} tiles, of which {:.0f} % are places of the result", tiles_of(p, c), 100 * double(p.image.rows()) / double(tiles_of(p, c)) / c.places()));
-    steps.add("wavefronts", "words of the bank with the most, of a load of A's fragments, in the mean", {ours("words between places", c.stride_x * c.channels / 2.0), ours("places between rows", c.apart), ours("words of a row of pixels", c.pitch() / 2.0)},
+    steps.add("wavefronts", "words of the bank with the most, of a load of A's fragments, in the mean", {steps.ours("words between places", c.stride_x * c.channels / 2.0), steps.ours("places between rows", c.apart), steps.ours("words of a row of pixels", c.pitch() / 2.0)},
               fragment_wavefronts(c), "", c.odd_places() ? "every other row begins amid words and is loaded by halves" : "");
-    steps.add("registers", "sums + the larger of (fragments + windows) and the epilogue's + 52", {ours("sums", registers.sums), ours("fragments", registers.fragments), ours("windows", registers.windows),
-              ours("the epilogue's", registers.epilogue)}, registers.all(), "", fmt::format("{} CTAs of {} threads an SM", c.ctas_per_sm, c.threads()));
-    steps.add("shared_bytes", "weights + 2 x rows of pixels x bytes of one", {ours("weights", c.weight_bytes(), "B"), ours("rows of pixels", c.pixel_rows()), ours("bytes of one", 2 * c.pitch(), "B")}, c.shared_bytes(), "B", "");
-    us("tensor_us", "MMAs x 4096 FLOP / (sm.count x rate x clock), in whole turns of CTAs and of warps", {ours("MMAs", work.multiplies), steps.fact("rate.mma_sync." + p.type + ".fp32"), steps.fact("sm.count"), steps.fact("clock.boost")}, plan.tensor_us);
-    us("shared_us", "(wavefronts of A's fragments + of weights + of copies) x 128 B / (sm.count x bandwidth x clock)", {ours("wavefronts of A's fragments", work.fragment_wavefronts), ours("of weights", work.weight_wavefronts),
-       ours("of copies", work.copy_wavefronts), steps.fact("shared.bandwidth"), steps.fact("sm.count"), steps.fact("clock.boost")}, plan.shared_us);
-    us("issue_us", "(MMAs + loads + masks + stores + copies) / (sm.count x sm.partitions x clock)", {ours("MMAs", work.multiplies), ours("loads", work.loads), ours("masks", work.masks), ours("stores", work.stores), ours("copies", work.copies),
-       steps.fact("sm.count"), steps.fact("sm.partitions"), steps.fact("clock.boost")}, plan.issue_us);
-    us("l2_us", "rows of pixels of all tiles + the result + what the epilogue reads", {ours("copied", demand.filled_bytes, "B"), of_problem("the others", demand.loaded_bytes, "B"), steps.fact("l2.bandwidth")}, plan.l2_us);
-    std::vector<Input> bytes = {steps.fact(machine.find("dram.sustained_read") ? "dram.sustained_read" : "dram.bandwidth")};
-    for (const TensorTraffic& tensor : demand.tensors) bytes.push_back(of_problem(tensor.tensor, tensor.footprint_bytes, "B"));
-    us("dram_us", "every tensor once", std::move(bytes), plan.dram_us);
-    us("start_us", "the longer of dram.latency and (pairs of weights x 30 instructions x CTAs an SM / 32 / sm.partitions), by the clock", {steps.fact("dram.latency"), ours("pairs of weights", c.weight_bytes() / 4.0), ours("CTAs an SM", c.ctas_per_sm),
-       steps.fact("sm.partitions"), steps.fact("clock.boost")}, prologue_seconds(machine, c) * 1e6, "the first rows come while a CTA writes its weights");
-    us("time_us", "launch.gap_stream + start_us + the first tiles + the longest of (tensor beside the larger of shared and issue, by mma_sync.overlap_exponent), l2 and dram less the first tiles", {steps.fact("launch.gap_stream"),
-       above("start_us", prologue_seconds(machine, c) * 1e6, "us"), ours("the first tiles", plan.fill_us.value_or(std::nan("")), "us"), steps.fact("mma_sync.overlap_exponent"), above("tensor_us", plan.tensor_us, "us"), above("shared_us", plan.shared_us, "us"),
-       above("issue_us", plan.issue_us, "us"), above("l2_us", plan.l2_us, "us"), above("dram_us", plan.dram_us, "us")}, plan.time_us, plan.bound ? fmt::format("limited by {}", name_of(*plan.bound)) : "");
-    return steps.take();
+    steps.add("registers", "sums + the larger of (fragments + windows) and the epilogue's + 52", {steps.ours("sums", registers.sums), steps.ours("fragments", registers.fragments), steps.ours("windows", registers.windows),
+              steps.ours("the epilogue's", registers.epilogue)}, registers.all(), "", fmt::format("{} CTAs of {} threads an SM", c.ctas_per_sm, c.threads()));
+    steps.add("shared_bytes", "weights + 2 x rows of pixels x bytes of one", {steps.ours("weights", c.weight_bytes(), "B"), steps.ours("rows of pixels", c.pixel_rows()), steps.ours("bytes of one", 2 * c.pitch(), "B")}, c.shared_bytes(), "B", "");
+    steps.units(work.multiplies, {steps.ours("of A's fragments", work.fragment_wavefronts), steps.ours("of weights", work.weight_wavefronts), steps.ours("of copies", work.copy_wavefronts)},
+                {steps.ours("MMAs", work.multiplies), steps.ours("loads", work.loads), steps.ours("masks", work.masks), steps.ours("stores", work.stores), steps.ours("copies", work.copies)},
+                "the longer of dram.latency and (pairs of weights x 30 instructions x CTAs an SM / 32 / sm.partitions), by the clock",
+                {steps.fact("dram.latency"), steps.ours("pairs of weights", c.weight_bytes() / 4.0), steps.ours("CTAs an SM", c.ctas_per_sm), steps.fact("sm.partitions"), steps.fact("clock.boost")},
+                "the first rows come while a CTA writes its weights");
 }
 
 }  // namespace rooftile

@@ -37,10 +37,10 @@ struct StemWork {
 };
 StemWork work_of(const ConvProblem& problem, const StemConvConfig& config);
 
-// As those of direct.hpp, which call these where `plan.stem` is set.
-Demand stem_demand(const ConvProblem& problem, const DirectPlan& plan);
-DirectPlan stem_timed(const Machine& machine, const ConvProblem& problem, DirectPlan plan);
-std::vector<Step> stem_steps(const Machine& machine, const ConvProblem& problem, const DirectPlan& plan);
+// As those of direct.hpp.
+Demand demand_of(const ConvProblem& problem, const StemConvConfig& config);
+TilePace tile_pace(const Machine& machine, const ConvProblem& problem, const StemConvConfig& config);
+void add_steps(DirectSteps& steps, const StemConvConfig& config);
 
 /// All that fit, the fastest first, none where it is no such convolution or, unless `fixed` asks for it, where its time is unknown.
 std::vector<DirectPlan> stem_plans(const Machine& machine, const ConvProblem& problem, const StemRequest& fixed, Rejected& rejected);

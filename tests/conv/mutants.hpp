@@ -10,13 +10,17 @@
 namespace rooftile::conv_mutants {
 
 inline constexpr std::string_view arguments = "kernels/matrix/image_arguments.hpp", load = "kernels/matrix/load_image.cuh", direct = "kernels/conv/direct_conv.cuh",
-                                  rows = "kernels/matrix/store_rows.cuh", packing = "kernels/conv/channels_last.cuh", stem = "kernels/conv/stem_conv.cuh", stem_config = "kernels/conv/stem_conv_config.hpp";
+                                  rows = "kernels/matrix/store_rows.cuh", packing = "kernels/conv/channels_last.cuh", stem = "kernels/conv/stem_conv.cuh", stem_config = "kernels/conv/stem_conv_config.hpp",
+                                  planes = "kernels/conv/depthwise_conv.cuh", planes_config = "kernels/conv/depthwise_conv_config.hpp";
 
 // A last block of channels that is not full, unlike axes, strides and dilation, several images, tiles that cross rows and images.
 inline constexpr const char* image = "--batch 3 --channels 96 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --dilation 1x2 --filters 128";
 inline constexpr const char* parts = "--batch 1 --channels 96 --height 9 --width 9 --kernel-size 3 --padding 1 --filters 64 --split-k 4";
 inline constexpr const char* depthwise = "--batch 2 --channels 96 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --filters 96 --groups 96";
-inline constexpr const char* finished = "--batch 2 --channels 96 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 96 --groups 96 "
+// Tiles that hang over the image below and beside it, a last one of channels that is not full, two images.
+inline constexpr const char* banded = "--batch 2 --channels 40 --height 33 --width 29 --kernel-size 5x7 --padding 2x3 --filters 40 --groups 40 --planes 1x2x4x2x16x4";
+inline constexpr const char* banded_images = "--batch 5 --channels 16 --height 7 --width 9 --kernel-size 3 --padding 1 --filters 16 --groups 16 --planes 4x1x7x2x16x4";
+inline constexpr const char* finished = "--batch 2 --channels 96 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 96 --groups 96 --rows 2 "
                                        "--epilogue \"y = relu(acc) + r\" --tensor r:bf16[M,N]";
 inline constexpr const char* thin = "--batch 2 --channels 64 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 64 --groups 16";
 inline constexpr const char* odd = "--batch 2 --channels 64 --height 17 --width 19 --kernel-size 3 --padding 1 --filters 255 --swap-ab off";
@@ -81,11 +85,24 @@ inline Mutant last_channel_left_out() {
             {{packing, "const int pairs = static_cast<int>(min((p.channels - channel + 1) / 2,", "const int pairs = static_cast<int>(min((p.channels - channel) / 2,"}}};
 }
 
+inline Mutant taps_moved_by_one() { return {"a band has each tap one column on", banded, {{planes, "const int tap = first + 8 * (upper ? 1 : half);", "const int tap = first + 8 * (upper ? 1 : half) - 1;"}}}; }
+inline Mutant band_of_the_neighbour() {
+    return {"a channel's band is the next one's", banded, {{planes, "load_bands<C>(bands, filter + min(channel + C.warps, channels - 1) * taps);", "load_bands<C>(bands, filter + min(channel + C.warps + 1, channels - 1) * taps);"}}};
+}
+inline Mutant band_of_the_row_before() { return {"pixels meet the row of taps before", banded, {{planes, "a, bands[down - row][0], bands[down - row][1]);", "a, bands[(down - row + 1) % C.taps_y][0], bands[(down - row + 1) % C.taps_y][1]);"}}}; }
+inline Mutant padding_not_zero() {
+    return {"pixels beside the row are those of the next one", banded, {{planes, "inside[i][0] = there[i] && static_cast<unsigned>(x) < static_cast<unsigned>(p.width)", "inside[i][0] = there[i] && x >= 0"}}};
+}
+inline Mutant zeros_of_bands_met() { return {"a band's zeros meet NaN and Inf", banded, {{planes, "return (zeros & 0x7fff7fff) == 0;", "return (zeros & 0x7fff7fff) != 1;"}}}; }
+inline Mutant windows_of_the_tile_before() { return {"windows are of the image's rows without the halo between images", banded_images, {{planes, "(line + of_image * (C.taps_y - 1)) * (8 * C.pitch)", "line * (8 * C.pitch)"}}}; }
+inline Mutant image_of_the_group_before() { return {"a slot's pixels are a group's rows too high", banded, {{planes_config, "group % groups * rows * pitch + slot % blocks", "group % groups * (rows - 1) * pitch + slot % blocks"}}}; }
+
 inline std::vector<Mutant> all() {
     return {taps_of_rows_for_columns(), padding_one_less(), stride_left_out(),     image_before(),     filters_of_the_tap_before(), channels_again(), weights_of_the_neighbour(),
             row_wraps(),                residual_of_the_row_before(), group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),
             pixels_swapped(),           last_channel_left_out(),
-            windows_end_left_out(),     rows_of_padding_read(),       next_row_of_taps(), halves_of_one_word()};
+            windows_end_left_out(),     rows_of_padding_read(),       next_row_of_taps(), halves_of_one_word(),
+            taps_moved_by_one(),        band_of_the_neighbour(),      band_of_the_row_before(), padding_not_zero(), zeros_of_bands_met(), windows_of_the_tile_before(), image_of_the_group_before()};
 }
 
 }  // namespace rooftile::conv_mutants

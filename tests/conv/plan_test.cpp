@@ -202,7 +202,7 @@ TEST(ConvPlan, OfThinGroupsIsDirect) {
         return set.plans.empty() ? set.refusal->message : conv_operation().label(set.plans.front());
     };
     const std::string depthwise = "--batch 8 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96";
-    for (const std::string& line : {depthwise, std::string("--batch 8 --channels 128 --height 28 --width 28 --filters 128 --kernel-size 3 --padding 1 --groups 32"),
+    for (const std::string& line : {depthwise + " --stride 2", std::string("--batch 8 --channels 128 --height 28 --width 28 --filters 128 --kernel-size 3 --padding 1 --groups 32"),
                                     std::string("--batch 8 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 3 --dilation 2")})
         EXPECT_THAT(first(line), HasSubstr("direct, ")) << line;
     EXPECT_THAT(refusal_of("--channels 64 --height 8 --width 8 --filters 8 --kernel-size 3 --groups 2"), HasSubstr("groups of 32 channels"));
@@ -220,20 +220,26 @@ TEST(ConvPlan, OfThinGroupsIsDirect) {
     EXPECT_TRUE(plans_of(depthwise, "a100-80-sxm").plans.front().buildable);
 }
 
-// What documents say of a direct plan names it again.
-TEST(ConvPlan, DirectConfigurationsAreRequests) {
-    const std::string line = "--batch 8 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96";
+void expect_named_again(const std::string& line, std::string_view label) {
     const PlanSet all = plans_of(line);
     ASSERT_GE(all.plans.size(), 4u);
     for (const Plan& plan : all.plans) {
-        Given given = conv_operation().given_of_config(conv_operation().config_record(plan));
-        EXPECT_FALSE(given.text().empty());
-        for (const auto& [flag, text] : {std::pair{"vector", given.text("vector")}, {"strip", given.text("strip")}, {"rows", given.text("rows")}}) EXPECT_FALSE(text.empty()) << flag;
-        const PlanSet again = plans_of(fmt::format("{} --vector {} --strip {} --rows {}", line, given.text("vector"), given.text("strip"), given.text("rows")));
-        ASSERT_EQ(again.plans.size(), 1u);
-        EXPECT_EQ(conv_operation().config_record(again.plans[0]), conv_operation().config_record(plan));
-        EXPECT_EQ(again.plans[0].time_us, plan.time_us);
+        EXPECT_THAT(conv_operation().label(plan), HasSubstr(label));
+        const Given given = conv_operation().given_of_config(conv_operation().config_record(plan));
+        std::string again = line;
+        for (const Field& field : conv_fields())
+            if (given.has(field.key)) again += " " + flag_of(field.key) + " " + given.text(field.key);
+        const PlanSet one = plans_of(again);
+        ASSERT_EQ(one.plans.size(), 1u) << again;
+        EXPECT_EQ(conv_operation().config_record(one.plans[0]), conv_operation().config_record(plan));
+        EXPECT_EQ(one.plans[0].time_us, plan.time_us);
     }
+}
+
+// What documents say of a direct plan names it again.
+TEST(ConvPlan, DirectConfigurationsAreRequests) {
+    expect_named_again("--batch 8 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --stride 2 --groups 96", "direct, ");
+    expect_named_again("--batch 8 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96", "planes, ");
     const Given ranged = given_of(conv_operation(), "--batch 1..64 --channels 96 --height 28 --width 28 --filters 96 --kernel-size 3 --padding 1 --groups 96");
     const PlanRange range = plan_range(conv_operation(), std::make_shared<const Machine>(machine_by_id("h200-sxm")), ranged, *range_in(conv_operation(), ranged), 0.05,
                                        [](const Plan& plan) { return conv_operation().label(plan); });
@@ -290,8 +296,8 @@ TEST(ConvPlan, DirectPlansKeepTheirWalls) {
         if (p.image.rows() == 0 || !is_direct(p)) continue;
         const DirectPlans found = direct_plans(machine_by_id("h200-sxm"), p, 64);
         for (const DirectPlan& plan : found.plans) {
-            const DirectConvConfig& c = plan.config;
-            const double covered = double(plan.strips) * c.rows * c.strip * double((p.filters + c.vector - 1) / c.vector) * c.vector;
+            const DirectConvConfig& c = plan.as<DirectConvConfig>();
+            const double covered = double(strips_of(p, c)) * c.rows * c.strip * double((p.filters + c.vector - 1) / c.vector) * c.vector;
             EXPECT_GE(covered, double(p.image.rows()) * double(p.filters));
             EXPECT_GE(direct_demand(p, plan).issue_slots, p.flops() / 2);
             EXPECT_EQ(p.filters % c.vector, 0);
@@ -320,17 +326,7 @@ TEST(ConvPlan, OfStemsIsByRows) {
     EXPECT_THAT(label(std::string(colours) + " --rows 1 --warps 4", "h100-sxm"), HasSubstr("leave one kind off"));
     EXPECT_THAT(label(std::string(colours) + " --dilation 1x2 --warps 4", "h100-sxm"), HasSubstr("plain taps along x"));
     EXPECT_THAT(label(std::string(body) + " --warps 4", "h100-sxm"), HasSubstr("--warps is of direct convolutions"));
-    const PlanSet all = plans_of(colours);
-    for (const Plan& plan : all.plans) {
-        const Given given = conv_operation().given_of_config(conv_operation().config_record(plan));
-        std::string line = colours;
-        for (const Field& field : conv_fields())
-            if (given.has(field.key)) line += " " + flag_of(field.key) + " " + given.text(field.key);
-        const PlanSet again = plans_of(line);
-        ASSERT_EQ(again.plans.size(), 1u) << line;
-        EXPECT_EQ(conv_operation().config_record(again.plans[0]), conv_operation().config_record(plan));
-        EXPECT_EQ(again.plans[0].time_us, plan.time_us);
-    }
+    expect_named_again(colours, "rows, ");
 }
 
 // 7 rows of 7 x 3 elements are 7 x 11 pairs, of which a half each is masked out: 10 steps of 8 pairs, and 7 x 21 elements. Words of places
@@ -351,7 +347,7 @@ TEST(ConvPlan, StemsMeetEachElementOnce) {
         if (p.image.rows() <= 0) continue;
         Rejected rejected;
         for (const DirectPlan& plan : stem_plans(machine_by_id("h200-sxm"), p, {}, rejected)) {
-            const StemConvConfig& c = *plan.stem;
+            const auto& c = plan.as<StemConvConfig>();
             int bits = 0;
             for (int pair = 0; pair < 8 * c.steps(); ++pair) bits += std::popcount(c.pair_mask(pair));
             EXPECT_EQ(bits, 16 * c.taps_y * c.row_elements());
@@ -361,13 +357,70 @@ TEST(ConvPlan, StemsMeetEachElementOnce) {
             EXPECT_EQ(int(words.size()), c.weight_bytes() / 4);
             EXPECT_EQ(*words.rbegin() + 1, words.size());
             EXPECT_LE(c.ctas_per_sm * (c.shared_bytes() + 1024), 228 << 10);
-            EXPECT_GE(stem_demand(p, plan).matrix[0].flops, p.flops());
+            EXPECT_GE(demand_of(p, c).matrix[0].flops, p.flops());
             EXPECT_GE(*plan.time_us, *plan.dram_us);
             ++planned;
             if (planned % 16 != 0) break;
         }
     }
     EXPECT_GT(planned, 20);
+}
+
+// Filters of a channel each go by planes where they are plain and multiplications would bind; what that cannot be is refused by name.
+TEST(ConvPlan, OfDepthwiseIsByPlanes) {
+    const std::string depthwise = "--batch 32 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96";
+    const auto label = [](const std::string& line, const char* machine) {
+        const PlanSet set = plans_of(line, machine);
+        return set.plans.empty() ? set.refusal->message : conv_operation().label(set.plans.front());
+    };
+    for (const char* machine : {"h100-sxm", "a100-80-sxm"}) EXPECT_THAT(label(depthwise, machine), HasSubstr("planes, "));
+    EXPECT_THAT(label(depthwise, "v100-sxm2"), HasSubstr("direct, "));
+    EXPECT_THAT(label(depthwise + " --vector 8", "h100-sxm"), HasSubstr("direct, "));
+    EXPECT_THAT(label(depthwise + " --vector 8 --planes 1x2x7x7x16x4", "h100-sxm"), HasSubstr("leave one kind off"));
+    EXPECT_THAT(label(depthwise + " --planes 1x2x7x7x16x4", "h100-sxm"), HasSubstr("planes, 1 x 14x56 places in 7 rows, 16 channels, 4 warps"));
+    for (const char* other : {" --stride 2", " --dilation 1x2"}) EXPECT_THAT(label(depthwise + other + " --planes 1x2x7x7x16x4", "h100-sxm"), HasSubstr("9 x 9 plain taps"));
+}
+
+// By hand: 32 images of 4 tiles of 2 x 7 rows, by 6 of 16 channels; 96 channels a tile's place, 7 x 7 MMAs each. 20 of 14 rows come in, less 3 beside the image above and below; 14 slots are the
+// cells 0 to 6 and, 7 rows of 9 cells on, 7 to 13 of eight groups of banks: of two times eight rows in both halves of K four wavefronts.
+TEST(ConvPlan, PlanesCountWhatTheKernelDoes) {
+    const PlanSet set = plans_of("--batch 32 --channels 96 --height 56 --width 56 --filters 96 --kernel-size 7 --padding 3 --groups 96 --planes 1x2x7x7x16x4");
+    const Plan& plan = set.plans.at(0);
+    EXPECT_EQ(value_of_step(plan, "slots"), 14);
+    EXPECT_EQ(value_of_step(plan, "wavefronts"), 4);
+    EXPECT_DOUBLE_EQ(value_of_step(plan, "halo"), (4 * 20 - 6) / 56.0);
+    EXPECT_EQ(value_of_step(plan, "shared_bytes"), 16 * 4 * 14 * 56 + 2 * 64);
+    const Demand demand = conv_operation().demand(machine_by_id("h200-sxm"), plan);
+    EXPECT_EQ(demand.matrix[0].flops, 32.0 * 4 * 96 * 49 * 4096);
+    EXPECT_EQ(demand.tiles, 32 * 4 * 6);
+    Random random(test_seed());
+    int planned = 0;
+    for (int i = 0; i < 40; ++i) {
+        ConvProblem p;
+        p.image.images = random.whole(1, 40), p.image.channels = p.filters = p.groups = 8 * random.whole(1, 40);
+        for (int axis = 0; axis < 2; ++axis)
+            p.image.axes[std::size_t(axis)] = {.extent = random.whole(1, 120), .taps = random.whole(1, 9), .padding = random.whole(0, 10)};
+        if (p.image.rows() <= 0) continue;
+        Rejected rejected;
+        for (const DirectPlan& each : depthwise_plans(machine_by_id("h200-sxm"), p, {}, rejected)) {
+            const auto& c = each.as<DepthwiseConvConfig>();
+            EXPECT_LE(c.ctas_per_sm * (c.shared_bytes() + 1024), 228 << 10);
+            EXPECT_GE(demand_of(p, c).matrix[0].flops, 2 * p.flops());  // a band's zeros
+            EXPECT_GE(*each.time_us, *each.dram_us);
+            // Sums of a channel take the place of its pixels; slots have their own of both.
+            std::set<unsigned> cells, sums;
+            for (int slot = 0; slot < c.slots(); ++slot) {
+                cells.insert(c.first_cell(unsigned(slot)));
+                for (int row = 0; row < c.rows; ++row) sums.insert(c.first_sum(unsigned(slot)) + unsigned(row * c.tile_x()));
+                EXPECT_LE(16 * (c.first_cell(unsigned(slot)) + unsigned((c.rows + c.taps_y - 2) * c.pitch) + 2), unsigned(c.plane_bytes()));
+            }
+            EXPECT_EQ(int(cells.size()), c.slots());
+            EXPECT_EQ(int(sums.size()), c.slots() * c.rows);
+            EXPECT_LE(4 * (*sums.rbegin() + 8), unsigned(c.plane_bytes()));
+            if (++planned % 64 == 0) break;
+        }
+    }
+    EXPECT_GT(planned, 100);
 }
 
 TensorInfo dense(const char* name, const std::vector<std::int64_t>& extents) {

@@ -32,7 +32,9 @@ class DirectConv final : public Runnable {
     KernelCode code() const override { return code_of(source_, compiled_, seconds_); }
     std::string ptx() const override { return compile_to_ptx(source_); }
     std::size_t workspace_bytes() const override { return 0; }
-    std::int64_t shared_bytes() const override { return plan_.shared_bytes(); }
+    std::int64_t shared_bytes() const override {
+        return plan_.visit([](const auto& c) { return c.shared_bytes(); });
+    }
     void load() const override { loaded(); }
     void launch(Stream stream, std::span<void* const> tensors, void*) const override {
         const std::size_t read = problem_.direct_epilogue ? problem_.direct_epilogue->operands.size() : 0;
@@ -41,44 +43,52 @@ class DirectConv final : public Runnable {
         check_pointer("x", tensors[0], alignment), check_pointer("w", tensors[1], alignment), check_pointer("y", tensors.back(), alignment);
         const auto operands = tensors.subspan(2, read);
         if (read > 0) check_operands(operands, tensors.back());
-        if (plan_.stem) return launch_stem(stream, tensors, operands);
-        const DirectConvConfig& c = plan_.config;
-        const ImageAxis &x = problem_.image.axes[0], &y = problem_.image.axes[1];
-        DirectConvArguments p{};
-        p.x = static_cast<const unsigned short*>(tensors[0]), p.w = static_cast<const unsigned short*>(tensors[1]), p.y = static_cast<unsigned short*>(tensors.back());
-        p.height = int(y.extent), p.width = int(x.extent), p.channels = int(problem_.image.channels), p.filters = int(problem_.filters);
-        p.places_y = int(y.places()), p.places_x = int(x.places()), p.padding_y = int(y.padding), p.padding_x = int(x.padding);
-        p.strips_x = divider((unsigned(p.places_x) + unsigned(c.strip) - 1) / unsigned(c.strip)), p.strips_y = divider((unsigned(p.places_y) + unsigned(c.rows) - 1) / unsigned(c.rows));
-        p.strips = unsigned(plan_.strips), p.rows = unsigned(problem_.image.rows());
-        const Loaded& here = loaded();
-        Launch launch;
-        launch.grid_y = unsigned((p.filters + c.cta_filters() - 1) / c.cta_filters());
-        const std::int64_t wanted = (plan_.strips + c.slots - 1) / c.slots, room = std::max<std::int64_t>(1, here.ctas / int(launch.grid_y));
-        launch.grid_x = unsigned(std::min(wanted, room));
-        launch.block_x = unsigned(c.threads());
-        launch.shared_bytes = unsigned(c.shared_bytes());
-        launch.stream = stream;
-        launch_with_epilogue(here.function, launch, problem_.direct_epilogue, operands, p);
+        plan_.visit([&](const auto& c) { launch_as(c, stream, tensors, operands); });
     }
 
   private:
-    void launch_stem(Stream stream, std::span<void* const> tensors, std::span<void* const> operands) const {
-        const StemConvConfig& c = *plan_.stem;
+    /// What every kernel's arguments begin with, and its launch of as many CTAs as `work` pieces take, `columns` of the grid.
+    template <class Arguments>
+    Arguments arguments(std::span<void* const> tensors) const {
         const ImageAxis &x = problem_.image.axes[0], &y = problem_.image.axes[1];
-        StemConvArguments p{};
+        Arguments p{};
         p.x = static_cast<const unsigned short*>(tensors[0]), p.w = static_cast<const unsigned short*>(tensors[1]), p.y = static_cast<unsigned short*>(tensors.back());
-        p.height = int(y.extent), p.row_elements = int(x.extent * problem_.image.channels), p.filters = int(problem_.filters);
-        p.places_y = int(y.places()), p.places_x = int(x.places()), p.padding_y = int(y.padding), p.lead = int(x.padding * problem_.image.channels) + c.front;
-        p.tiles_x = divider(unsigned((p.places_x - 1) / c.tile_x + 1)), p.tiles_y = divider(unsigned((p.places_y - 1) / c.tile_y + 1));
-        p.tiles = unsigned(problem_.image.images) * p.tiles_y.divisor * p.tiles_x.divisor, p.rows = unsigned(problem_.image.rows());
-        const Loaded& here = loaded();
+        p.height = int(y.extent), p.filters = int(problem_.filters), p.places_y = int(y.places()), p.places_x = int(x.places()), p.padding_y = int(y.padding);
+        p.rows = unsigned(problem_.image.rows());
+        return p;
+    }
+    void launch_grid(const auto& c, Stream stream, std::span<void* const> operands, auto& p, std::int64_t ctas, std::int64_t columns) const {
         Launch launch;
-        launch.grid_y = unsigned((p.filters - 1) / c.cta_filters + 1);
-        launch.grid_x = std::min(p.tiles, unsigned(std::max(1, here.ctas / int(launch.grid_y))));
+        launch.grid_x = unsigned(ctas), launch.grid_y = unsigned(columns);
         launch.block_x = unsigned(c.threads());
         launch.shared_bytes = unsigned(c.shared_bytes());
         launch.stream = stream;
-        launch_with_epilogue(here.function, launch, problem_.direct_epilogue, operands, p);
+        launch_with_epilogue(loaded().function, launch, problem_.direct_epilogue, operands, p);
+    }
+    /// Of `wanted` those that run at the same time, by columns.
+    std::int64_t resident(std::int64_t wanted, std::int64_t columns) const { return std::min(wanted, std::max<std::int64_t>(1, loaded().ctas / columns)); }
+
+    void launch_as(const DirectConvConfig& c, Stream stream, std::span<void* const> tensors, std::span<void* const> operands) const {
+        auto p = arguments<DirectConvArguments>(tensors);
+        p.width = int(problem_.image.axes[0].extent), p.channels = int(problem_.image.channels), p.padding_x = int(problem_.image.axes[0].padding);
+        const std::int64_t strips = strips_of(problem_, c), columns = whole_parts(p.filters, c.cta_filters());
+        p.strips_x = divider(unsigned(whole_parts(p.places_x, c.strip))), p.strips_y = divider(unsigned(whole_parts(p.places_y, c.rows))), p.strips = unsigned(strips);
+        launch_grid(c, stream, operands, p, resident(whole_parts(strips, c.slots), columns), columns);
+    }
+    void launch_as(const StemConvConfig& c, Stream stream, std::span<void* const> tensors, std::span<void* const> operands) const {
+        auto p = arguments<StemConvArguments>(tensors);
+        const ImageAxis& x = problem_.image.axes[0];
+        p.row_elements = int(x.extent * problem_.image.channels), p.lead = int(x.padding * problem_.image.channels) + c.front;
+        p.tiles_x = divider(unsigned(whole_parts(p.places_x, c.tile_x))), p.tiles_y = divider(unsigned(whole_parts(p.places_y, c.tile_y)));
+        p.tiles = unsigned(problem_.image.images) * p.tiles_y.divisor * p.tiles_x.divisor;
+        const std::int64_t columns = whole_parts(p.filters, c.cta_filters);
+        launch_grid(c, stream, operands, p, resident(p.tiles, columns), columns);
+    }
+    void launch_as(const DepthwiseConvConfig& c, Stream stream, std::span<void* const> tensors, std::span<void* const> operands) const {
+        auto p = arguments<DepthwiseConvArguments>(tensors);
+        p.images = int(problem_.image.images), p.width = int(problem_.image.axes[0].extent), p.padding_x = int(problem_.image.axes[0].padding);
+        p.columns = divider(unsigned(whole_parts(p.filters, c.channels))), p.tiles_x = divider(unsigned(whole_parts(p.places_x, c.tile_x()))), p.tiles_y = divider(unsigned(whole_parts(p.places_y, c.tile_y())));
+        launch_grid(c, stream, operands, p, whole_parts(p.images, c.images) * p.columns.divisor * p.tiles_x.divisor * p.tiles_y.divisor, 1);
     }
     /// Neighbours are read as one word; and a place may be stored before another one of the same strip is read.
     void check_operands(std::span<void* const> operands, const void* y) const {
@@ -94,8 +104,9 @@ class DirectConv final : public Runnable {
     }
     const Loaded& loaded() const {
         return contexts_.here(compiled_.compiled, source_.arch.substr(0, 5), [&](Function function, int device) {
-            function.allow_shared(plan_.shared_bytes());
-            const int an_sm = function.ctas_per_sm(plan_.threads(), plan_.shared_bytes());
+            const auto [threads, bytes] = plan_.visit([](const auto& c) { return std::pair(c.threads(), c.shared_bytes()); });
+            function.allow_shared(bytes);
+            const int an_sm = function.ctas_per_sm(threads, bytes);
             const int ctas = an_sm * Driver::instance().device(device).sm_count;
             return Loaded{std::move(function), ctas};
         });
@@ -216,16 +227,15 @@ class DirectReference final : public Reference {
 }  // namespace
 
 Source direct_source(const Plan& plan) {
-    const DirectPlan& direct = *plan.own.as<ConvPlan>().direct;
-    const auto of = [&]<class Config>(const Config& c, const char* kernel, std::string_view config, std::string_view header) {
+    return plan.own.as<ConvPlan>().direct->visit([&]<class Config>(const Config& c) {
+        const DirectKind kind = kind_of(c);
+        const std::string header = fmt::format("kernels/conv/{}.cuh", kind.kernel);
         std::string members = fmt::format(".type=rooftile::Type::{}", c.type == Type::bf16 ? "bf16" : "fp16");
         Config::each([&](const char* name, int Config::*member) { members += fmt::format(", .{}={}", name, c.*member); });
-        Source source = source_of_header(kernel, header, {fmt::format("rooftile::{}<rooftile::{}{{{}}}>", kernel, config, members)}, plan.own.as<ConvPlan>().arch);
+        Source source = source_of_header(std::string(kind.kernel), header, {fmt::format("rooftile::{}<rooftile::{}{{{}}}>", kind.kernel, kind.config, members)}, plan.own.as<ConvPlan>().arch);
         add_epilogue(source, plan.problem.own.as<ConvProblem>().direct_epilogue, header);
         return source;
-    };
-    if (direct.stem) return of(*direct.stem, "stem_conv", "StemConvConfig", "kernels/conv/stem_conv.cuh");
-    return of(direct.config, "direct_conv", "DirectConvConfig", "kernels/conv/direct_conv.cuh");
+    });
 }
 
 std::shared_ptr<const Runnable> compiled_direct(const Plan& plan, const CompileOptions& options) {

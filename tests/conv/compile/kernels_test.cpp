@@ -115,6 +115,26 @@ TEST(ConvKernels, StemsDoNotSpill) {
         }
 }
 
+// What is drawn of depthwise ones: those that are planned first, some of the rest, and all with ROOFTILE_TEST_ALL=1. A kernel is compiled in 0.8 s.
+TEST(ConvKernels, DepthwiseOnesDoNotSpill) {
+    Random random(test_seed());
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    for (std::size_t i = 0; i < test_count(8, 100); ++i) {
+        const std::int64_t channels = 8 * random.whole(1, 40), side = random.coin() ? 7 * random.whole(1, 8) : random.whole(1, 200);
+        const std::string line = fmt::format("--batch {} --channels {} --filters {} --groups {} --height {} --width {} --kernel-size {}x{} --padding 4 --type {}{}", random.whole(1, 40), channels, channels, channels,
+                                             random.coin() ? side : random.whole(1, 200), side, random.whole(1, 9), random.whole(1, 9), random.coin() ? "bf16" : "fp16",
+                                             random.one_in(3) ? " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]" : "");
+        SCOPED_TRACE(line + fmt::format(", ROOFTILE_SAMPLE_SEED={}", test_seed()));
+        ConvProblem p = conv_problem(given_of(conv_operation(), line));
+        Rejected rejected;
+        const std::vector<DirectPlan> found = depthwise_plans(*machine, p, {}, rejected);
+        for (std::size_t plan = 0; plan < found.size(); plan += test_all() ? found.size() / 8 + 1 : std::size_t(random.whole(1, std::int64_t(found.size())))) {
+            const DepthwiseConvConfig& c = found[plan].as<DepthwiseConvConfig>();
+            expect_built(line, fmt::format("--planes {}x{}x{}x{}x{}x{}", c.images, c.groups, c.rows, c.blocks, c.channels, c.warps));
+        }
+    }
+}
+
 // An epilogue takes no more registers beside the plain kernel's than are counted for it.
 TEST(ConvKernels, EpiloguesOfDirectOnesTakeTheRegistersOfTheirPlans) {
     const std::string epilogue = " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]";

@@ -96,6 +96,25 @@ TEST_F(ConvTest, RandomStems) {
     }
 }
 
+TEST_F(ConvTest, RandomDepthwise) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 61));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 24); ++i) {
+        const std::int64_t channels = 8 * random.whole(1, 20), rows = random.whole(1, 8), blocks = random.whole(1, 6), parts = 32 / rows > 2 ? 2 : 1, most = 16 * parts / blocks,
+                           images = random.coin() ? 1 : random.whole(1, most), most_taps = std::min<std::int64_t>(9, 256 / (rows * parts));
+        expect_right(fmt::format("--batch {} --channels {} --filters {} --groups {} --height {} --width {} --kernel-size {}x{} --padding {} --type {}{} --planes {}x{}x{}x{}x{}x{}{}", random.whole(1, 9), channels,
+                                 channels, channels, random.whole(8, 60), random.whole(8, 60), random.whole(1, most_taps), random.whole(1, 9), random.whole(1, 5), random.coin() ? "bf16" : "fp16",
+                                 i % 4 == 1 ? " --layout nchw" : "", images, std::max<std::int64_t>(1, most / images), rows, blocks, images > 4 ? 8 : 8 << random.whole(0, 1), 4 << random.whole(0, 1),
+                                 random.coin() ? " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]" : ""),
+                     i % 8 == 0);
+    }
+}
+
+// Sides of networks, as they are planned.
+TEST_F(ConvTest, DepthwiseOfNetworks) {
+    for (const char* sizes : {"--channels 96 --filters 96 --groups 96 --height 56 --width 56", "--channels 384 --filters 384 --groups 384 --height 14 --width 14", "--channels 768 --filters 768 --groups 768 --height 7 --width 7"})
+        for (const int taps : {3, 5, 7}) expect_right(fmt::format("--batch 8 {} --kernel-size {} --padding {}", sizes, taps, taps / 2), false, 4);
+}
+
 TEST_F(ConvTest, EveryWayOfTheProduct) {
     const std::string image = "--batch 2 --channels 96 --height 33 --width 29 --kernel-size 3x5 --padding 1x2 --filters ";
     for (const char* more : {"64", "128 --swap-ab on", "256 --split-k 2", "256 --cluster 2x1", "512 --cluster 1x2", "256 --grid-split-k 2", "128 --stride 2x1 --dilation 1x2",

@@ -37,6 +37,13 @@ TEST_F(WrongOnPurpose, ConvWindowsEndLeftOut) { caught(conv_mutants::windows_end
 TEST_F(WrongOnPurpose, ConvRowsOfPaddingRead) { caught(conv_mutants::rows_of_padding_read(), By::exact); }
 TEST_F(WrongOnPurpose, ConvNextRowOfTaps) { caught(conv_mutants::next_row_of_taps(), By::exact); }
 TEST_F(WrongOnPurpose, ConvHalvesOfOneWord) { caught(conv_mutants::halves_of_one_word(), By::exact); }
+TEST_F(WrongOnPurpose, ConvTapsMovedByOne) { caught(conv_mutants::taps_moved_by_one(), By::exact); }
+TEST_F(WrongOnPurpose, ConvBandOfTheNeighbour) { caught(conv_mutants::band_of_the_neighbour(), By::exact); }
+TEST_F(WrongOnPurpose, ConvBandOfTheRowBefore) { caught(conv_mutants::band_of_the_row_before(), By::exact); }
+TEST_F(WrongOnPurpose, ConvPaddingNotZero) { caught(conv_mutants::padding_not_zero(), By::exact); }
+TEST_F(WrongOnPurpose, ConvZerosOfBandsMet) { caught(conv_mutants::zeros_of_bands_met(), By::special); }
+TEST_F(WrongOnPurpose, ConvWindowsOfTheTileBefore) { caught(conv_mutants::windows_of_the_tile_before(), By::special); }
+TEST_F(WrongOnPurpose, ConvImageOfTheGroupBefore) { caught(conv_mutants::image_of_the_group_before(), By::exact); }
 
 }  // namespace
 }  // namespace rooftile

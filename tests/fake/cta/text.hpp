@@ -370,6 +370,7 @@ inline void tma_load_2d(unsigned shared, const TensorMap& map, int x, int y, uns
 
 inline bool elect_one() { return threadIdx.x % 32 == 0; }
 inline void keep(unsigned&) {}
+inline void keep(long long&) {}
 inline unsigned load_shared_byte(unsigned shared) { return shared_at<unsigned char>(shared); }
 inline void load_shared_words(unsigned (&to)[4], unsigned shared) {
     const uint4 words = shared_at<uint4>(shared);
