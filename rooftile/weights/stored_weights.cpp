@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "rooftile/error.hpp"
 #include "rooftile/machine/keys.hpp"
 #include "rooftile/machine/units_text.hpp"
@@ -23,9 +25,16 @@ void PlainRows::values(std::int64_t row, std::span<double> to) const {
     for (std::int64_t column = 0; column < k; ++column) {
         const auto g = std::size_t(row * groups + column / group);
         const int whole = q[std::size_t(row * k + column)] - (zeros.empty() ? 0 : zeros[g]);
-        to[std::size_t(column)] = whole * double(scales[g]) - (less.empty() ? 0 : less[g]);
+        const double weight = table.empty() ? whole : table[std::size_t(whole)];
+        to[std::size_t(column)] = weight * double(scales[g]) - (less.empty() ? 0 : less[g]);
     }
 }
+
+std::span<const float> e2m1_numbers() {
+    static constexpr float numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0f, -0.5, -1, -1.5, -2, -3, -4, -6};
+    return numbers;
+}
+double power_scale(unsigned bits) { return bits == 255 ? NAN : std::ldexp(1.0, int(bits) - 127); }
 
 std::unique_ptr<const StoredWeights> stored_weights(const WeightsFile& file, const std::string& name) {
     constexpr std::string_view quantised = ".qweight";

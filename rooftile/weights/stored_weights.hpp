@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct PlainRows {
     std::vector<float> scales{};
     std::vector<signed char> zeros{};  ///< whole ones; (q - zero) * scale
     std::vector<float> less{};         ///< others; q * scale - less
+    std::span<const float> table{};    ///< of 16 numbers that q are places in; else they are whole numbers
 
     PlainRows(RowRange range, std::int64_t all_k, std::int64_t groups_of_row);
     std::vector<PlainArray> arrays() const;
@@ -25,13 +27,18 @@ struct PlainRows {
     void values(std::int64_t row, std::span<double> to) const;
 };
 
+/// OCP's e2m1: 0, 0.5, 1, 1.5, 2, 3, 4, 6, and their negatives.
+std::span<const float> e2m1_numbers();
+/// Its scales' bits, e8m0: 2^(bits - 127), of 255 NaN.
+double power_scale(unsigned bits);
+
 class StoredWeights {
   public:
     virtual ~StoredWeights() = default;
 
     std::string format{};         ///< "Q4_K", "AWQ", "GPTQ"
     std::int64_t n = 0, k = 0;    ///< [n, k]: rows are those of a linear layer's outputs
-    std::string weights{};        ///< "int4", "uint4", "int8"
+    std::string weights{};        ///< "int4", "uint4", "int8", "mxfp4"
     std::int64_t group = 0;       ///< of k; 0: a row
     std::string scale = "fp16";   ///< the packed scales' type that holds them best
     std::string zero = "none";    ///< "none", "int", "float"

@@ -78,6 +78,40 @@ TEST_F(StoredWeightsTest, ReadsQ8_0) {
     }
 }
 
+// Row r has the scales 2^r and 2^(r + 1), then e2m1's 16 numbers, the first 16 weights those of low halves; and a block of zeros, whose scale is 2^-127.
+TEST_F(StoredWeightsTest, ReadsMxfp4) {
+    static constexpr double numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    const auto code = [](int row, int i) { return (i * 5 + row) % 16; };
+    std::string data;
+    for (int row = 0; row < 2; ++row) {
+        for (int block = 0; block < 2; ++block) {
+            data += static_cast<char>(127 + row + block);
+            for (int i = 0; i < 16; ++i) data += static_cast<char>(code(row, i) | code(row, 16 + i) << 4);
+        }
+        data += std::string(17, '\0');
+    }
+    const WeightsFile file(write(gguf_text({{"w", 39, {96, 2}, data}})));
+    const auto weights = stored_weights(file, "w");
+    EXPECT_EQ(weights->format, "MXFP4");
+    EXPECT_EQ(weights->weights, "mxfp4");
+    EXPECT_EQ(weights->scale, "e8m0");
+    const PackTask task = pack_task(*weights, "");
+    std::vector<unsigned char> packed(static_cast<std::size_t>(task.bytes));
+    EXPECT_EQ(pack_stored(task, *weights, packed).mean_square, 0);
+    std::vector<double> values(96), unpacked(96);
+    for (int row = 0; row < 2; ++row) {
+        weights->rows({row, 1}).values(0, values);
+        facet_of<Packs>(*task.operation)->unpack_rows(task.problem, {row, 1}, packed, unpacked);
+        for (int i = 0; i < 96; ++i) {
+            const int q = code(row, i % 32);
+            const double expected = i >= 64 ? 0 : (q < 8 ? 1 : -1) * numbers[q % 8] * std::exp2(row + i / 32);
+            ASSERT_EQ(values[std::size_t(i)], expected);
+            ASSERT_EQ(unpacked[std::size_t(i)], expected);
+        }
+    }
+    EXPECT_THROW(pack_task(*weights, "fp16"), RequestError);
+}
+
 // A block's groups have scales and minima of 6 bits, s[g] and m[g]: bytes 0 .. 3 hold s[0 .. 3], bytes 4 .. 7 m[0 .. 3], and on top of
 // these the high 2 bits of s[4 .. 7] and m[4 .. 7], whose low 4 bits are the halves of bytes 8 .. 11.
 TEST_F(StoredWeightsTest, ReadsQ4_K) {
@@ -209,7 +243,7 @@ TEST_F(StoredWeightsTest, RefusesWhatItCannotPackByName) {
 
     const std::string others = gguf_text(
         {{"blk.0.up", 14, {256, 1}, std::string(210, 'x')}, {"experts", 2, {32, 2, 2}, std::string(72, 'x')}, {"new", 77, {32, 1}, ""}});
-    EXPECT_THAT(error_of(write(others), "blk.0.up"), HasSubstr("blk.0.up is Q6_K of 2 axes; packed are Q4_0, Q4_K and Q8_0"));
+    EXPECT_THAT(error_of(write(others), "blk.0.up"), HasSubstr("blk.0.up is Q6_K of 2 axes; packed are Q4_0, Q4_K, Q8_0 and MXFP4"));
     EXPECT_THAT(error_of(write(others), "experts"), HasSubstr("experts is Q4_0 of 3 axes"));
     EXPECT_THAT(error_of(write(others), "new"), HasSubstr("new is of ggml's type 77"));
     for (const char* shape : {"[1, 12800]", "[0, 32]", "[268435456, 32]", "[4294967296, 4294967296]"})
