@@ -73,7 +73,7 @@ constexpr BlockFormat formats[] = {{"Q4_0", "int4", "none", 32, 18, read_q4_0},
 class BlockWeights final : public StoredWeights {
   public:
     BlockWeights(const StoredTensor& tensor, const BlockFormat& of) : tensor_(tensor), of_(of) {
-        format = of.name, weights = of.weights, zero = of.zero;
+        name = tensor.name, format = of.name, weights = of.weights, zero = of.zero;
         n = tensor.extents[0], k = tensor.extents[1];
         group = rooftile::group;
         if (weights == "mxfp4") scale = "e8m0";

@@ -36,6 +36,7 @@ class StoredWeights {
   public:
     virtual ~StoredWeights() = default;
 
+    std::string name{};           ///< in the file
     std::string format{};         ///< "Q4_K", "AWQ", "GPTQ"
     std::int64_t n = 0, k = 0;    ///< [n, k]: rows are those of a linear layer's outputs
     std::string weights{};        ///< "int4", "uint4", "int8", "mxfp4"

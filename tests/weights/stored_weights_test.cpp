@@ -261,6 +261,28 @@ TEST_F(StoredWeightsTest, RefusesWhatItCannotPackByName) {
                 HasSubstr("w has rows of 16; blocks of Q4_0 have 32"));
 }
 
+// Groups of 16, and a scale that is none: both are found when all else has been read.
+TEST_F(StoredWeightsTest, NamesWhatIsRefusedWhilePacking) {
+    const auto packing_error = [&](const std::vector<SafeTensor>& layer) -> std::string {
+        const WeightsFile file(write(safetensors_text(layer)));
+        const auto weights = stored_weights(file, "up.qweight");
+        try {
+            const PackTask task = pack_task(*weights, "");
+            std::vector<unsigned char> packed(static_cast<std::size_t>(task.bytes));
+            pack_stored(task, *weights, packed);
+        } catch (const RequestError& error) { return error.what(); }
+        return "";
+    };
+    std::vector<SafeTensor> layer = Layer::gptq();
+    layer.pop_back();
+    EXPECT_EQ(packing_error(layer), "");
+    layer[1].shape = "[4, 24]", layer[1].data += layer[1].data;
+    layer[2].shape = "[4, 3]", layer[2].data += layer[2].data;
+    EXPECT_THAT(packing_error(layer), testing::AllOf(testing::StartsWith("up: "), HasSubstr("16")));
+    layer = Layer::gptq(), layer[1].data.replace(2, 2, std::string("\x00\x7c", 2));
+    EXPECT_THAT(packing_error(layer), testing::StartsWith("up: scales[1, 0] is inf"));
+}
+
 TEST_F(StoredWeightsTest, RefusesFilesThatAreSomethingElse) {
     EXPECT_THAT(error_of((folder_.path() / "none").string(), "w"), HasSubstr("No such file"));
     EXPECT_THAT(error_of(folder_.path().string(), "w"), HasSubstr("no regular file"));
