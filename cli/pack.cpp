@@ -65,7 +65,7 @@ void add_pack(std::vector<Verb>& verbs) {
         {.path = "pack",
          .meaning = "Weights of 4 or 8 bits of a GGUF or safetensors file as kernels read them (no GPU)",
          .fields = {{"file", "FILE", "A .gguf or .safetensors file", input, FieldKind::positional},
-                    {"tensor", "TENSOR", "Its tensor of Q4_0, Q4_K, Q8_0 or MXFP4; its layer of AWQ or GPTQ, which has a qweight", input,
+                    {"tensor", "TENSOR", "Its tensor of Q4_0, Q4_K, Q8_0 or MXFP4; its layer of AWQ or GPTQ, which has a qweight, or of MXFP4, which has _blocks; NAME[E]: of one expert", input,
                      FieldKind::positional},
                     {"quant_scale", "TYPE", "Type of the packed scales, bf16 or fp16; default: as in the file, else fp16; of MXFP4 e8m0 alone", input},
                     {"json", "", "One JSON document of what was packed", out, FieldKind::on},

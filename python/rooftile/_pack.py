@@ -117,7 +117,7 @@ def pack_file(file: str | os.PathLike[str], tensor: str, scale: str | None = Non
     """Packs one matrix of a GGUF or safetensors file, by its name there.
 
     GGUF: a tensor of Q4_0, Q4_K, Q8_0 or MXFP4 ("blk.0.ffn_up.weight"). safetensors: a layer of AWQ or GPTQ, whose tensors are NAME.qweight,
-    NAME.scales and NAME.qzeros. `scale`: the packed scales' type, "fp16" or "bf16"; without it the one that holds the file's best. Raises
+    NAME.scales and NAME.qzeros, or a matrix of MXFP4, whose tensors are NAME_blocks and NAME_scales. NAME[E] is the matrix of one expert. `scale`: the packed scales' type, "fp16" or "bf16"; without it the one that holds the file's best. Raises
     rooftile.RequestError where the file has no such matrix or it cannot be packed.
     """
     path = os.fspath(file)

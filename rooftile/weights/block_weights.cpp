@@ -93,7 +93,7 @@ class BlockWeights final : public StoredWeights {
     }
 
   private:
-    const StoredTensor& tensor_;
+    StoredTensor tensor_;
     const BlockFormat& of_;
 };
 
@@ -101,6 +101,9 @@ class BlockWeights final : public StoredWeights {
 
 std::unique_ptr<const StoredWeights> block_weights(const StoredTensor& tensor) {
     const auto* of = std::ranges::find(formats, tensor.type, &BlockFormat::name);
+    if (of != std::end(formats) && tensor.extents.size() == 3)
+        throw RequestError(fmt::format("{} is {} of 3 axes, {} matrices; name one of them, as {}[0]", printable(tensor.name), tensor.type,
+                                       tensor.extents[0], printable(tensor.name)));
     if (of == std::end(formats) || tensor.extents.size() != 2)
         throw RequestError(fmt::format("{} is {} of {} axes; packed are Q4_0, Q4_K, Q8_0 and MXFP4 of two, and layers of AWQ and GPTQ",
                                        printable(tensor.name), tensor.type, tensor.extents.size()));

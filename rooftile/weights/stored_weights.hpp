@@ -51,13 +51,15 @@ class StoredWeights {
     std::int64_t groups() const { return group == 0 ? 1 : k / group; }
 };
 
-/// A tensor of a GGUF file by its name, or the layer of a safetensors file whose tensors are NAME.qweight, NAME.scales and NAME.qzeros.
-/// Valid as long as `file`. Throws RequestError, one line, where there is no such tensor (with the nearest name) or none that can be
+/// A tensor of a GGUF file by its name, or the layer of a safetensors file whose tensors are NAME.qweight, NAME.scales and NAME.qzeros, or
+/// NAME_blocks and NAME_scales. Of tensors that are a matrix for each expert NAME[E] is that of one. Valid as long as `file`. Throws RequestError, one line, where there is no such tensor (with the nearest name) or none that can be
 /// packed.
 std::unique_ptr<const StoredWeights> stored_weights(const WeightsFile& file, const std::string& name);
 
-/// The halves of what stored_weights() does: a tensor of blocks that hold weights and scales; a layer of several tensors.
+/// The parts of what stored_weights() does: a tensor of blocks that hold weights and scales; a layer of several tensors.
 std::unique_ptr<const StoredWeights> block_weights(const StoredTensor& tensor);
 std::unique_ptr<const StoredWeights> layer_weights(const WeightsFile& file, const std::string& name);
+/// Microscaled e2m1 of two tensors.
+std::unique_ptr<const StoredWeights> microscaled_weights(const StoredTensor& blocks, const StoredTensor& scales);
 
 }  // namespace rooftile
