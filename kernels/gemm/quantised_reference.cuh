@@ -11,8 +11,8 @@ namespace rooftile {
 /// Bits of floats that are all finite, by clearing some; beyond 2^9 none, so that sums are finite too. `exact`: of the least four exponents.
 __device__ inline unsigned finite_floats(unsigned word, WeightType weights, bool exact) {
     if (weights == WeightType::fp8_e4m3)
-        return exact ? word & 0x9f9f9f9f : word & ~(((word & 0x7f7f7f7f) + 0x01010101 & 0x80808080) >> 7);
-    return exact ? word & 0x8f8f8f8f : word & ~(word & word << 1 & 0x40404040);
+        return exact ? word & 0x9f9f9f9f : word & ~((((word & 0x7f7f7f7f) + 0x01010101) & 0x80808080) >> 7);
+    return exact ? word & 0x8f8f8f8f : word & ~(word & (word << 1) & 0x40404040);
 }
 
 /// A word of 4 B a thread, grid-stride. What pads N and K is made too: whatever is there must not matter.

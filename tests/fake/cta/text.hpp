@@ -37,7 +37,7 @@ namespace rooftile {
 struct Index {
     unsigned x = 0, y = 0, z = 0;
 };
-inline Index threadIdx, blockIdx, gridDim;
+inline Index threadIdx, blockIdx, gridDim, blockDim;
 struct alignas(8) float2 {
     float x, y;
 };

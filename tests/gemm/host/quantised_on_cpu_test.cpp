@@ -9,6 +9,7 @@
 
 #include "tests/fake/cta/text.hpp"
 
+#include "kernels/gemm/quantised_reference.cuh"
 #include "kernels/gemm/sm90_few_quantised.cuh"
 #include "kernels/gemm/sm90_many_quantised.cuh"
 
@@ -208,6 +209,64 @@ void expect_right(const Shape& s) {
 template <Sm90ManyQuantisedConfig C, bool expressed = false>
 void expect_many_right(const Shape& s) {
     expect_each_right<C, expressed, Many<C>>(s);
+}
+
+/// A scale by its type's definition.
+double scale_of(const QuantisedLayout& layout, const unsigned char* at) {
+    if (layout.power_scales()) return std::ldexp(1.0, *at - 127);
+    unsigned short bits = 0;
+    std::memcpy(&bits, at, 2);
+    return ptx::number_of(layout.scale, bits);
+}
+
+// What verification multiplies by: every weight finite, as its bits say; in the exact case a multiple of a unit, and no larger than counted.
+TEST(QuantisedReferenceOnCpu, MakesWeightsThatItUnpacks) {
+    constexpr int n = 70, k = 200;
+    gridDim.x = blockDim.x = 1, blockIdx.x = threadIdx.x = 0;
+    for (int type = 1; type <= int(WeightType::nf4); ++type)
+        for (const int group : {32, 0})
+            for (const ZeroType zeros : {ZeroType::none, ZeroType::integer, ZeroType::real})
+                for (const Type activations : {Type::bf16, Type::fp16})
+                    for (const bool exact : {true, false}) {
+                        const QuantisedLayout layout{WeightType(type), group, Type::bf16, zeros};
+                        if ((layout.power_scales() && group != 32) || (zeros != ZeroType::none && !layout.is_whole())
+                            || (zeros == ZeroType::integer && layout.bits() == 8))
+                            continue;
+                        SCOPED_TRACE(testing::Message() << "type " << type << ", groups of " << group << ", zeros " << int(zeros) << ", exact " << exact);
+                        std::vector<unsigned> packed(std::size_t(layout.bytes(n, k) / 4));
+                        std::vector<float> w(std::size_t(n * k));
+                        unsigned char* bytes = reinterpret_cast<unsigned char*>(packed.data());
+                        fill_quantised({bytes, layout, n, k, 5, exact});
+                        EXPECT_EQ(packed[0], layout.fingerprint());
+                        dequantise({bytes, w.data(), layout, n, k, Type::fp32, activations});
+                        const double unit = layout.weights == WeightType::fp8_e4m3   ? std::exp2(-9)
+                                            : layout.weights == WeightType::fp8_e5m2 ? std::exp2(-16)
+                                            : layout.weights == WeightType::mxfp4    ? 0.5
+                                            : layout.weights == WeightType::nf4      ? std::exp2(activations == Type::bf16 ? -11 : -14)
+                                                                                     : 1;
+                        double largest = 0;
+                        for (int row = 0; row < n; ++row)
+                            for (int column = 0; column < k; ++column) {
+                                const unsigned char* block = bytes + layout.block_at(row, column, k);
+                                unsigned word = 0;
+                                std::memcpy(&word, block + 4 * layout.word_of(row % 64, column % 128), 4);
+                                const int q = int(word >> layout.shift_of(row % 64, column % 128) & layout.mask());
+                                const double scale = scale_of(layout, block + layout.scale_at(row % 64, column % 128));
+                                const unsigned char* zero = block + layout.zero_at(row % 64, column % 128);
+                                double expected = value_of(layout, activations, q) * scale;
+                                if (zeros == ZeroType::integer) expected = (q - *zero) * scale;
+                                if (zeros == ZeroType::real) expected -= scale_of({.weights = WeightType::int4}, zero);
+                                ASSERT_TRUE(std::isfinite(expected));
+                                ASSERT_EQ(w[std::size_t(row * k + column)], float(expected)) << row << ' ' << column;
+                                ASSERT_TRUE(!exact || std::fmod(expected, unit) == 0) << expected;
+                                largest = std::max(largest, std::abs(expected) / unit);
+                            }
+                        if (exact && zeros == ZeroType::none) {
+                            EXPECT_LE(largest, 2.0 * double(exact_units(layout, activations)));
+                            EXPECT_GE(largest, double(exact_units(layout, activations)));
+                        }
+                        EXPECT_GT(largest, 0);
+                    }
 }
 
 constexpr Sm90QuantisedConfig packed(QuantisedLayout layout, int tile_m, int tile_n, int tile_k, int stages, Type type = Type::bf16) {
