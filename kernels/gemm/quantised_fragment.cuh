@@ -81,7 +81,7 @@ struct FloatWeights {
 };
 
 /// Places in a table of 16 numbers, whatever these are: shared memory has every pair of them, for each lane in a bank of its own, so that a load gives
-/// two neighbours along K. Two lookups of bytes by PRMT for each half of 16 bits, their merger and the pairs' are 21 instructions of 8 weights, this is 12.
+/// two neighbours along K. As compiled for 8 weights: this is 12 instructions, lookups of bytes by PRMT, two for each half of 16 bits, are 24.
 template <Type type, QuantisedLayout layout>
 struct TableWeights {
     static constexpr float unit = 1;

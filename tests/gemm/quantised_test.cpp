@@ -309,6 +309,18 @@ TEST(Quantised, TakesWhatAnEpilogueReadsAsATensor) {
     EXPECT_THAT(p.epilogue->tensors, testing::ElementsAre("bias:bf16[128]"));
 }
 
+// Floats of 8 bits as they are, and not packed, are no operand beside 16 bits.
+TEST(Quantised, TakesPackedTensorsAlone) {
+    Given given = given_of({{"types", "bf16,fp8_e4m3,bf16"}});
+    const TensorInfo inputs[] = {
+        {.name = "", .type = "bf16", .element_bits = 16, .extents = {Extent::of(3), Extent::of(256)}, .strides = {256, 1}},
+        {.name = "", .type = "fp8_e4m3", .element_bits = 8, .extents = {Extent::of(256), Extent::of(128)}, .strides = {1, 256}}};
+    try {
+        gemm_operation().add_tensors(given, inputs);
+        FAIL() << "accepted";
+    } catch (const RequestError& error) { EXPECT_THAT(error.what(), HasSubstr("packed first, into one tensor of uint8")); }
+}
+
 // From 17 rows on both kernels are planned, from 65 on that of many alone; whichever is named is taken.
 TEST(Quantised, HasAKernelOfManyRows) {
     const Machine machine = machine_by_id("h200-sxm");
