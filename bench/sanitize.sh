@@ -21,6 +21,8 @@ sm80-few measure gemm --kernel sm80_few_gemm --shape 9x250x1021 --tile 16x128x64
 sm80-few-pieces measure gemm --kernel sm80_few_gemm --shape 9x250x1021 --tile 16x128x64 --grid-split-k 3
 sm90-quantised measure gemm --types bf16,uint4,bf16 --quant-zero int --quant-group 32 --shape 9x250x1032 --tile 16x64x256
 sm90-many-quantised measure gemm --types bf16,uint4,bf16 --quant-zero float --quant-group 32 --shape 150x250x1032 --kernel sm90_many_quantised --tile 64x128x128
+sm90-quantised-floats measure gemm --types bf16,fp8_e4m3,bf16 --shape 9x250x1032 --tile 16x64x256
+sm90-many-quantised-table measure gemm --types bf16,mxfp4,bf16 --shape 150x250x1032 --kernel sm90_many_quantised --tile 64x128x128
 point-wise measure fuse "y = gelu(x + b)" --tensor x:bf16[64,512] --tensor b:bf16[512]
 dropout measure fuse "y = dropout(x, 0.25, 7)" --tensor x:bf16[64,512]
 columns measure fuse "s = column_sum(x)" --tensor x:bf16[300,520]

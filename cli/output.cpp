@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "cli/interrupt.hpp"
 #include "rooftile/core/read_value.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/report/csv.hpp"
@@ -85,17 +86,39 @@ void write_stream(const std::filesystem::path& path, std::string_view text, cons
     if (!out) cannot_write(flags, std::strerror(errno), ExitCode::internal);
 }
 
-/// Made beside the file of the flags: written in full, then renamed. Nothing is left of it where that fails. In a folder that others write to
-/// nobody knows its name before, and it is no link of theirs.
-std::filesystem::path make_aside(const OutputFlags& flags) {
-    std::random_device random;
-    std::filesystem::path aside(flags.file);
-    aside += fmt::format(".{}-{:08x}{:08x}.tmp", getpid(), random(), random());
-    const int file = open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (file < 0) cannot_write(flags, std::strerror(errno), code_of_opening(errno));
-    close(file);
-    return aside;
-}
+/// A file beside that of the flags: written in full, then renamed. Nothing is left of it where that fails, or a signal ends the program. In a
+/// folder that others write to nobody knows its name before, and it is no link of theirs.
+class Aside {
+  public:
+    explicit Aside(const OutputFlags& flags) : flags_(flags), path_(name_beside(flags.file)), unfinished_(path_.c_str()) {
+        const int file = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (file < 0) cannot_write(flags, std::strerror(errno), code_of_opening(errno));
+        close(file);
+    }
+    ~Aside() {
+        std::error_code error;
+        std::filesystem::remove(path_, error);  // where it was renamed there is none
+    }
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+
+    const std::filesystem::path& path() const { return path_; }
+    void take_place() {
+        std::error_code error;
+        std::filesystem::rename(path_, flags_.file, error);
+        if (error) cannot_write(flags_, error.message());
+    }
+
+  private:
+    static std::filesystem::path name_beside(std::filesystem::path path) {
+        std::random_device random;
+        return path += fmt::format(".{}-{:08x}{:08x}.tmp", getpid(), random(), random());
+    }
+
+    const OutputFlags& flags_;
+    std::filesystem::path path_;
+    UnfinishedFile unfinished_;
+};
 
 }  // namespace
 
@@ -145,7 +168,7 @@ void check_writable(const OutputFlags& flags) {
     std::error_code error;
     if (fs::is_directory(flags.file, error)) cannot_write(flags, "it is a folder");
     if (fs::exists(flags.file, error) && !fs::is_regular_file(flags.file, error)) return;
-    fs::remove(make_aside(flags), error);
+    Aside{flags};
 }
 
 void write_result(std::string_view text, const OutputFlags& flags) {
@@ -155,15 +178,9 @@ void write_result(std::string_view text, const OutputFlags& flags) {
     std::error_code error;
     // A device or a pipe cannot be replaced by a file of that name.
     if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return write_stream(path, text, flags);
-    const fs::path aside = make_aside(flags);
-    try {
-        write_stream(aside, text, flags);
-        fs::rename(aside, path, error);
-        if (error) cannot_write(flags, error.message());
-    } catch (...) {
-        fs::remove(aside, error);
-        throw;
-    }
+    Aside aside(flags);
+    write_stream(aside.path(), text, flags);
+    aside.take_place();
 }
 
 void append_result(std::string_view text, const OutputFlags& flags) {

@@ -3,10 +3,17 @@
 #pragma once
 
 #include "kernels/gemm/quantised_reference_arguments.hpp"
-#include "kernels/measure/numbers.hpp"
+#include "kernels/gemm/weight_values.hpp"
 #include "kernels/measure/philox.hpp"
 
 namespace rooftile {
+
+/// Bits of floats that are all finite, by clearing some; beyond 2^9 none, so that sums are finite too. `exact`: of the least four exponents.
+__device__ inline unsigned finite_floats(unsigned word, WeightType weights, bool exact) {
+    if (weights == WeightType::fp8_e4m3)
+        return exact ? word & 0x9f9f9f9f : word & ~((((word & 0x7f7f7f7f) + 0x01010101) & 0x80808080) >> 7);
+    return exact ? word & 0x8f8f8f8f : word & ~(word & (word << 1) & 0x40404040);
+}
 
 /// A word of 4 B a thread, grid-stride. What pads N and K is made too: whatever is there must not matter.
 __global__ void fill_quantised(QuantisedFill p) {
@@ -42,8 +49,12 @@ __global__ void fill_quantised(QuantisedFill p) {
         } else if (in >= p.layout.zeros_at()) word &= 0x0f0f0f0f;
         else if (in >= p.layout.weight_bytes()) {
             word = 0;
-            for (int e = 0; e < 2; ++e) word |= round_to_bits(scale(random, e), p.layout.scale) << 16 * e;
-        }
+            if (p.layout.power_scales()) {
+                const unsigned least = p.exact ? power_bias : power_bias - 6, some = p.exact ? 2 : 4;
+                for (int e = 0; e < 4; ++e) word |= (least + random.word[e] % some) << 8 * e;
+            } else
+                for (int e = 0; e < 2; ++e) word |= round_to_bits(scale(random, e), p.layout.scale) << 16 * e;
+        } else if (p.layout.is_float()) word = finite_floats(word, p.layout.weights, p.exact);
         reinterpret_cast<unsigned*>(p.to)[i] = word;
     }
 }
@@ -58,12 +69,13 @@ __global__ void dequantise(Dequantise p) {
                   column = static_cast<int>(k % QuantisedLayout::block_k);
         const unsigned char* block = p.from + p.layout.block_at(n, k, p.k);
         const unsigned word = reinterpret_cast<const unsigned*>(block)[p.layout.word_of(row, column)];
-        const int q = static_cast<int>(word >> p.layout.shift_of(row, column) & p.layout.mask());
-        const auto number = [&](int at) { return value_of_bits(*reinterpret_cast<const unsigned short*>(block + at), p.layout.scale); };
-        const int zero_at = p.layout.zero_at(row, column);
+        const double q = weight_value(p.layout, word >> p.layout.shift_of(row, column) & p.layout.mask(), p.activations);
+        const auto half = [&](int at) { return static_cast<unsigned>(*reinterpret_cast<const unsigned short*>(block + at)); };
+        const int scale_at = p.layout.scale_at(row, column), zero_at = p.layout.zero_at(row, column);
+        const double scale = scale_value(p.layout, p.layout.power_scales() ? block[scale_at] : half(scale_at));
         const double zero = p.layout.zeros == ZeroType::integer ? block[zero_at] : p.layout.bias(),
-                     less = p.layout.zeros == ZeroType::real ? number(zero_at) : 0;
-        const unsigned bits = round_to_bits((q - zero) * number(p.layout.scale_at(row, column)) - less, p.type);
+                     less = p.layout.zeros == ZeroType::real ? value_of_bits(half(zero_at), p.layout.scale) : 0;
+        const unsigned bits = round_to_bits((q - zero) * scale - less, p.type);
         if (p.type == Type::fp32) static_cast<unsigned*>(p.to)[i] = bits;
         else static_cast<unsigned short*>(p.to)[i] = static_cast<unsigned short>(bits);
     }

@@ -1,10 +1,11 @@
-// C[M, N] = A[M, K] * W[N, K]^T of few rows, W packed as 4 or 8 bits with scales and zero points of groups along K.
+// C[M, N] = A[M, K] * W[N, K]^T of few rows, W packed as whole numbers, floats or places in a table of 4 or 8 bits with scales and
+// zero points of groups along K.
 //
 // Every byte of W is read once, so that DRAM sets the pace: one thread keeps a ring of stages full, a bulk copy for 64 rows of packed
 // weights, a box of TMA for A. The work is units: a tile of C by tile_k of K. CTAs take even shares of all units of all tiles, one after the
 // other, so that all of them read until the end. A tile that is cut is added up by whoever of its CTAs comes last, in the order of K: the same
 // bits every time. A consumer warp has 16 rows of W on the instruction's m and all rows of A on its n; it unpacks its own fragments into
-// whole numbers, which are exact in 16 bits, sums a group's products and multiplies the sum by the group's scale. A zero point that is no
+// numbers of 16 bits, sums a group's products and multiplies the sum by the group's scale. A zero point that is no
 // whole number is multiplied by the sum of the group's A, which the matrix units make by ones: what is unpacked stays exact.
 //
 // Launched so that it may begin during the kernel before it: weights of the first stages are asked for at once, and so must not be
@@ -35,7 +36,7 @@ struct Sm90Quantised {
     /// Groups of a whole stage follow each other without branches. Sums of A and an expression beside two loops spill.
     template <class Epilogue>
     static constexpr bool runs_ahead = C.runs_ahead() && (!C.sums_rows() || is_plain<Epilogue>());
-    static constexpr unsigned sums_at = C.stages * C.stage_bytes();
+    static constexpr unsigned sums_at = C.stages * C.stage_bytes(), table_at = sums_at + C.sums_bytes(), barriers_at = sums_at + C.reserved_bytes();
     using At = RingPosition<C.stages>;
 
     /// Units that this CTA has, and the tile of each.
@@ -103,7 +104,7 @@ struct Sm90Quantised {
     /// Adds a warp's products of one stage to `sums`. `spans`: of K that the stage holds; `whole`: all of them, so that groups follow each other
     /// without branches and one's loads run beside the other's products.
     template <bool whole>
-    __device__ static void multiply(Sums& sums, unsigned stage, int warp, int spans) {
+    __device__ static void multiply(Sums& sums, unsigned stage, unsigned table, int warp, int spans) {
         constexpr int span_steps = C.span_k / C.mma_k, steps = C.own_spans() * span_steps;
         constexpr int group_steps = C.layout.scaled_k() / C.mma_k,
                       together = group_steps < steps ? group_steps : steps;
@@ -113,7 +114,7 @@ struct Sm90Quantised {
         const unsigned weights = packed + row_group % 4 * (C.weight_loads() * 512) + lane * 16;
         const int row = row_group % 4 * C.mma_m + lane / 4;  // of the block, and the one 8 below it
         constexpr int scales_at = C.layout.scale_at(0, 0), zeros_at = C.layout.zero_at(0, 0);
-        const unsigned scales = packed + scales_at + row * QuantisedLayout::scale_bytes,
+        const unsigned scales = packed + scales_at + row * C.layout.scale_bytes(),
                        zeros = packed + zeros_at + row * C.layout.zero_bytes();
         constexpr unsigned one = C.type == Type::bf16 ? 0x3f803f80 : 0x3c003c00;
         constexpr unsigned ones[4] = {one, one, one, one};
@@ -148,8 +149,7 @@ struct Sm90Quantised {
                                                     + ((i * 4 + lane / 8) ^ lane % 8) * 16);
                 }
                 unsigned a[4];
-                if constexpr (C.layout.bits() == 4) Fragment::unpack(a, w[s], zero);
-                else Fragment::unpack(a, w[s % 2 * 2], w[s % 2 * 2 + 1]);
+                Fragment::unpack(a, w, s % steps_a_load, zero, table);
 #pragma unroll
                 for (int t = 0; t < C.row_tiles(); ++t) {
                     ptx::mma<C.type>(part[t], a, b[t][s / 2][s % 2 * 2], b[t][s / 2][s % 2 * 2 + 1]);
@@ -157,15 +157,15 @@ struct Sm90Quantised {
                 }
             }
             const unsigned at =
-                scales + block + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
-            const float by[2] = {Fragment::scale_at(at), Fragment::scale_at(at + 8 * QuantisedLayout::scale_bytes)};
+                scales + block + group * QuantisedLayout::block_rows * C.layout.scale_bytes();
+            const float by[2] = {Fragment::scale_at(at), Fragment::scale_at(at + 8 * C.layout.scale_bytes())};
 #pragma unroll
             for (int t = 0; t < C.row_tiles(); ++t)
 #pragma unroll
                 for (int e = 0; e < 4; ++e) sums[t][e] = fmaf(part[t][e], by[e / 2], sums[t][e]);
             if constexpr (C.sums_rows()) {
-                const unsigned of_group = zeros + block + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
-                const float less[2] = {Fragment::number_at(of_group), Fragment::number_at(of_group + 8 * QuantisedLayout::scale_bytes)};
+                const unsigned of_group = zeros + block + group * QuantisedLayout::block_rows * QuantisedLayout::number_bytes;
+                const float less[2] = {Fragment::number_at(of_group), Fragment::number_at(of_group + 8 * QuantisedLayout::number_bytes)};
 #pragma unroll
                 for (int t = 0; t < C.row_tiles(); ++t)
 #pragma unroll
@@ -193,6 +193,10 @@ struct Sm90Quantised {
                                    const Ring<C.stages>& ring, unsigned base, int warp) {
         // On its way until the first tile is stored.
         QuantisedHeader header(p.weights);
+        if constexpr (C.layout.is_table()) {
+            Fragment::fill_table(base + table_at, threadIdx.x, consumer_threads);
+            ptx::named_barrier_sync(sums_barrier, consumer_threads);
+        }
         ptx::wait_for_dependencies();
         const int all_spans = (p.k + QuantisedLayout::block_k - 1) / QuantisedLayout::block_k * 2;
         unsigned tile = share.begin / share.units, of_tile = share.begin % share.units;
@@ -202,8 +206,8 @@ struct Sm90Quantised {
             ring.wait(at);
             const unsigned stage = base + at.stage * C.stage_bytes();
             const int spans = all_spans - static_cast<int>(of_tile) * C.spans();
-            if (runs_ahead<Epilogue> && spans >= C.spans()) multiply<true>(sums, stage, warp, spans);
-            else multiply<false>(sums, stage, warp, spans);
+            if (runs_ahead<Epilogue> && spans >= C.spans()) multiply<true>(sums, stage, base + table_at, warp, spans);
+            else multiply<false>(sums, stage, base + table_at, warp, spans);
             __syncwarp();
             ring.release(at.stage);
             const bool ends = ++of_tile == share.units;
@@ -218,7 +222,7 @@ __device__ __forceinline__ void run_cta(const TensorMap& map_a, const Sm90Quanti
     using Kernel = Sm90Quantised<config>;
     extern __shared__ __align__(1024) unsigned char memory[];
     const unsigned base = ptx::shared_address(memory);
-    const Ring<config.stages> ring{base + Kernel::sums_at + config.sums_bytes()};
+    const Ring<config.stages> ring{base + Kernel::barriers_at};
     if (threadIdx.x == 0) {
         ring.init(1, config.consumer_warps);
         ptx::fence_mbarrier_init();

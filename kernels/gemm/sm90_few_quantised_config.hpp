@@ -58,12 +58,13 @@ struct Sm90QuantisedConfig {
     constexpr QuantisedStoreShape store_shape() const { return {tile_m, tile_n, tile_m, k_parts(), 32 * consumer_warps, type, layout}; }
     /// fp32 sums of a tile on their way out.
     constexpr int sums_bytes() const { return store_shape().bytes(); }
-    constexpr int shared_bytes() const { return stages * stage_bytes() + sums_bytes() + 2 * stages * 8; }
+    /// Beside the stages: these, and the table that weights are places in.
+    constexpr int reserved_bytes() const { return sums_bytes() + layout.table_bytes(); }
+    constexpr int shared_bytes() const { return stages * stage_bytes() + reserved_bytes() + 2 * stages * 8; }
     constexpr int threads() const { return 32 * (consumer_warps + 1); }
 
-    // Instructions of a warp, as compiled; a test counts those of unpacking.
-    /// Of 8 weights a thread: of 4 bits a shift, 4 masks and 4 FMAs, of 8 bits 4 PRMT and 4 FMAs.
-    constexpr int unpack_instructions() const { return layout.bits() == 4 ? 9 : 8; }
+    // Instructions of a warp, as compiled.
+    constexpr int unpack_instructions() const { return layout.unpack_instructions(type); }  ///< of 8 weights a thread
     constexpr int weight_loads() const { return layout.bits() / 4; }  ///< of 16 B, for 16 rows of W by 64 of K
     /// Of 16 rows of W by 64 of K: unpacking, the loads of W and A, the products.
     constexpr int span_instructions() const { return 4 * unpack_instructions() + weight_loads() + (2 + 4 * products()) * row_tiles(); }

@@ -1,8 +1,9 @@
-// C[M, N] = A[M, K] * W[N, K]^T of many rows, W packed as 4 or 8 bits with scales and zero points of groups along K.
+// C[M, N] = A[M, K] * W[N, K]^T of many rows, W packed as whole numbers, floats or places in a table of 4 or 8 bits with scales and
+// zero points of groups along K.
 //
 // The products are wgmma's with the weights as its first operand, in registers: C^T = W * A^T. One thread keeps a ring of stages full, a box of
 // TMA for A, a bulk copy for each 64 rows of packed weights. Each consumer warpgroup has 64 rows of W: it unpacks a burst of fragments into
-// whole numbers, which are exact in 16 bits, while the burst before is multiplied; at a group's end it multiplies the group's sums by the
+// numbers of 16 bits while the burst before is multiplied; at a group's end it multiplies the group's sums by the
 // group's scale and adds them to the tile's, while other warpgroups' products run. Zero points that are no whole numbers are multiplied by the
 // sums of the group's A, which the warps beside the producer make by products with ones: what is unpacked stays exact.
 //
@@ -34,7 +35,8 @@ struct Sm90ManyQuantised {
     static_assert(C.stages >= 2, "the next stage is waited for before this one is handed back");
     static_assert(C.bursts() % 2 == 0, "a stage's first burst takes the fragments that its last one leaves");
     static constexpr int sums_barrier = 1;  ///< and the next, one a warpgroup
-    static constexpr unsigned sums_at = C.stages * C.stage_bytes(), barriers_at = sums_at + C.sums_bytes();
+    static constexpr int table_barrier = sums_barrier + C.warpgroups();
+    static constexpr unsigned sums_at = C.stages * C.stage_bytes(), table_at = sums_at + C.sums_bytes(), barriers_at = sums_at + C.reserved_bytes();
     using At = RingPosition<C.stages>;
     using Rings = Ring<C.stages>;
     using Store = QuantisedStore<C.store_shape()>;
@@ -159,18 +161,19 @@ struct Sm90ManyQuantised {
             const int lane = threadIdx.x % 32, row_group = warp % C.warpgroup_warps, row = row_group * 16 + lane / 4;
             const unsigned packed = C.activation_bytes() + warp / C.warpgroup_warps * C.layout.block_bytes();
             weights = packed + row_group * (C.weight_loads() * 512) + lane * 16;
-            scales = packed + C.layout.scale_at(0, 0) + row * QuantisedLayout::scale_bytes;  // and of the row 8 below it
+            scales = packed + C.layout.scale_at(0, 0) + row * C.layout.scale_bytes();  // and of the row 8 below it
             zeros = packed + C.layout.zero_at(0, 0) + row * C.layout.zero_bytes();
         }
     };
     /// What passes from one burst's unpacking to the next one's.
     struct Words {
         unsigned packed[4], zero[2];
+        unsigned table;  ///< where it is
     };
 
     __device__ static void unpack(Burst& a, Words& words, const Place& place, unsigned stage, int burst) {
         constexpr int span_steps = C.steps / C.spans, steps_a_load = span_steps / C.weight_loads();
-        if constexpr (C.layout.bits() == 4) {
+        if constexpr (C.layout.is_whole() && C.layout.bits() == 4) {
             if (burst * C.burst_steps() % C.group_steps() == 0)
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
@@ -186,8 +189,7 @@ struct Sm90ManyQuantised {
             if (s % steps_a_load == 0)
                 ptx::load_shared_words(words.packed,
                                        stage + place.weights + step / span_steps * (C.layout.weight_bytes() / 2) + s / steps_a_load * 512);
-            if constexpr (C.layout.bits() == 4) Fragment::unpack(a[i], words.packed[s], words.zero);
-            else Fragment::unpack(a[i], words.packed[s % 2 * 2], words.packed[s % 2 * 2 + 1]);
+            Fragment::unpack(a[i], words.packed, s % steps_a_load, words.zero, words.table);
         }
     }
 
@@ -206,8 +208,8 @@ struct Sm90ManyQuantised {
 #pragma unroll
             for (int e = 0; e < 4; ++e) sums[t][e] = fmaf(part[t * 4 + e], by[e / 2], sums[t][e]);
         if constexpr (C.sums_rows()) {
-            const unsigned of_group = stage + place.zeros + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
-            const float less[2] = {Fragment::number_at(of_group), Fragment::number_at(of_group + 8 * QuantisedLayout::scale_bytes)};
+            const unsigned of_group = stage + place.zeros + group * QuantisedLayout::block_rows * QuantisedLayout::number_bytes;
+            const float less[2] = {Fragment::number_at(of_group), Fragment::number_at(of_group + 8 * QuantisedLayout::number_bytes)};
             const unsigned of_rows = stage + C.row_sums_at() + (group * C.tile_m + threadIdx.x % 4 * 2) * 4;
 #pragma unroll
             for (int t = 0; t < C.tile_m / 8; ++t) {
@@ -232,8 +234,8 @@ struct Sm90ManyQuantised {
             multiply(added, a[burst % 2], stage, burst, begins && !C.scales_last());
             if (!begins) ptx::wgmma_wait<1>();  // the burst before has read its fragments
             if (ends) {
-                const unsigned scales = stage + place.scales + group * QuantisedLayout::block_rows * QuantisedLayout::scale_bytes;
-                by[0] = Fragment::scale_at(scales), by[1] = Fragment::scale_at(scales + 8 * QuantisedLayout::scale_bytes);
+                const unsigned scales = stage + place.scales + group * QuantisedLayout::block_rows * C.layout.scale_bytes();
+                by[0] = Fragment::scale_at(scales), by[1] = Fragment::scale_at(scales + 8 * C.layout.scale_bytes());
             }
             if (burst + 1 < C.bursts()) unpack(a[(burst + 1) % 2], words, place, stage, burst + 1);
             else if (more) {
@@ -262,12 +264,18 @@ struct Sm90ManyQuantised {
     __device__ static void consume(const Sm90ManyQuantisedArguments& p, const Epilogue& epilogue, const Work& work, const Rings& ring,
                                    const Rings& summed, unsigned base, int warp) {
         QuantisedHeader header(p.weights);  // on its way until the first tile is stored
+        Words words;
+        words.table = base + table_at;
+        if constexpr (C.layout.is_table()) {
+            constexpr int consumers = C.warpgroup_threads * C.warpgroups();
+            Fragment::fill_table(words.table, threadIdx.x, consumers);
+            ptx::named_barrier_sync(table_barrier, consumers);
+        }
         ptx::wait_for_dependencies();
         const int warpgroup = warp / C.warpgroup_warps;
         const Place place(warp);
         Sums sums = {};
         Burst a[2];
-        Words words;
         At at;
         unsigned left = work.steps();
         ring.wait(at);

@@ -55,7 +55,9 @@ struct Sm90ManyQuantisedConfig {
     constexpr int sums_bytes() const { return warpgroups() * store_shape().bytes(); }
     /// Full and empty of a stage, and that its rows are summed.
     constexpr int barriers() const { return sums_rows() ? 3 : 2; }
-    constexpr int shared_bytes() const { return stages * stage_bytes() + sums_bytes() + barriers() * stages * 8; }
+    /// Beside the stages: these, and the table that weights are places in.
+    constexpr int reserved_bytes() const { return sums_bytes() + layout.table_bytes(); }
+    constexpr int shared_bytes() const { return stages * stage_bytes() + reserved_bytes() + barriers() * stages * 8; }
     constexpr int threads() const { return warpgroup_threads * (warpgroups() + 1); }
 
     constexpr int accumulator_registers() const { return tile_m / 2; }
@@ -69,8 +71,8 @@ struct Sm90ManyQuantisedConfig {
         return stored > multiplied ? stored : multiplied;
     }
 
-    // Instructions of a warp, as compiled; a test counts those of unpacking.
-    constexpr int unpack_instructions() const { return layout.bits() == 4 ? 9 : 8; }  ///< of 8 weights a thread
+    // Instructions of a warp, as compiled.
+    constexpr int unpack_instructions() const { return layout.unpack_instructions(type); }  ///< of 8 weights a thread
     /// Of a group: sums times scales, and sums of rows times zero points, two of these a load.
     constexpr int group_instructions() const {
         if (scales_last()) return 0;

@@ -87,7 +87,8 @@ def gemm(
         shape: All three at once; the flag may be left out
         type: bf16 (default) or fp16, for A, B and C; fp32 accumulation
         types: Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of
-            them or fp32, fp8 saturated; of others their type or fp32; B also int4, uint4 or int8, packed
+            them or fp32, fp8 saturated; of others their type or fp32; B also packed, beside bf16 or fp16: int4,
+            uint4, int8, fp8_e4m3, fp8_e5m2, mxfp4 or nf4
         scales: none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row:
             by one a row of A and column of B; block: each 128 of K by one a row of A and one a 128 columns of B
         accumulation: 8-bit operands: fast (default), 14 bits in the matrix units; promoted: in fp32 from 128 of K
@@ -113,8 +114,9 @@ def gemm(
         stride_d: The same of the results, which are separate
         groups: Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and
             scaled to m; a flag may name a file of them
-        quant_group: Packed B: so many of K share a scale, 32, 64 or 128 (default), or a row
-        quant_scale: Its scales: bf16 (default) or fp16
+        quant_group: Packed B: so many of K share a scale, 32 (mxfp4 always), 64 (default of nf4) or 128 (default of
+            others), or a row
+        quant_scale: Its scales: bf16 (default) or fp16; of mxfp4 e8m0, powers of two
         quant_zero: none (default): B is q * scale; int: (q - zero) * scale, a whole number a group; float: q *
             scale - zero, a number of the scales' type
     Fixed parameters (the rest is searched):

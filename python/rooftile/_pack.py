@@ -12,6 +12,8 @@ from rooftile import _rooftile
 from rooftile._errors import RequestError
 from rooftile._plan import operations
 
+# By the number that the first word of packed weights has for them.
+_WEIGHTS = ("none", "int4", "uint4", "int8", "fp8_e4m3", "fp8_e5m2", "mxfp4", "nf4")
 _TYPES = {"b": "int8", "B": "uint8", "f": "fp32", "e": "fp16"}
 
 
@@ -45,10 +47,11 @@ class Packed:
             data = bytearray(opened.read())
         what, n, k = struct.unpack_from("<3I", data) if len(data) >= 12 else (0, 0, 0)
         # The first word, as kernels compare it: a magic number and a version, the weights' type, the scales', the zero points', the group.
-        if what >> 12 != 0x51541 or what >> 10 & 3 == 0:
+        weights = _WEIGHTS[what >> 10 & 3 | (what >> 1 & 1) << 2]
+        if what >> 12 != 0x51541 or weights == "none":
             raise RequestError(f"{os.fspath(file)} holds no packed weights of this version; `rooftile pack` writes them")
         zeros = "float" if what & 1 else "int" if what >> 8 & 1 else "none"
-        weights, scale = ("int4", "uint4", "int8")[(what >> 10 & 3) - 1], "fp16" if what >> 9 & 1 else "bf16"
+        scale = "e8m0" if weights == "mxfp4" else "fp16" if what >> 9 & 1 else "bf16"
         packed = cls(data, n, k, weights, what & 0xE0 or "row", scale, zeros)
         wanted = _rooftile.packed_bytes(packed._request())
         if wanted != len(data):
@@ -71,6 +74,10 @@ def _array(name: str, array: Any) -> tuple[Any, str, int, int]:
     """As the C module takes it; a tensor of another library is copied to the host, its 16-bit floats as fp32, which holds them."""
     if hasattr(array, "detach"):
         array = array.detach().cpu()
+        if array.element_size() == 1 and array.is_floating_point():  # of 8 bits these are what is packed
+            import torch
+
+            array = array.view(torch.uint8)
         array = (array.float() if array.is_floating_point() else array).contiguous().numpy()
     try:
         view = memoryview(array)
@@ -83,17 +90,24 @@ def _array(name: str, array: Any) -> tuple[Any, str, int, int]:
     return view, _TYPES[view.format], view.shape[0], view.shape[1]
 
 
-def pack(q: Any, scales: Any, zeros: Any = None, *, weights: str = "int4", group: int | str = 128, scale: str = "bf16") -> Packed:
+def pack(
+    q: Any, scales: Any, zeros: Any = None, *, weights: str = "int4", group: int | str | None = None, scale: str | None = None
+) -> Packed:
     """Packs W[n, k] = (q - zero) * scale for products of few rows; with zeros that are floats, q * scale - zero.
 
-    q [N, K] holds whole numbers, -8 .. 7 of int4, 0 .. 15 of uint4 or -128 .. 127 of int8, as int8 or uint8; scales [N, ceil(K / group)]
-    are fp32 or fp16 and rounded to `scale` (bf16 or fp16); zeros, where there are any, have the shape of scales and are whole
-    numbers as q, or floats, which are rounded too. `group`: 32, 64, 128 or "row". Raises rooftile.RequestError naming the first number that does not fit.
+    q [N, K] holds whole numbers, -8 .. 7 of int4, 0 .. 15 of uint4 or -128 .. 127 of int8, as int8 or uint8; or as uint8 what is packed: the
+    bits of fp8_e4m3 and fp8_e5m2 (torch's own types too; NaN and infinite ones are refused), of mxfp4 those of e2m1, of nf4 the place in QLoRA's
+    table. scales [N, ceil(K / group)] are fp32 or fp16 and rounded to `scale` (bf16, the default, or fp16); of mxfp4 they are powers of two, or their
+    exponents as uint8 (e8m0). zeros, where there are any, have the shape of scales and are whole numbers as q, or floats, which are rounded too; of
+    whole numbers alone. `group`: 32, 64, 128 or "row"; default 128, 64 of nf4, 32 of mxfp4. Raises rooftile.RequestError naming the first number that
+    does not fit.
     """
     arrays = [_array("q", q), _array("scales", scales)]
     if zeros is not None:
         arrays.append(_array("zeros", zeros))
     n, k = arrays[0][2:]
+    group = group or {"mxfp4": 32, "nf4": 64}.get(weights, 128)
+    scale = scale or ("e8m0" if weights == "mxfp4" else "bf16")
     kind = "none" if zeros is None else "int" if arrays[2][1] in ("int8", "uint8") else "float"
     packed = Packed(bytearray(), n, k, weights, group, scale, kind)
     return dataclasses.replace(packed, data=_rooftile.pack(packed._request(), tuple(arrays)))
@@ -102,8 +116,8 @@ def pack(q: Any, scales: Any, zeros: Any = None, *, weights: str = "int4", group
 def pack_file(file: str | os.PathLike[str], tensor: str, scale: str | None = None) -> Packed:
     """Packs one matrix of a GGUF or safetensors file, by its name there.
 
-    GGUF: a tensor of Q4_0, Q4_K or Q8_0 ("blk.0.ffn_up.weight"). safetensors: a layer of AWQ or GPTQ, whose tensors are NAME.qweight,
-    NAME.scales and NAME.qzeros. `scale`: the packed scales' type, "fp16" or "bf16"; without it the one that holds the file's best. Raises
+    GGUF: a tensor of Q4_0, Q4_K, Q8_0 or MXFP4 ("blk.0.ffn_up.weight"). safetensors: a layer of AWQ or GPTQ, whose tensors are NAME.qweight,
+    NAME.scales and NAME.qzeros, or a matrix of MXFP4, whose tensors are NAME_blocks and NAME_scales. NAME[E] is the matrix of one expert. `scale`: the packed scales' type, "fp16" or "bf16"; without it the one that holds the file's best. Raises
     rooftile.RequestError where the file has no such matrix or it cannot be packed.
     """
     path = os.fspath(file)

@@ -283,7 +283,7 @@ std::string_view law_of(const GemmProblem& p) {
     const bool dense = p.a_major == Major::k && p.b_major == Major::k && p.lda == p.k && p.ldb == p.k && p.ldc == p.result_n()
                        && p.n % 8 == 0 && p.k % 8 == 0 && p.a_offset == 0 && p.b_offset == 0 && p.c_offset == 0;
     if (p.is_quantised()) {
-        if (!dense || p.a_type != Type::bf16 || p.quantised.scale != Type::bf16) return "";
+        if (!dense || p.a_type != Type::bf16 || p.quantised.scale != Type::bf16 || !p.quantised.is_whole()) return "";
         return p.m <= 64 ? "quantised" : "quantised_many";
     }
     if (p.a_type == Type::fp32 || p.alpha != 1 || p.beta != 0) return {};

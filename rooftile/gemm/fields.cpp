@@ -25,8 +25,8 @@ constexpr std::string_view all_types[] = {"bf16", "fp16", "fp32", "fp8_e4m3", "f
 constexpr std::string_view scale_names[] = {"none", "tensor", "row", "block"};                // as Scales counts them
 constexpr std::string_view pairings[] = {"none", "interleaved", "split"};                   // as Pairs counts them
 constexpr std::string_view accumulations[] = {"fast", "promoted"};  // as Accumulation counts them
-constexpr std::string_view packed_types[] = {"int4", "uint4", "int8"};  // as WeightType counts them, from 1 on
 constexpr std::string_view quant_groups[] = {"128", "64", "32", "row"};
+constexpr std::string_view quant_scales[] = {"bf16", "fp16", "e8m0"};
 constexpr std::string_view quant_zeros[] = {"none", "int", "float"};  // as ZeroType counts them
 constexpr std::string_view a_majors[] = {"k", "m"};
 constexpr std::string_view b_majors[] = {"k", "n"};
@@ -52,7 +52,7 @@ std::vector<Field> make_fields() {
         {"k", "K", "Columns of A, rows of B", problem},
         {"shape", "MxNxK", "All three at once; the flag may be left out", problem, FieldKind::value, 0, true},
         {"type", "TYPE", "bf16 (default) or fp16, for A, B and C; fp32 accumulation", problem},
-        {"types", "A,B,D", "Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32; B also int4, uint4 or int8, packed", problem, FieldKind::text},
+        {"types", "A,B,D", "Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32; B also packed, beside bf16 or fp16: int4, uint4, int8, fp8_e4m3, fp8_e5m2, mxfp4 or nf4", problem, FieldKind::text},
         {"scales", "NAME",
          "none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row: by one a row of A and column of B; block: each 128 of K by one a row of A and one a 128 columns of B",
          problem},
@@ -84,8 +84,8 @@ std::vector<Field> make_fields() {
         {"groups", "R,R,..",
          "Rows of A and C in groups with a B each, m rows in all: 1,7,512; 8x1024; 128x[64..512], drawn and scaled to m; a flag may name a file of them", problem,
          FieldKind::text},
-        {"quant_group", "N|row", "Packed B: so many of K share a scale, 32, 64 or 128 (default), or a row", problem},
-        {"quant_scale", "TYPE", "Its scales: bf16 (default) or fp16", problem},
+        {"quant_group", "N|row", "Packed B: so many of K share a scale, 32 (mxfp4 always), 64 (default of nf4) or 128 (default of others), or a row", problem},
+        {"quant_scale", "TYPE", "Its scales: bf16 (default) or fp16; of mxfp4 e8m0, powers of two", problem},
         {"quant_zero", "NAME", "none (default): B is q * scale; int: (q - zero) * scale, a whole number a group; float: q * scale - zero, a number of the scales' type", problem},
         // Named so that it is refused by name.
         {"layout", "NAME", "Not offered", hidden},
@@ -194,9 +194,11 @@ void give_types(const Given& g, GemmProblem& p) {
             throw RequestError(fmt::format("{} {}: accepted are three, of A, B and the result: fp8_e4m3,fp8_e4m3,bf16", g.name("types"),
                                            printable(text)));
         const std::string word = text.substr(begin, end - begin);
-        const auto packed = std::ranges::find(packed_types, word);
-        if (type == &p.b_type && packed != std::end(packed_types)) {
-            p.quantised.weights = WeightType(packed - packed_types + 1);
+        const auto packed = std::ranges::find(weight_names(), word);
+        // Floats of 8 bits are packed beside activations of 16: of two operands of 8 bits B is as it is.
+        const bool plain = is_fp8(p.a_type) && std::ranges::find(all_types, word) != std::end(all_types);
+        if (type == &p.b_type && !plain && packed != weight_names().end()) {
+            p.quantised.weights = WeightType(packed - weight_names().begin() + 1);
             *type = p.a_type;
         } else *type = Type(one_of(g.name("types"), word, all_types));
         begin = end + 1;
@@ -209,8 +211,15 @@ void give_layout(const Given& g, GemmProblem& p) {
         if (g.has(key) && !p.is_quantised())
             throw RequestError(fmt::format("{} is of packed weights; give {} as bf16,int4,bf16", g.name(key), g.name("types")));
     constexpr int groups[] = {128, 64, 32, 0};
-    p.quantised.group = groups[choice(g, "quant_group", quant_groups)];
-    p.quantised.scale = choice(g, "quant_scale", types) == 0 ? Type::bf16 : Type::fp16;
+    if (g.has("quant_group")) p.quantised.group = groups[choice(g, "quant_group", quant_groups)];
+    else if (p.quantised.power_scales()) p.quantised.group = QuantisedLayout::power_group;
+    else if (p.quantised.weights == WeightType::nf4) p.quantised.group = 64;
+    const std::size_t scale = choice(g, "quant_scale", quant_scales);
+    if (quant_scales[scale] == "e8m0" && !p.quantised.power_scales())
+        throw RequestError(fmt::format("{} e8m0: it is of mxfp4; of {} accepted are bf16 and fp16", g.name("quant_scale"), p.b_name()));
+    if (p.quantised.power_scales() && g.has("quant_scale") && quant_scales[scale] != "e8m0")
+        throw RequestError(fmt::format("{} {}: scales of {} are e8m0, powers of two", g.name("quant_scale"), quant_scales[scale], p.b_name()));
+    p.quantised.scale = quant_scales[scale] == "fp16" ? Type::fp16 : Type::bf16;
     p.quantised.zeros = ZeroType(choice(g, "quant_zero", quant_zeros));
 }
 
@@ -306,7 +315,7 @@ Given gemm_given(const GemmProblem& p) {
     else given.add("types", fmt::format("{},{},{}", name_of(p.a_type), p.b_name(), name_of(p.c_type)));
     if (p.is_quantised()) {
         given.add("quant_group", p.quantised.group == 0 ? "row" : std::to_string(p.quantised.group));
-        given.add("quant_scale", std::string(name_of(p.quantised.scale)));
+        given.add("quant_scale", std::string(scale_name(p.quantised)));
         given.add("quant_zero", std::string(name_of(p.quantised.zeros)));
     }
     given.add("a_major", std::string(a_major_name(p.a_major)));

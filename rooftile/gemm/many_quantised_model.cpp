@@ -91,7 +91,7 @@ Constraint ManyQuantisedFamily::examine(const GemmHardware& hw, const GemmProble
     c.registers_limit = split.launch < 0 ? unknown_number : split.consumer > 0 ? split.consumer : split.launch;
     c.stage_bytes = config.stage_bytes();
     c.stage_overhead = config.barriers() * 8;
-    c.reserved_bytes = config.sums_bytes();
+    c.reserved_bytes = config.reserved_bytes();
     c.shared_limit = shared_limit(hw, 1);
     c.stages_enough = quantised_stages_enough(hw, config.packed_bytes());
     return plain_constraints(hw, c);
@@ -142,7 +142,7 @@ QuantisedSeconds many_quantised_seconds(const GemmHardware& hw, const GemmConfig
     const double tensor =
         2.0 * c.tile_m * (c.tile_n + (c.sums_rows() ? sum_columns : 0)) * Sm90ManyQuantisedConfig::tile_k / hw.flops_per_cycle;
     // Each warpgroup's products read all rows of A, and each warp its own weights.
-    const double shared = (warpgroups * c.activation_bytes() + c.packed_bytes()) / hw.shared_bandwidth;
+    const double shared = (warpgroups * c.activation_bytes() + c.packed_bytes() + c.layout.looked_up_bytes(c.tile_n, c.tile_k)) / hw.shared_bandwidth;
     Pace busiest{tensor, Bound::tensor};
     busiest.beside(slots, Bound::issue);
     busiest.beside(shared, Bound::shared);
@@ -201,7 +201,7 @@ std::vector<Step> many_quantised_derivation(const GemmContext& context, const Ke
     }
     steps.add(gemm_formula::stages_max,
               {given("shared_limit", c.shared_limit, "B", context.machine->id),
-               given("reserved", c.reserved_bytes, "B", "32 rows of sums on their way out, of each warpgroup"),
+               given("reserved", c.reserved_bytes, "B", p.quantised.is_table() ? "32 rows of sums on their way out, of each warpgroup, and the pairs of the table" : "32 rows of sums on their way out, of each warpgroup"),
                given("stage_bytes", c.stage_bytes, "B", "packed weights and rows of A"),
                given("barriers", c.stage_overhead, "B", "mbarriers of a stage")},
               c.known_stages_max() ? double(*c.known_stages_max()) : unknown_number, "what shared memory holds of them");

@@ -237,6 +237,9 @@ void add_operands(Given& given, std::span<const TensorInfo> inputs) {
         const std::string operands = fmt::format("{},{},", a.type, b.type);
         if (!given.text("types").starts_with(operands))
             throw RequestError(fmt::format("{} {}: the tensors are {} and {}", given.name("types"), given.text("types"), a.type, b.type));
+        // These types alone would be a request by packed weights.
+        if (a.element_bits == 16 && b.element_bits == 8)
+            throw RequestError(fmt::format("a is {} and b {}: such weights are packed first, into one tensor of uint8", a.type, b.type));
     } else {
         if (a.type != b.type) throw RequestError(fmt::format("a is {} and b {}; they must be alike", a.type, b.type));
         given.add("type", a.type);

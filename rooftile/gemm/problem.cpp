@@ -47,9 +47,13 @@ void check_quantised(const GemmProblem& p) {
     const auto refuse = [&](std::string why) { throw RequestError(fmt::format("types {} x {}: {}", name_of(p.a_type), p.b_name(), why)); };
     if (p.a_type != Type::bf16 && p.a_type != Type::fp16) refuse("packed weights meet activations of bf16 or fp16");
     if (p.c_type != p.a_type) refuse(fmt::format("the result is of the activations' type so far, not {}", name_of(p.c_type)));
+    if (q.power_scales() && q.group != QuantisedLayout::power_group)
+        refuse(fmt::format("a scale for {} of K: {} has one for each {}", q.group == 0 ? "all" : std::to_string(q.group), p.b_name(), QuantisedLayout::power_group));
+    if (q.power_scales() && q.scale != Type::bf16) refuse(fmt::format("scales of {}: those of {} are e8m0, powers of two", name_of(q.scale), p.b_name()));
     if (q.group != 0 && q.group != 32 && q.group != 64 && q.group != 128)
         refuse(fmt::format("a scale for {} of K: accepted are 32, 64, 128 and a row", q.group));
     if (q.scale != Type::bf16 && q.scale != Type::fp16) refuse(fmt::format("scales of {}: accepted are bf16 and fp16", name_of(q.scale)));
+    if (!q.is_whole() && q.zeros != ZeroType::none) refuse("zero points are of weights that are whole numbers; leave quant_zero off");
     if (q.bits() == 8 && q.zeros == ZeroType::integer)
         refuse("weights of 8 bits have no whole zero points; leave quant_zero off, or take float");
     if (p.batch > 1 || p.groups) refuse("batches and groups of packed weights are not supported yet; launch the products one by one");
@@ -191,9 +195,13 @@ std::string_view name_of(Type type) {
     return "?";
 }
 
-std::string_view name_of(WeightType weights) {
-    return weights == WeightType::int4 ? "int4" : weights == WeightType::uint4 ? "uint4" : weights == WeightType::int8 ? "int8" : "none";
+std::span<const std::string_view> weight_names() {
+    static constexpr std::string_view names[] = {"int4", "uint4", "int8", "fp8_e4m3", "fp8_e5m2", "mxfp4", "nf4"};
+    return names;
 }
+std::string_view name_of(WeightType weights) { return weights == WeightType::none ? "none" : weight_names()[std::size_t(weights) - 1]; }
+
+std::string_view scale_name(const QuantisedLayout& layout) { return layout.power_scales() ? "e8m0" : name_of(layout.scale); }
 
 std::string_view name_of(ZeroType zeros) { return zeros == ZeroType::integer ? "int" : zeros == ZeroType::real ? "float" : "none"; }
 

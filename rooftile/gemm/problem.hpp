@@ -124,6 +124,10 @@ GemmProblem as_batch(const GemmProblem& groups);
 void check(const GemmProblem& problem);
 
 std::string_view name_of(WeightType weights);
+/// Of all packed weights, in the order of WeightType.
+std::span<const std::string_view> weight_names();
+/// Of a layout's scales: "bf16", "fp16", or "e8m0" where they are powers of two.
+std::string_view scale_name(const QuantisedLayout& layout);
 std::string_view name_of(ZeroType zeros);  ///< "none", "int", "float"
 
 /// "k", "m" or "n": the name users write for the major of that operand.

@@ -98,7 +98,7 @@ Constraint QuantisedFamily::examine(const GemmHardware& hw, const GemmProblem& p
     c.registers_limit = launch_registers(hw, c.threads, c.ctas_per_sm);
     c.stage_bytes = config.stage_bytes();
     c.stage_overhead = 2 * 8;
-    c.reserved_bytes = config.sums_bytes();
+    c.reserved_bytes = config.reserved_bytes();
     c.shared_limit = shared_limit(hw, c.ctas_per_sm);
     c.stages_enough = quantised_stages_enough(hw, double(config.packed_bytes()) * c.ctas_per_sm);
     return plain_constraints(hw, c);
@@ -144,7 +144,7 @@ QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& cho
     constexpr double lanes_of_warp = 32, fragment_bytes = 512;
     const double slots = double(c.consumer_warps) * c.warp_instructions() * lanes_of_warp / hw.issue_lanes;
     const double tensor = 2.0 * c.products() * c.tile_m * c.tile_n * c.tile_k / hw.flops_per_cycle;
-    const double shared = (double(c.consumer_warps) * c.own_spans() * c.row_tiles() * 2 * fragment_bytes + c.packed_bytes()) / hw.shared_bandwidth;
+    const double shared = (double(c.consumer_warps) * c.own_spans() * c.row_tiles() * 2 * fragment_bytes + c.packed_bytes() + c.layout.looked_up_bytes(c.tile_n, c.tile_k)) / hw.shared_bandwidth;
     t.busiest_cycles = max_known(slots, max_known(tensor, shared));
     // A warp loads, unpacks and multiplies one after the other, and there are few warps: half of what is shorter shows.
     t.stage_cycles = Sm90QuantisedConfig::hand_over_cycles + t.busiest_cycles + (slots + tensor + shared - t.busiest_cycles) / 2;
@@ -270,7 +270,7 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
               c.registers_limit, "registers an SM / threads on it, at most what an instruction can name");
     steps.add(gemm_formula::stages_max,
               {given("shared_limit", c.shared_limit, "B", context.machine->id),
-               given("reserved", c.reserved_bytes, "B", "sums on their way out"),
+               given("reserved", c.reserved_bytes, "B", p.quantised.is_table() ? "sums on their way out, and the pairs of the table" : "sums on their way out"),
                given("stage_bytes", c.stage_bytes, "B", "packed weights and rows of A"),
                given("barriers", c.stage_overhead, "B", "full and empty mbarrier")},
               c.known_stages_max() ? double(*c.known_stages_max()) : unknown_number,

@@ -43,7 +43,7 @@ Record problem_record(const GemmProblem& p) {
     if (p.epilogue && p.epilogue->scales != Scales::none) out.push_back({"scales", name_of(p.epilogue->scales)});
     if (p.is_quantised()) {
         out.emplace_back("quant_group", p.quantised.group == 0 ? "row" : std::to_string(p.quantised.group));
-        out.emplace_back("quant_scale", name_of(p.quantised.scale));
+        out.emplace_back("quant_scale", scale_name(p.quantised));
         out.emplace_back("quant_zero", name_of(p.quantised.zeros));
     }
     if (p.pairs() != Pairs::none) out.push_back({"pairs", name_of(p.pairs())});

@@ -53,6 +53,13 @@ void read_q4_k(Block block, const Into& to) {
     }
 }
 
+/// Of 32 weights: the exponent of a power of two, then 16 bytes of e2m1 as Q4_0 has its own.
+void read_mxfp4(Block block, const Into& to) {
+    *to.scales = float(power_scale(block[0]));
+    for (std::size_t i = 0; i < 16; ++i)
+        to.q[i] = static_cast<signed char>(block[1 + i] & 15), to.q[16 + i] = static_cast<signed char>(block[1 + i] >> 4);
+}
+
 struct BlockFormat {
     const char *name, *weights, *zero;
     std::int64_t elements, bytes;
@@ -60,19 +67,22 @@ struct BlockFormat {
 };
 constexpr BlockFormat formats[] = {{"Q4_0", "int4", "none", 32, 18, read_q4_0},
                                    {"Q4_K", "uint4", "float", 256, 144, read_q4_k},
-                                   {"Q8_0", "int8", "none", 32, 34, read_q8_0}};
+                                   {"Q8_0", "int8", "none", 32, 34, read_q8_0},
+                                   {"MXFP4", "mxfp4", "none", 32, 17, read_mxfp4}};
 
 class BlockWeights final : public StoredWeights {
   public:
     BlockWeights(const StoredTensor& tensor, const BlockFormat& of) : tensor_(tensor), of_(of) {
-        format = of.name, weights = of.weights, zero = of.zero;
+        name = tensor.name, format = of.name, weights = of.weights, zero = of.zero;
         n = tensor.extents[0], k = tensor.extents[1];
         group = rooftile::group;
+        if (weights == "mxfp4") scale = "e8m0";
         file_bytes = std::int64_t(tensor.bytes.size());
     }
     PlainRows rows(RowRange range) const override {
         PlainRows out(range, k, groups());
         if (zero == "float") out.less.resize(out.scales.size());
+        if (weights == "mxfp4") out.table = e2m1_numbers();
         const std::int64_t of_row = k / of_.elements, of_block = of_.elements / group;
         for (std::int64_t i = 0; i < range.count * of_row; ++i) {
             const auto block = tensor_.bytes.subspan(std::size_t((range.first * of_row + i) * of_.bytes), std::size_t(of_.bytes));
@@ -83,7 +93,7 @@ class BlockWeights final : public StoredWeights {
     }
 
   private:
-    const StoredTensor& tensor_;
+    StoredTensor tensor_;
     const BlockFormat& of_;
 };
 
@@ -91,8 +101,11 @@ class BlockWeights final : public StoredWeights {
 
 std::unique_ptr<const StoredWeights> block_weights(const StoredTensor& tensor) {
     const auto* of = std::ranges::find(formats, tensor.type, &BlockFormat::name);
+    if (of != std::end(formats) && tensor.extents.size() == 3)
+        throw RequestError(fmt::format("{} is {} of 3 axes, {} matrices; name one of them, as {}[0]", printable(tensor.name), tensor.type,
+                                       tensor.extents[0], printable(tensor.name)));
     if (of == std::end(formats) || tensor.extents.size() != 2)
-        throw RequestError(fmt::format("{} is {} of {} axes; packed are Q4_0, Q4_K and Q8_0 of two, and layers of AWQ and GPTQ",
+        throw RequestError(fmt::format("{} is {} of {} axes; packed are Q4_0, Q4_K, Q8_0 and MXFP4 of two, and layers of AWQ and GPTQ",
                                        printable(tensor.name), tensor.type, tensor.extents.size()));
     if (tensor.extents[1] % of->elements != 0)
         throw RequestError(

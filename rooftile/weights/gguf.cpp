@@ -105,7 +105,7 @@ constexpr BlockType block_types[] = {{0, "F32", 1, 4},
                                      {30, "BF16", 1, 2},
                                      {34, "TQ1_0"},
                                      {35, "TQ2_0"},
-                                     {39, "MXFP4"}};
+                                     {39, "MXFP4", 32, 17}};
 
 }  // namespace
 

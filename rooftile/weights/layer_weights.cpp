@@ -80,11 +80,11 @@ bool says_second_version(const std::string& path) {
 
 class LayerWeights final : public StoredWeights {
   public:
-    LayerWeights(const WeightsFile& file, const std::string& name)
-        : name_(name),
-          q_(file, name + ".qweight", {"I32"}),
-          scales_(file, name + ".scales", {"F16", "BF16", "F32"}),
-          zeros_(file, name + ".qzeros", {"I32"}) {
+    LayerWeights(const WeightsFile& file, const std::string& layer)
+        : q_(file, layer + ".qweight", {"I32"}),
+          scales_(file, layer + ".scales", {"F16", "BF16", "F32"}),
+          zeros_(file, layer + ".qzeros", {"I32"}) {
+        name = layer;
         n = scales_.columns();
         along_k_ = q_.columns() == n;
         k = along_k_ ? q_.rows() * in_word : q_.rows();
@@ -101,7 +101,7 @@ class LayerWeights final : public StoredWeights {
         }
         stored_less_ = says_second_version(file.path()) ? 0 : 1;
         format = stored_less_ == 1 ? "GPTQ" : "GPTQ v2";
-        if (file.find(name + ".g_idx")) check_order(Matrix(file, name + ".g_idx", {"I32"}, 1));
+        if (file.find(layer + ".g_idx")) check_order(Matrix(file, layer + ".g_idx", {"I32"}, 1));
     }
     PlainRows rows(RowRange range) const override {
         PlainRows out(range, k, groups());
@@ -136,7 +136,7 @@ class LayerWeights final : public StoredWeights {
             throw RequestError(
                 fmt::format("{}.qzeros of row {}, group {} is 15 where zero points are stored less one: 16 does not fit 4 bits; "
                             "where the file is of gptq_v2, its config.json must say so (checkpoint_format)",
-                            printable(name_), row, g));
+                            printable(name), row, g));
         return zero;
     }
     void check_order(const Matrix& groups_of_k) const {
@@ -147,10 +147,9 @@ class LayerWeights final : public StoredWeights {
                 throw RequestError(
                     fmt::format("{}.g_idx[{}] is {} where {} is in order: K is permuted (desc_act), which packed weights do not follow; "
                                 "take a model that was quantised without it",
-                                printable(name_), i, groups_of_k.element(i), i / width));
+                                printable(name), i, groups_of_k.element(i), i / width));
     }
 
-    std::string name_;
     Matrix q_, scales_, zeros_;
     bool along_k_ = false;
     int stored_less_ = 0;

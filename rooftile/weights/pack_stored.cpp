@@ -7,6 +7,7 @@
 
 #include "rooftile/core/in_parallel.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/machine/units_text.hpp"
 
 namespace rooftile {
 namespace {
@@ -15,6 +16,13 @@ std::pair<const Operation*, const Packs*> packing_operation() {
     for (const Operation* operation : operations())
         if (const Packs* packs = facet_of<Packs>(*operation)) return {operation, packs};
     throw RequestError("this build has no operation that takes packed weights");
+}
+
+/// What `packing` refuses, with the name of the weights: a file has many.
+auto of_these(const StoredWeights& weights, auto packing) {
+    try {
+        return packing();
+    } catch (const RequestError& error) { throw RequestError(fmt::format("{}: {}", printable(weights.name), error.what())); }
 }
 
 }  // namespace
@@ -33,7 +41,7 @@ PackTask pack_task(const StoredWeights& weights, std::string_view scale) {
                    {"quant_zero", weights.zero}};
     Given given(Given::Named::by_flag);
     for (const auto& [key, text] : task.fields) given.add(key, text);
-    task.problem = operation->problem(given);
+    task.problem = of_these(weights, [&] { return operation->problem(given); });
     // One of its names was given; the request has the type's own.
     if (const auto name = find_as<std::string>(operation->problem_record(task.problem), scale_key))
         std::ranges::find(task.fields, scale_key, [](const auto& field) { return field.first; })->second = *name;
@@ -49,7 +57,7 @@ PackError pack_stored(const PackTask& task, const StoredWeights& weights, std::s
         const std::int64_t first = std::int64_t(part) * together;
         const RowRange range{first, std::min(together, weights.n - first)};
         const PlainRows rows = weights.rows(range);
-        packs.pack_rows(task.problem, range, rows.arrays(), to);
+        of_these(weights, [&] { packs.pack_rows(task.problem, range, rows.arrays(), to); });
         std::vector<double> stored(std::size_t(weights.k)), packed(stored.size());
         for (std::int64_t row = 0; row < range.count; ++row) {
             rows.values(row, stored);

@@ -1,4 +1,9 @@
 // Weights packed from outside: what is said of them, the file that is written, refusals.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -52,6 +57,43 @@ TEST_F(PackVerb, PlansWhatItSays) {
     }
     const Outcome plan = run(arguments);
     EXPECT_EQ(plan.code, 0) << plan.err;
+}
+
+// 9 MB take some time to write: the signal comes while a part of them is there, or at the end.
+TEST_F(PackVerb, LeavesNothingWhereASignalEndsIt) {
+    constexpr std::int64_t n = 2048, k = 4096;
+    const std::string large = (folder_.path() / "large.gguf").string();
+    write_bytes(large, gguf_text({{"w", 8, {k, n}, std::string(n * k / 32 * 34, '\0')}}));
+    namespace fs = std::filesystem;
+    const auto unfinished = [&] {
+        std::vector<fs::path> names;
+        for (const auto& entry : fs::directory_iterator(folder_.path()))
+            if (entry.path().extension() == ".tmp") names.push_back(entry.path());
+        return names;
+    };
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        std::vector<std::string> words = {program(), "pack", large, "w", "-o", out_};
+        auto pointers = detail::pointers(words);
+        const pid_t child = fork();
+        if (child == 0) {
+            close(1), close(2);
+            execv(pointers[0], pointers.data());
+            _exit(127);
+        }
+        int status = 0;
+        std::error_code gone;
+        while (waitpid(child, &status, WNOHANG) == 0) {
+            const auto names = unfinished();
+            if (names.empty() || fs::file_size(names.front(), gone) == 0 || gone) continue;
+            kill(child, signal);
+            waitpid(child, &status, 0);
+            break;
+        }
+        if (signal == SIGINT) EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, fs::exists(out_) ? 0 : 130);
+        else EXPECT_EQ(WIFSIGNALED(status) ? WTERMSIG(status) : 0, fs::exists(out_) ? 0 : signal);
+        EXPECT_TRUE(unfinished().empty()) << signal;
+        fs::remove(out_);
+    }
 }
 
 TEST_F(PackVerb, RefusesInOneLine) {

@@ -11,12 +11,15 @@
 namespace rooftile {
 
 inline QuantisedLayout drawn_layout(Random& random) {
-    const WeightType weights = random.one_of(std::array{WeightType::int4, WeightType::uint4, WeightType::int8});
     const std::array zeros = {ZeroType::none, ZeroType::real, ZeroType::integer};
-    return {.weights = weights,
-            .group = random.one_of(std::array{32, 64, 128, 0}),
-            .scale = random.coin() ? Type::bf16 : Type::fp16,
-            .zeros = zeros[random.pick(weights == WeightType::int8 ? 2 : 3)]};
+    QuantisedLayout layout{.weights = WeightType(1 + random.pick(int(WeightType::nf4)))};
+    if (layout.power_scales()) layout.group = QuantisedLayout::power_group;
+    else {
+        layout.group = random.one_of(std::array{32, 64, 128, 0});
+        layout.scale = random.coin() ? Type::bf16 : Type::fp16;
+    }
+    layout.zeros = zeros[random.pick(!layout.is_whole() ? 1 : layout.bits() == 8 ? 2 : 3)];
+    return layout;
 }
 
 /// K a multiple of 8.

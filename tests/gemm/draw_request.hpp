@@ -26,7 +26,7 @@ inline Given drawn_request(Random& random, std::int64_t most) {
 
     static constexpr std::string_view bytes[] = {"fp8_e4m3", "fp8_e5m2"}, halves[] = {"bf16", "fp16"},
                                       any[] = {"bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2"};
-    static constexpr std::string_view weights[] = {"int4", "uint4", "int8"}, zeros[] = {"none", "int", "float"},
+    static constexpr std::string_view weights[] = {"int4", "uint4", "int8", "fp8_e4m3", "fp8_e5m2", "mxfp4", "nf4"}, zeros[] = {"none", "int", "float"},
                                       widths[] = {"32", "64", "128", "row"};
     const bool of_bytes = !packed && random.coin(), wild = !packed && random.one_in(12);
     const std::string_view a = wild       ? random.one_of(any)

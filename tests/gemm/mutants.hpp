@@ -786,6 +786,30 @@ inline Mutant sign_of_eight_bits_lost() {
             {{quantised_fragment, "0xc000c000 :", "0xbf80bf80 :"}}};
 }
 
+inline Mutant sign_of_floats_lost() {
+    return {"of two neighbours along K that are floats one has lost its sign",
+            with_k("--types bf16,fp8_e4m3,bf16 --quant-group 64 --m 9 --n 250 --tile 16x64x256", 1032),
+            {{quantised_fragment, "sign = 0x80008000,", "sign = 0x8000,"}}};
+}
+
+inline Mutant table_shifted_by_one() {
+    return {"each place of the table has the number of the next",
+            with_k("--types bf16,nf4,bf16 --m 9 --n 250 --tile 16x64x256", 1032),
+            {{quantised_fragment, "found = bits.of[i];", "found = bits.of[(i + 1) % 16];"}}};
+}
+
+inline Mutant last_bit_of_powers_lost() {
+    return {"scales that are powers of two have even exponents",
+            with_k("--types bf16,mxfp4,bf16 --m 9 --n 250 --tile 16x64x256", 1032),
+            {{quantised_fragment, "ptx::load_shared_byte(shared) << 23", "(ptx::load_shared_byte(shared) & 0xfe) << 23"}}};
+}
+
+inline Mutant many_table_pairs_swapped() {
+    return {"two neighbours along K are exchanged where they are places in a table",
+            with_k("--types fp16,mxfp4,fp16 --kernel sm90_many_quantised --m 150 --n 250 --tile 64x128x128", 1032),
+            {{quantised_fragment, "bits_of(pair % 16) | bits_of(pair / 16) << 16", "bits_of(pair / 16) | bits_of(pair % 16) << 16"}}};
+}
+
 inline Mutant last_group_short() {
     return {"the last 64 of K are left out", packed_weights(32, 1144), {{few_quantised, "span >= spans) continue;", "span >= spans - 1) continue;"}}};
 }
@@ -952,6 +976,10 @@ inline std::vector<Mutant> all() {
                                expression_of_a_part(),
                                sign_of_eight_bits_lost(),
                                nibbles_swapped(),
+                               sign_of_floats_lost(),
+                               table_shifted_by_one(),
+                               last_bit_of_powers_lost(),
+                               many_table_pairs_swapped(),
                                last_group_short(),
                                packed_part_lost(),
                                many_scale_of_the_neighbouring_group(),

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/gemm/weight_values.hpp"
 #include "rooftile/core/random.hpp"
 #include "rooftile/gemm/quantised_error.hpp"
 
@@ -46,6 +47,37 @@ TEST(RoundingError, IsThatOfRoundedNormalNumbers) {
                 const double drawn = rounded(numbers, steps, group, of_range);
                 EXPECT_NEAR(rounding_error(steps, group, of_range), drawn, 0.04 * drawn) << group << ' ' << of_range << ' ' << steps;
             }
+}
+
+/// In groups, each rounded to the nearest of the numbers that its scale gives; `powers`: the scale is 2^(floor(log2(largest)) - 2).
+double coded(std::span<const double> numbers, std::span<const double> codes, int group, bool powers) {
+    const double most = std::ranges::max(codes);
+    double sum = 0;
+    const int groups = rounded_count / group;
+    for (int g = 0; g < groups; ++g) {
+        const auto w = numbers.subspan(std::size_t(g * group), std::size_t(group));
+        double largest = 0;
+        for (const double x : w) largest = std::max(largest, std::abs(x));
+        const double scale = powers ? std::exp2(std::floor(std::log2(largest)) - 2) : largest / most;
+        for (const double x : w) {
+            double error = INFINITY;
+            for (const double code : codes) error = std::min(error, std::abs(code * scale - x));
+            sum += error * error;
+        }
+    }
+    return sum / (double(groups) * group);
+}
+
+TEST(RoundingError, IsThatOfCodes) {
+    const std::vector<double> numbers = normal_numbers();
+    for (const WeightType weights : {WeightType::fp8_e4m3, WeightType::fp8_e5m2, WeightType::mxfp4, WeightType::nf4}) {
+        QuantisedLayout layout{.weights = weights, .group = weights == WeightType::mxfp4 ? 32 : 64};
+        std::vector<double> codes;
+        for (unsigned bits = 0; bits <= layout.mask(); ++bits)
+            if (const double x = layout.is_table() ? table_number(weights, bits) : weight_value(layout, bits, Type::bf16); std::isfinite(x)) codes.push_back(x);
+        const double drawn = coded(numbers, codes, layout.group, layout.power_scales());
+        EXPECT_NEAR(rounding_error(layout, 4096), drawn, 0.04 * drawn) << int(weights);
+    }
 }
 
 TEST(RoundingError, IsLessWithMoreBitsAndShorterGroups) {

@@ -52,7 +52,7 @@ std::string packed_request_error(std::initializer_list<std::pair<const char*, co
 
 // Every weight of a block has bits of its own, and all of its bytes are taken.
 TEST(QuantisedLayout, GivesEachWeightItsOwnBits) {
-    for (const auto& [weights, bits] : {std::pair{WeightType::uint4, 4}, {WeightType::int8, 8}}) {
+    for (const auto& [weights, bits] : {std::pair{WeightType::uint4, 4}, {WeightType::int8, 8}, {WeightType::fp8_e4m3, 8}, {WeightType::nf4, 4}}) {
         const QuantisedLayout layout{.weights = weights};
         std::set<int> places;
         for (int row = 0; row < 64; ++row)
@@ -78,6 +78,22 @@ TEST(QuantisedLayout, HasEightBitsInTheOrderOfTheInstruction) {
     EXPECT_EQ(layout.word_of(17, 2), 256 + 5 * 4);
     EXPECT_EQ(layout.word_of(1, 66), 1024 + 5 * 4);
     EXPECT_EQ(layout.block_bytes(), 8192 + 128);
+}
+
+// Of floats two neighbours along K are in both halves of a word, in the lower bytes of a row and in the upper ones of that 8 below it; of tables they are
+// a byte.
+TEST(QuantisedLayout, HasFloatsInBothHalvesAndPlacesInBytes) {
+    const QuantisedLayout floats{.weights = WeightType::fp8_e4m3}, table{.weights = WeightType::nf4};
+    EXPECT_EQ(floats.word_of(9, 3), 5 * 4);
+    EXPECT_EQ(floats.shift_of(1, 2), 0);
+    EXPECT_EQ(floats.shift_of(1, 3), 16);
+    EXPECT_EQ(floats.shift_of(9, 2), 8);
+    EXPECT_EQ(floats.word_of(1, 10), 5 * 4 + 1);
+    EXPECT_EQ(table.word_of(9, 11), 5 * 4);
+    EXPECT_EQ(table.shift_of(1, 2), 0);
+    EXPECT_EQ(table.shift_of(1, 3), 4);
+    EXPECT_EQ(table.shift_of(9, 2), 8);
+    EXPECT_EQ(table.shift_of(1, 10), 16);
 }
 
 // Two neighbours along K are the two halves of a word: mma.sync takes them as one register. Lane 5 has row 1 and columns 2 and 3.
@@ -111,6 +127,10 @@ TEST(QuantisedLayout, CountsItsBytes) {
     real.zeros = ZeroType::real;
     EXPECT_EQ(real.block_bytes(), 5120);
     EXPECT_EQ(real.zero_at(3, 65), 4608 + 2 * (2 * 64 + 3));
+    // Scales of mxfp4 take a byte: 4096 + 4 * 64 = 4352 B.
+    const QuantisedLayout powers{.weights = WeightType::mxfp4, .group = 32};
+    EXPECT_EQ(powers.block_bytes(), 4352);
+    EXPECT_EQ(powers.scale_at(3, 65), 4096 + 2 * 64 + 3);
     QuantisedLayout row = plain;
     row.group = 0;
     EXPECT_EQ(row.groups(129), 1);
@@ -120,11 +140,11 @@ TEST(QuantisedLayout, CountsItsBytes) {
 TEST(QuantisedLayout, IsToldFromOthersByItsFingerprint) {
     std::set<unsigned> prints;
     int layouts = 0;
-    for (const WeightType weights : {WeightType::int4, WeightType::uint4, WeightType::int8})
+    for (int weights = 1; weights <= int(WeightType::nf4); ++weights)
         for (const int group : {0, 32, 64, 128})
             for (const Type scale : {Type::bf16, Type::fp16})
                 for (const ZeroType zeros : {ZeroType::none, ZeroType::integer, ZeroType::real})
-                    ++layouts, prints.insert(QuantisedLayout{weights, group, scale, zeros}.fingerprint());
+                    ++layouts, prints.insert(QuantisedLayout{WeightType(weights), group, scale, zeros}.fingerprint());
     EXPECT_EQ(prints.size(), std::size_t(layouts));
 }
 
@@ -153,6 +173,23 @@ TEST(Quantised, IsAskedForByTypes) {
     EXPECT_EQ(usual.quantised, (QuantisedLayout{.weights = WeightType::int4}));
 }
 
+// A group of 32 is mxfp4's own, as is the type of its scales; nf4's is 64 where nothing is said. Floats are packed beside 16-bit activations alone.
+TEST(Quantised, TypesHaveDefaultsOfTheirOwn) {
+    const auto of = [](const char* types, std::initializer_list<std::pair<const char*, const char*>> more = {}) {
+        Given given = given_of({{"m", "1"}, {"n", "64"}, {"k", "128"}, {"types", types}});
+        for (const auto& [key, text] : more) given.add(key, text);
+        const GemmProblem p = gemm_problem(given);
+        EXPECT_EQ(gemm_problem(gemm_given(p)), p) << types;
+        return p.quantised;
+    };
+    EXPECT_EQ(of("bf16,mxfp4,bf16"), (QuantisedLayout{.weights = WeightType::mxfp4, .group = 32}));
+    EXPECT_EQ(of("bf16,mxfp4,bf16", {{"quant_scale", "e8m0"}}), of("bf16,mxfp4,bf16"));
+    EXPECT_EQ(of("fp16,nf4,fp16"), (QuantisedLayout{.weights = WeightType::nf4, .group = 64}));
+    EXPECT_EQ(of("bf16,fp8_e4m3,bf16"), (QuantisedLayout{.weights = WeightType::fp8_e4m3}));
+    EXPECT_EQ(of("fp16,fp8_e5m2,fp16", {{"quant_group", "row"}}), (QuantisedLayout{.weights = WeightType::fp8_e5m2, .group = 0}));
+    EXPECT_EQ(of("fp8_e4m3,fp8_e5m2,bf16").weights, WeightType::none);
+}
+
 TEST(Quantised, RequestsThatMeanNothingAreRefusedByName) {
     const auto with = [](const char* types, const char* key = "top", const char* value = "1") {
         return packed_request_error({{"m", "1"}, {"n", "64"}, {"k", "128"}, {"types", types}, {key, value}});
@@ -163,6 +200,11 @@ TEST(Quantised, RequestsThatMeanNothingAreRefusedByName) {
     EXPECT_THAT(with("bf16,int4,fp32"), HasSubstr("not fp32"));
     EXPECT_THAT(with("fp8_e4m3,int4,bf16"), HasSubstr("bf16 or fp16"));
     EXPECT_THAT(with("int4,bf16,bf16"), HasSubstr("int4"));
+    EXPECT_THAT(with("bf16,mxfp4,bf16", "quant_group", "64"), HasSubstr("mxfp4 has one for each 32"));
+    EXPECT_THAT(with("bf16,mxfp4,bf16", "quant_scale", "fp16"), HasSubstr("scales of mxfp4 are e8m0"));
+    EXPECT_THAT(with("bf16,nf4,bf16", "quant_scale", "e8m0"), HasSubstr("it is of mxfp4"));
+    EXPECT_THAT(with("bf16,nf4,bf16", "quant_zero", "float"), HasSubstr("zero points are of weights that are whole numbers"));
+    EXPECT_THAT(with("bf16,fp8_e4m3,fp32"), HasSubstr("not fp32"));
     EXPECT_THAT(with("bf16,int8,bf16", "quant_zero", "int"), HasSubstr("weights of 8 bits have no whole zero points"));
     EXPECT_THAT(with("bf16,int4,bf16", "batch", "2"), HasSubstr("batches and groups"));
     EXPECT_THAT(with("bf16,int4,bf16", "b_major", "n"), HasSubstr("leave b_major"));
@@ -265,6 +307,18 @@ TEST(Quantised, TakesWhatAnEpilogueReadsAsATensor) {
     EXPECT_EQ(p.m, 3);
     ASSERT_TRUE(p.epilogue);
     EXPECT_THAT(p.epilogue->tensors, testing::ElementsAre("bias:bf16[128]"));
+}
+
+// Floats of 8 bits as they are, and not packed, are no operand beside 16 bits.
+TEST(Quantised, TakesPackedTensorsAlone) {
+    Given given = given_of({{"types", "bf16,fp8_e4m3,bf16"}});
+    const TensorInfo inputs[] = {
+        {.name = "", .type = "bf16", .element_bits = 16, .extents = {Extent::of(3), Extent::of(256)}, .strides = {256, 1}},
+        {.name = "", .type = "fp8_e4m3", .element_bits = 8, .extents = {Extent::of(256), Extent::of(128)}, .strides = {1, 256}}};
+    try {
+        gemm_operation().add_tensors(given, inputs);
+        FAIL() << "accepted";
+    } catch (const RequestError& error) { EXPECT_THAT(error.what(), HasSubstr("packed first, into one tensor of uint8")); }
 }
 
 // From 17 rows on both kernels are planned, from 65 on that of many alone; whichever is named is taken.

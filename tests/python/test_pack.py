@@ -56,6 +56,34 @@ class Pack(unittest.TestCase):
         with self.assertRaisesRegex(rooftile.RequestError, r"zeros\[0, 0\] is 9"):
             rooftile.pack(q, scales, matrix("b", 2, 1, [9, 0]))
 
+    def test_floats_and_tables_are_packed_as_their_bits(self):
+        # 1.5 and -2^-9 in e4m3, side by side along K: halves of the first word.
+        packed = rooftile.pack(matrix("B", 2, 8, [0x3C, 0x81] + [0] * 14), matrix("f", 2, 1, [1, 1]), weights="fp8_e4m3")
+        self.assertEqual((packed.group, packed.scale), (128, "bf16"))
+        self.assertEqual(packed.data[128:132], b"\x3c\x00\x81\x00")
+        with self.assertRaisesRegex(rooftile.RequestError, r"q\[0, 1\] is 127; accepted are bits of finite numbers of fp8_e4m3"):
+            rooftile.pack(matrix("B", 1, 8, [0, 0x7F] + [0] * 6), matrix("f", 1, 1, [1]), weights="fp8_e4m3")
+        # Of tables they are the halves of a byte; scales of mxfp4 are numbers or their exponents.
+        for scales in (matrix("f", 1, 2, [0.5, 4]), matrix("B", 1, 2, [126, 129])):
+            packed = rooftile.pack(matrix("B", 1, 40, [7, 10] + [0] * 38), scales, weights="mxfp4")
+            self.assertEqual((packed.group, packed.scale), (32, "e8m0"))
+            self.assertEqual(packed.data[128], 0xA7)
+            self.assertEqual((packed.data[128 + 4096], packed.data[128 + 4096 + 64]), (126, 129))
+        with self.assertRaisesRegex(rooftile.RequestError, r"scales\[0, 1\] is 3; accepted are powers of two"):
+            rooftile.pack(matrix("B", 1, 40, [1] * 40), matrix("f", 1, 2, [1, 3]), weights="mxfp4")
+        self.assertEqual(rooftile.pack(matrix("B", 1, 8, [3] * 8), matrix("f", 1, 1, [1]), weights="nf4").group, 64)
+
+    def test_what_is_loaded_says_what_it_is(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "packed")
+            for weights in ("int4", "uint4", "int8", "fp8_e4m3", "fp8_e5m2", "mxfp4", "nf4"):
+                packed = rooftile.pack(matrix("B", 1, 8, [1] * 8), matrix("f", 1, 1, [1]), weights=weights)
+                with open(path, "wb") as out:
+                    out.write(packed.data)
+                loaded = rooftile.Packed.load(path)
+                self.assertEqual(loaded.fields("bf16"), packed.fields("bf16"))
+                self.assertEqual(loaded.data, packed.data)
+
     def test_zeros_of_floats_are_numbers_of_their_own(self):
         packed = rooftile.pack(matrix("b", 2, 8, [0] * 16), matrix("f", 2, 1, [1, 1]), matrix("f", 2, 1, [0.5, -2]))
         self.assertEqual(packed.zeros, "float")
@@ -71,31 +99,40 @@ def unpacked(packed):
     data = numpy.frombuffer(packed.data, dtype=numpy.uint8)
     width = 128 if packed.group == "row" else packed.group
     groups, zero_bytes = 128 // width, {"none": 0, "int": 1, "float": 2}[packed.zeros]
-    bits, bias = (8, 128) if packed.weights == "int8" else (4, 8 if packed.weights == "int4" else 0)
+    bits, bias = {"int8": (8, 128), "int4": (4, 8)}.get(packed.weights, (8 if packed.weights.startswith("fp8") else 4, 0))
+    scale_bytes = 1 if packed.scale == "e8m0" else 2
     weight_bytes = 64 * 128 * bits // 8
-    blocks_k, block_bytes = -(-packed.k // 128), weight_bytes + groups * 64 * (2 + zero_bytes)
+    blocks_k, block_bytes = -(-packed.k // 128), weight_bytes + groups * 64 * (scale_bytes + zero_bytes)
     n, k = numpy.arange(packed.n)[:, None], numpy.arange(packed.k)[None, :]
     at = 128 + (n // 64 * blocks_k + k // 128) * block_bytes
     row, column = n % 64, k % 128
     lane = row % 8 * 4 + column % 8 // 2
     if bits == 4:
         word = column // 64 * 512 + row // 16 * 128 + lane * 4 + column % 64 // 16
-        shift = 4 * (row % 16 // 8 + column % 16 // 8 * 2) + 16 * (column % 2)
+        place = row % 16 // 8 + column % 16 // 8 * 2
+        shift = 8 * place + 4 * (column % 2) if packed.weights in ("mxfp4", "nf4") else 4 * place + 16 * (column % 2)
     else:
         word = column // 64 * 1024 + row // 16 * 256 + column % 64 // 32 * 128 + lane * 4 + column % 32 // 8
         shift = 16 * (row % 16 // 8) + 8 * (column % 2)
+        if packed.weights != "int8":
+            shift = 8 * (row % 16 // 8) + 16 * (column % 2)
     q = (data[at + 4 * word + shift // 8] >> (shift % 8) & (1 << bits) - 1).astype(numpy.float64)
 
+    if packed.weights == "mxfp4":
+        q = numpy.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])[q.astype(int)]
+
     def number(first):
+        if packed.scale == "e8m0":
+            return 2.0 ** (data[first].astype(int) - 127)
         bits = (data[first].astype(numpy.uint32) | data[first + 1].astype(numpy.uint32) << 8)
         if packed.scale == "bf16":
             return (bits << 16).view(numpy.float32).astype(numpy.float64)
         return bits.astype(numpy.uint16).view(numpy.float16).astype(numpy.float64)
 
     place = column // width * 64 + row
-    zeros = at + weight_bytes + groups * 128 + place * zero_bytes
+    zeros = at + weight_bytes + groups * 64 * scale_bytes + place * zero_bytes
     whole = data[zeros] if packed.zeros == "int" else bias
-    return (q - whole) * number(at + weight_bytes + place * 2) - (number(zeros) if packed.zeros == "float" else 0)
+    return (q - whole) * number(at + weight_bytes + place * scale_bytes) - (number(zeros) if packed.zeros == "float" else 0)
 
 
 def safetensors(path, tensors):
@@ -136,6 +173,8 @@ class Files(unittest.TestCase):
             "w.q5_0": (kind.Q5_0, gguf.quantize(random.standard_normal((n, k)).astype(numpy.float32), kind.Q5_0)),
             "w.q8_0": (kind.Q8_0, gguf.quantize(random.standard_normal((n, k)).astype(numpy.float32), kind.Q8_0)),
         }
+        if hasattr(kind, "MXFP4"):
+            stored["w.mxfp4"] = (kind.MXFP4, gguf.quantize(random.standard_normal((n, k)).astype(numpy.float32), kind.MXFP4))
         # gguf quantises to no Q4_K: any bits are one, and the two numbers that scale a block are made finite.
         blocks = random.integers(0, 256, (n * k // 256, 144), dtype=numpy.uint8)
         blocks[:, :4] = (random.random((len(blocks), 2)) / 64).astype(numpy.float16).view(numpy.uint8)
@@ -150,7 +189,10 @@ class Files(unittest.TestCase):
         writer.close()
         for name, weights, zeros, most in (
             ("w.q4_0", "int4", "none", 0), ("w.q8_0", "int8", "none", 0), ("w.q4_k", "uint4", "float", 2**-10),
+            ("w.mxfp4", "mxfp4", "none", 0),
         ):  # fmt: skip
+            if name not in stored:
+                continue
             type, data = stored[name]
             theirs = gguf.dequantize(data, type).reshape(n, k).astype(numpy.float64)
             packed = rooftile.pack_file(self.path, name)

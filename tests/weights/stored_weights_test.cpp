@@ -78,6 +78,40 @@ TEST_F(StoredWeightsTest, ReadsQ8_0) {
     }
 }
 
+// Row r has the scales 2^r and 2^(r + 1), then e2m1's 16 numbers, the first 16 weights those of low halves; and a block of zeros, whose scale is 2^-127.
+TEST_F(StoredWeightsTest, ReadsMxfp4) {
+    static constexpr double numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    const auto code = [](int row, int i) { return (i * 5 + row) % 16; };
+    std::string data;
+    for (int row = 0; row < 2; ++row) {
+        for (int block = 0; block < 2; ++block) {
+            data += static_cast<char>(127 + row + block);
+            for (int i = 0; i < 16; ++i) data += static_cast<char>(code(row, i) | code(row, 16 + i) << 4);
+        }
+        data += std::string(17, '\0');
+    }
+    const WeightsFile file(write(gguf_text({{"w", 39, {96, 2}, data}})));
+    const auto weights = stored_weights(file, "w");
+    EXPECT_EQ(weights->format, "MXFP4");
+    EXPECT_EQ(weights->weights, "mxfp4");
+    EXPECT_EQ(weights->scale, "e8m0");
+    const PackTask task = pack_task(*weights, "");
+    std::vector<unsigned char> packed(static_cast<std::size_t>(task.bytes));
+    EXPECT_EQ(pack_stored(task, *weights, packed).mean_square, 0);
+    std::vector<double> values(96), unpacked(96);
+    for (int row = 0; row < 2; ++row) {
+        weights->rows({row, 1}).values(0, values);
+        facet_of<Packs>(*task.operation)->unpack_rows(task.problem, {row, 1}, packed, unpacked);
+        for (int i = 0; i < 96; ++i) {
+            const int q = code(row, i % 32);
+            const double expected = i >= 64 ? 0 : (q < 8 ? 1 : -1) * numbers[q % 8] * std::exp2(row + i / 32);
+            ASSERT_EQ(values[std::size_t(i)], expected);
+            ASSERT_EQ(unpacked[std::size_t(i)], expected);
+        }
+    }
+    EXPECT_THROW(pack_task(*weights, "fp16"), RequestError);
+}
+
 // A block's groups have scales and minima of 6 bits, s[g] and m[g]: bytes 0 .. 3 hold s[0 .. 3], bytes 4 .. 7 m[0 .. 3], and on top of
 // these the high 2 bits of s[4 .. 7] and m[4 .. 7], whose low 4 bits are the halves of bytes 8 .. 11.
 TEST_F(StoredWeightsTest, ReadsQ4_K) {
@@ -209,8 +243,12 @@ TEST_F(StoredWeightsTest, RefusesWhatItCannotPackByName) {
 
     const std::string others = gguf_text(
         {{"blk.0.up", 14, {256, 1}, std::string(210, 'x')}, {"experts", 2, {32, 2, 2}, std::string(72, 'x')}, {"new", 77, {32, 1}, ""}});
-    EXPECT_THAT(error_of(write(others), "blk.0.up"), HasSubstr("blk.0.up is Q6_K of 2 axes; packed are Q4_0, Q4_K and Q8_0"));
-    EXPECT_THAT(error_of(write(others), "experts"), HasSubstr("experts is Q4_0 of 3 axes"));
+    EXPECT_THAT(error_of(write(others), "blk.0.up"), HasSubstr("blk.0.up is Q6_K of 2 axes; packed are Q4_0, Q4_K, Q8_0 and MXFP4"));
+    EXPECT_THAT(error_of(write(others), "experts"), HasSubstr("experts is Q4_0 of 3 axes, 2 matrices; name one of them, as experts[0]"));
+    EXPECT_EQ(error_of(write(others), "experts[1]"), "");
+    EXPECT_THAT(error_of(write(others), "experts[2]"), HasSubstr("experts has 2 matrices; [2] is beyond"));
+    EXPECT_THAT(error_of(write(others), "experts[-1]"), HasSubstr("has no tensor experts[-1]"));
+    EXPECT_THAT(error_of(write(others), "blk.0.up[0]"), HasSubstr("blk.0.up has 2 axes; [0] is of tensors that are several matrices"));
     EXPECT_THAT(error_of(write(others), "new"), HasSubstr("new is of ggml's type 77"));
     for (const char* shape : {"[1, 12800]", "[0, 32]", "[268435456, 32]", "[4294967296, 4294967296]"})
         EXPECT_THAT(layer_error({{"up", "Q4_0", shape, ""}}), HasSubstr("up is Q4_0 of")) << shape;
@@ -225,6 +263,67 @@ TEST_F(StoredWeightsTest, RefusesWhatItCannotPackByName) {
     EXPECT_THAT(error_of(write(others), "blk.0.uq"), HasSubstr("the nearest is blk.0.up"));
     EXPECT_THAT(error_of(write(gguf_text({{"w", 2, {16, 2}, std::string(18, 'x')}})), "w"),
                 HasSubstr("w has rows of 16; blocks of Q4_0 have 32"));
+}
+
+// Two experts of 3 x 64: weight i of a row is a half of byte i / 2, the first the low one.
+TEST_F(StoredWeightsTest, ReadsMicroscaledExperts) {
+    static constexpr double numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    const auto code = [](int expert, int row, int i) { return (i * 5 + row * 3 + expert) % 16; };
+    std::string blocks, scales;
+    for (int expert = 0; expert < 2; ++expert)
+        for (int row = 0; row < 3; ++row) {
+            for (int i = 0; i < 64; i += 2) blocks += static_cast<char>(code(expert, row, i) | code(expert, row, i + 1) << 4);
+            for (int group = 0; group < 2; ++group) scales += static_cast<char>(120 + expert + row + group);
+        }
+    const std::vector<SafeTensor> both = {{"up_blocks", "U8", "[2, 3, 2, 16]", blocks}, {"up_scales", "U8", "[2, 3, 2]", scales}};
+    const WeightsFile file(write(safetensors_text(both)));
+    for (int expert = 0; expert < 2; ++expert) {
+        const auto weights = stored_weights(file, "up[" + std::to_string(expert) + "]");
+        EXPECT_EQ(weights->n, 3);
+        EXPECT_EQ(weights->k, 64);
+        EXPECT_EQ(weights->file_bytes, 3 * 34);
+        const PackTask task = pack_task(*weights, "");
+        std::vector<unsigned char> packed(static_cast<std::size_t>(task.bytes));
+        EXPECT_EQ(pack_stored(task, *weights, packed).mean_square, 0);
+        std::vector<double> values(64), unpacked(64);
+        for (int row = 0; row < 3; ++row) {
+            weights->rows({row, 1}).values(0, values);
+            facet_of<Packs>(*task.operation)->unpack_rows(task.problem, {row, 1}, packed, unpacked);
+            for (int i = 0; i < 64; ++i) {
+                const int q = code(expert, row, i);
+                const double expected = (q < 8 ? 1 : -1) * numbers[q % 8] * std::exp2(expert + row + i / 32 - 7);
+                ASSERT_EQ(values[std::size_t(i)], expected);
+                ASSERT_EQ(unpacked[std::size_t(i)], expected);
+            }
+        }
+    }
+    EXPECT_THAT(error_of(write(safetensors_text(both)), "up"), HasSubstr("or such a matrix for each expert, NAME[0]"));
+    EXPECT_THAT(error_of(write(safetensors_text({both[0], {"up_scales", "U8", "[2, 3, 3]", scales + scales.substr(0, 6)}})), "up[0]"),
+                HasSubstr("up_scales[0] is U8 [3, 3], 9 B; accepted is U8 [3, 2]"));
+    for (const char* shape : {"[2, 3, 4, 8]", "[2, 0, 2, 16]", "[2, 4294967296, 4294967296, 16]"})
+        EXPECT_THAT(error_of(write(safetensors_text({{"up_blocks", "U8", shape, blocks}, both[1]})), "up[0]"), HasSubstr("accepted is U8 [N, K / 32, 16]"));
+}
+
+// Groups of 16, and a scale that is none: both are found when all else has been read.
+TEST_F(StoredWeightsTest, NamesWhatIsRefusedWhilePacking) {
+    const auto packing_error = [&](const std::vector<SafeTensor>& layer) -> std::string {
+        const WeightsFile file(write(safetensors_text(layer)));
+        const auto weights = stored_weights(file, "up.qweight");
+        try {
+            const PackTask task = pack_task(*weights, "");
+            std::vector<unsigned char> packed(static_cast<std::size_t>(task.bytes));
+            pack_stored(task, *weights, packed);
+        } catch (const RequestError& error) { return error.what(); }
+        return "";
+    };
+    std::vector<SafeTensor> layer = Layer::gptq();
+    layer.pop_back();
+    EXPECT_EQ(packing_error(layer), "");
+    layer[1].shape = "[4, 24]", layer[1].data += layer[1].data;
+    layer[2].shape = "[4, 3]", layer[2].data += layer[2].data;
+    EXPECT_THAT(packing_error(layer), testing::AllOf(testing::StartsWith("up: "), HasSubstr("16")));
+    layer = Layer::gptq(), layer[1].data.replace(2, 2, std::string("\x00\x7c", 2));
+    EXPECT_THAT(packing_error(layer), testing::StartsWith("up: scales[1, 0] is inf"));
 }
 
 TEST_F(StoredWeightsTest, RefusesFilesThatAreSomethingElse) {

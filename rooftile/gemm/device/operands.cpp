@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "kernels/gemm/quantised_reference_arguments.hpp"
 #include "kernels/measure/numbers.hpp"
 
 namespace rooftile {
@@ -81,10 +82,10 @@ FillArguments fill_arguments(const GemmProblem& p, Operand operand, const Matrix
     f.exact = exact_numbers(p.k, by_a ? p.a_type : p.b_type, p.c_type);
     f.exact.wide = widest_number(f.type);
     if (p.is_quantised()) {
-        // Whole weights by a scale of 2, and as much as 15 of these that is taken from them where zero points are numbers: every partial
+        // Weights, in units of the last bit, by a scale of 2, and as much as 15 of these that is taken from them where zero points are numbers: every partial
         // sum below 2^24.
         constexpr std::int64_t scale = 2, zero = 15, limit = (std::int64_t{1} << 24) - 1;
-        const std::int64_t most = p.quantised.bits() == 8 ? 128 : 15,
+        const std::int64_t most = exact_units(p.quantised, p.a_type),
                            weight = scale * (most + (p.quantised.zeros == ZeroType::real ? zero : 0));
         f.exact.range = int(std::clamp<std::int64_t>(limit / (p.k * weight), 1, 8));
         f.exact.sparsity = ceil_div(p.k * weight, limit);

@@ -37,7 +37,7 @@ namespace rooftile {
 struct Index {
     unsigned x = 0, y = 0, z = 0;
 };
-inline Index threadIdx, blockIdx, gridDim;
+inline Index threadIdx, blockIdx, gridDim, blockDim;
 struct alignas(8) float2 {
     float x, y;
 };
@@ -232,6 +232,7 @@ inline unsigned load_shared_word(unsigned shared) { return shared_at<unsigned>(s
 inline unsigned load_shared(unsigned shared) { return shared_at<unsigned>(shared); }
 inline unsigned short load_shared_half(unsigned shared) { return shared_at<unsigned short>(shared); }
 inline void store_shared_1(unsigned shared, float x) { shared_at<float>(shared) = x; }
+inline void store_shared_4(unsigned shared, const float* x) { shared_at<float4>(shared) = {x[0], x[1], x[2], x[3]}; }
 inline void store_shared_half(unsigned shared, unsigned short half) { shared_at<unsigned short>(shared) = half; }
 inline void store_element(unsigned shared, unsigned short value) { shared_at<unsigned short>(shared) = value; }
 

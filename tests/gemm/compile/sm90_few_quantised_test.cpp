@@ -80,6 +80,27 @@ TEST(Sm90FewQuantised, UnpacksAndMultipliesAsItCounts) {
     }
 }
 
+// A warp of a 64x256 stage has 2 spans of 4 fragments of 4 words. Of floats half of the words are upper bytes, the others by a PRMT; each is two masks and a
+// shift, but for e5m2 in fp16, and a product in bf16. Of tables each word is a shift, a mask and a load.
+TEST(Sm90FewQuantised, UnpacksEachTypeAsItCounts) {
+    for (const Type type : {Type::bf16, Type::fp16})
+        for (const WeightType weights : {WeightType::fp8_e4m3, WeightType::fp8_e5m2, WeightType::mxfp4, WeightType::nf4}) {
+            const QuantisedLayout layout{.weights = weights, .group = weights == WeightType::mxfp4 ? 32 : 128};
+            const Sm90QuantisedConfig c{.tile_m = 8, .tile_n = 64, .tile_k = 256, .stages = 3, .consumer_warps = 8, .ctas_per_sm = 1, .type = type, .layout = layout};
+            SCOPED_TRACE(quantised_name_expression(c));
+            const std::string ptx = compile_to_ptx(quantised_source(c));
+            const int loops = c.runs_ahead() ? 2 : 1, words = loops * c.own_spans() * 4 * 4;
+            const bool shifted = layout.is_float() && !(type == Type::fp16 && weights == WeightType::fp8_e5m2);
+            EXPECT_EQ(mentions(ptx, "prmt.b32"), layout.is_float() ? words / 2 : 0);
+            EXPECT_EQ(mentions(ptx, "fma.rn.bf16x2"), layout.is_float() && type == Type::bf16 ? words : 0);
+            EXPECT_EQ(mentions(ptx, ", -2147450880;"), shifted ? words + (type == Type::bf16 ? loops : 0) : 0);  // the sign, 0x80008000, and what a product is added to
+            EXPECT_EQ(mentions(ptx, ", 32640;"), layout.is_table() ? words : 0);  // the pair, 0x7f80
+            EXPECT_EQ(mentions(ptx, "ld.shared::cta.u32"), layout.is_table() ? words : 0);
+            const int of_float = 2 + (type == Type::bf16 ? 16 : 12);
+            EXPECT_EQ(c.unpack_instructions(), layout.is_table() ? 4 + 4 + 4 : shifted ? of_float : 2 + 2);
+        }
+}
+
 TEST(Sm90FewQuantised, PlansSpillNothing) {
     Random random(from_environment("ROOFTILE_FUZZ_SEED", test_seed()));
     std::vector<GemmPlan> plans;

@@ -36,13 +36,16 @@ int at_launch(const Sm90ManyQuantisedConfig& c) { return std::min(255, 65536 / c
 TEST(Sm90ManyQuantised, CompilesWithoutSpills) {
     std::vector<Sm90ManyQuantisedConfig> all;
     Random random(from_environment("ROOFTILE_FUZZ_SEED", 3));
-    for (const WeightType weights : {WeightType::int4, WeightType::uint4, WeightType::int8})
+    for (int type = 1; type <= int(WeightType::nf4); ++type)
         for (const int group : {32, 64, 128, 0})
             for (const ZeroType zeros : {ZeroType::none, ZeroType::integer, ZeroType::real})
                 for (int tile_m = 32; tile_m <= 256; tile_m += 32)
                     for (const int warpgroups : {2, 3}) {
-                        if (weights == WeightType::int8 && zeros == ZeroType::integer) continue;
-                        const QuantisedLayout layout{weights, group, random.coin() ? Type::bf16 : Type::fp16, zeros};
+                        QuantisedLayout layout{WeightType(type), group, random.coin() ? Type::bf16 : Type::fp16, zeros};
+                        if (layout.bits() == 8 && zeros == ZeroType::integer) continue;
+                        if (!layout.is_whole() && zeros != ZeroType::none) continue;
+                        if (layout.power_scales() && group != QuantisedLayout::power_group) continue;
+                        if (layout.power_scales()) layout.scale = Type::bf16;
                         const auto c = of_many(tile_m, warpgroups, layout, random.coin() ? Type::bf16 : Type::fp16, random.one_in(3));
                         if (c.registers() <= c.consumer_registers && (tile_m <= 160 || c.scales_last())) all.push_back(c);
                     }

@@ -82,6 +82,10 @@ TEST_F(WrongOnPurpose, GemmZeroPointOfAnotherRow) { caught(gemm_mutants::zero_po
 TEST_F(WrongOnPurpose, GemmZeroPointsOfHalfAGroup) { caught(gemm_mutants::zero_points_of_half_a_group(), By::random); }
 TEST_F(WrongOnPurpose, GemmExpressionOfAPart) { caught(gemm_mutants::expression_of_a_part(), By::random); }
 TEST_F(WrongOnPurpose, GemmSignOfEightBitsLost) { caught(gemm_mutants::sign_of_eight_bits_lost(), By::random); }
+TEST_F(WrongOnPurpose, GemmSignOfFloatsLost) { caught(gemm_mutants::sign_of_floats_lost(), By::random); }
+TEST_F(WrongOnPurpose, GemmTableShiftedByOne) { caught(gemm_mutants::table_shifted_by_one(), By::random); }
+TEST_F(WrongOnPurpose, GemmLastBitOfPowersLost) { caught(gemm_mutants::last_bit_of_powers_lost(), By::random); }
+TEST_F(WrongOnPurpose, GemmManyTablePairsSwapped) { caught(gemm_mutants::many_table_pairs_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmNibblesSwapped) { caught(gemm_mutants::nibbles_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmLastGroupShort) { caught(gemm_mutants::last_group_short(), By::random); }
 TEST_F(WrongOnPurpose, GemmPackedPartLost) { caught(gemm_mutants::packed_part_lost(), By::random); }

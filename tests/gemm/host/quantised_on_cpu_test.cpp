@@ -9,18 +9,48 @@
 
 #include "tests/fake/cta/text.hpp"
 
+#include "kernels/gemm/quantised_reference.cuh"
 #include "kernels/gemm/sm90_few_quantised.cuh"
 #include "kernels/gemm/sm90_many_quantised.cuh"
 
 namespace cta_text {
 namespace {
 
+/// A weight before it is scaled, by the types' definitions.
+float value_of(const QuantisedLayout& layout, Type activations, int q) {
+    static constexpr float e2m1[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    // QLoRA's 16 numbers to four digits more than a bf16 has; fp16 takes the nearest of 11 digits.
+    static constexpr float nf4[] = {-1,         -0.6961928f, -0.52507305f, -0.3949175f, -0.28444138f, -0.18477343f, -0.091050036f, 0,
+                                    0.0795803f, 0.1609302f,  0.2461123f,   0.33791524f, 0.44070983f,  0.562617f,    0.72295684f,   1};
+    const auto number = [q](int fraction_bits, int bias) {
+        const int exponent = (q & 127) >> fraction_bits, fraction = q & ((1 << fraction_bits) - 1);
+        const float part = float(fraction) / float(1 << fraction_bits);
+        return (q > 127 ? -1.0f : 1.0f) * (exponent == 0 ? std::ldexp(part, 1 - bias) : std::ldexp(1 + part, exponent - bias));
+    };
+    switch (layout.weights) {
+        case WeightType::fp8_e4m3: return number(3, 7);
+        case WeightType::fp8_e5m2: return number(2, 15);
+        case WeightType::mxfp4: return q < 8 ? e2m1[q] : -e2m1[q - 8];
+        case WeightType::nf4: return ptx::number_of(activations, ptx::bits_of(activations, nf4[q]));
+        default: return float(q - layout.bias());
+    }
+}
+
+/// Bits of a float whose exponent is one of four that its row has: so that sums are exact, and all finite numbers are among them.
+int in_window(const QuantisedLayout& layout, int q, long long row) {
+    const int fraction_bits = layout.weights == WeightType::fp8_e4m3 ? 3 : 2, exponents = 1 << (7 - fraction_bits);
+    const int exponent = int(row % (exponents / 4)) * 4 + (q >> fraction_bits) % 4;
+    const int out = (q & 128) | exponent << fraction_bits | (q & ((1 << fraction_bits) - 1));
+    const bool none = fraction_bits == 3 ? (out & 127) == 127 : exponent == exponents - 1;  // NaN, or Inf too
+    return none ? out ^ 1 << fraction_bits : out;
+}
+
 /// Packed weights by the layout's own addresses, and what they are.
 struct Weights {
     std::vector<unsigned char> packed;
     std::vector<float> w;
 
-    Weights(const QuantisedLayout& layout, int n, int k, std::mt19937& random)
+    Weights(const QuantisedLayout& layout, Type activations, int n, int k, std::mt19937& random)
         : packed(std::size_t(layout.bytes(n, k) + 16)), w(std::size_t(n) * std::size_t(k)) {
         // What pads N and K is there too, and must not matter; but scales are numbers.
         for (unsigned char& byte : packed) byte = static_cast<unsigned char>(random());
@@ -33,18 +63,25 @@ struct Weights {
                 const long long block = layout.block_at(row, column, k);
                 const int in_row = int(row % 64), in_column = int(column % 128);
                 if (column == 0 || layout.group > 0)  // else the row's
-                    scale = random() % 2 == 0 ? 1 : -2, less = float(int(random() % 31) - 15), zero = int(random() % 16);
-                put(block + layout.scale_at(in_row, in_column), ptx::bits_of(layout.scale, scale));
+                    scale = random() % 2 == 0 ? 1 : layout.power_scales() ? 4 : -2, less = float(int(random() % 31) - 15), zero = int(random() % 16);
+                if (layout.power_scales()) put(block + layout.scale_at(in_row, in_column), static_cast<unsigned char>(127 + int(std::log2(scale))));
+                else put(block + layout.scale_at(in_row, in_column), ptx::bits_of(layout.scale, scale));
                 if (layout.zeros == ZeroType::integer) put(block + layout.zero_at(in_row, in_column), static_cast<unsigned char>(zero));
                 if (layout.zeros == ZeroType::real) put(block + layout.zero_at(in_row, in_column), ptx::bits_of(layout.scale, less));
                 if (row >= n) continue;
                 for (long long i = column; i < std::min<long long>(column + layout.scaled_k(), k); ++i) {
                     unsigned word = 0;
                     std::memcpy(&word, first() + block + 4 * layout.word_of(in_row, int(i % 128)), 4);
-                    const int q = int(word >> layout.shift_of(in_row, int(i % 128)) & layout.mask());
+                    const int shift = layout.shift_of(in_row, int(i % 128));
+                    int q = int(word >> shift & layout.mask());
+                    if (layout.is_float()) {
+                        q = in_window(layout, q, row);
+                        put(block + 4 * layout.word_of(in_row, int(i % 128)), (word & ~(0xffu << shift)) | unsigned(q) << shift);
+                    }
+                    const float value = value_of(layout, activations, q);
                     w[std::size_t(row * k + i)] = layout.zeros == ZeroType::integer ? float(q - zero) * scale
-                                                  : layout.zeros == ZeroType::real  ? float(q - layout.bias()) * scale - less
-                                                                                    : float(q - layout.bias()) * scale;
+                                                  : layout.zeros == ZeroType::real  ? value * scale - less
+                                                                                    : value * scale;
                 }
             }
         }
@@ -108,7 +145,7 @@ void expect_each_right(const Shape& s) {
     SCOPED_TRACE(testing::Message() << s.m << "x" << s.n << "x" << s.k << " by " << s.ctas << " CTAs, lda +" << s.a_pad << ", ldc +"
                                     << s.c_pad);
     std::mt19937 random(unsigned(s.k * 31 + s.n));
-    Weights weights(C.layout, s.n, s.k, random);
+    Weights weights(C.layout, C.type, s.n, s.k, random);
     const long long lda = s.k + s.a_pad, ldc = s.n + s.c_pad;
     constexpr unsigned short untouched = 0x1234, nan = 0x7fff;
     std::vector<unsigned short> a(std::size_t(lda * s.m), nan), c(std::size_t(ldc * s.m), untouched);
@@ -174,6 +211,64 @@ void expect_many_right(const Shape& s) {
     expect_each_right<C, expressed, Many<C>>(s);
 }
 
+/// A scale by its type's definition.
+double scale_of(const QuantisedLayout& layout, const unsigned char* at) {
+    if (layout.power_scales()) return std::ldexp(1.0, *at - 127);
+    unsigned short bits = 0;
+    std::memcpy(&bits, at, 2);
+    return ptx::number_of(layout.scale, bits);
+}
+
+// What verification multiplies by: every weight finite, as its bits say; in the exact case a multiple of a unit, and no larger than counted.
+TEST(QuantisedReferenceOnCpu, MakesWeightsThatItUnpacks) {
+    constexpr int n = 70, k = 200;
+    gridDim.x = blockDim.x = 1, blockIdx.x = threadIdx.x = 0;
+    for (int type = 1; type <= int(WeightType::nf4); ++type)
+        for (const int group : {32, 0})
+            for (const ZeroType zeros : {ZeroType::none, ZeroType::integer, ZeroType::real})
+                for (const Type activations : {Type::bf16, Type::fp16})
+                    for (const bool exact : {true, false}) {
+                        const QuantisedLayout layout{WeightType(type), group, Type::bf16, zeros};
+                        if ((layout.power_scales() && group != 32) || (zeros != ZeroType::none && !layout.is_whole())
+                            || (zeros == ZeroType::integer && layout.bits() == 8))
+                            continue;
+                        SCOPED_TRACE(testing::Message() << "type " << type << ", groups of " << group << ", zeros " << int(zeros) << ", exact " << exact);
+                        std::vector<unsigned> packed(std::size_t(layout.bytes(n, k) / 4));
+                        std::vector<float> w(std::size_t(n * k));
+                        unsigned char* bytes = reinterpret_cast<unsigned char*>(packed.data());
+                        fill_quantised({bytes, layout, n, k, 5, exact});
+                        EXPECT_EQ(packed[0], layout.fingerprint());
+                        dequantise({bytes, w.data(), layout, n, k, Type::fp32, activations});
+                        const double unit = layout.weights == WeightType::fp8_e4m3   ? std::exp2(-9)
+                                            : layout.weights == WeightType::fp8_e5m2 ? std::exp2(-16)
+                                            : layout.weights == WeightType::mxfp4    ? 0.5
+                                            : layout.weights == WeightType::nf4      ? std::exp2(activations == Type::bf16 ? -11 : -14)
+                                                                                     : 1;
+                        double largest = 0;
+                        for (int row = 0; row < n; ++row)
+                            for (int column = 0; column < k; ++column) {
+                                const unsigned char* block = bytes + layout.block_at(row, column, k);
+                                unsigned word = 0;
+                                std::memcpy(&word, block + 4 * layout.word_of(row % 64, column % 128), 4);
+                                const int q = int(word >> layout.shift_of(row % 64, column % 128) & layout.mask());
+                                const double scale = scale_of(layout, block + layout.scale_at(row % 64, column % 128));
+                                const unsigned char* zero = block + layout.zero_at(row % 64, column % 128);
+                                double expected = value_of(layout, activations, q) * scale;
+                                if (zeros == ZeroType::integer) expected = (q - *zero) * scale;
+                                if (zeros == ZeroType::real) expected -= scale_of({.weights = WeightType::int4}, zero);
+                                ASSERT_TRUE(std::isfinite(expected));
+                                ASSERT_EQ(w[std::size_t(row * k + column)], float(expected)) << row << ' ' << column;
+                                ASSERT_TRUE(!exact || std::fmod(expected, unit) == 0) << expected;
+                                largest = std::max(largest, std::abs(expected) / unit);
+                            }
+                        if (exact && zeros == ZeroType::none) {
+                            EXPECT_LE(largest, 2.0 * double(exact_units(layout, activations)));
+                            EXPECT_GE(largest, double(exact_units(layout, activations)));
+                        }
+                        EXPECT_GT(largest, 0);
+                    }
+}
+
 constexpr Sm90QuantisedConfig packed(QuantisedLayout layout, int tile_m, int tile_n, int tile_k, int stages, Type type = Type::bf16) {
     return {.tile_m = tile_m,
             .tile_n = tile_n,
@@ -224,6 +319,20 @@ TEST(QuantisedOnCpu, EightBits) {
     expect_right<ragged(packed({WeightType::int8, 128, Type::bf16, ZeroType::real}, 24, 128, 128, 2, Type::fp16))>(
         {20, 129, 392, 2, 16, 2});
     expect_right<ragged(packed({WeightType::int8, 0, Type::bf16, ZeroType::none}, 16, 64, 512, 2))>({9, 70, 584, 2});
+}
+
+TEST(QuantisedOnCpu, Floats) {
+    expect_right<packed({WeightType::fp8_e4m3, 128, Type::bf16, ZeroType::none}, 8, 64, 256, 3)>({5, 100, 512, 3});
+    expect_right<ragged(packed({WeightType::fp8_e4m3, 0, Type::fp16, ZeroType::none}, 24, 128, 128, 2, Type::fp16))>({20, 129, 392, 2, 16, 2});
+    expect_right<ragged(packed({WeightType::fp8_e5m2, 32, Type::bf16, ZeroType::none}, 16, 64, 256, 2))>({9, 70, 584, 2});
+    expect_right<packed({WeightType::fp8_e5m2, 64, Type::bf16, ZeroType::none}, 8, 64, 256, 2, Type::fp16)>({3, 65, 512, 2});
+}
+
+TEST(QuantisedOnCpu, Tables) {
+    expect_right<packed({WeightType::mxfp4, 32, Type::bf16, ZeroType::none}, 8, 64, 256, 3)>({5, 100, 512, 3});
+    expect_right<ragged(packed({WeightType::mxfp4, 32, Type::bf16, ZeroType::none}, 24, 128, 128, 2, Type::fp16))>({20, 129, 392, 2, 16, 2});
+    expect_right<ragged(packed({WeightType::nf4, 64, Type::bf16, ZeroType::none}, 16, 64, 256, 2))>({9, 70, 584, 2});
+    expect_right<of_warps(4, packed({WeightType::nf4, 0, Type::fp16, ZeroType::none}, 8, 64, 256, 2, Type::fp16))>({3, 65, 512, 2});
 }
 
 // Sums of CTAs that share a tile are added up before the expression sees them.
@@ -277,6 +386,20 @@ TEST(ManyQuantisedOnCpu, EightBits) {
     expect_many_right<many({WeightType::int8, 32, Type::fp16, ZeroType::none}, 32, 128, 2)>({40, 100, 512, 3});
     expect_many_right<ragged(many({WeightType::int8, 128, Type::bf16, ZeroType::real}, 64, 128, 2, Type::fp16))>({20, 129, 392, 2, 16, 2});
     expect_many_right<many({WeightType::int8, 0, Type::bf16, ZeroType::none}, 32, 128, 2)>({33, 70, 576, 2});
+}
+
+TEST(ManyQuantisedOnCpu, Floats) {
+    expect_many_right<many({WeightType::fp8_e4m3, 32, Type::bf16, ZeroType::none}, 32, 128, 2)>({40, 100, 512, 3});
+    expect_many_right<ragged(many({WeightType::fp8_e4m3, 128, Type::fp16, ZeroType::none}, 64, 128, 2, Type::fp16))>({20, 129, 392, 2, 16, 2});
+    expect_many_right<many({WeightType::fp8_e5m2, 0, Type::bf16, ZeroType::none}, 32, 192, 2)>({33, 70, 576, 2});
+    expect_many_right<many({WeightType::fp8_e5m2, 64, Type::bf16, ZeroType::none}, 32, 128, 2, Type::fp16)>({33, 70, 256, 2});
+}
+
+TEST(ManyQuantisedOnCpu, Tables) {
+    expect_many_right<many({WeightType::mxfp4, 32, Type::bf16, ZeroType::none}, 32, 128, 2)>({40, 100, 512, 3});
+    expect_many_right<ragged(many({WeightType::mxfp4, 32, Type::bf16, ZeroType::none}, 64, 192, 2, Type::fp16))>({20, 129, 392, 2, 16, 2});
+    expect_many_right<many({WeightType::nf4, 64, Type::bf16, ZeroType::none}, 96, 128, 2)>({97, 129, 256, 2});
+    expect_many_right<many({WeightType::nf4, 0, Type::fp16, ZeroType::none}, 32, 128, 2, Type::fp16)>({33, 70, 576, 2});
 }
 
 // Bands of tiles, the last of fewer rows than the others; sums of CTAs that share a tile are added up before the expression sees them.
