@@ -85,7 +85,7 @@ struct GemmCandidate : GemmConfig {
     /// Warpgroups on one tile that add up their products in registers of their own after each k-step; 0: the matrix units do.
     int promoting_warpgroups = 0;
     double step_floor = 0;  ///< cycles of a CTA's k-step at least, whose parts wait for each other; beside the machine's
-    double start = 0;       ///< cycles that come once, beside what all kernels begin and end with
+    double start = 0;       ///< cycles of a wave, beside what all kernels begin and end with
 
     OrderChoice order_choice() const { return {order, group}; }
     /// Tiles and k-steps of a tile that no cluster shares, and what a step takes.

@@ -92,7 +92,7 @@ GemmTimer::GemmTimer(const GemmHardware& hw, const GemmCandidate& t, const GemmP
 
 void GemmTimer::sum_once() {
     const double fill = fill_cycles(latency_, max_known(l2_, step_.port));
-    once_ = tile_.start + counting_ + cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
+    once_ = tile_.start * waves_.waves + counting_ + cluster_syncs_ + fills_ * fill + (shows(last_sharing_) ? 0 : out_.epilogue);
     // Of two warpgroups in turn one multiplies while the other changes tiles: half of their turns shows.
     const double turn = hw_.tile_turn / (tile_.turn_overlapped && waves_.waves > 1 ? 2 : 1);
     apart_ = max_known(turn, 0) + (tile_.epilogue_overlapped ? max_known(issued_, 0) : out_.epilogue);

@@ -155,7 +155,7 @@ constexpr Key keys[] = {
     physical("wgmma.turn", cycles_or_time, "from the last products of a tile to the first of the next"),
     physical("few.step", cycles_or_time, "of a block of a product of few rows by mma.sync, beside its copies"),
     physical("few.word", cycles_or_time, "of such a block, for each word of A that a thread brings by registers"),
-    physical("few.start", cycles_or_time, "of such a product once, beside what all kernels begin and end with"),
+    physical("few.start", cycles_or_time, "of a wave of such products' tiles, beside what all kernels begin and end with"),
     physical("barrier.cta", cycles_or_time, "__syncthreads of 8 warps"),
     physical("barrier.cluster", cycles_or_time, "cluster arrive and wait"),
     physical("launch.gap_stream", "s", "back-to-back small kernels of a stream, one to the next"),

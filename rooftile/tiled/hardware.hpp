@@ -80,7 +80,7 @@ struct MatrixHardware : MatrixPower {
     double wgmma_latency = unknown_number;
     /// t^n of a k-step is the sum of the t^n of products and of shared memory's port; unknown: all of it overlaps.
     double mma_overlap_exponent = unknown_number;
-    /// Cycles of a product of few rows by mma.sync beside its copies: of a block, of each word of A that a thread brings of it, and once;
+    /// Cycles of a product of few rows by mma.sync beside its copies: of a block, of each word of A that a thread brings of it, and of a wave;
     /// unknown: not charged.
     double few_step = unknown_number, few_word = unknown_number, few_start = unknown_number;
     /// t^n of a wave is the sum of the t^n of DRAM's time and of the longest of all else; unknown: all of it overlaps.

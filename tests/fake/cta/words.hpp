@@ -62,7 +62,6 @@ inline unsigned __ballot_sync(unsigned, bool mine) {
 namespace ptx {
 inline void store_shared(unsigned shared, unsigned word) { shared_at<unsigned>(shared) = word; }
 inline void store_shared_2(unsigned shared, const float* x) { shared_at<float2>(shared) = {x[0], x[1]}; }
-inline void store_shared_4(unsigned shared, const float* x) { shared_at<float4>(shared) = {x[0], x[1], x[2], x[3]}; }
 inline unsigned map_to_rank(unsigned, unsigned) { std::abort(); }
 inline unsigned cluster_rank() { return 0; }
 inline void pause() { Fibers::now().leave(); }
