@@ -65,11 +65,11 @@ DirectWork work_of(const ConvProblem& p, const DepthwiseConvConfig& c) {
                              {"bands", planes * c.taps_y * (5 * halves + 2)},   // two loads a half, zeros where there is no tap, words of them
                              {"pixels", pairs * (2 + 3 * 8 + 36)},              // loads, words, a look at them and their stores, with the bounds and addresses of two pixels
                              {"sums", planes * (2 * c.parts() * c.rows + 40)},  // with what a channel begins with
-                             {"stores", vectors * (8 + 4 + 1 + 37 + epilogue_instructions(p, 8))}},
+                             {"stores", vectors * ((8 + 37) / c.neighbours() + 4 + 1 + epilogue_instructions(p, 8))}},
             .wavefronts = {{"of A's fragments", fragments * fragment_wavefronts(c)},
                            {"of weights", planes * 2 * halves * c.taps_y},
                            {"of pixels", pairs * (2 * 4 + 8)},
-                           {"of sums", vectors * (8 + 8 + 4)}}};
+                           {"of sums", vectors * (2 * 2 * c.sum_bytes + 4)}}};
 }
 
 }  // namespace
@@ -129,7 +129,7 @@ std::vector<DirectPlan> depthwise_plans(const Machine& machine, const ConvProble
                     for (const int channels : choices(fixed.channels, {8, 16, 32, 64}))
                         for (const int warps : choices(fixed.warps, {4, 8})) {
                             DepthwiseConvConfig c{.type = p.type == "bf16" ? Type::bf16 : Type::fp16, .taps_y = int(y.taps), .taps_x = int(x.taps), .images = images, .groups = groups, .rows = rows,
-                                                  .blocks = blocks, .channels = channels, .pitch = blocks + 1, .warps = warps, .ctas_per_sm = 1};
+                                                  .blocks = blocks, .channels = channels, .pitch = blocks + 1, .sum_bytes = p.direct_epilogue ? 4 : 2, .warps = warps, .ctas_per_sm = 1};
                             if (c.slots() > 64 || c.channels % 8 != 0) continue;
                             if (const auto reason = obstacle(c)) rejected.add(*reason);
                             else if (DirectPlan plan = timed(machine, p, {.config = c}); plan.time_us || fixed.any()) out.push_back(std::move(plan));
@@ -153,7 +153,7 @@ void add_steps(DirectSteps& steps, const DepthwiseConvConfig& c) {
               fmt::format("{} rows of pixels for {} x {} MMAs", c.rows + c.taps_y - 1, c.rows, c.taps_y));
     steps.add("registers", "bands + the most of (sums + fragments), loads and (8 + the epilogue's) + 40", {steps.ours("bands", registers.bands), steps.ours("sums", registers.sums), steps.ours("fragments", registers.fragments), steps.ours("loads", registers.loads),
               steps.ours("the epilogue's", registers.epilogue)}, registers.all(), "", fmt::format("{} CTAs of {} threads an SM", c.ctas_per_sm, c.threads()));
-    steps.add("shared_bytes", "channels x the larger of pixels x 2 B and sums x 4 B, and what keeps vectors of channels in different banks", {steps.ours("channels", c.channels), steps.ours("rows of pixels", c.images * c.pixel_rows()), steps.ours("bytes of one", 16 * c.pitch, "B"), steps.ours("sums", places)},
+    steps.add("shared_bytes", "channels x the larger of pixels x 2 B and sums x their bytes (2, 4 where an epilogue reads them), and what keeps vectors of channels in different banks", {steps.ours("channels", c.channels), steps.ours("rows of pixels", c.images * c.pixel_rows()), steps.ours("bytes of one", 16 * c.pitch, "B"), steps.ours("sums", places)},
               c.shared_bytes(), "B", "");
     steps.units(work_of(p, c), "dram.latency, by the clock", {steps.fact("dram.latency"), steps.fact("clock.boost"), steps.ours("CTAs an SM", c.ctas_per_sm)}, "the first pixels");
 }
