@@ -6,8 +6,8 @@
 // loaded once (ldmatrix), and multiplied by the band of each row of taps that is above one of them.
 //
 // A CTA loads its tile's pixels by 16 B, 8 channels, and writes them into shared memory a plane a channel, two neighbours of a row to a word, zeros
-// outside the image. A warp has a channel at a time; its sums take the place of the channel's pixels, in fp32, and leave from there through a caller's expression, 8
-// neighbouring channels of a place to a thread.
+// outside the image. A warp has a channel at a time; its sums take the place of the channel's pixels and leave from there, 8 neighbouring
+// channels of a place to a thread: in fp32 through a caller's expression, or, where there is none, rounded and two neighbours of a row to a word.
 // A zero of a band times NaN or Inf is NaN, where the filter has no tap. Threads look at what they load: a tile that has one is summed by windows, by FMA,
 // instead.
 #pragma once
@@ -152,9 +152,13 @@ __device__ __forceinline__ void multiply_plane(unsigned plane, const unsigned (&
     for (int i = 0; i < 2 * C.parts(); ++i) {
         const unsigned slot = 8 * i + lane / 4;
         if (slot >= C.slots()) break;
-        const unsigned to = plane + 4 * (own.first_sum(slot) + lane % 4 * 2);
+        const unsigned to = plane + C.sum_bytes * (own.first_sum(slot) + lane % 4 * 2);
 #pragma unroll
-        for (int row = 0; row < C.rows; ++row) ptx::store_shared_2(to + 4 * row * C.tile_x(), &sums[i / 2][row][i % 2 * 2]);
+        for (int row = 0; row < C.rows; ++row) {
+            const float* two = &sums[i / 2][row][i % 2 * 2];
+            if constexpr (C.sum_bytes == 2) ptx::store_shared(to + 2 * row * C.tile_x(), ptx::pack2<C.type>(two[0], two[1]));
+            else ptx::store_shared_2(to + 4 * row * C.tile_x(), two);
+        }
     }
 }
 
@@ -173,7 +177,7 @@ __device__ __forceinline__ void sum_windows(float (&sums)[8], unsigned pixels, c
 
 template <DepthwiseConvConfig C, class Epilogue>
 __device__ __forceinline__ void convolve_depthwise(const DepthwiseConvArguments& p, const Epilogue& epilogue) {
-    static_assert(depthwise_obeys_the_hardware<C>());
+    static_assert(depthwise_obeys_the_hardware<C>() && C.sum_bytes == (is_plain<Epilogue>() ? 2 : 4));
     extern __shared__ __align__(16) unsigned char memory[];  // planes
     constexpr auto own = C;
     constexpr int taps = C.taps_y * C.taps_x;
@@ -195,7 +199,7 @@ __device__ __forceinline__ void convolve_depthwise(const DepthwiseConvArguments&
     }
     [[maybe_unused]] const auto once = once_of(epilogue);
     constexpr LinesOfVectors s = C.places();
-    constexpr int items = s.items_at_once(), vectors = C.vectors();
+    constexpr int items = s.items_at_once(), vectors = C.vectors(), neighbours = C.neighbours();
     const int lane = threadIdx.x % 32, line_of_lane = s.together() > 1 ? lane / s.width : 0;
 #pragma unroll 1
     for (int group = ptx::warp_uniform(static_cast<int>(threadIdx.x / 32)); group < s.groups(); group += C.warps) {
@@ -204,29 +208,39 @@ __device__ __forceinline__ void convolve_depthwise(const DepthwiseConvArguments&
         const bool line_there = line_of_lane < s.together() && line < s.lines && image < p.images && y < p.places_y;
 #pragma unroll 1
         for (int first = 0; first < s.items(); first += items) {
-            ptx::Words<16> words[items];
+            ptx::Words<16> words[items][neighbours];
 #pragma unroll
             for (int store = 0; store < 2; ++store)  // of all after the loads of all
 #pragma unroll
                 for (int i = 0; i < items; ++i) {
-                    const int column = (s.together() > 1 ? lane % s.width : lane) + 32 * (first + i), x = column / vectors, of = column % vectors * 8;
+                    const int column = (s.together() > 1 ? lane % s.width : lane) + 32 * (first + i), x = column / vectors * neighbours, of = column % vectors * 8;
                     if (!line_there || column >= s.width || at.x + x >= p.places_x || of >= channels) continue;
-                    const unsigned to = row + at.x + x;
-                    if (store == 1) {
-                        ptx::store_words(p.y + static_cast<long long>(to) * p.filters + at.filter + of, words[i]);
-                        continue;
-                    }
-                    float sums[8];
-                    const unsigned plane = planes + own.plane(of);
-                    if (by_windows) {
-                        sum_windows<C>(sums, plane + 2 * ((line + of_image * (C.taps_y - 1)) * (8 * C.pitch) + x), filter + of * taps);
-                    } else {
+                    const unsigned to = row + at.x + x, plane = planes + own.plane(of), sums_at = plane + C.sum_bytes * (line * C.tile_x() + x);
+                    unsigned both[8];
+                    if (C.sum_bytes == 2 && !by_windows && store == 0)
 #pragma unroll
-                        for (int e = 0; e < 8; ++e) sums[e] = ptx::load_shared_float(plane + e * C.plane_bytes() + 4 * (line * C.tile_x() + x));
-                    }
-                    finish(sums, epilogue, once, p, static_cast<int>(to), at.filter + of);
+                        for (int e = 0; e < 8; ++e) both[e] = ptx::load_shared_word(sums_at + e * C.plane_bytes());
 #pragma unroll
-                    for (int e = 0; e < 4; ++e) words[i].word[e] = ptx::pack2<C.type>(sums[2 * e], sums[2 * e + 1]);
+                    for (int next = 0; next < neighbours; ++next) {
+                        if (store == 1) {
+                            if (at.x + x + next < p.places_x) ptx::store_words(p.y + static_cast<long long>(to + next) * p.filters + at.filter + of, words[i][next]);
+                            continue;
+                        }
+                        if (C.sum_bytes == 2 && !by_windows) {
+#pragma unroll
+                            for (int e = 0; e < 4; ++e)
+                                words[i][next].word[e] = __byte_perm(both[2 * e], both[2 * e + 1], next == 0 ? 0x5410 : 0x7632);
+                            continue;
+                        }
+                        float sums[8];
+                        if (by_windows) sum_windows<C>(sums, plane + 2 * ((line + of_image * (C.taps_y - 1)) * (8 * C.pitch) + x + next), filter + of * taps);
+                        else
+#pragma unroll
+                            for (int e = 0; e < 8; ++e) sums[e] = ptx::load_shared_float(sums_at + e * C.plane_bytes());
+                        finish(sums, epilogue, once, p, static_cast<int>(to), at.filter + of);
+#pragma unroll
+                        for (int e = 0; e < 4; ++e) words[i][next].word[e] = ptx::pack2<C.type>(sums[2 * e], sums[2 * e + 1]);
+                    }
                 }
         }
     }

@@ -30,6 +30,7 @@ struct DepthwiseConvConfig {
     int images, groups, rows, blocks;
     int channels;  ///< of a tile, a multiple of 8
     int pitch;     ///< of a row of pixels in shared memory, cells of 8 pixels: 16 B
+    int sum_bytes; ///< of a sum in shared memory: 4, or 2, rounded as it is stored, where no epilogue reads it
     int warps, ctas_per_sm;
 
     static constexpr int most_taps = 9;  ///< of a row: 8 places and 8 pixels more are 16
@@ -43,16 +44,17 @@ struct DepthwiseConvConfig {
     constexpr int pixel_rows() const { return tile_y() + taps_y - 1; }
     constexpr int vectors() const { return channels / 8; }
     constexpr LinesOfVectors pixels() const { return {vectors() * 4 * cells(), images * pixel_rows(), warps}; }  ///< two neighbours' to a vector
-    constexpr LinesOfVectors places() const { return {vectors() * tile_x(), images * tile_y(), warps}; }
+    constexpr LinesOfVectors places() const { return {vectors() * tile_x() / neighbours(), images * tile_y(), warps}; }
+    constexpr int neighbours() const { return 4 / sum_bytes; }  ///< of a row, of which a word has a channel's sums
     static constexpr int most_loads = 6;  ///< of two vectors each, on their way to a thread
-    /// Where slot `slot`'s first pixels are in a channel's plane, cells; and its first sum, of as many of the plane, in fp32, when it is multiplied.
+    /// Where slot `slot`'s first pixels are in a channel's plane, cells; and its first sum, of as many of the plane, when it is multiplied.
     constexpr unsigned first_cell(unsigned slot) const {
         const unsigned group = slot / blocks;
         return group / groups * pixel_rows() * pitch + group % groups * rows * pitch + slot % blocks;
     }
     constexpr unsigned first_sum(unsigned slot) const { return slot / blocks * rows * tile_x() + slot % blocks * 8; }
     constexpr int plane_bytes() const {
-        const int pixels = 16 * images * pixel_rows() * pitch, sums = 4 * images * tile_y() * tile_x();
+        const int pixels = 16 * images * pixel_rows() * pitch, sums = sum_bytes * images * tile_y() * tile_x();
         return pixels > sums ? pixels : sums;
     }
     /// Between planes of eight channels and the next eight: vectors of a pixel are in different banks.
@@ -64,7 +66,7 @@ struct DepthwiseConvConfig {
     static constexpr void each(Visit visit) {
         using C = DepthwiseConvConfig;
         visit("taps_y", &C::taps_y), visit("taps_x", &C::taps_x), visit("images", &C::images), visit("groups", &C::groups), visit("rows", &C::rows);
-        visit("blocks", &C::blocks), visit("channels", &C::channels), visit("pitch", &C::pitch), visit("warps", &C::warps), visit("ctas_per_sm", &C::ctas_per_sm);
+        visit("blocks", &C::blocks), visit("channels", &C::channels), visit("pitch", &C::pitch), visit("sum_bytes", &C::sum_bytes), visit("warps", &C::warps), visit("ctas_per_sm", &C::ctas_per_sm);
     }
     friend constexpr bool operator==(const DepthwiseConvConfig&, const DepthwiseConvConfig&) = default;
 };

@@ -56,40 +56,29 @@ DepthwiseRegisters registers_of(const ConvProblem& p, const DepthwiseConvConfig&
     return {2 * c.taps_y, c.sums(), 16 * c.parts(), 9 * c.pixels().at_once(c.most_loads) * c.pixels().items_at_once(), p.direct_epilogue ? p.direct_epilogue->registers(false, false) : 0};
 }
 
-}  // namespace
-
-DepthwiseWork work_of(const ConvProblem& p, const DepthwiseConvConfig& c) {
-    const double tiles = double(AllTiles(p, c).count()), planes = tiles * double(p.filters);
+DirectWork work_of(const ConvProblem& p, const DepthwiseConvConfig& c) {
+    const double tiles = double(AllTiles(p, c).count()), planes = tiles * double(p.filters), fragments = planes * (c.rows + c.taps_y - 1);
     const double pairs = planes / 8 * c.images * c.pixel_rows() * c.cells() * 4 / 32, vectors = planes / 8 * c.images * c.tile_y() * c.tile_x() / 32;
-    const int fragments = c.rows + c.taps_y - 1;
-    DepthwiseWork w;
-    w.multiplies = planes * c.parts() * c.rows * c.taps_y;
-    w.loads = planes * c.parts() * fragments;
-    w.bands = planes * c.taps_y * 6;                       // four loads, and two words of them
-    w.pixels = pairs * (2 + 3 * 8 + 40);                   // loads, words, a look at them and their stores, with the bounds and addresses of two pixels
-    w.stores = planes * (2 * c.parts() * c.rows + 40) + vectors * (8 + 4 + 1 + 30);
-    if (const SharedEpilogue& e = p.direct_epilogue) w.stores += vectors * 4 * (2 * e->issue + 2.0 * e->pair_registers(false, false));
-    w.fragment_wavefronts = planes * fragments * fragment_wavefronts(c);
-    w.band_wavefronts = planes * 4 * c.taps_y;
-    w.pixel_wavefronts = pairs * (2 * 4 + 8);
-    w.sum_wavefronts = vectors * (8 + 8 + 4);
-    return w;
+    const int halves = c.taps_x < 8 ? 1 : 2;  // of a band that a lane has some of
+    return {.instructions = {{"MMAs", planes * c.parts() * c.rows * c.taps_y},
+                             {"loads", fragments * c.parts()},
+                             {"bands", planes * c.taps_y * (5 * halves + 2)},   // two loads a half, zeros where there is no tap, words of them
+                             {"pixels", pairs * (2 + 3 * 8 + 36)},              // loads, words, a look at them and their stores, with the bounds and addresses of two pixels
+                             {"sums", planes * (2 * c.parts() * c.rows + 40)},  // with what a channel begins with
+                             {"stores", vectors * ((8 + 37) / c.neighbours() + 4 + 1 + epilogue_instructions(p, 8))}},
+            .wavefronts = {{"of A's fragments", fragments * fragment_wavefronts(c)},
+                           {"of weights", planes * 2 * halves * c.taps_y},
+                           {"of pixels", pairs * (2 * 4 + 8)},
+                           {"of sums", vectors * (2 * 2 * c.sum_bytes + 4)}}};
 }
+
+}  // namespace
 
 Demand demand_of(const ConvProblem& p, const DepthwiseConvConfig& c) {
     constexpr int sector_bytes = 32;
-    const DepthwiseWork work = work_of(p, c);
     const AllTiles tiles(p, c);
-    Demand out = tensor_demand(p);
-    out.matrix = {{"mma_sync", p.type, "fp32", work.multiplies * mma_flops}};
-    out.issue_slots = work.instructions() * 32;
-    out.shared_bytes = work.wavefronts() * wavefront_bytes;
-    out.tiles = tiles.count() * columns_of(p, c);
-    out.filled_bytes = double(p.image.images) * double(tiles.x.pixels) * double(tiles.y.pixels) * double(columns_of(p, c)) * std::max(2 * c.channels, sector_bytes);
-    out.loaded_bytes = p.result_bytes() + p.operand_bytes;
-    out.l2_bytes = out.filled_bytes + out.loaded_bytes;
-    out.shared_read_bytes = work.fragment_wavefronts * wavefront_bytes;
-    return out;
+    return matrix_demand(p, work_of(p, c), tiles.count() * columns_of(p, c),
+                         double(p.image.images) * double(tiles.x.pixels) * double(tiles.y.pixels) * double(columns_of(p, c)) * std::max(2 * c.channels, sector_bytes));
 }
 
 TilePace tile_pace(const Machine& machine, const ConvProblem& p, const DepthwiseConvConfig& c) {
@@ -101,7 +90,7 @@ TilePace tile_pace(const Machine& machine, const ConvProblem& p, const Depthwise
     TilePace pace{.unevenness = double(of_a_warp * c.warps) / c.channels, .ctas_per_sm = c.ctas_per_sm};
     if (!clock || !latency || !rate || !bandwidth || !partitions) return pace;
     const Demand demand = demand_of(p, c);
-    const double mmas = double(of_a_warp) * c.parts() * c.rows * c.taps_y * demand.matrix[0].flops / work_of(p, c).multiplies / (rate->value / *partitions);
+    const double mmas = double(of_a_warp) * c.parts() * c.rows * c.taps_y * mma_flops / (rate->value / *partitions);
     pace.start_seconds = latency->value / clock->value;
     pace.tile_seconds = (double(whole_parts(c.pixels().turns(), c.pixels().at_once(c.most_loads)) * whole_parts(c.pixels().items(), c.pixels().items_at_once())) * latency->value + mmas + *demand.shared_bytes / double(demand.tiles) / bandwidth->value) / clock->value;
     return pace;
@@ -140,7 +129,7 @@ std::vector<DirectPlan> depthwise_plans(const Machine& machine, const ConvProble
                     for (const int channels : choices(fixed.channels, {8, 16, 32, 64}))
                         for (const int warps : choices(fixed.warps, {4, 8})) {
                             DepthwiseConvConfig c{.type = p.type == "bf16" ? Type::bf16 : Type::fp16, .taps_y = int(y.taps), .taps_x = int(x.taps), .images = images, .groups = groups, .rows = rows,
-                                                  .blocks = blocks, .channels = channels, .pitch = blocks + 1, .warps = warps, .ctas_per_sm = 1};
+                                                  .blocks = blocks, .channels = channels, .pitch = blocks + 1, .sum_bytes = p.direct_epilogue ? 4 : 2, .warps = warps, .ctas_per_sm = 1};
                             if (c.slots() > 64 || c.channels % 8 != 0) continue;
                             if (const auto reason = obstacle(c)) rejected.add(*reason);
                             else if (DirectPlan plan = timed(machine, p, {.config = c}); plan.time_us || fixed.any()) out.push_back(std::move(plan));
@@ -151,7 +140,6 @@ std::vector<DirectPlan> depthwise_plans(const Machine& machine, const ConvProble
 
 void add_steps(DirectSteps& steps, const DepthwiseConvConfig& c) {
     const ConvProblem& p = steps.problem;
-    const DepthwiseWork work = work_of(p, c);
     const DepthwiseRegisters registers = registers_of(p, c);
     const AllTiles tiles(p, c);
     const double places = double(c.images) * c.tile_y() * c.tile_x();
@@ -165,11 +153,9 @@ void add_steps(DirectSteps& steps, const DepthwiseConvConfig& c) {
               fmt::format("{} rows of pixels for {} x {} MMAs", c.rows + c.taps_y - 1, c.rows, c.taps_y));
     steps.add("registers", "bands + the most of (sums + fragments), loads and (8 + the epilogue's) + 40", {steps.ours("bands", registers.bands), steps.ours("sums", registers.sums), steps.ours("fragments", registers.fragments), steps.ours("loads", registers.loads),
               steps.ours("the epilogue's", registers.epilogue)}, registers.all(), "", fmt::format("{} CTAs of {} threads an SM", c.ctas_per_sm, c.threads()));
-    steps.add("shared_bytes", "channels x the larger of pixels x 2 B and sums x 4 B, and what keeps vectors of channels in different banks", {steps.ours("channels", c.channels), steps.ours("rows of pixels", c.images * c.pixel_rows()), steps.ours("bytes of one", 16 * c.pitch, "B"), steps.ours("sums", places)},
+    steps.add("shared_bytes", "channels x the larger of pixels x 2 B and sums x their bytes (2, 4 where an epilogue reads them), and what keeps vectors of channels in different banks", {steps.ours("channels", c.channels), steps.ours("rows of pixels", c.images * c.pixel_rows()), steps.ours("bytes of one", 16 * c.pitch, "B"), steps.ours("sums", places)},
               c.shared_bytes(), "B", "");
-    steps.units(work.multiplies, {steps.ours("of A's fragments", work.fragment_wavefronts), steps.ours("of bands", work.band_wavefronts), steps.ours("of pixels", work.pixel_wavefronts), steps.ours("of sums", work.sum_wavefronts)},
-                {steps.ours("MMAs", work.multiplies), steps.ours("loads", work.loads), steps.ours("bands", work.bands), steps.ours("pixels", work.pixels), steps.ours("stores", work.stores)},
-                "dram.latency, by the clock", {steps.fact("dram.latency"), steps.fact("clock.boost"), steps.ours("CTAs an SM", c.ctas_per_sm)}, "the first pixels");
+    steps.units(work_of(p, c), "dram.latency, by the clock", {steps.fact("dram.latency"), steps.fact("clock.boost"), steps.ours("CTAs an SM", c.ctas_per_sm)}, "the first pixels");
 }
 
 }  // namespace rooftile

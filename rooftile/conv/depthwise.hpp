@@ -30,15 +30,6 @@ struct DepthwiseKnobs {
     }
 };
 
-/// What warps issue for all tiles, and the wavefronts of shared memory.
-struct DepthwiseWork {
-    double multiplies = 0, loads = 0, bands = 0, pixels = 0, stores = 0;  ///< instructions
-    double fragment_wavefronts = 0, band_wavefronts = 0, pixel_wavefronts = 0, sum_wavefronts = 0;
-    double instructions() const { return multiplies + loads + bands + pixels + stores; }
-    double wavefronts() const { return fragment_wavefronts + band_wavefronts + pixel_wavefronts + sum_wavefronts; }
-};
-DepthwiseWork work_of(const ConvProblem& problem, const DepthwiseConvConfig& config);
-
 // As those of direct.hpp.
 Demand demand_of(const ConvProblem& problem, const DepthwiseConvConfig& config);
 TilePace tile_pace(const Machine& machine, const ConvProblem& problem, const DepthwiseConvConfig& config);

@@ -67,22 +67,23 @@ std::int64_t strips_of(const ConvProblem& p, const DirectConvConfig& c) {
 
 bool is_direct(const ConvProblem& p) { return p.groups > 1 || p.image.channels % 8 != 0; }
 
-DirectWork work_of(const DirectConvConfig& c, const SharedEpilogue& epilogue) {
-    DirectWork w;
+double epilogue_instructions(const ConvProblem& p, int neighbours) {
+    const SharedEpilogue& e = p.direct_epilogue;  // of one alone half a pair is thrown away
+    return e ? std::max(1, neighbours / 2) * (2 * e->issue + 2.0 * e->pair_registers(neighbours == 1, false)) : 0;
+}
+
+DirectWork work_of(const ConvProblem& p, const DirectConvConfig& c) {
     const int rows = met_y(c), pixels = met_x(c);
-    w.multiplies = double(c.rows) * c.strip * c.vector * c.taps() * c.group_channels;
-    w.unpacked = double(rows) * pixels * c.thread_channels();
-    // With the address and the bounds of each, and the zeros where it is outside; of channels loaded one by one two make a word.
-    w.loads = double(rows) * (pixels * (c.loads_a_pixel() * (c.load_bytes == 2 && c.thread_channels() > 1 ? 2 : 1) + 5) + 20 + 2 * c.rows);
-    w.weight_loads = double(c.rows) * c.taps() * c.group_channels * c.vector / c.together();
-    if (epilogue) {
-        // Neighbours are finished in pairs, one alone as a pair of which half is thrown away; an operand's load and its bounds are one of each.
-        const double pairs = double(c.rows) * c.strip * std::max(1, c.vector / 2);
-        w.epilogue = pairs * (2 * epilogue->issue + 2.0 * epilogue->pair_registers(c.vector == 1, false));
-    }
-    w.stores = double(c.rows) * c.strip * (c.vector + 8);  // rounding, its sums set to zero, the address and its bounds
-    w.rest = 60;
-    return w;
+    const double places = double(c.rows) * c.strip, multiplies = places * c.vector * c.taps() * c.group_channels;
+    return {.instructions = {{"multiplications", multiplies},
+                             {"unpacking", double(rows) * pixels * c.thread_channels()},
+                             // With the address and the bounds of each, and the zeros where it is outside; of channels loaded one by one two make a word.
+                             {"loads", double(rows) * (pixels * (c.loads_a_pixel() * (c.load_bytes == 2 && c.thread_channels() > 1 ? 2 : 1) + 5) + 20 + 2 * c.rows)},
+                             {"weights", multiplies / c.strip / c.together()},
+                             {"epilogue", places * epilogue_instructions(p, c.vector)},
+                             {"stores", places * (c.vector + 8)},  // rounding, its sums set to zero, the address and its bounds
+                             {"the rest", 60}},
+            .wavefronts = {}};
 }
 
 Demand tensor_demand(const ConvProblem& p) {
@@ -99,10 +100,21 @@ Demand tensor_demand(const ConvProblem& p) {
     return out;
 }
 
+Demand matrix_demand(const ConvProblem& p, const DirectWork& work, std::int64_t tiles, double filled_bytes) {
+    Demand out = tensor_demand(p);
+    out.matrix = {{"mma_sync", p.type, "fp32", work.instructions[0].second * mma_flops}};
+    out.issue_slots = DirectWork::sum(work.instructions) * 32;
+    out.shared_bytes = DirectWork::sum(work.wavefronts) * wavefront_bytes;
+    out.shared_read_bytes = (work.wavefronts[0].second + work.wavefronts[1].second) * wavefront_bytes;
+    out.tiles = tiles, out.filled_bytes = filled_bytes, out.loaded_bytes = p.result_bytes() + p.operand_bytes;
+    out.l2_bytes = out.filled_bytes + out.loaded_bytes;
+    return out;
+}
+
 Demand demand_of(const ConvProblem& p, const DirectConvConfig& c) {
     Demand out = tensor_demand(p);
     const double vectors = double(whole_parts(p.filters, c.vector)) * double(strips_of(p, c)), image = out.tensors[0].footprint_bytes;
-    out.issue_slots = vectors * work_of(c, p.direct_epilogue).all();
+    out.issue_slots = vectors * DirectWork::sum(work_of(p, c).instructions);
     // Rows that strips one below the other share come again; what is beside each other L1 has.
     const double again = double(met_y(c)) / (double(c.rows) * c.stride_y);
     out.l2_bytes = image * std::max(1.0, again) + p.result_bytes() + p.operand_bytes;
@@ -255,13 +267,18 @@ void DirectSteps::dram() {
     us("dram_us", "every tensor once", std::move(inputs), plan.dram_us);
 }
 
-void DirectSteps::units(double mmas, std::vector<Input> wavefronts, std::vector<Input> instructions, const char* start_formula, std::vector<Input> start, const char* start_limit) {
+std::vector<Input> DirectSteps::counts(const DirectWork::Counts& of, std::initializer_list<const char*> keys) const {
+    std::vector<Input> out;
+    for (const auto& [name, count] : of) out.push_back(ours(name, count));
+    for (const char* key : keys) out.push_back(fact(key));
+    return out;
+}
+
+void DirectSteps::units(const DirectWork& work, const char* start_formula, std::vector<Input> start, const char* start_limit) {
     const Demand demand = direct_demand(problem, plan);
-    us("tensor_us", "MMAs x 4096 FLOP / (sm.count x rate x clock), in whole turns of CTAs and of warps", {ours("MMAs", mmas), fact("rate.mma_sync." + problem.type + ".fp32"), fact("sm.count"), fact("clock.boost")}, plan.tensor_us);
-    for (const char* key : {"shared.bandwidth", "sm.count", "clock.boost"}) wavefronts.push_back(fact(key));
-    us("shared_us", "wavefronts x 128 B / (sm.count x bandwidth x clock)", std::move(wavefronts), plan.shared_us);
-    for (const char* key : {"sm.count", "sm.partitions", "clock.boost"}) instructions.push_back(fact(key));
-    us("issue_us", "instructions / (sm.count x sm.partitions x clock)", std::move(instructions), plan.issue_us);
+    us("tensor_us", "MMAs x 4096 FLOP / (sm.count x rate x clock), in whole turns of CTAs and of warps", {ours("MMAs", work.instructions[0].second), fact("rate.mma_sync." + problem.type + ".fp32"), fact("sm.count"), fact("clock.boost")}, plan.tensor_us);
+    us("shared_us", "wavefronts x 128 B / (sm.count x bandwidth x clock)", counts(work.wavefronts, {"shared.bandwidth", "sm.count", "clock.boost"}), plan.shared_us);
+    us("issue_us", "instructions / (sm.count x sm.partitions x clock)", counts(work.instructions, {"sm.count", "sm.partitions", "clock.boost"}), plan.issue_us);
     us("l2_us", "pixels of all tiles + the result + what the epilogue reads", {ours("pixels", demand.filled_bytes, "B"), of_problem("the others", *demand.l2_bytes - demand.filled_bytes, "B"), fact("l2.bandwidth")}, plan.l2_us);
     dram();
     us("start_us", start_formula, std::move(start), plan.start_us, start_limit);
@@ -276,7 +293,8 @@ namespace {
 void add_steps(DirectSteps& steps, const DirectConvConfig& c) {
     const ConvProblem& p = steps.problem;
     const DirectPlan& plan = steps.plan;
-    const DirectWork work = work_of(c, p.direct_epilogue);
+    const DirectWork work = work_of(p, c);
+    const double instructions = DirectWork::sum(work.instructions);
     const Registers registers = registers_of(p, c);
     const Demand demand = direct_demand(p, plan);
     steps.add("group", "channels / groups x filters / groups", {steps.of_problem("channels", double(p.image.channels)), steps.of_problem("filters", double(p.filters)), steps.of_problem("groups", double(p.groups))},
@@ -289,10 +307,9 @@ void add_steps(DirectSteps& steps, const DirectConvConfig& c) {
               steps.ours("weights", registers.weights), steps.ours("the epilogue's", registers.epilogue)}, registers.all(), "", fmt::format("at most {} a thread; what ptxas computes ahead comes on top", most_registers));
     steps.add("shared_bytes", "taps x group channels x filters of a CTA x 4 B", {steps.of_problem("taps", c.taps()), steps.of_problem("group channels", c.group_channels), steps.ours("filters of a CTA", c.cta_filters())},
               c.shared_bytes(), "B", "weights in fp32");
-    steps.add("instructions", "multiplications + unpacking + loads + weights + epilogue + stores + 60", {steps.ours("multiplications", work.multiplies), steps.ours("unpacking", work.unpacked),
-              steps.ours("loads", work.loads), steps.ours("weights", work.weight_loads), steps.ours("epilogue", work.epilogue), steps.ours("stores", work.stores)}, work.all(), "", "of a thread for its places, counted in the kernel's loops");
-    steps.us("issue_us", "instructions x threads' pieces / (sm.count x sm.partitions x 32 x clock), in whole turns of CTAs", {steps.above("instructions", work.all(), ""), steps.ours("threads' pieces", demand.issue_slots / work.all(), ""),
-             steps.ours("CTAs' pieces", double(demand.tiles), ""), steps.fact("sm.count"), steps.fact("sm.partitions"), steps.fact("clock.boost")}, plan.issue_us);
+    steps.add("instructions", "multiplications + unpacking + loads + weights + epilogue + stores + the rest", steps.counts(work.instructions, {}), instructions, "", "of a thread for its places, counted in the kernel's loops");
+    steps.us("issue_us", "instructions x threads' pieces / (sm.count x sm.partitions x 32 x clock), in whole turns of CTAs", {steps.above("instructions", instructions, ""), steps.ours("threads' pieces", demand.issue_slots / instructions),
+             steps.ours("CTAs' pieces", double(demand.tiles)), steps.fact("sm.count"), steps.fact("sm.partitions"), steps.fact("clock.boost")}, plan.issue_us);
     std::vector<Input> l2 = steps.bytes("w");  // once a CTA, and seldom again
     l2.push_back(steps.ours("rows of pixels for each row of places", std::max(1.0, double(met_y(c)) / (double(c.rows) * c.stride_y)), "")), l2.push_back(steps.fact("l2.bandwidth"));
     steps.us("l2_us", "the image as often as rows of pixels come for a row of places + the result + what the epilogue reads, once", std::move(l2), plan.l2_us);

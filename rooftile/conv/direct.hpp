@@ -68,13 +68,20 @@ struct TilePace {
     int ctas_per_sm = 0;        ///< whose first pixels come while nothing is stored; 0: whose loads are spread
 };
 
-/// What a thread issues for its places, counted in the kernel's loops.
+/// What is issued and what shared memory passes, by names; of a kernel with matrix units that of all tiles, MMAs first, fragments' and weights' wavefronts first.
 struct DirectWork {
-    double multiplies = 0, unpacked = 0, loads = 0, weight_loads = 0, epilogue = 0, stores = 0, rest = 0;
-    double all() const { return multiplies + unpacked + loads + weight_loads + epilogue + stores + rest; }
+    using Counts = std::vector<std::pair<const char*, double>>;
+    Counts instructions, wavefronts;
+    static double sum(const Counts& of) {
+        double all = 0;
+        for (const auto& [name, count] : of) all += count;
+        return all;
+    }
 };
-/// `epilogue`: null where the sums are stored.
-DirectWork work_of(const DirectConvConfig& config, const SharedEpilogue& epilogue = {});
+/// What `neighbours` filters' expression takes, in pairs: an operand's load and its bounds are one of each.
+double epilogue_instructions(const ConvProblem& problem, int neighbours);
+/// Of a thread for its places, counted in the kernel's loops.
+DirectWork work_of(const ConvProblem& problem, const DirectConvConfig& config);
 
 /// Pieces of `y` in `x`, the last one perhaps smaller.
 constexpr std::int64_t whole_parts(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
@@ -82,6 +89,8 @@ std::int64_t strips_of(const ConvProblem& problem, const DirectConvConfig& confi
 
 /// What of it is the tensors'.
 Demand tensor_demand(const ConvProblem& problem);
+/// The same and what a kernel with matrix units asks for; filled_bytes: of pixels of all tiles.
+Demand matrix_demand(const ConvProblem& problem, const DirectWork& work, std::int64_t tiles, double filled_bytes);
 Demand demand_of(const ConvProblem& problem, const DirectConvConfig& config);
 Demand direct_demand(const ConvProblem& problem, const DirectPlan& plan);
 /// Times the plan where the machine's numbers are others.
@@ -102,8 +111,10 @@ class DirectSteps : public Derivation {
     /// Every tensor once; `but`: without that one.
     std::vector<Input> bytes(std::string_view but = {}) const;
     void dram();
-    /// The units of a kernel with matrix units, whose counts are `wavefronts` of shared memory and `instructions`, and the time of them.
-    void units(double mmas, std::vector<Input> wavefronts, std::vector<Input> instructions, const char* start_formula, std::vector<Input> start, const char* start_limit);
+    /// Counts as inputs, and the machine's facts of `keys`.
+    std::vector<Input> counts(const DirectWork::Counts& of, std::initializer_list<const char*> keys) const;
+    /// The units of a kernel with matrix units, and the time of them.
+    void units(const DirectWork& work, const char* start_formula, std::vector<Input> start, const char* start_limit);
 
     const Machine& machine;
     const ConvProblem& problem;

@@ -73,9 +73,7 @@ double prologue_seconds(const Machine& machine, const StemConvConfig& c) {
     return std::max(latency->value, double(c.weight_bytes()) / 4 * 30 / 32 * c.ctas_per_sm / *partitions) / clock->value;
 }
 
-}  // namespace
-
-StemWork work_of(const ConvProblem& p, const StemConvConfig& c) {
+DirectWork work_of(const ConvProblem& p, const StemConvConfig& c) {
     const double tiles = double(tiles_of(p, c)) * double(columns_of(p, c));
     const double parts = tiles * double(parts_of(c)), steps = parts * c.steps();
     int moved = 0, masked = 0;  // groups of four pairs of which some are not beside the first, or not whole
@@ -83,33 +81,22 @@ StemWork work_of(const ConvProblem& p, const StemConvConfig& c) {
         moved += c.pair_word(pair + 3) != c.pair_word(pair) + 3;
         masked += (c.pair_mask(pair) & c.pair_mask(pair + 1) & c.pair_mask(pair + 2) & c.pair_mask(pair + 3)) != ~0u;
     }
-    const double loads = 4.0 * c.warp_tiles * (c.odd_places() ? 1.5 : 1);
-    StemWork w;
-    w.multiplies = steps * c.warp_tiles * c.warp_filters / 8;
-    w.loads = steps * (loads + c.warp_filters / 16.0);
-    w.masks = parts * (2.0 * c.warp_tiles * (moved + masked) + (c.odd_places() ? 2.0 * c.warp_tiles * c.steps() : 0));
-    const double eights = parts * 2 * c.warp_tiles * c.warp_filters / 32;
-    w.stores = eights * (4 + 16.0 / c.store_bytes + 8);
-    if (const SharedEpilogue& e = p.direct_epilogue) w.stores += eights * 4 * (2 * e->issue + 2.0 * e->pair_registers(false, false));
-    w.copies = tiles * c.pixel_bytes() / c.copy_bytes / 32 * 12;  // with the bounds of each
-    w.fragment_wavefronts = steps * loads * fragment_wavefronts(c);
-    w.weight_wavefronts = steps * c.warp_filters / 16.0 * 4;
-    w.copy_wavefronts = tiles * c.pixel_bytes() / std::min(wavefront_bytes, 32 * c.copy_bytes);
-    return w;
+    const double loads = 4.0 * c.warp_tiles * (c.odd_places() ? 1.5 : 1), eights = parts * 2 * c.warp_tiles * c.warp_filters / 32;
+    return {.instructions = {{"MMAs", steps * c.warp_tiles * c.warp_filters / 8},
+                             {"loads", steps * (loads + c.warp_filters / 16.0)},
+                             {"masks", parts * (2.0 * c.warp_tiles * (moved + masked) + (c.odd_places() ? 2.0 * c.warp_tiles * c.steps() : 0))},
+                             {"stores", eights * (4 + 16.0 / c.store_bytes + 8 + epilogue_instructions(p, 8))},
+                             {"copies", tiles * c.pixel_bytes() / c.copy_bytes / 32 * 12}},  // with the bounds of each
+            .wavefronts = {{"of A's fragments", steps * loads * fragment_wavefronts(c)},
+                           {"of weights", steps * c.warp_filters / 16.0 * 4},
+                           {"of copies", tiles * c.pixel_bytes() / std::min(wavefront_bytes, 32 * c.copy_bytes)}}};
 }
 
+}  // namespace
+
 Demand demand_of(const ConvProblem& p, const StemConvConfig& c) {
-    const StemWork work = work_of(p, c);
-    Demand out = tensor_demand(p);
-    out.matrix = {{"mma_sync", p.type, "fp32", work.multiplies * mma_flops}};
-    out.issue_slots = work.instructions() * 32;
-    out.shared_bytes = work.wavefronts() * wavefront_bytes;
-    out.tiles = tiles_of(p, c) * columns_of(p, c);
-    const double copied = double(out.tiles) * c.pixel_bytes();
-    out.l2_bytes = copied + p.result_bytes() + p.operand_bytes;
-    out.filled_bytes = copied, out.shared_read_bytes = (work.fragment_wavefronts + work.weight_wavefronts) * wavefront_bytes;
-    out.loaded_bytes = p.result_bytes() + p.operand_bytes;
-    return out;
+    const std::int64_t tiles = tiles_of(p, c) * columns_of(p, c);
+    return matrix_demand(p, work_of(p, c), tiles, double(tiles) * c.pixel_bytes());
 }
 
 TilePace tile_pace(const Machine& machine, const ConvProblem&, const StemConvConfig& c) {
@@ -165,7 +152,6 @@ std::vector<DirectPlan> stem_plans(const Machine& machine, const ConvProblem& p,
 
 void add_steps(DirectSteps& steps, const StemConvConfig& c) {
     const ConvProblem& p = steps.problem;
-    const StemWork work = work_of(p, c);
     const StemRegisters registers = stem_registers(p, c);
     steps.add("k_steps", "rows of taps x whole pairs of (taps of a row x channels) / 8, rounded up", {steps.of_problem("rows of taps", c.taps_y), steps.of_problem("taps of a row", c.taps_x),
               steps.of_problem("channels", c.channels), steps.ours("pairs of a row", c.row_pairs())}, c.steps(), "", fmt::format("{} of {} elements of K are of the window, the rest are masked out", c.taps_y * c.row_elements(), 16 * c.steps()));
@@ -176,8 +162,7 @@ void add_steps(DirectSteps& steps, const StemConvConfig& c) {
     steps.add("registers", "sums + the larger of (fragments + windows) and the epilogue's + 52", {steps.ours("sums", registers.sums), steps.ours("fragments", registers.fragments), steps.ours("windows", registers.windows),
               steps.ours("the epilogue's", registers.epilogue)}, registers.all(), "", fmt::format("{} CTAs of {} threads an SM", c.ctas_per_sm, c.threads()));
     steps.add("shared_bytes", "weights + 2 x rows of pixels x bytes of one", {steps.ours("weights", c.weight_bytes(), "B"), steps.ours("rows of pixels", c.pixel_rows()), steps.ours("bytes of one", 2 * c.pitch(), "B")}, c.shared_bytes(), "B", "");
-    steps.units(work.multiplies, {steps.ours("of A's fragments", work.fragment_wavefronts), steps.ours("of weights", work.weight_wavefronts), steps.ours("of copies", work.copy_wavefronts)},
-                {steps.ours("MMAs", work.multiplies), steps.ours("loads", work.loads), steps.ours("masks", work.masks), steps.ours("stores", work.stores), steps.ours("copies", work.copies)},
+    steps.units(work_of(p, c),
                 "the longer of dram.latency and (pairs of weights x 30 instructions x CTAs an SM / 32 / sm.partitions), by the clock",
                 {steps.fact("dram.latency"), steps.ours("pairs of weights", c.weight_bytes() / 4.0), steps.ours("CTAs an SM", c.ctas_per_sm), steps.fact("sm.partitions"), steps.fact("clock.boost")},
                 "the first rows come while a CTA writes its weights");

@@ -28,15 +28,6 @@ struct StemKnobs {
     }
 };
 
-/// What warps issue for the tiles of all CTAs, and the wavefronts of shared memory.
-struct StemWork {
-    double multiplies = 0, loads = 0, masks = 0, stores = 0, copies = 0;  ///< instructions
-    double fragment_wavefronts = 0, weight_wavefronts = 0, copy_wavefronts = 0;
-    double instructions() const { return multiplies + loads + masks + stores + copies; }
-    double wavefronts() const { return fragment_wavefronts + weight_wavefronts + copy_wavefronts; }
-};
-StemWork work_of(const ConvProblem& problem, const StemConvConfig& config);
-
 // As those of direct.hpp.
 Demand demand_of(const ConvProblem& problem, const StemConvConfig& config);
 TilePace tile_pace(const Machine& machine, const ConvProblem& problem, const StemConvConfig& config);

@@ -169,6 +169,7 @@ TEST(ConvKernels, ImagesArePackedWithoutSpills) {
 TEST(ConvKernels, DirectOnesAreWrittenOutForNvcc) {
     if (nvcc().empty()) GTEST_SKIP() << "skipped: no nvcc";
     for (const char* line : {"--batch 32 --channels 64 --height 7 --width 7 --filters 64 --kernel-size 3 --padding 1 --groups 64",
+                             "--batch 32 --channels 64 --height 14 --width 14 --filters 64 --kernel-size 5 --padding 2 --groups 64 --planes 4x2x7x2x16x4",
                              "--batch 32 --channels 3 --height 224 --width 224 --filters 64 --kernel-size 3 --padding 1 --warps 4"}) {
         const Given given = given_of(conv_operation(), line);
         const auto machine = std::make_shared<const Machine>(machine_by_id("h100-sxm"));

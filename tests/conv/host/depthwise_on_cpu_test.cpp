@@ -110,8 +110,8 @@ void expect_right(std::mt19937& random) {
     expect_right<C, with_epilogue>(1, 1, 1, 8, C.taps_y - 1, C.taps_x - 1, Special::none, random);  // one pixel
 }
 
-constexpr DepthwiseConvConfig config(int taps_y, int taps_x, int images, int groups, int rows, int blocks, int channels, int pitch, int warps, Type type = Type::bf16) {
-    return {type, taps_y, taps_x, images, groups, rows, blocks, channels, pitch, warps, 1};
+constexpr DepthwiseConvConfig config(int taps_y, int taps_x, int images, int groups, int rows, int blocks, int channels, int pitch, int warps, Type type = Type::bf16, int sum_bytes = 2) {
+    return {type, taps_y, taps_x, images, groups, rows, blocks, channels, pitch, sum_bytes, warps, 1};
 }
 
 TEST(DepthwiseConv, IsTheDefinitionInEveryForm) {
@@ -129,8 +129,8 @@ TEST(DepthwiseConv, IsTheDefinitionInEveryForm) {
 
 TEST(DepthwiseConv, FinishesEachSumWithItsOwnOperands) {
     std::mt19937 random(drawn_by);
-    expect_right<config(7, 7, 1, 2, 7, 3, 16, 5, 4), true>(random);
-    expect_right<config(3, 3, 2, 1, 7, 1, 8, 2, 2), true>(random);
+    expect_right<config(7, 7, 1, 2, 7, 3, 16, 5, 4, Type::bf16, 4), true>(random);
+    expect_right<config(3, 3, 2, 1, 7, 1, 8, 2, 2, Type::fp16, 4), true>(random);
 }
 
 // Layers of networks as they are planned: sides of 7, 14 and 56.
