@@ -878,7 +878,7 @@ inline Mutant many_group_added_to_the_one_before() {
 inline Mutant many_warpgroups_exchanged() {
     return {"warpgroups store in each other's columns",
             many_packed_weights(),
-            {{many_quantised, "tile.column * C.tile_n + warpgroup * C.wgmma_m", "tile.column * C.tile_n + (1 - warpgroup) * C.wgmma_m"}}};
+            {{many_quantised, "tile.column + warpgroup * C.wgmma_m", "tile.column + (1 - warpgroup) * C.wgmma_m"}}};
 }
 
 inline Mutant many_packed_part_lost() {
