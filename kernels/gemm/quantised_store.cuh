@@ -41,6 +41,8 @@ struct QuantisedStore {
         unsigned* arrived;  ///< how many parts have come
         float2* parts;      ///< of a CTA two such, part_pairs apart: of the tile shared with CTAs before it, and with those after it
         int part_pairs;
+        int end_row;   ///< of C: of its rows, or of those of a group
+        int packed_n;  ///< columns of C that the weights are packed for
     };
 
     /// Parts `first` to `last` in their order, of which several are on their way at once.
@@ -116,7 +118,7 @@ struct QuantisedStore {
                                   int barrier, unsigned shared, QuantisedHeader& header) {
         const int lane = thread % 32, row_group = warp % S.row_groups(), k_part = warp / S.row_groups();
         constexpr int row_pairs = S.columns / 2;
-        const int rows = min(S.rows, p.m - tile.row);
+        const int rows = min(S.rows, tile.end_row - tile.row);
         const auto place = [&](unsigned part) { return tile.parts + (2ll * part + (part == tile.first)) * tile.part_pairs; };
         const auto is_last = [&] { return came_last(barrier, S.threads, tile.arrived, tile.last - tile.first + 1); };
         bool cut = tile.first != tile.last;
@@ -155,7 +157,7 @@ struct QuantisedStore {
                     ptx::store_shared_1(shared + ((k_part * S.rows_at_once + row) * S.pitch() + column) * 4, sums[piece * at_once_tiles + t][e]);
                 }
             ptx::named_barrier_sync(barrier, S.threads);
-            if (piece == 0) packed_for_this = header.is_of<S.layout>(p.n, p.k);
+            if (piece == 0) packed_for_this = header.is_of<S.layout>(tile.packed_n, p.k);
             const auto sum = [&](int pair) {
                 float2 all = make_float2(0, 0);
 #pragma unroll

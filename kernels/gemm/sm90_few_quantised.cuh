@@ -184,7 +184,9 @@ struct Sm90Quantised {
                                       share.part_of((tile + 1) * share.units - 1),
                                       p.arrived + tile,
                                       reinterpret_cast<float2*>(p.partials),
-                                      C.part_floats() / 2};
+                                      C.part_floats() / 2,
+                                      p.m,
+                                      p.n};
         Store::finish(sums, p, epilogue, at, warp, threadIdx.x, sums_barrier, base + sums_at, header);
     }
 

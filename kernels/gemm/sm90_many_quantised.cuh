@@ -10,6 +10,8 @@
 // A CTA takes whole tiles, as many as every CTA can have, in bands of rows, so that CTAs side by side share rows of A and columns of W in L2.
 // What tiles are left are shared out first: units of 128 of K, in even shares, added up by whoever comes last (quantised_store.cuh).
 //
+// Groups (group_slots): each has rows of A and C and columns of W of its own; where its rows begin is read on the device (kernels/matrix/row_groups.cuh).
+//
 // Launched so that it may begin during the kernel before it: weights of the first stages are asked for at once, and so must not be
 // written by that kernel; all else waits for its end.
 #pragma once
@@ -18,6 +20,7 @@
 #include "kernels/gemm/quantised_store.cuh"
 #include "kernels/gemm/sm90_many_quantised_config.hpp"
 #include "kernels/matrix/fragment_products.cuh"
+#include "kernels/matrix/row_groups.cuh"
 #include "kernels/pipeline/ring.cuh"
 #include "kernels/pipeline/tile_order.cuh"
 #include "kernels/ptx/bulk_copy.cuh"
@@ -36,7 +39,8 @@ struct Sm90ManyQuantised {
     static_assert(C.bursts() % 2 == 0, "a stage's first burst takes the fragments that its last one leaves");
     static constexpr int sums_barrier = 1;  ///< and the next, one a warpgroup
     static constexpr int table_barrier = sums_barrier + C.warpgroups();
-    static constexpr unsigned sums_at = C.stages * C.stage_bytes(), table_at = sums_at + C.sums_bytes(), barriers_at = sums_at + C.reserved_bytes();
+    static constexpr unsigned sums_at = C.stages * C.stage_bytes(), table_at = sums_at + C.sums_bytes(),
+                              groups_at = table_at + C.layout.table_bytes(), barriers_at = sums_at + C.reserved_bytes();
     using At = RingPosition<C.stages>;
     using Rings = Ring<C.stages>;
     using Store = QuantisedStore<C.store_shape()>;
@@ -50,13 +54,16 @@ struct Sm90ManyQuantised {
     };
     /// What this CTA has: of the cut tiles, which are the order's first, its share of units; then whole tiles.
     struct Work {
+        RowGroups<config> groups;
         unsigned rows, columns;            ///< tiles
         unsigned units;                    ///< of a tile
         unsigned cut, all, parts;          ///< cut tiles, their units, and the CTAs that share them
         unsigned begin, end, cuts, whole;  ///< of this CTA: units of cut tiles, how many of these it has some of; whole tiles
 
-        __device__ explicit Work(const Sm90ManyQuantisedArguments& p) {
-            rows = (p.m + C.tile_m - 1) / C.tile_m, columns = (p.n + C.tile_n - 1) / C.tile_n;
+        __device__ Work(const Sm90ManyQuantisedArguments& p, unsigned base) : groups{base + groups_at} {
+            if constexpr (C.grouped()) rows = groups.tiles();
+            else rows = (p.m + C.tile_m - 1) / C.tile_m;
+            columns = (p.n + C.tile_n - 1) / C.tile_n;
             units = (p.k + C.tile_k - 1) / C.tile_k;
             whole = rows * columns / gridDim.x, cut = rows * columns - whole * gridDim.x;
             all = cut * units, parts = max(1u, min(all, gridDim.x));
@@ -74,16 +81,30 @@ struct Sm90ManyQuantised {
             const unsigned tile = begin / units + i, first = tile * units;
             return {tile, i == 0 ? begin - first : 0, min(units, end - first)};
         }
-        __device__ TileCoordinate at(unsigned tile, int band) const { return tile_at(tile, rows, columns, Order::grouped, band); }
+        /// Where a tile begins in A and C, and in W, in blocks of 64 columns, of which it ends before `last_block`.
+        struct Origin {
+            int row, end_row, column, block, last_block;
+        };
+        __device__ Origin at(unsigned tile, const Sm90ManyQuantisedArguments& p) const {
+            const int blocks = (p.n + QuantisedLayout::block_rows - 1) / QuantisedLayout::block_rows;
+            if constexpr (!C.grouped()) {
+                const TileCoordinate t = tile_at(tile, rows, columns, Order::grouped, p.band);
+                return {t.row * C.tile_m, p.m, t.column * C.tile_n, t.column * C.warpgroups(), blocks};
+            }
+            const int index = groups.visited(static_cast<int>(tile), static_cast<int>(columns)), place = groups.place_of(index / columns);
+            const int before = place == 0 ? 0 : groups.tiles_up_to(place - 1), group = groups.group(place);
+            const TileCoordinate t = tile_at(index - before * columns, groups.tiles_up_to(place) - before, columns, Order::grouped, p.band);
+            return {groups.first_row(group) + t.row * C.tile_m, groups.first_row(group + 1), t.column * C.tile_n,
+                    group * blocks + t.column * C.warpgroups(), (group + 1) * blocks};
+        }
     };
 
     // The thread that fills the ring.
     __device__ static void produce(const TensorMap& map_a, const Sm90ManyQuantisedArguments& p, const Work& work, const Rings& ring,
                                    unsigned base) {
         const int k_blocks = (p.k + QuantisedLayout::block_k - 1) / QuantisedLayout::block_k;
-        const int row_blocks = (p.n + QuantisedLayout::block_rows - 1) / QuantisedLayout::block_rows;
-        const auto weights = [&](int tile_column, unsigned unit, int stage) {
-            const int first = tile_column * C.warpgroups(), blocks = min(C.warpgroups(), row_blocks - first);
+        const auto weights = [&](const typename Work::Origin& tile, unsigned unit, int stage) {
+            const int first = tile.block, blocks = min(C.warpgroups(), tile.last_block - first);
             const unsigned to = base + stage * C.stage_bytes() + C.activation_bytes();
             ring.expect(stage, C.activation_bytes() + blocks * C.layout.block_bytes());
             const unsigned char* from =
@@ -95,9 +116,9 @@ struct Sm90ManyQuantised {
                 else ptx::bulk_load<CachePolicy::normal>(place, from, C.layout.block_bytes(), ring.full(stage));
             }
         };
-        const auto activations = [&](int tile_row, unsigned unit, int stage) {
+        const auto activations = [&](int row, unsigned unit, int stage) {
             const unsigned to = base + stage * C.stage_bytes();
-            const int span = unit * C.spans, row = tile_row * C.tile_m;
+            const int span = unit * C.spans;
             if constexpr (!C.ragged_k) ptx::tma_load_4d(to, map_a, 0, row, span, 0, ring.full(stage));
             else
                 for (int i = 0; i < C.spans; ++i)
@@ -105,18 +126,18 @@ struct Sm90ManyQuantised {
         };
         constexpr unsigned early_stages = C.stages < C.early_stages ? C.stages : C.early_stages;
         const Segment first = work.segment(0);
-        const TileCoordinate first_at = work.at(first.tile, p.band);
+        const typename Work::Origin first_at = work.at(first.tile, p);
         const unsigned early = min(first.end, first.begin + early_stages);
-        for (unsigned unit = first.begin; unit < early; ++unit) weights(first_at.column, unit, unit - first.begin);
+        for (unsigned unit = first.begin; unit < early; ++unit) weights(first_at, unit, unit - first.begin);
         ptx::wait_for_dependencies();
         At at;
         for (unsigned i = 0; i < work.segments(); ++i) {
             const Segment s = work.segment(i);
-            const TileCoordinate tile = work.at(s.tile, p.band);
+            const typename Work::Origin tile = work.at(s.tile, p);
             for (unsigned unit = s.begin; unit < s.end; ++unit, at.advance()) {
                 if (i > 0 || unit >= early) {
                     ring.acquire(at);
-                    weights(tile.column, unit, at.stage);
+                    weights(tile, unit, at.stage);
                 }
                 activations(tile.row, unit, at.stage);
             }
@@ -294,14 +315,16 @@ struct Sm90ManyQuantised {
 #pragma unroll
                     for (int e = 0; e < 4; ++e) sums[t][e] *= by[e / 2];
             const bool cut = i < work.cuts;
-            const TileCoordinate tile = work.at(s.tile, p.band);
-            const typename Store::Tile to{tile.row * C.tile_m,
-                                          tile.column * C.tile_n + warpgroup * C.wgmma_m,
+            const typename Work::Origin tile = work.at(s.tile, p);
+            const typename Store::Tile to{tile.row,
+                                          tile.column + warpgroup * C.wgmma_m,
                                           cut ? work.part_of(s.tile * work.units) : 0,
                                           cut ? work.part_of((s.tile + 1) * work.units - 1) : 0,
                                           p.arrived + s.tile * C.warpgroups() + warpgroup,
                                           reinterpret_cast<float2*>(p.partials) + warpgroup * (C.tile_m * C.wgmma_m / 2),
-                                          C.part_floats() / 2};
+                                          C.part_floats() / 2,
+                                          tile.end_row,
+                                          C.grouped() ? p.groups * p.n : p.n};
             Store::finish(sums, p, epilogue, to, warp % C.warpgroup_warps, threadIdx.x % C.warpgroup_threads, sums_barrier + warpgroup,
                           base + sums_at + warpgroup * C.store_shape().bytes(), header);
         }
@@ -320,9 +343,13 @@ __device__ __forceinline__ void run_many(const TensorMap& map_a, const Sm90ManyQ
         if constexpr (config.sums_rows()) summed.init_full(config.summing_warps);
         ptx::fence_mbarrier_init();
     }
+    if constexpr (config.grouped()) {
+        ptx::wait_for_dependencies();  // who may have written the offsets
+        if (threadIdx.x < 32) RowGroups<config>{base + Kernel::groups_at}.count(arguments);
+    }
     __syncthreads();
     ptx::launch_dependents();
-    const typename Kernel::Work work(arguments);
+    const typename Kernel::Work work(arguments, base);
     const int warp = ptx::warp_uniform(threadIdx.x / 32);
     if (warp < consumer_warps) {
         if constexpr (config.consumer_registers > 0) ptx::take_registers<config.consumer_registers>();

@@ -16,6 +16,8 @@ struct Sm90ManyQuantisedConfig {
     QuantisedLayout layout;
     /// K is no multiple of 64: rows of A are copied 64 of K at a time, so that none reaches into the next row.
     bool ragged_k = false;
+    /// Rows of A in groups, each with columns of W of its own: as many as there is room for, a power of two from 32 on; 0: no groups.
+    int group_slots = 0;
     /// That an epilogue holds beside the sums it is of. The planner's alone.
     int epilogue_registers = 0;
 
@@ -26,6 +28,7 @@ struct Sm90ManyQuantisedConfig {
     static constexpr int span_bytes = 128;
     static constexpr int alignment = 1024;  ///< B, of what TMA swizzles by 128 B
     static constexpr int warpgroup_threads = 128, warpgroup_warps = 4;
+    static constexpr int cluster_m = 1;
 
     // What this kernel's code fixes.
     static constexpr int tile_k = QuantisedLayout::block_k;  ///< of K in a stage
@@ -55,8 +58,10 @@ struct Sm90ManyQuantisedConfig {
     constexpr int sums_bytes() const { return warpgroups() * store_shape().bytes(); }
     /// Full and empty of a stage, and that its rows are summed.
     constexpr int barriers() const { return sums_rows() ? 3 : 2; }
-    /// Beside the stages: these, and the table that weights are places in.
-    constexpr int reserved_bytes() const { return sums_bytes() + layout.table_bytes(); }
+    constexpr bool grouped() const { return group_slots > 0; }
+    constexpr int group_bytes() const { return grouped() ? (4 * (2 * group_slots + 4) + 2 * group_slots + 15) / 16 * 16 : 0; }  ///< RowGroups
+    /// Beside the stages: these, the table that weights are places in, and where groups are.
+    constexpr int reserved_bytes() const { return sums_bytes() + layout.table_bytes() + group_bytes(); }
     constexpr int shared_bytes() const { return stages * stage_bytes() + reserved_bytes() + barriers() * stages * 8; }
     constexpr int threads() const { return warpgroup_threads * (warpgroups() + 1); }
 
@@ -102,6 +107,8 @@ struct Sm90ManyQuantisedArguments {
     int m, n, k;
     int band;  ///< rows of tiles that are taken together, column by column
     long long ldc;
+    int groups = 0;                ///< W has the n columns of each, one after the other, n a multiple of 64
+    const int* offsets = nullptr;  ///< groups + 1: where a group's rows begin and the last one's end
 };
 
 }  // namespace rooftile

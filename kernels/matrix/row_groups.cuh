@@ -7,8 +7,6 @@
 // by ordinary stores, and what lies wholly behind the end does not.
 #pragma once
 
-#include "kernels/matrix/matrix_arguments.hpp"
-#include "kernels/matrix/matrix_config.hpp"
 #include "kernels/ptx/cluster_memory.cuh"
 #include "kernels/ptx/sync.cuh"
 
@@ -17,7 +15,7 @@ namespace rooftile {
 /// In shared memory, from `at` on. Groups are visited in two rows: those of several rows of cluster tiles, whose products reuse
 /// weights, and the rest, which wait for theirs; tiles are taken from both in turns, so that both end together and neither the
 /// matrix units nor DRAM waits for the other.
-template <MatrixConfig C>
+template <auto C>  // a configuration: group_slots, tile_m, cluster_m
 struct RowGroups {
     unsigned at;
 
@@ -31,7 +29,8 @@ struct RowGroups {
     __device__ int tiles() const { return tiles_up_to(C.group_slots - 1); }
 
     /// By the first warp, before anyone asks. What the offsets say beyond A's rows is not taken.
-    __device__ void count(const MatrixArguments& args) const {
+    template <class Arguments>
+    __device__ void count(const Arguments& args) const {
         constexpr int of_a_lane = C.group_slots / 32, cluster_rows = C.cluster_m * C.tile_m;
         const int lane = threadIdx.x % 32, first = lane * of_a_lane;
         int begin[of_a_lane + 1];

@@ -58,8 +58,8 @@ class GemmKernel {
     virtual bool joins(const GemmProblem&) const { return false; }
     /// Whether packed weights are what it multiplies, and nothing else.
     virtual bool is_of_quantised() const { return false; }
-    /// Whether it has room for so many rows of A.
-    virtual bool takes_rows(std::int64_t) const { return true; }
+    /// Whether it has room for that problem's rows of A.
+    virtual bool takes_rows(const GemmProblem&) const { return true; }
     /// Whether its predicted times leave out what such a problem costs it: plans of a kernel that joins go first then.
     virtual bool is_flattered(const GemmProblem&) const { return false; }
 

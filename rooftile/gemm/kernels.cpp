@@ -41,7 +41,7 @@ const GemmKernel& best_gemm_kernel(const Machine& machine) {
 const GemmKernel& best_gemm_kernel(const Machine& machine, const GemmProblem& problem) {
     if (!problem.is_quantised()) return best_gemm_kernel(machine);
     for (const GemmKernel* kernel : gemm_kernels())
-        if (kernel->is_of_quantised() && kernel->takes_rows(problem.m)) return *kernel;
+        if (kernel->is_of_quantised() && kernel->takes_rows(problem)) return *kernel;
     return *gemm_kernels().back();
 }
 

@@ -9,6 +9,7 @@
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/plain_space.hpp"
+#include "rooftile/gemm/sm90_family.hpp"
 #include "rooftile/machine/query.hpp"
 #include "rooftile/tiled/pipeline.hpp"
 #include "rooftile/tiled/registers.hpp"
@@ -22,8 +23,9 @@ namespace {
 /// The producer's one thread, and the warps beside it that sum rows of A.
 int quantised_producer(const GemmProblem& p) { return p.quantised.zeros == ZeroType::real ? 40 : tight_producer; }
 
-std::int64_t quantised_tiles(std::int64_t m, std::int64_t n, const GemmConfig& c) {
-    return ceil_div(m, std::int64_t{c.tile_m}) * ceil_div(n, std::int64_t{c.tile_n});
+std::int64_t quantised_tiles(const GemmProblem& p, const GemmConfig& c) {
+    const std::int64_t rows = p.groups ? p.groups->tiles(c.tile_m) : ceil_div(p.m, std::int64_t{c.tile_m});
+    return rows * ceil_div(p.n, std::int64_t{c.tile_n});
 }
 std::int64_t quantised_units(const GemmProblem& p) { return ceil_div(p.k, std::int64_t{Sm90ManyQuantisedConfig::tile_k}); }
 
@@ -61,6 +63,7 @@ Sm90ManyQuantisedConfig many_quantised_config(const GemmProblem& p, const GemmCo
             .type = p.a_type,
             .layout = p.quantised,
             .ragged_k = p.k % Sm90ManyQuantisedConfig::span_k != 0,
+            .group_slots = p.groups ? group_slots(p.groups->count()) : 0,
             .epilogue_registers = p.epilogue ? p.epilogue->registers(false, false) : 0};
 }
 
@@ -104,7 +107,7 @@ void ManyQuantisedFamily::enumerate(const GemmHardware& hw, const GemmProblem& p
     // Taller than A are only rows of nothing; where each group of K has sums of its own, 160 rows are as many as registers hold.
     const bool long_sums = p.quantised.group == 0 && p.quantised.zeros != ZeroType::real;
     const std::size_t held = long_sums ? std::size(sides) : 5;
-    const std::size_t count = std::min(held, std::size_t(ceil_div(p.m, std::int64_t{Sm90ManyQuantisedConfig::row_step})));
+    const std::size_t count = std::min(held, std::size_t(ceil_div(p.groups ? p.groups->longest() : p.m, std::int64_t{Sm90ManyQuantisedConfig::row_step})));
     const auto among = [&](std::span<const int> tile_ns, std::span<const int> warpgroups) {
         enumerate_plain_tiles(*this, {std::span(sides).first(count), tile_ns, tile_ks, warpgroups, one}, hw, p, request, visitor);
     };
@@ -115,7 +118,7 @@ void ManyQuantisedFamily::enumerate(const GemmHardware& hw, const GemmProblem& p
 
 std::int64_t many_quantised_ctas(const GemmHardware& hw, const GemmProblem& p, const GemmConfig& c) {
     if (std::isnan(hw.sms)) return 0;
-    return std::min(std::int64_t(hw.sms), quantised_tiles(p.m, p.n, c) * quantised_units(p));
+    return std::min(std::int64_t(hw.sms), quantised_tiles(p, c) * quantised_units(p));
 }
 
 // Tiles that are cut are fewer than CTAs, and the first ones: as many counters do for any number of rows, so that sums never lie where a
@@ -128,7 +131,7 @@ QuantisedWorkspace many_quantised_workspace(const GemmConfig& c, std::int64_t ct
 QuantisedSeconds many_quantised_seconds(const GemmHardware& hw, const GemmConfig& choices, const GemmProblem& p, double stages,
                                         double clock, double dram) {
     const Sm90ManyQuantisedConfig c = many_quantised_config(p, choices, 0, 0);
-    const double units = double(quantised_units(p)), all = double(quantised_tiles(p.m, p.n, choices)),
+    const double units = double(quantised_units(p)), all = double(quantised_tiles(p, choices)),
                  ctas = min_known(hw.sms, all * units);
     const double whole_tiles = whole(all / ctas), cut = all - whole_tiles * ctas, shared_units = whole_up(cut * units / ctas);
     QuantisedSeconds t{};
@@ -221,7 +224,7 @@ std::vector<Step> many_quantised_derivation(const GemmContext& context, const Ke
                given("latency", latency / hw.clock_hz * 1e6, "us", "tma.latency_loaded_l2 + dram.latency - l2.latency")},
               t.dram * 1e6, "what DRAM takes for the order's traffic");
     steps.add(gemm_formula::many_quantised_units,
-              {given("tiles", double(quantised_tiles(p.m, p.n, c)), "", "ceil(m / tile_m) * ceil(n / tile_n)"),
+              {given("tiles", double(quantised_tiles(p, c)), "", p.groups ? "rows of tiles of all groups * ceil(n / tile_n)" : "ceil(m / tile_m) * ceil(n / tile_n)"),
                given("units", double(quantised_units(p)), "", "ceil(k / 128)"),
                given("ctas", double(many_quantised_ctas(hw, p, c)), "", "this plan")},
               t.units_a_cta, "whole tiles, and an even share of those left");

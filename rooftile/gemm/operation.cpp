@@ -57,7 +57,7 @@ TensorInfo offsets_tensor(const GemmGroups& groups) {
 
 /// B with its scales and zero points, one after the other.
 TensorInfo packed_tensor(const GemmProblem& p) {
-    return {.name = "b", .type = "uint8", .element_bits = 8, .extents = {Extent::of(p.quantised.bytes(p.n, p.k))}, .strides = {1},
+    return {.name = "b", .type = "uint8", .element_bits = 8, .extents = {Extent::of(p.packed_bytes())}, .strides = {1},
             .role = TensorRole::in, .offset = 0};
 }
 
@@ -196,7 +196,8 @@ void add_packed(Given& given, std::span<const TensorInfo> inputs) {
     const auto others = inputs.subspan(2);
     for (const TensorInfo& t : others.subspan(scales_among(given, others, sizes))) given.add("tensor", declared_operand(t, sizes));
     const GemmProblem p = gemm_problem(given);
-    const std::int64_t bytes = p.quantised.bytes(p.n, p.k);
+    if (p.groups) throw RequestError("groups of packed weights are taken by a plan's kernel, not by tensors alone yet; plan, and compile the plan");
+    const std::int64_t bytes = p.packed_bytes();
     if (!p.is_quantised() || b.type != "uint8" || b.extents.size() != 1 || b.extents[0].most != bytes || b.strides[0] != 1)
         throw RequestError(fmt::format("b is {} of {} elements; {} of {} x {} are packed in {} bytes of uint8", b.type,
                                        b.extents.empty() ? 0 : b.extents[0].most, p.b_name(), p.n, p.k, bytes));

@@ -155,7 +155,10 @@ const Packs& gemm_packs() {
         std::int64_t packed_bytes(const Problem& problem) const override {
             const auto& p = problem.own.as<GemmProblem>();
             if (!p.is_quantised()) throw RequestError("nothing is packed by this request; give types as bf16,int4,bf16");
-            return p.quantised.bytes(p.n, p.k);
+            if (p.groups)
+                throw RequestError(fmt::format("weights of {} groups are packed as one matrix of {} x {}, without groups", p.groups->count(),
+                                               p.n * p.groups->count(), p.k));
+            return p.packed_bytes();
         }
         void pack(const Problem& problem, std::span<const PlainArray> arrays, std::span<unsigned char> to) const override {
             pack_rows(problem, {0, problem.own.as<GemmProblem>().n}, arrays, to);

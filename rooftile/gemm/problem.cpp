@@ -56,7 +56,10 @@ void check_quantised(const GemmProblem& p) {
     if (!q.is_whole() && q.zeros != ZeroType::none) refuse("zero points are of weights that are whole numbers; leave quant_zero off");
     if (q.bits() == 8 && q.zeros == ZeroType::integer)
         refuse("weights of 8 bits have no whole zero points; leave quant_zero off, or take float");
-    if (p.batch > 1 || p.groups) refuse("batches and groups of packed weights are not supported yet; launch the products one by one");
+    if (p.batch > 1) refuse("batches of packed weights are not supported yet; launch the products one by one");
+    if (p.groups && p.n % QuantisedLayout::block_rows != 0)
+        refuse(fmt::format("n = {} of groups: the columns of each are whole blocks of {}; pad them", p.n, QuantisedLayout::block_rows));
+    if (p.groups && p.b_stride != p.n * p.k) refuse("packed weights of groups are one after the other; leave stride_b off");
     if (p.b_major != Major::k || p.ldb != p.k || p.b_offset != 0)
         refuse("packed weights have one layout, from 128 B on; leave b_major, ldb and b_offset off");
 }

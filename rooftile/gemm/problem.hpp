@@ -70,6 +70,8 @@ struct GemmProblem {
     bool is_quantised() const { return quantised.weights != WeightType::none; }
     /// "int4": of what B holds in memory.
     std::string_view b_name() const;
+    /// Of packed weights: of groups the columns of all, one group's after another's, as one matrix.
+    std::int64_t packed_bytes() const { return quantised.bytes(n * b_matrices(), k); }
     /// Of one of B's matrices, with its scales and zero points where it is packed.
     double b_matrix_bytes() const { return is_quantised() ? double(quantised.bytes(n, k)) : double(n) * double(k) * bytes_of(b_type); }
     /// Of an element of B, what is beside the weights included.

@@ -98,7 +98,7 @@ double rounding_error(const QuantisedLayout& layout, std::int64_t k) {
 std::array<WeightsHeld, 3> weights_held(const GemmProblem& p) {
     const auto held = [&](const char* name, QuantisedLayout layout, int group) -> WeightsHeld {
         layout.group = group;
-        return {name, double(layout.bytes(p.n, p.k)), rounding_error(layout, p.k)};
+        return {name, double(layout.bytes(p.n * p.b_matrices_read(), p.k)), rounding_error(layout, p.k)};
     };
     QuantisedLayout four = p.quantised, eight = p.quantised;
     if (!four.is_whole() || four.bits() == 8) four.weights = WeightType::int4;

@@ -184,8 +184,10 @@ void add_packed_steps(Derivation& steps, const GemmHardware& hw, const GemmProbl
     const auto given = [](std::string name, double value, std::string unit, std::string source) {
         return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
     };
-    const Input n = given("n", double(p.n), "", "problem"), k = given("k", double(p.k), "", "problem");
-    const double packed = p.b_matrix_bytes();
+    const std::int64_t columns = p.n * p.b_matrices_read();
+    const Input n = given("n", double(columns), "", p.groups ? "the columns of all groups that have rows" : "problem"),
+                k = given("k", double(p.k), "", "problem");
+    const double packed = double(p.quantised.bytes(columns, p.k));
     steps.add(gemm_formula::packed_bytes,
               {n, k, given("block", p.quantised.block_bytes(), "B", "the layout"),
                given("header", QuantisedLayout::header_bytes, "B", "the layout")},
@@ -193,7 +195,7 @@ void add_packed_steps(Derivation& steps, const GemmHardware& hw, const GemmProbl
     steps.add(gemm_formula::bits_a_weight, {given("packed_bytes", packed, "B", "an earlier step"), n, k}, p.b_element_bytes() * 8,
               fmt::format("{} of them the weight", p.quantised.bits()));
     const std::array held = weights_held(p);
-    const double of_16_bits = 2 * double(p.n) * double(p.k);
+    const double of_16_bits = 2 * double(columns) * double(p.k);
     std::vector<Input> bytes = {given("16 bits", of_16_bits, "B", "problem")}, errors;
     for (const WeightsHeld& each : held)
         bytes.push_back(given(each.bits, each.bytes, "B", "the layout")),
@@ -219,7 +221,8 @@ void add_quantised_time(Derivation& steps, const GemmProblem& p, const Quantised
 }
 
 std::vector<std::string> quantised_notes(const GemmProblem& p, const GemmHardware& hw) {
-    std::vector<std::string> out = {"weights are read before the kernel before this one has ended: it must not write them"};
+    std::vector<std::string> out;
+    if (!p.groups) out.emplace_back("weights are read before the kernel before this one has ended: it must not write them");
     std::string held;
     for (const WeightsHeld& each : weights_held(p)) {
         held += fmt::format("{}{} {:.2g}", held.empty() ? "" : "; ", each.bits, each.error);

@@ -51,7 +51,7 @@ class Sm90FewQuantised final : public GemmKernel {
         return refuse_knobs(*this, machine, others);
     }
     bool is_of_quantised() const override { return true; }
-    bool takes_rows(std::int64_t m) const override { return takes(m); }
+    bool takes_rows(const GemmProblem& p) const override { return takes(p.m) && !p.groups; }
 
     void enumerate(const GemmHardware& hw, const GemmProblem& p, const GemmRequest& request,
                    GemmVisitor& visitor) const override {

@@ -28,7 +28,11 @@ class Sm90ManyQuantised final : public GemmKernel {
     }
     std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& p, const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, p)) return why;
-        if (auto why = refuse_sm90_alone(p)) return why;
+        GemmProblem alone = p;
+        alone.groups = {};
+        if (auto why = refuse_sm90_alone(alone)) return why;
+        if (p.groups && p.epilogue)
+            return refuse_of_many("groups of packed weights take no epilogue yet; leave it off, and evaluate it by fuse behind the product");
         if (auto why = refuse_rows_of_quantised(p)) return why;
         if (!machine.find("sm.count"))
             return refuse_of_many("sm.count is unknown, and CTAs share the weights out evenly; give it with --set");
@@ -42,7 +46,7 @@ class Sm90ManyQuantised final : public GemmKernel {
     }
     bool is_of_quantised() const override { return true; }
     bool joins(const GemmProblem& p) const override {
-        return p.is_quantised() && p.m >= least_beside && !(p.m > Sm90QuantisedConfig::most_rows);
+        return p.is_quantised() && !p.groups && p.m >= least_beside && !(p.m > Sm90QuantisedConfig::most_rows);
     }
 
     void enumerate(const GemmHardware& hw, const GemmProblem& p, const GemmRequest& request, GemmVisitor& visitor) const override {

@@ -810,6 +810,12 @@ inline Mutant many_table_pairs_swapped() {
             {{quantised_fragment, "bits_of(pair % 16) | bits_of(pair / 16) << 16", "bits_of(pair / 16) | bits_of(pair % 16) << 16"}}};
 }
 
+inline Mutant many_weights_of_the_next_group() {
+    return {"a group's rows are multiplied by the packed weights of the next one",
+            "--types bf16,int4,bf16 --groups 3,0,70,1,33 --n 256 --k 1032 --tile 32x128x128",
+            {{many_quantised, "group * blocks + t.column * C.warpgroups(), (group + 1) * blocks", "(group + 1) % p.groups * blocks + t.column * C.warpgroups(), ((group + 1) % p.groups + 1) * blocks"}}};
+}
+
 inline Mutant last_group_short() {
     return {"the last 64 of K are left out", packed_weights(32, 1144), {{few_quantised, "span >= spans) continue;", "span >= spans - 1) continue;"}}};
 }
@@ -878,7 +884,7 @@ inline Mutant many_group_added_to_the_one_before() {
 inline Mutant many_warpgroups_exchanged() {
     return {"warpgroups store in each other's columns",
             many_packed_weights(),
-            {{many_quantised, "tile.column * C.tile_n + warpgroup * C.wgmma_m", "tile.column * C.tile_n + (1 - warpgroup) * C.wgmma_m"}}};
+            {{many_quantised, "tile.column + warpgroup * C.wgmma_m", "tile.column + (1 - warpgroup) * C.wgmma_m"}}};
 }
 
 inline Mutant many_packed_part_lost() {
@@ -980,6 +986,7 @@ inline std::vector<Mutant> all() {
                                table_shifted_by_one(),
                                last_bit_of_powers_lost(),
                                many_table_pairs_swapped(),
+                               many_weights_of_the_next_group(),
                                last_group_short(),
                                packed_part_lost(),
                                many_scale_of_the_neighbouring_group(),

@@ -206,7 +206,7 @@ TEST(Quantised, RequestsThatMeanNothingAreRefusedByName) {
     EXPECT_THAT(with("bf16,nf4,bf16", "quant_zero", "float"), HasSubstr("zero points are of weights that are whole numbers"));
     EXPECT_THAT(with("bf16,fp8_e4m3,fp32"), HasSubstr("not fp32"));
     EXPECT_THAT(with("bf16,int8,bf16", "quant_zero", "int"), HasSubstr("weights of 8 bits have no whole zero points"));
-    EXPECT_THAT(with("bf16,int4,bf16", "batch", "2"), HasSubstr("batches and groups"));
+    EXPECT_THAT(with("bf16,int4,bf16", "batch", "2"), HasSubstr("batches of packed weights"));
     EXPECT_THAT(with("bf16,int4,bf16", "b_major", "n"), HasSubstr("leave b_major"));
     EXPECT_THAT(with("bf16,int4,bf16", "ldb", "256"), HasSubstr("leave b_major, ldb"));
 }
@@ -307,6 +307,35 @@ TEST(Quantised, TakesWhatAnEpilogueReadsAsATensor) {
     EXPECT_EQ(p.m, 3);
     ASSERT_TRUE(p.epilogue);
     EXPECT_THAT(p.epilogue->tensors, testing::ElementsAre("bias:bf16[128]"));
+}
+
+// 8 groups of 1 to 40 rows, 512 columns each: W is one matrix of 4096 columns, 128 + 64 * 4 * 4224 B. Rows of tiles are those of all groups.
+TEST(Quantised, TakesGroupsOfRows) {
+    const auto fields = [](const char* n, const char* groups) { return given_of({{"n", n}, {"k", "512"}, {"types", "bf16,int4,bf16"}, {"groups", groups}}); };
+    const GemmProblem p = gemm_problem(fields("512", "1,40,0,3,33,2,32,5"));
+    EXPECT_EQ(gemm_problem(gemm_given(p)), p);
+    EXPECT_EQ(p.m, 116);
+    const auto outcome = derive(machine_by_id("h200-sxm"), p);
+    const GemmPlan& plan = first_of(outcome);
+    EXPECT_EQ(plan.config.kernel->name(), "sm90_many_quantised");
+    EXPECT_TRUE(plan.buildable) << plan.why_not;
+    EXPECT_EQ(many_quantised_config(plan).group_slots, 32);
+    EXPECT_EQ(many_quantised_config(plan).shared_bytes(), *plan.resources.shared_bytes);
+    const std::vector<TensorInfo> tensors = gemm_operation().tensors({&gemm_operation(), Own::of(p)});
+    ASSERT_EQ(tensors.size(), 4u);
+    EXPECT_EQ(tensors[1].extents[0].most, 128 + 64 * 4 * 4224);
+    EXPECT_EQ(tensors[2].name, "offsets");
+    GemmRequest request;
+    request.tile_m = 32, request.tile_n = 128;
+    const auto tiled = derive(machine_by_id("h200-sxm"), p, request);
+    const auto& steps = first_of(tiled).derivation.all();
+    const auto units = std::ranges::find_if(steps, [](const Step& s) { return s.quantity == "units_a_cta"; });
+    ASSERT_NE(units, steps.end());
+    EXPECT_EQ(*units->value, std::ceil((1 + 2 + 1 + 2 + 1 + 1 + 1) * 4 * 4 / 132.0));  // 9 rows of 4 tiles of 4 units each
+    EXPECT_THAT(packed_request_error({{"n", "500"}, {"k", "512"}, {"types", "bf16,int4,bf16"}, {"groups", "3,4"}}), HasSubstr("whole blocks of 64"));
+    GemmProblem with = p;
+    with.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "d = relu(acc)", {}, Scales::none, 1, 8);
+    EXPECT_THAT(quantised_refusal(with), HasSubstr("groups of packed weights take no epilogue yet"));
 }
 
 // Floats of 8 bits as they are, and not packed, are no operand beside 16 bits.

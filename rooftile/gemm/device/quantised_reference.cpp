@@ -24,6 +24,7 @@ Source quantised_reference_source(std::string_view arch) {
 }
 
 QuantisedReference::QuantisedReference(const GemmProblem& problem) : problem_(problem) {
+    problem_.n *= problem.b_matrices();  // of groups one matrix has the columns of all
     const auto device = Driver::instance().device(current_device());
     const CachedCompile made = compile_cached(quantised_reference_source(device.arch()));
     module_ = Module(std::span<const char>(made.compiled.cubin));

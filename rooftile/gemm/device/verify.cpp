@@ -248,12 +248,16 @@ std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, s
     std::int64_t row = 0;
     for (std::int64_t group = 0; problem_.groups && group < problem_.groups->count(); ++group) {
         const std::int64_t rows = problem_.groups->rows()[std::size_t(group)];
-        if (rows > 0)
-            kernels_.verify(stream, verify_group(problem_, results[0][0], results[0][1], c, group, row), which == VerifyCase::exact,
-                            records_.address());
+        VerifyArguments of = verify_group(problem_, results[0][0], results[0][1], c, group, row);
+        if (packed_) {
+            of.b = reinterpret_cast<const void*>(weights_.address() + DevicePointer(group * problem_.b_stride * bytes_of(Type::fp32)));
+            of.b_type = Type::fp32;
+        }
+        if (rows > 0 && packed_) packed_->verify(stream, of, which == VerifyCase::exact, records_.address(), kernels_.verify_ctas());
+        else if (rows > 0) kernels_.verify(stream, of, which == VerifyCase::exact, records_.address());
         row += rows;
     }
-    if (packed_) {
+    if (packed_ && !problem_.groups) {
         VerifyArguments of = verify_arguments(problem_, results[0][0], reinterpret_cast<const void*>(weights_.address()), c, 0);
         of.b_type = Type::fp32;
         packed_->verify(stream, of, which == VerifyCase::exact, records_.address(), kernels_.verify_ctas());

@@ -25,6 +25,7 @@ struct alignas(8) uint2 {
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(unsigned(bits)) + 1; }
 inline void __trap() { std::abort(); }
+inline unsigned __umulhi(unsigned x, unsigned y) { return unsigned(std::uint64_t{x} * y >> 32); }
 inline unsigned atomicInc(unsigned* counter, unsigned last) { return ptx::count_arrival(counter, last); }
 inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
 

@@ -46,7 +46,8 @@ TEST(Sm90ManyQuantised, CompilesWithoutSpills) {
                         if (!layout.is_whole() && zeros != ZeroType::none) continue;
                         if (layout.power_scales() && group != QuantisedLayout::power_group) continue;
                         if (layout.power_scales()) layout.scale = Type::bf16;
-                        const auto c = of_many(tile_m, warpgroups, layout, random.coin() ? Type::bf16 : Type::fp16, random.one_in(3));
+                        auto c = of_many(tile_m, warpgroups, layout, random.coin() ? Type::bf16 : Type::fp16, random.one_in(3));
+                        if (random.one_in(3)) c.group_slots = random.coin() ? 32 : 256;
                         if (c.registers() <= c.consumer_registers && (tile_m <= 160 || c.scales_last())) all.push_back(c);
                     }
     const std::vector<Sm90ManyQuantisedConfig> cases = drawn_few(all, 6, 24);

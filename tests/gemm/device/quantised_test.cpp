@@ -69,6 +69,30 @@ constexpr PackedWay many_ways[] = {{0, 0, 0, 0, 0, 0},   {128, 0, 2, 0, 0, 0}, {
                                    {0, 128, 2, 0, 3, 0}, {160, 0, 2, 0, 0, 0}, {64, 0, 3, 0, 0, 0}, {0, 0, 0, 0, 2, 0}};
 TEST_F(QuantisedTest, EveryElementOfManyRowsIsRight) { expect_drawn_right(many_ways, 4096, "sm90_many_quantised"); }
 
+// Groups of rows, empty ones among them, each by its own columns of the weights.
+TEST_F(QuantisedTest, EveryElementOfGroupsIsRight) {
+    const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", 1);
+    Random random(seed);
+    const Machine machine = live_machine().machine;
+    const std::vector<GemmPlan> plans = drawn_plans(int(from_environment("ROOFTILE_FUZZ_SHAPES", 80)) / 4, [&](int) {
+        std::vector<std::int64_t> rows;
+        for (std::int64_t i = random.whole(1, 40); i > 0; --i) rows.push_back(random.one_in(4) ? 0 : random.whole(1, random.one_in(3) ? 300 : 20));
+        rows.push_back(1);
+        std::int64_t m = 0;
+        for (const std::int64_t each : rows) m += each;
+        GemmProblem p = gemm_problem(m, 64 * random.whole(1, 20), 8 * random.whole(1, 300), random.coin() ? Type::bf16 : Type::fp16);
+        p.quantised = drawn_layout(random);
+        p.groups = SharedGroups(rows);
+        p.b_stride = p.n * p.k;
+        check(p);
+        return derive(machine, p);
+    });
+    expect_every_element_right(plans, seed, "groups", [&](const GemmProblem& p, std::size_t i) {
+        return fmt::format("ROOFTILE_FUZZ_SEED={} case {}: {} x {}, {}x{}x{}, groups {}, of {} of K", seed, i, name_of(p.a_type), p.b_name(), p.m, p.n,
+                           p.k, p.groups.text(), p.quantised.group);
+    });
+}
+
 // Tiles that CTAs share are added up in the order of K: two launches give the same bits.
 TEST_F(QuantisedTest, GivesTheSameBitsEachTime) {
     for (const int m : {3, 300}) {

@@ -86,6 +86,7 @@ TEST_F(WrongOnPurpose, GemmSignOfFloatsLost) { caught(gemm_mutants::sign_of_floa
 TEST_F(WrongOnPurpose, GemmTableShiftedByOne) { caught(gemm_mutants::table_shifted_by_one(), By::random); }
 TEST_F(WrongOnPurpose, GemmLastBitOfPowersLost) { caught(gemm_mutants::last_bit_of_powers_lost(), By::random); }
 TEST_F(WrongOnPurpose, GemmManyTablePairsSwapped) { caught(gemm_mutants::many_table_pairs_swapped(), By::random); }
+TEST_F(WrongOnPurpose, GemmManyWeightsOfTheNextGroup) { caught(gemm_mutants::many_weights_of_the_next_group(), By::random); }
 TEST_F(WrongOnPurpose, GemmNibblesSwapped) { caught(gemm_mutants::nibbles_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmLastGroupShort) { caught(gemm_mutants::last_group_short(), By::random); }
 TEST_F(WrongOnPurpose, GemmPackedPartLost) { caught(gemm_mutants::packed_part_lost(), By::random); }

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/fake/cta/text.hpp"
+#include "tests/fake/cta/words.hpp"
 
 #include "kernels/gemm/quantised_reference.cuh"
 #include "kernels/gemm/sm90_few_quantised.cuh"
@@ -112,6 +112,8 @@ struct Shape {
     unsigned ctas;
     int a_pad = 0, c_pad = 0;
     int band = 1;  ///< rows of tiles that are taken together
+    std::vector<int> groups{};  ///< rows of each, which are m in all; n columns of the weights are each one's
+    int matrices() const { return groups.empty() ? 1 : int(groups.size()); }
 };
 
 /// A kernel, its arguments, and what it has of each tile.
@@ -131,7 +133,7 @@ struct Many {
     static constexpr int spans = C.spans;
     using Arguments = Sm90ManyQuantisedArguments;
     static std::size_t counters(const Shape& s) {
-        return std::size_t((s.m + C.tile_m - 1) / C.tile_m * ((s.n + C.tile_n - 1) / C.tile_n) * C.warpgroups());
+        return std::size_t(((s.m + C.tile_m - 1) / C.tile_m + s.matrices()) * ((s.n + C.tile_n - 1) / C.tile_n) * C.warpgroups());
     }
     static Arguments arguments(const Shape& s, const unsigned char* weights, void* c, float* partials, unsigned* arrived, long long ldc) {
         return {weights, c, partials, arrived, s.m, s.n, s.k, s.band, ldc};
@@ -145,7 +147,8 @@ void expect_each_right(const Shape& s) {
     SCOPED_TRACE(testing::Message() << s.m << "x" << s.n << "x" << s.k << " by " << s.ctas << " CTAs, lda +" << s.a_pad << ", ldc +"
                                     << s.c_pad);
     std::mt19937 random(unsigned(s.k * 31 + s.n));
-    Weights weights(C.layout, C.type, s.n, s.k, random);
+    const int all_n = s.n * s.matrices();
+    Weights weights(C.layout, C.type, all_n, s.k, random);
     const long long lda = s.k + s.a_pad, ldc = s.n + s.c_pad;
     constexpr unsigned short untouched = 0x1234, nan = 0x7fff;
     std::vector<unsigned short> a(std::size_t(lda * s.m), nan), c(std::size_t(ldc * s.m), untouched);
@@ -163,14 +166,21 @@ void expect_each_right(const Shape& s) {
     const TensorMap map_a = ptx::fake_map(map);
     std::vector<float> partials(2 * s.ctas * std::size_t(C.part_floats()), std::nanf(""));
     std::vector<unsigned> arrived(Kernel::counters(s), 0);
-    const auto arguments = Kernel::arguments(s, weights.first(), c.data(), partials.data(), arrived.data(), ldc);
+    auto arguments = Kernel::arguments(s, weights.first(), c.data(), partials.data(), arrived.data(), ldc);
+    std::vector<int> offsets = {0}, group_of;
+    for (std::size_t g = 0; g < s.groups.size(); ++g) {
+        offsets.push_back(offsets.back() + s.groups[g]);
+        group_of.resize(std::size_t(offsets.back()), int(g));
+    }
+    if constexpr (requires { arguments.offsets; })
+        if (!s.groups.empty()) arguments.groups = s.matrices(), arguments.offsets = offsets.data();
     int outside = 0, early_of_a = 0;
     const auto within = [](const void* from, std::size_t bytes, const auto* begin, std::size_t size) {
         const auto at = reinterpret_cast<std::uintptr_t>(from), first = reinterpret_cast<std::uintptr_t>(begin);
         return at >= first && at + bytes <= first + size;
     };
     const auto of_weights = [&](const void* from, std::size_t bytes) {
-        return within(from, bytes, weights.first(), std::size_t(C.layout.bytes(s.n, s.k)));
+        return within(from, bytes, weights.first(), std::size_t(C.layout.bytes(all_n, s.k)));
     };
     on_global_read = [&](const void* from, std::size_t bytes) {
         outside += !within(from, bytes, a.data(), a.size() * 2) && !of_weights(from, bytes);
@@ -189,10 +199,11 @@ void expect_each_right(const Shape& s) {
     int wrong = 0;
     for (int m = 0; m < s.m; ++m)
         for (int n = 0; n < s.n; ++n) {
+            const int first_n = s.groups.empty() ? 0 : group_of[std::size_t(m)] * s.n;
             float sum = 0;
             for (int k = 0; k < s.k; ++k)
                 sum +=
-                    x[std::size_t(m) * std::size_t(s.k) + std::size_t(k)] * weights.w[std::size_t(n) * std::size_t(s.k) + std::size_t(k)];
+                    x[std::size_t(m) * std::size_t(s.k) + std::size_t(k)] * weights.w[std::size_t(n + first_n) * std::size_t(s.k) + std::size_t(k)];
             if (expressed) sum = std::max(0.0f, sum + bias[std::size_t(n)]);
             unsigned short& stored = c[std::size_t(m * ldc + n)];
             if (stored != ptx::bits_of(C.type, sum) && wrong++ == 0)
@@ -400,6 +411,22 @@ TEST(ManyQuantisedOnCpu, Tables) {
     expect_many_right<ragged(many({WeightType::mxfp4, 32, Type::bf16, ZeroType::none}, 64, 192, 2, Type::fp16))>({20, 129, 392, 2, 16, 2});
     expect_many_right<many({WeightType::nf4, 64, Type::bf16, ZeroType::none}, 96, 128, 2)>({97, 129, 256, 2});
     expect_many_right<many({WeightType::nf4, 0, Type::fp16, ZeroType::none}, 32, 128, 2, Type::fp16)>({33, 70, 576, 2});
+}
+
+constexpr Sm90ManyQuantisedConfig grouped(Sm90ManyQuantisedConfig c) {
+    c.group_slots = 32;
+    return c;
+}
+
+// Groups of no row, of one, of whole tiles and beyond; whole tiles and shared ones.
+TEST(ManyQuantisedOnCpu, Groups) {
+    for (const unsigned ctas : {1u, 3u, 8u})
+        expect_many_right<grouped(many({WeightType::int4, 128, Type::bf16, ZeroType::none}, 32, 128, 3))>({105, 192, 384, ctas, 0, 0, 2, {3, 0, 64, 1, 37}});
+    expect_many_right<grouped(many({WeightType::mxfp4, 32, Type::bf16, ZeroType::none}, 32, 192, 2))>({9, 64, 256, 4, 8, 3, 1, {0, 2, 7}});
+    expect_many_right<ragged(grouped(many({WeightType::uint4, 64, Type::fp16, ZeroType::real}, 64, 128, 2, Type::fp16)))>({70, 128, 200, 3, 0, 0, 1, {65, 5}});
+    std::vector<int> all(32, 1);
+    all[7] = 70;
+    expect_many_right<grouped(many({WeightType::fp8_e4m3, 0, Type::bf16, ZeroType::none}, 32, 128, 2))>({101, 64, 128, 7, 0, 0, 1, all});
 }
 
 // Bands of tiles, the last of fewer rows than the others; sums of CTAs that share a tile are added up before the expression sees them.
