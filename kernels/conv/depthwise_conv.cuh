@@ -193,7 +193,7 @@ __device__ __forceinline__ void convolve_depthwise(const DepthwiseConvArguments&
 #pragma unroll 1
         for (; channel < channels; channel += C.warps) {
             multiply_plane<C>(planes + own.plane(channel), bands);
-            load_bands<C>(bands, filter + min(channel + C.warps, channels - 1) * taps);
+            if (channel + C.warps < channels) load_bands<C>(bands, filter + (channel + C.warps) * taps);
         }
         __syncthreads();
     }

@@ -87,7 +87,7 @@ inline Mutant last_channel_left_out() {
 
 inline Mutant taps_moved_by_one() { return {"a band has each tap one column on", banded, {{planes, "const int tap = first + 8 * (upper ? 1 : half);", "const int tap = first + 8 * (upper ? 1 : half) - 1;"}}}; }
 inline Mutant band_of_the_neighbour() {
-    return {"a channel's band is the next one's", banded, {{planes, "load_bands<C>(bands, filter + min(channel + C.warps, channels - 1) * taps);", "load_bands<C>(bands, filter + min(channel + C.warps + 1, channels - 1) * taps);"}}};
+    return {"a channel has the band of the one before", banded, {{planes, "load_bands<C>(bands, filter + (channel + C.warps) * taps);", "load_bands<C>(bands, filter + (channel + C.warps - 1) * taps);"}}};
 }
 inline Mutant band_of_the_row_before() { return {"pixels meet the row of taps before", banded, {{planes, "a, bands[down - row][0], bands[down - row][1]);", "a, bands[(down - row + 1) % C.taps_y][0], bands[(down - row + 1) % C.taps_y][1]);"}}}; }
 inline Mutant padding_not_zero() {
