@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import struct
+import sys
 from typing import Any
 
 from rooftile import _rooftile
@@ -75,9 +76,7 @@ def _array(name: str, array: Any) -> tuple[Any, str, int, int]:
     if hasattr(array, "detach"):
         array = array.detach().cpu()
         if array.element_size() == 1 and array.is_floating_point():  # of 8 bits these are what is packed
-            import torch
-
-            array = array.view(torch.uint8)
+            array = array.view(sys.modules["torch"].uint8)
         array = (array.float() if array.is_floating_point() else array).contiguous().numpy()
     try:
         view = memoryview(array)
@@ -106,10 +105,10 @@ def pack(
     if zeros is not None:
         arrays.append(_array("zeros", zeros))
     n, k = arrays[0][2:]
-    group = group or {"mxfp4": 32, "nf4": 64}.get(weights, 128)
+    width: int | str = {"mxfp4": 32, "nf4": 64}.get(weights, 128) if group is None else group
     scale = scale or ("e8m0" if weights == "mxfp4" else "bf16")
     kind = "none" if zeros is None else "int" if arrays[2][1] in ("int8", "uint8") else "float"
-    packed = Packed(bytearray(), n, k, weights, group, scale, kind)
+    packed = Packed(bytearray(), n, k, weights, width, scale, kind)
     return dataclasses.replace(packed, data=_rooftile.pack(packed._request(), tuple(arrays)))
 
 
