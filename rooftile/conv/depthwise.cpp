@@ -11,6 +11,7 @@
 namespace rooftile {
 namespace {
 
+constexpr int sector_bytes = 32;
 /// MMAs of a channel, written out: with the rest of the kernel they stay in the instruction cache.
 constexpr int most_band_mmas = 256, most_sums = 64;
 
@@ -75,7 +76,6 @@ DirectWork work_of(const ConvProblem& p, const DepthwiseConvConfig& c) {
 }  // namespace
 
 Demand demand_of(const ConvProblem& p, const DepthwiseConvConfig& c) {
-    constexpr int sector_bytes = 32;
     const AllTiles tiles(p, c);
     return matrix_demand(p, work_of(p, c), tiles.count() * columns_of(p, c),
                          double(p.image.images) * double(tiles.x.pixels) * double(tiles.y.pixels) * double(columns_of(p, c)) * std::max(2 * c.channels, sector_bytes));
@@ -85,14 +85,22 @@ TilePace tile_pace(const Machine& machine, const ConvProblem& p, const Depthwise
     const auto clock = machine.number<Clock>("clock.boost");
     const auto latency = latency_cycles(machine, "dram.latency", clock);
     const Fact *rate = machine.find("rate.mma_sync." + p.type + ".fp32"), *bandwidth = machine.find("shared.bandwidth");
-    const auto partitions = machine.count("sm.partitions");
+    const auto partitions = machine.count("sm.partitions"), sms = machine.count("sm.count");
     const std::int64_t of_a_warp = whole_parts(c.channels, c.warps);
     TilePace pace{.unevenness = double(of_a_warp * c.warps) / c.channels, .ctas_per_sm = c.ctas_per_sm};
-    if (!clock || !latency || !rate || !bandwidth || !partitions) return pace;
+    if (!clock || !latency || !rate || !bandwidth || !partitions || !(sms > 0)) return pace;
     const Demand demand = demand_of(p, c);
     const double mmas = double(of_a_warp) * c.parts() * c.rows * c.taps_y * mma_flops / (rate->value / *partitions);
     pace.start_seconds = latency->value / clock->value;
-    pace.tile_seconds = (double(whole_parts(c.pixels().turns(), c.pixels().at_once(c.most_loads)) * whole_parts(c.pixels().items(), c.pixels().items_at_once())) * latency->value + mmas + *demand.shared_bytes / double(demand.tiles) / bandwidth->value) / clock->value;
+    // CTAs that are resident together load, multiply and store one after the other, each by few warps: what one issues waits for what it issued.
+    const auto start = latency_cycles(machine, "planes.start", clock);
+    const Fact* stretch = machine.find("planes.stretch");
+    const double resident = std::min(double(c.ctas_per_sm), std::max(1.0, double(demand.tiles) / *sms));
+    const Fact* l2 = machine.find("l2.bandwidth");
+    const double sectors = (demand.filled_bytes + demand.loaded_bytes * std::max(2 * c.channels, sector_bytes) / (2 * c.channels)) / double(demand.tiles);
+    const double through_l2 = l2 ? resident * sectors / (l2->value / *sms) * clock->value : 0;
+    const double issue = resident * pace.unevenness * demand.issue_slots / 32 / *partitions / double(demand.tiles);
+    pace.tile_seconds = (start && stretch ? start->value + stretch->value * issue + through_l2 : latency->value + mmas + *demand.shared_bytes / double(demand.tiles) / bandwidth->value) / clock->value;
     return pace;
 }
 
@@ -155,6 +163,8 @@ void add_steps(DirectSteps& steps, const DepthwiseConvConfig& c) {
               steps.ours("the epilogue's", registers.epilogue)}, registers.all(), "", fmt::format("{} CTAs of {} threads an SM", c.ctas_per_sm, c.threads()));
     steps.add("shared_bytes", "channels x the larger of pixels x 2 B and sums x their bytes (2, 4 where an epilogue reads them), and what keeps vectors of channels in different banks", {steps.ours("channels", c.channels), steps.ours("rows of pixels", c.images * c.pixel_rows()), steps.ours("bytes of one", 16 * c.pitch, "B"), steps.ours("sums", places)},
               c.shared_bytes(), "B", "");
+    steps.us("tile_us", "planes.start + planes.stretch x what resident CTAs issue of a tile each + their sectors through l2.bandwidth; where these are unknown dram.latency, MMAs and wavefronts of one", {steps.fact("planes.start"), steps.fact("planes.stretch"), steps.fact("l2.bandwidth"), steps.ours("CTAs an SM", c.ctas_per_sm)},
+             tile_pace(steps.machine, p, c).tile_seconds * 1e6, "of CTAs that are resident together, one round after the other");
     steps.units(work_of(p, c), "dram.latency, by the clock", {steps.fact("dram.latency"), steps.fact("clock.boost"), steps.ours("CTAs an SM", c.ctas_per_sm)}, "the first pixels");
 }
 

@@ -57,7 +57,10 @@ double on_chip(const Machine& machine, double tensor, double port) {
     return overlapped(std::max(tensor, port), std::min(tensor, port), exponent ? exponent->value : std::nan(""));
 }
 
-TilePace tile_pace(const Machine&, const ConvProblem&, const DirectConvConfig&) { return {}; }
+TilePace tile_pace(const Machine& machine, const ConvProblem&, const DirectConvConfig&) {
+    const Fact* stretch = machine.find("direct.stretch");
+    return {.stretch = stretch ? stretch->value : 1};
+}
 
 }  // namespace
 
@@ -151,7 +154,7 @@ DirectPlan timed(const Machine& machine, const ConvProblem& p, DirectPlan plan) 
     else if (chip < by_tiles) out.bound = Bound::latency;
     else out.bound = tensor >= port ? Bound::tensor : shared >= issue ? Bound::shared : Bound::issue;
     out.start_us = pace.start_seconds * 1e6;
-    out.time_us = gap->value * 1e6 + *out.start_us + *out.fill_us + std::max({chip, rest, by_tiles});
+    out.time_us = gap->value * 1e6 + *out.start_us + *out.fill_us + pace.stretch * std::max({chip, rest, by_tiles});
     return out;
 }
 
@@ -314,7 +317,7 @@ void add_steps(DirectSteps& steps, const DirectConvConfig& c) {
     l2.push_back(steps.ours("rows of pixels for each row of places", std::max(1.0, double(met_y(c)) / (double(c.rows) * c.stride_y)), "")), l2.push_back(steps.fact("l2.bandwidth"));
     steps.us("l2_us", "the image as often as rows of pixels come for a row of places + the result + what the epilogue reads, once", std::move(l2), plan.l2_us);
     steps.dram();
-    steps.us("time_us", "launch.gap_stream + the longest of them", {steps.fact("launch.gap_stream"), steps.above("issue_us", plan.issue_us), steps.above("l2_us", plan.l2_us), steps.above("dram_us", plan.dram_us)},
+    steps.us("time_us", "launch.gap_stream + direct.stretch (1 where it is unknown) x the longest of them", {steps.fact("launch.gap_stream"), steps.fact("direct.stretch"), steps.above("issue_us", plan.issue_us), steps.above("l2_us", plan.l2_us), steps.above("dram_us", plan.dram_us)},
              plan.time_us, plan.bound ? fmt::format("limited by {}", name_of(*plan.bound)) : "");
 }
 

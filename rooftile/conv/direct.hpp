@@ -64,7 +64,8 @@ struct DirectPlan {
 struct TilePace {
     double unevenness = 1;      ///< of a tile's warps: how many times the mean the longest takes
     double start_seconds = 0;   ///< before the first multiplication
-    double tile_seconds = 0;    ///< least that a tile takes where nothing else is on its SM
+    double tile_seconds = 0;    ///< least that a round of an SM's tiles takes
+    double stretch = 1;         ///< of what the longest unit takes, behind which loads and barriers are not hidden
     int ctas_per_sm = 0;        ///< whose first pixels come while nothing is stored; 0: whose loads are spread
 };
 

@@ -156,6 +156,7 @@ constexpr Key keys[] = {
     physical("few.step", cycles_or_time, "of a block of a product of few rows by mma.sync, beside its copies"),
     physical("few.word", cycles_or_time, "of such a block, for each word of A that a thread brings by registers"),
     physical("few.start", cycles_or_time, "of a wave of such products' tiles, beside what all kernels begin and end with"),
+    physical("planes.start", cycles_or_time, "of a tile of a depthwise convolution by planes: loads, barriers and stores that nothing hides"),
     physical("barrier.cta", cycles_or_time, "__syncthreads of 8 warps"),
     physical("barrier.cluster", cycles_or_time, "cluster arrive and wait"),
     physical("launch.gap_stream", "s", "back-to-back small kernels of a stream, one to the next"),
@@ -168,6 +169,8 @@ constexpr Key keys[] = {
 
     ratio("wgmma.overlap_exponent", 1, 1000,
           "of a product by wgmma: t^n is the sum of the t^n of DRAM's time and of the longest of all else in a wave"),
+    ratio("planes.stretch", 1, 10, "of such a tile: its time beside over what it issues"),
+    ratio("direct.stretch", 1, 10, "of convolutions by CUDA cores: their time over that of their longest unit"),
     ratio("mma_sync.overlap_exponent", 1, 1000,
           "of kernels whose warps all copy and multiply: t^n is the sum of the t^n of products and of shared "
           "memory's port"),
