@@ -84,7 +84,8 @@ Demand demand_of(const ConvProblem& p, const DepthwiseConvConfig& c) {
 TilePace tile_pace(const Machine& machine, const ConvProblem& p, const DepthwiseConvConfig& c) {
     const auto clock = machine.number<Clock>("clock.boost");
     const auto latency = latency_cycles(machine, "dram.latency", clock);
-    const Fact *rate = machine.find("rate.mma_sync." + p.type + ".fp32"), *bandwidth = machine.find("shared.bandwidth");
+    const auto rate = flops_per_cycle_per_sm(machine, rate_key("mma_sync", p.type, "fp32"), clock);
+    const Fact* bandwidth = machine.find("shared.bandwidth");
     const auto partitions = machine.count("sm.partitions"), sms = machine.count("sm.count");
     const std::int64_t of_a_warp = whole_parts(c.channels, c.warps);
     TilePace pace{.unevenness = double(of_a_warp * c.warps) / c.channels, .ctas_per_sm = c.ctas_per_sm};
@@ -96,9 +97,9 @@ TilePace tile_pace(const Machine& machine, const ConvProblem& p, const Depthwise
     const auto start = latency_cycles(machine, "planes.start", clock);
     const Fact* stretch = machine.find("planes.stretch");
     const double resident = std::min(double(c.ctas_per_sm), std::max(1.0, double(demand.tiles) / *sms));
-    const Fact* l2 = machine.find("l2.bandwidth");
+    const auto l2 = bytes_per_cycle_per_sm(machine, "l2.bandwidth", clock);
     const double sectors = (demand.filled_bytes + demand.loaded_bytes * std::max(2 * c.channels, sector_bytes) / (2 * c.channels)) / double(demand.tiles);
-    const double through_l2 = l2 ? resident * sectors / (l2->value / *sms) * clock->value : 0;
+    const double through_l2 = l2 ? resident * sectors / l2->value : 0;
     const double issue = resident * pace.unevenness * demand.issue_slots / 32 / *partitions / double(demand.tiles);
     pace.tile_seconds = (start && stretch ? start->value + stretch->value * issue + through_l2 : latency->value + mmas + *demand.shared_bytes / double(demand.tiles) / bandwidth->value) / clock->value;
     return pace;

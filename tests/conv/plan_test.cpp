@@ -477,7 +477,7 @@ TEST(ConvFields, NamesOfItsOwnTensorsAreItsOwn) {
 // A tap meets each pixel of a row that is kept once, however far apart taps are.
 TEST(ConvPlan, DilatedFiltersLoadWhatTheyMeet) {
     const std::string image = "--batch 8 --channels 512 --groups 512 --height 65 --width 65 --filters 512 --kernel-size 3 ";
-    const auto near = plans_of(image + "--padding 1"), far = plans_of(image + "--padding 18 --dilation 18");
+    const auto near = plans_of(image + "--padding 1 --vector 8"), far = plans_of(image + "--padding 18 --dilation 18 --vector 8");
     ASSERT_FALSE(near.plans.empty());
     ASSERT_FALSE(far.plans.empty());
     EXPECT_LT(*far.plans.front().time_us, 1.2 * *near.plans.front().time_us);
