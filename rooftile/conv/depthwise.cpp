@@ -111,6 +111,7 @@ std::vector<DirectPlan> depthwise_plans(const Machine& machine, const ConvProble
     const auto room = machine.find("shared.per_cta");
     const bool channels_apart = p.groups == p.image.channels && p.groups == p.filters && p.filters % 8 == 0, plain = x.stride == 1 && y.stride == 1 && x.reach() == x.taps - 1 && y.reach() == y.taps - 1;
     if (p.axes == 3 || !channels_apart || !plain || std::max(x.taps, y.taps) > DepthwiseConvConfig::most_taps || !machine.has("cp_async") || !room) return out;
+    if (too_long(x, p.filters) || too_long(y, 1)) return out;
     /// Fills in the rest, or says why not.
     const auto obstacle = [&](DepthwiseConvConfig& c) -> std::optional<Reason> {
         const bool all_of_image = c.tile_y() >= y.places() && c.tile_x() >= x.places();
@@ -125,6 +126,8 @@ std::vector<DirectPlan> depthwise_plans(const Machine& machine, const ConvProble
         for (int pitch = c.cells() + 1; pitch < c.cells() + 8; ++pitch) best = std::min(best, worse(pitch));
         c.pitch = best.second;
         if (c.shared_bytes() > room->value) return Reason::shared;
+        const std::int64_t of_image = whole_parts(x.places(), c.tile_x()) * whole_parts(y.places(), c.tile_y());
+        if (of_image * whole_parts(p.image.images, c.images) * columns_of(p, c) > max_conv_extent) return Reason::instruction;  // a grid has no more
         c.ctas_per_sm = ctas_an_sm(machine, c.threads(), registers_of(p, c).all(), c.shared_bytes());
         if (c.ctas_per_sm < 1) return Reason::registers;
         return {};

@@ -381,6 +381,20 @@ TEST(ConvPlan, OfDepthwiseIsByPlanes) {
     for (const char* other : {" --stride 2", " --dilation 1x2"}) EXPECT_THAT(label(depthwise + other + " --planes 1x2x7x7x16x4", "h100-sxm"), HasSubstr("9 x 9 plain taps"));
 }
 
+// 2^35 elements in rows of 2^31 and more, or in a tile for each 8 channels of a pixel: more than the kernel's ints and a grid count.
+TEST(ConvPlan, PlanesCountInInts) {
+    const auto label = [](const std::string& line) {
+        const PlanSet set = plans_of(line);
+        return set.plans.empty() ? set.refusal->message : conv_operation().label(set.plans.front());
+    };
+    const std::string wide = "--batch 1 --channels 131072 --height 8 --width 32768 --filters 131072 --kernel-size 7 --padding 3 --groups 131072";
+    EXPECT_THAT(label(wide), HasSubstr("direct, "));
+    EXPECT_THAT(label(wide + " --planes 1x1x1x16x16x4"), HasSubstr("no kernel by planes"));
+    const std::string many = "--batch 4194304 --channels 8192 --height 1 --width 1 --filters 8192 --kernel-size 3 --padding 1 --groups 8192";
+    EXPECT_THAT(label(many + " --planes 1x1x1x1x8x4"), HasSubstr("no kernel by planes"));
+    EXPECT_THAT(label(many + " --planes 4x1x1x1x16x4"), HasSubstr("planes, "));
+}
+
 // By hand: 32 images of 4 tiles of 2 x 7 rows, by 6 of 16 channels; 96 channels a tile's place, 7 x 7 MMAs each. 20 of 14 rows come in, less 3 beside the image above and below; 14 slots are the
 // cells 0 to 6 and, 7 rows of 9 cells on, 7 to 13 of eight groups of banks: of two times eight rows in both halves of K four wavefronts.
 TEST(ConvPlan, PlanesCountWhatTheKernelDoes) {
