@@ -84,7 +84,8 @@ Demand demand_of(const ConvProblem& p, const DepthwiseConvConfig& c) {
 TilePace tile_pace(const Machine& machine, const ConvProblem& p, const DepthwiseConvConfig& c) {
     const auto clock = machine.number<Clock>("clock.boost");
     const auto latency = latency_cycles(machine, "dram.latency", clock);
-    const Fact *rate = machine.find("rate.mma_sync." + p.type + ".fp32"), *bandwidth = machine.find("shared.bandwidth");
+    const auto rate = flops_per_cycle_per_sm(machine, rate_key("mma_sync", p.type, "fp32"), clock);
+    const Fact* bandwidth = machine.find("shared.bandwidth");
     const auto partitions = machine.count("sm.partitions"), sms = machine.count("sm.count");
     const std::int64_t of_a_warp = whole_parts(c.channels, c.warps);
     TilePace pace{.unevenness = double(of_a_warp * c.warps) / c.channels, .ctas_per_sm = c.ctas_per_sm};
@@ -96,9 +97,9 @@ TilePace tile_pace(const Machine& machine, const ConvProblem& p, const Depthwise
     const auto start = latency_cycles(machine, "planes.start", clock);
     const Fact* stretch = machine.find("planes.stretch");
     const double resident = std::min(double(c.ctas_per_sm), std::max(1.0, double(demand.tiles) / *sms));
-    const Fact* l2 = machine.find("l2.bandwidth");
+    const auto l2 = bytes_per_cycle_per_sm(machine, "l2.bandwidth", clock);
     const double sectors = (demand.filled_bytes + demand.loaded_bytes * std::max(2 * c.channels, sector_bytes) / (2 * c.channels)) / double(demand.tiles);
-    const double through_l2 = l2 ? resident * sectors / (l2->value / *sms) * clock->value : 0;
+    const double through_l2 = l2 ? resident * sectors / l2->value : 0;
     const double issue = resident * pace.unevenness * demand.issue_slots / 32 / *partitions / double(demand.tiles);
     pace.tile_seconds = (start && stretch ? start->value + stretch->value * issue + through_l2 : latency->value + mmas + *demand.shared_bytes / double(demand.tiles) / bandwidth->value) / clock->value;
     return pace;
@@ -110,6 +111,7 @@ std::vector<DirectPlan> depthwise_plans(const Machine& machine, const ConvProble
     const auto room = machine.find("shared.per_cta");
     const bool channels_apart = p.groups == p.image.channels && p.groups == p.filters && p.filters % 8 == 0, plain = x.stride == 1 && y.stride == 1 && x.reach() == x.taps - 1 && y.reach() == y.taps - 1;
     if (p.axes == 3 || !channels_apart || !plain || std::max(x.taps, y.taps) > DepthwiseConvConfig::most_taps || !machine.has("cp_async") || !room) return out;
+    if (too_long(x, p.filters) || too_long(y, 1)) return out;
     /// Fills in the rest, or says why not.
     const auto obstacle = [&](DepthwiseConvConfig& c) -> std::optional<Reason> {
         const bool all_of_image = c.tile_y() >= y.places() && c.tile_x() >= x.places();
@@ -124,6 +126,8 @@ std::vector<DirectPlan> depthwise_plans(const Machine& machine, const ConvProble
         for (int pitch = c.cells() + 1; pitch < c.cells() + 8; ++pitch) best = std::min(best, worse(pitch));
         c.pitch = best.second;
         if (c.shared_bytes() > room->value) return Reason::shared;
+        const std::int64_t of_image = whole_parts(x.places(), c.tile_x()) * whole_parts(y.places(), c.tile_y());
+        if (of_image * whole_parts(p.image.images, c.images) * columns_of(p, c) > max_conv_extent) return Reason::instruction;  // a grid has no more
         c.ctas_per_sm = ctas_an_sm(machine, c.threads(), registers_of(p, c).all(), c.shared_bytes());
         if (c.ctas_per_sm < 1) return Reason::registers;
         return {};

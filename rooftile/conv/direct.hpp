@@ -84,6 +84,8 @@ double epilogue_instructions(const ConvProblem& problem, int neighbours);
 /// Of a thread for its places, counted in the kernel's loops.
 DirectWork work_of(const ConvProblem& problem, const DirectConvConfig& config);
 
+/// Whether an axis with its padding has more elements than ints count, `elements` a place.
+constexpr bool too_long(const ImageAxis& axis, std::int64_t elements) { return axis.extent + 2 * axis.padding > max_conv_extent / elements; }
 /// Pieces of `y` in `x`, the last one perhaps smaller.
 constexpr std::int64_t whole_parts(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 std::int64_t strips_of(const ConvProblem& problem, const DirectConvConfig& config);

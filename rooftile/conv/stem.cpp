@@ -110,7 +110,6 @@ std::vector<DirectPlan> stem_plans(const Machine& machine, const ConvProblem& p,
     const auto room = machine.find("shared.per_cta");
     constexpr std::int64_t widest = 1024, most_places = 4096, most_grid_y = 65535;
     if (p.groups > 1 || p.axes == 3 || (x.dilation > 1 && x.taps > 1) || !machine.has("cp_async") || !room) return out;
-    const auto too_long = [&](const ImageAxis& axis, std::int64_t by) { return axis.extent + 2 * axis.padding > max_conv_extent / by; };  // elements of a row are counted in ints
     if (std::max({x.stride, y.stride, x.reach(), y.reach(), y.dilation}) > widest || too_long(x, p.image.channels) || too_long(y, 1)) return out;
     /// Fills in the rest, or says why not.
     const auto obstacle = [&](StemConvConfig& c) -> std::optional<Reason> {

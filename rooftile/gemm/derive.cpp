@@ -139,7 +139,7 @@ std::optional<Refusal> refusal(const Request& r) {
     if (const std::string missing = r.kernel.missing_on(r.machine); !missing.empty())
         return Refusal{Reason::instruction,
                        fmt::format("{} needs {}, which {} does not have; {} runs there", r.kernel.name(),
-                                   missing, r.machine.id, best_gemm_kernel(r.machine).name()),
+                                   missing, r.machine.id, r.problem.is_quantised() ? "no kernel of packed weights" : best_gemm_kernel(r.machine).name()),
                        1, 0};
     if (r.problem.is_quantised() != r.kernel.is_of_quantised())
         return Refusal{Reason::instruction,

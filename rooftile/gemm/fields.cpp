@@ -200,7 +200,13 @@ void give_types(const Given& g, GemmProblem& p) {
         if (type == &p.b_type && !plain && packed != weight_names().end()) {
             p.quantised.weights = WeightType(packed - weight_names().begin() + 1);
             *type = p.a_type;
-        } else *type = Type(one_of(g.name("types"), word, all_types));
+        } else {
+            std::vector<std::string_view> accepted(std::begin(all_types), std::end(all_types));
+            if (type == &p.b_type)
+                for (const std::string_view name : weight_names())
+                    if (std::ranges::find(accepted, name) == accepted.end()) accepted.push_back(name);
+            *type = Type(one_of(g.name("types"), word, accepted));
+        }
         begin = end + 1;
     }
 }

@@ -76,7 +76,10 @@ std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem) {
                                    problem.b_name(), name_of(problem.c_type)),
                        1, 0};
     if (problem.groups)
-        return Refusal{Reason::instruction, "groups are sm90_gemm's so far; launch the products one by one", double(problem.groups->count()), 1};
+        return Refusal{Reason::instruction,
+                       problem.is_quantised() ? "groups of packed weights are sm90_many_quantised's so far; leave the kernel off"
+                                              : "groups are sm90_gemm's so far; launch the products one by one",
+                       double(problem.groups->count()), 1};
     if (problem.image) return Refusal{Reason::instruction, "rows that are places of an image are sm90_gemm's so far, whose copy engine finds their pixels", 1, 0};
     if (problem.pairs() != Pairs::none) return pairs_elsewhere(problem);
     if (problem.results() > 1)

@@ -59,6 +59,8 @@ void check_quantised(const GemmProblem& p) {
     if (p.batch > 1) refuse("batches of packed weights are not supported yet; launch the products one by one");
     if (p.groups && p.n % QuantisedLayout::block_rows != 0)
         refuse(fmt::format("n = {} of groups: the columns of each are whole blocks of {}; pad them", p.n, QuantisedLayout::block_rows));
+    if (p.groups && p.n > max_gemm_extent / p.groups->count())
+        refuse(fmt::format("n = {} of {} groups: kernels count fewer than 2^31 columns of all of them; multiply fewer groups at once", p.n, p.groups->count()));
     if (p.groups && p.b_stride != p.n * p.k) refuse("packed weights of groups are one after the other; leave stride_b off");
     if (p.b_major != Major::k || p.ldb != p.k || p.b_offset != 0)
         refuse("packed weights have one layout, from 128 B on; leave b_major, ldb and b_offset off");

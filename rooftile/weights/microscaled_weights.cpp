@@ -28,7 +28,7 @@ class MicroscaledWeights final : public StoredWeights {
         n = blocks.extents[0], k = blocks.extents[1] * scaled_weights, group = scaled_weights;
         if (scales.type != "U8" || scales.extents != std::vector{n, groups()} || std::int64_t(scales.bytes.size()) != n * groups())
             refuse(scales, fmt::format("U8 [{}, {}]", n, groups()));
-        format = "MXFP4", weights = "mxfp4", scale = "e8m0";
+        name = blocks.name, format = "MXFP4", weights = "mxfp4", scale = "e8m0";
         file_bytes = bytes + std::int64_t(scales.bytes.size());
     }
     PlainRows rows(RowRange range) const override {

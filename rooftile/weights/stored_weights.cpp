@@ -78,7 +78,8 @@ std::unique_ptr<const StoredWeights> stored_weights(const WeightsFile& file, con
     const std::string layer = layer_of(name);
     if (file.find(layer + std::string(quantised))) return layer_weights(file, layer);
     const MatrixName matrix(name);
-    const StoredTensor *blocks = file.find(matrix.tensor + "_blocks"), *scales = file.find(matrix.tensor + "_scales");
+    const std::string of_two = layer_of(matrix.tensor);
+    const StoredTensor *blocks = file.find(of_two + "_blocks"), *scales = file.find(of_two + "_scales");
     if (blocks && scales) return microscaled_weights(matrix.of(*blocks), matrix.of(*scales));
     if (const StoredTensor* tensor = file.find(name)) return block_weights(*tensor);
     if (const StoredTensor* tensor = file.find(matrix.tensor)) return block_weights(matrix.of(*tensor));

@@ -373,13 +373,26 @@ TEST(ConvPlan, OfDepthwiseIsByPlanes) {
         const PlanSet set = plans_of(line, machine);
         return set.plans.empty() ? set.refusal->message : conv_operation().label(set.plans.front());
     };
-    for (const char* machine : {"h100-sxm", "h200-sxm"}) EXPECT_THAT(label(depthwise, machine), HasSubstr("planes, "));
-    EXPECT_THAT(label(depthwise + " --planes 1x2x7x7x16x4", "a100-80-sxm"), HasSubstr("planes, "));
+    for (const char* machine : {"h100-sxm", "h200-sxm", "a100-80-sxm"}) EXPECT_THAT(label(depthwise, machine), HasSubstr("planes, "));
     EXPECT_THAT(label(depthwise, "v100-sxm2"), HasSubstr("direct, "));
     EXPECT_THAT(label(depthwise + " --vector 8", "h100-sxm"), HasSubstr("direct, "));
     EXPECT_THAT(label(depthwise + " --vector 8 --planes 1x2x7x7x16x4", "h100-sxm"), HasSubstr("leave one kind off"));
     EXPECT_THAT(label(depthwise + " --planes 1x2x7x7x16x4", "h100-sxm"), HasSubstr("planes, 1 x 14x56 places in 7 rows, 16 channels, 4 warps"));
     for (const char* other : {" --stride 2", " --dilation 1x2"}) EXPECT_THAT(label(depthwise + other + " --planes 1x2x7x7x16x4", "h100-sxm"), HasSubstr("9 x 9 plain taps"));
+}
+
+// 2^35 elements in rows of 2^31 and more, or in a tile for each 8 channels of a pixel: more than the kernel's ints and a grid count.
+TEST(ConvPlan, PlanesCountInInts) {
+    const auto label = [](const std::string& line) {
+        const PlanSet set = plans_of(line);
+        return set.plans.empty() ? set.refusal->message : conv_operation().label(set.plans.front());
+    };
+    const std::string wide = "--batch 1 --channels 131072 --height 8 --width 32768 --filters 131072 --kernel-size 7 --padding 3 --groups 131072";
+    EXPECT_THAT(label(wide), HasSubstr("direct, "));
+    EXPECT_THAT(label(wide + " --planes 1x1x1x16x16x4"), HasSubstr("no kernel by planes"));
+    const std::string many = "--batch 4194304 --channels 8192 --height 1 --width 1 --filters 8192 --kernel-size 3 --padding 1 --groups 8192";
+    EXPECT_THAT(label(many + " --planes 1x1x1x1x8x4"), HasSubstr("no kernel by planes"));
+    EXPECT_THAT(label(many + " --planes 4x1x1x1x16x4"), HasSubstr("planes, "));
 }
 
 // By hand: 32 images of 4 tiles of 2 x 7 rows, by 6 of 16 channels; 96 channels a tile's place, 7 x 7 MMAs each. 20 of 14 rows come in, less 3 beside the image above and below; 14 slots are the
@@ -478,7 +491,7 @@ TEST(ConvFields, NamesOfItsOwnTensorsAreItsOwn) {
 // A tap meets each pixel of a row that is kept once, however far apart taps are.
 TEST(ConvPlan, DilatedFiltersLoadWhatTheyMeet) {
     const std::string image = "--batch 8 --channels 512 --groups 512 --height 65 --width 65 --filters 512 --kernel-size 3 ";
-    const auto near = plans_of(image + "--padding 1 --vector 8"), far = plans_of(image + "--padding 18 --dilation 18");
+    const auto near = plans_of(image + "--padding 1 --vector 8"), far = plans_of(image + "--padding 18 --dilation 18 --vector 8");
     ASSERT_FALSE(near.plans.empty());
     ASSERT_FALSE(far.plans.empty());
     EXPECT_LT(*far.plans.front().time_us, 1.2 * *near.plans.front().time_us);

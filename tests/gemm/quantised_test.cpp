@@ -213,7 +213,7 @@ TEST(Quantised, RequestsThatMeanNothingAreRefusedByName) {
 
 TEST(Quantised, WhatTheKernelCannotDoIsRefusedWithItsValue) {
     EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 260)), HasSubstr("k = 260"));
-    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "a100-80-sxm"), HasSubstr("a100-80-sxm"));
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "a100-80-sxm"), HasSubstr("which a100-80-sxm does not have; no kernel of packed weights runs there"));
     EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "b200"), HasSubstr("sm_90"));
     GemmProblem p = packed_problem(3, 256, 256);
     p.a_major = Major::mn, p.lda = 8;
@@ -333,9 +333,14 @@ TEST(Quantised, TakesGroupsOfRows) {
     ASSERT_NE(units, steps.end());
     EXPECT_EQ(*units->value, std::ceil((1 + 2 + 1 + 2 + 1 + 1 + 1) * 4 * 4 / 132.0));  // 9 rows of 4 tiles of 4 units each
     EXPECT_THAT(packed_request_error({{"n", "500"}, {"k", "512"}, {"types", "bf16,int4,bf16"}, {"groups", "3,4"}}), HasSubstr("whole blocks of 64"));
+    EXPECT_THAT(packed_request_error({{"n", "1073741824"}, {"k", "128"}, {"types", "bf16,int4,bf16"}, {"groups", "3,4"}}), HasSubstr("n = 1073741824 of 2 groups"));
     GemmProblem with = p;
     with.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "d = relu(acc)", {}, Scales::none, 1, 8);
     EXPECT_THAT(quantised_refusal(with), HasSubstr("groups of packed weights take no epilogue yet"));
+    GemmRequest few;
+    few.kernel = find_gemm_kernel("sm90_few_quantised");
+    EXPECT_THAT(quantised_refusal(p, few), HasSubstr("sm90_many_quantised's so far; leave the kernel off"));
+    EXPECT_THAT(packed_request_error({{"m", "1"}, {"n", "512"}, {"k", "512"}, {"types", "bf16,fp4,bf16"}}), HasSubstr("fp8_e5m2, int4, uint4, int8, mxfp4, nf4"));
 }
 
 // Floats of 8 bits as they are, and not packed, are no operand beside 16 bits.

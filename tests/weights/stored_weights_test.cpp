@@ -278,7 +278,7 @@ TEST_F(StoredWeightsTest, ReadsMicroscaledExperts) {
     const std::vector<SafeTensor> both = {{"up_blocks", "U8", "[2, 3, 2, 16]", blocks}, {"up_scales", "U8", "[2, 3, 2]", scales}};
     const WeightsFile file(write(safetensors_text(both)));
     for (int expert = 0; expert < 2; ++expert) {
-        const auto weights = stored_weights(file, "up[" + std::to_string(expert) + "]");
+        const auto weights = stored_weights(file, (expert == 0 ? "up[" : "up_blocks[") + std::to_string(expert) + "]");
         EXPECT_EQ(weights->n, 3);
         EXPECT_EQ(weights->k, 64);
         EXPECT_EQ(weights->file_bytes, 3 * 34);
@@ -306,9 +306,9 @@ TEST_F(StoredWeightsTest, ReadsMicroscaledExperts) {
 
 // Groups of 16, and a scale that is none: both are found when all else has been read.
 TEST_F(StoredWeightsTest, NamesWhatIsRefusedWhilePacking) {
-    const auto packing_error = [&](const std::vector<SafeTensor>& layer) -> std::string {
+    const auto packing_error = [&](const std::vector<SafeTensor>& layer, const char* name = "up.qweight") -> std::string {
         const WeightsFile file(write(safetensors_text(layer)));
-        const auto weights = stored_weights(file, "up.qweight");
+        const auto weights = stored_weights(file, name);
         try {
             const PackTask task = pack_task(*weights, "");
             std::vector<unsigned char> packed(static_cast<std::size_t>(task.bytes));
@@ -324,6 +324,8 @@ TEST_F(StoredWeightsTest, NamesWhatIsRefusedWhilePacking) {
     EXPECT_THAT(packing_error(layer), testing::AllOf(testing::StartsWith("up: "), HasSubstr("16")));
     layer = Layer::gptq(), layer[1].data.replace(2, 2, std::string("\x00\x7c", 2));
     EXPECT_THAT(packing_error(layer), testing::StartsWith("up: scales[1, 0] is inf"));
+    const std::vector<SafeTensor> microscaled = {{"up_blocks", "U8", "[1, 1, 16]", std::string(16, '\1')}, {"up_scales", "U8", "[1, 1]", "\xff"}};
+    EXPECT_THAT(packing_error(microscaled, "up"), testing::StartsWith("up_blocks: scales[0, 0] is nan"));
 }
 
 TEST_F(StoredWeightsTest, RefusesFilesThatAreSomethingElse) {
