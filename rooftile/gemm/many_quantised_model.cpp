@@ -167,8 +167,9 @@ QuantisedSeconds many_quantised_seconds(const GemmHardware& hw, const GemmConfig
     t.unpack = (t.units_a_cta * max_known(t.stage_cycles, in_ring) + stored) / clock;
     t.l2 = t.units_a_cta * (c.packed_bytes() + c.activation_bytes()) / min_known(hw.l2_share, hw.l2_port) / hw.clock_hz;
     if (p.epilogue) t.express = tiles * (double(c.tile_m) * c.tile_n * p.epilogue->issue / hw.issue_lanes + hw.l2_latency) / clock;
+    t.combine = tiles * (max_known(hw.quantised_tile, 0) + c.tile_m * max_known(hw.quantised_tile_row, 0)) / clock;
     // Parts are written, counted and read; a CTA leaves one behind its first tile and one behind its last.
-    if (cut > 0) t.combine = 2 * (3 * hw.l2_latency + 2.0 * c.part_floats() * 4 / hw.l2_port) / hw.clock_hz;
+    if (cut > 0) t.combine += 2 * (3 * hw.l2_latency + 2.0 * c.part_floats() * 4 / hw.l2_port) / hw.clock_hz;
     return t;
 }
 

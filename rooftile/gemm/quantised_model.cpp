@@ -157,7 +157,7 @@ QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& cho
     // A CTA's tiles one after the other, and nothing is multiplied meanwhile.
     const double tiles = whole_up(t.units_a_cta * choices.tile_k / double(p.k));
     if (p.epilogue) t.express = tiles * (double(p.m) * choices.tile_n * p.epilogue->issue / hw.issue_lanes + hw.l2_latency) / clock;
-    t.combine = 3 * hw.l2_latency / hw.clock_hz + 2 * Sm90QuantisedConfig::hand_over_cycles / clock;
+    t.combine = 3 * hw.l2_latency / hw.clock_hz + 2 * Sm90QuantisedConfig::hand_over_cycles / clock + (max_known(hw.quantised_end, 0) + c.tile_m * max_known(hw.quantised_row, 0)) / clock;
     return t;
 }
 

@@ -150,6 +150,8 @@ MatrixHardware matrix_hardware(const Machine& machine, MatrixUse use, std::vecto
     hw.sm_skew = max_known(0, read.number<Ratio>("sm.skew"));
     hw.cluster_ctas = machine.has("cluster") ? read.count("cluster.max_portable") : 1;
     if (hw.family == "wgmma") read_wgmma(read, machine.has("cluster"), hw);
+    hw.quantised_end = read.cycles("quantised.end"), hw.quantised_row = read.cycles("quantised.row");
+    hw.quantised_tile = read.cycles("quantised.tile"), hw.quantised_tile_row = read.cycles("quantised.tile_row");
     if (hw.family == "mma_sync") {
         hw.mma_overlap_exponent = read.number<Ratio>("mma_sync.overlap_exponent");
         hw.few_step = read.cycles("few.step");

@@ -98,16 +98,6 @@ std::vector<Matrix> matrices_of(const AttentionProblem& p, AttentionOperand oper
     return all;
 }
 
-/// Its speed counts for nothing: where registers spill, beside an expression of many operators, it is taken all the same.
-Compiled compiled_reference(const AttentionProblem& p, std::string_view arch) {
-    const Source source = attention_reference_source(p, arch);
-    try {
-        return compile_cached(source).compiled;
-    } catch (const SpillError&) {
-        return compile_source(source);
-    }
-}
-
 /// What one part of a problem came to, to what its others did.
 void add(CaseOutcome& all, const CaseOutcome& part) {
     const std::int64_t checked = all.checked + part.checked, wrong = all.wrong + part.wrong;
@@ -127,6 +117,15 @@ Source attention_reference_source(const AttentionProblem& p, std::string_view ar
                                "rooftile::attention_scale_rows", "rooftile::attention_spoil_tails"};
     source.arch = nvrtc_arch(arch);
     return source;
+}
+
+Compiled compiled_attention_reference(const AttentionProblem& p, std::string_view arch) {
+    const Source source = attention_reference_source(p, arch);
+    try {
+        return compile_cached(source).compiled;
+    } catch (const SpillError&) {
+        return compile_source(source);
+    }
 }
 
 CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProblem& p, VerifyCase which, std::int64_t sequence) {
@@ -160,7 +159,7 @@ AttentionReference::AttentionReference(const MeasureKernels& kernels, const Atte
     : kernels_(kernels), problem_(problem) {
     if (problem.pages < problem.batch * problem.pages_of_a_batch())
         throw RequestError(fmt::format("to be verified each of {} batches has {} pages of its own; pages is {}", problem.batch, problem.pages_of_a_batch(), problem.pages));
-    const Compiled compiled = compiled_reference(problem, arch);
+    const Compiled compiled = compiled_attention_reference(problem, arch);
     module_ = Module(compiled.cubin);
     judge_ = module_.function(compiled.lowered_names.at(0));
     exact_fill_ = module_.function(compiled.lowered_names.at(1));

@@ -14,6 +14,8 @@
 namespace rooftile {
 
 Source attention_reference_source(const AttentionProblem& problem, std::string_view arch);
+/// Its speed counts for nothing: where registers spill, of the longest rows or beside an expression of many operators, it is taken all the same.
+Compiled compiled_attention_reference(const AttentionProblem& problem, std::string_view arch);
 
 /// One result of `problem` by what the CTAs of the reference recorded, of packed sequences of one.
 CaseOutcome judge(std::span<const AttentionRecord> records, const AttentionProblem& problem, VerifyCase which,

@@ -57,7 +57,7 @@ class AttentionTrial final : public Trial {
 }  // namespace
 
 void compile_attention_reference(const AttentionProblem& problem, const std::string& arch) {
-    compile_cached(attention_reference_source(problem, arch));
+    compiled_attention_reference(problem, arch);
 }
 
 std::unique_ptr<Trial> attention_trial(const AttentionProblem& problem, Bench& bench) {

@@ -145,6 +145,15 @@ TEST(AttentionKernels, ScoresOfExpressionsFit) {
             }
 }
 
+// Registers of the longest rows' judge spill, which is no reason to judge nothing.
+TEST(AttentionKernels, AReferenceThatSpillsIsTaken) {
+    for (const std::int64_t dim : {128, 192, 256}) {
+        AttentionProblem p;
+        p.queries = p.keys = 2048, p.heads = 4, p.dim = p.dim_v = dim;
+        EXPECT_NO_THROW(compiled_attention_reference(p, "sm_90")) << dim;
+    }
+}
+
 // Rows whose first elements are the values: DeepSeek's by each layout of a cache, one query and several, blocks of two sizes; and shorter ones.
 TEST(AttentionKernels, LatentRowsFit) {
     const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
