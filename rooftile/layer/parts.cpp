@@ -167,9 +167,9 @@ class Builder {
             if (quantized_ != input) small("quantize_" + p.name, {rows_of(p.input, p.rows, p.k)}, {activations(input, input_bytes)});
             quantized_ = input;
         }
-        // Nor do products with scales of blocks take pairs; of packed weights they have no epilogue at all.
+        // Nor do products with scales of blocks or packed weights take pairs; of groups by packed weights they have no epilogue at all.
         const bool gate_apart = !p.pairs.empty() && (s_.gates_apart || blocks || packed);
-        const bool epilogue_apart = packed && p.pairs.empty() && !p.epilogue.empty(), has_epilogue = !gate_apart && !epilogue_apart;
+        const bool epilogue_apart = packed && !p.groups.empty() && p.pairs.empty() && !p.epilogue.empty(), has_epilogue = !gate_apart && !epilogue_apart;
         const std::int64_t columns = !p.pairs.empty() && !gate_apart ? p.n / 2 : p.n;
         const std::string output = gate_apart ? p.output + ".gate_up" : epilogue_apart ? p.output + ".product" : p.output;
         const auto used = p.groups.empty() ? 1 : std::ranges::count_if(p.groups, [](std::int64_t rows) { return rows > 0; });
