@@ -337,8 +337,9 @@ class ConvOperation final : public Operation {
         if (!request.depthwise.any()) found = stem_plans(machine, p, request.stem, out.rejected);
         if (!request.stem.any()) std::ranges::move(depthwise_plans(machine, p, request.depthwise, out.rejected), std::back_inserter(found));
         if (found.empty() && by_matrix)
-            out.refusal = Refusal{Reason::instruction, fmt::format("no kernel {} has these {}: it is of {}, and of what fits shared memory and registers", request.stem.any() ? "by rows of pixels" : "by planes", request.fixed_of_direct,
-                                                                   request.stem.any() ? "images without groups and of plain taps along x" : "a filter a channel, channels in multiples of 8, and up to 9 x 9 plain taps, a pixel apart"), {}, {}};
+            out.refusal = Refusal{Reason::instruction, fmt::format("no kernel {} has these {}: it is of {}, and of what fits shared memory and registers; here are {} channels and {} filters in {} groups, {}x{} taps, stride {}x{}, dilation {}x{}: leave it off", request.stem.any() ? "by rows of pixels" : "by planes", request.fixed_of_direct,
+                                                                   request.stem.any() ? "images without groups and of plain taps along x" : "a filter a channel, channels in multiples of 8, and up to 9 x 9 plain taps, a pixel apart",
+                                                                   p.image.channels, p.filters, p.groups, p.image.axes[1].taps, p.image.axes[0].taps, p.image.axes[1].stride, p.image.axes[0].stride, p.image.axes[1].dilation, p.image.axes[0].dilation), {}, {}};
         if (found.empty()) return out;
         out.refusal.reset();
         std::ranges::move(found, std::back_inserter(out.plans));
