@@ -26,6 +26,7 @@ CHOSE = {'h100-gemm-draw-6117467': 'dram.per_sm, tma.latency_loaded, tma.latency
          'h100-gemm-epilogue-6117467': 'the same',
          'h100-gemm-batch-6117467': 'the same',
          'h100-gemm-draw-13553889': 'wgmma.overlap_exponent',
+         'h200-gemm-any-4242': 'store.rows_turn',
          'h100-gemm-fp8-13553889': 'energy.flop.fp8',
          'h100-gemm-fp8_blocks-13553889': 'energy.flop.fp8',
          'h200-fuse-draw-14281972': 'stream.*',

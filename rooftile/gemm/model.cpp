@@ -342,7 +342,8 @@ double store_cycles(const GemmHardware& hw, const GemmCandidate& t, const GemmPr
     // By TMA, or by whole rows, what all SMs store at once counts for the whole GPU; one tile alone leaves as fast as the port takes it.
     if (t.store_boxes == 0 && !t.by_rows) return tile / store_rate(hw, t, p) + epilogue;
     const double port = min_known(hw.l2_port, hw.shared_bandwidth);
-    return (std::isnan(latency) ? 0 : t.store_boxes * latency / t.store_depth) + tile / port + epilogue;
+    const double turn = t.by_rows ? max_known(hw.store_rows_turn, 0) : std::isnan(latency) ? 0 : t.store_boxes * latency / t.store_depth;
+    return turn + tile / port + epilogue;
 }
 
 }  // namespace rooftile

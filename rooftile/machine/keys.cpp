@@ -149,6 +149,7 @@ constexpr Key keys[] = {
              "from a TMA load of device memory to its arrival with every SM pulling"),
     physical("tma.latency_loaded_l2", cycles_or_time, "the same of a load that L2 answers"),
     physical("tma.store_latency", cycles_or_time, "from a TMA store to the reuse of what it read"),
+    physical("store.rows_turn", cycles_or_time, "of a tile whose rows leave by a bulk copy each, beside its bytes"),
     physical("wgmma.step", cycles_or_time, "least time of one k-step: barrier, four wgmma, hand-back"),
     ratio("wgmma.stretch", 1, 10, "of products that several warpgroups issue with waits between: their time over what the instructions take"),
     physical("wgmma.latency", cycles_or_time, "from a warpgroup's wgmma to its sums in registers, beyond what the matrix units take"),

@@ -58,6 +58,7 @@ void read_wgmma(const MachineReader& read, bool clusters, MatrixHardware& hw) {
     hw.store_by_element = read.bandwidth_per_sm("store.element");
     hw.store_by_element_turned = read.bandwidth_per_sm("store.element_turned");
     hw.store_latency = read.cycles("tma.store_latency");
+    hw.store_rows_turn = read.cycles("store.rows_turn");
     hw.step_floor = read.cycles("wgmma.step");
     hw.tile_turn = read.cycles("wgmma.turn");
     hw.wgmma_latency = read.cycles("wgmma.latency");

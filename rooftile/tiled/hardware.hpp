@@ -75,7 +75,7 @@ struct MatrixHardware : MatrixPower {
     /// Cycles; unknown: not charged.
     double loaded_latency = unknown_number;     ///< of a TMA load from DRAM under load; unknown: unloaded
     double l2_loaded_latency = unknown_number;  ///< the same of what L2 has; unknown: as from DRAM
-    double store_latency = unknown_number, tile_turn = unknown_number, step_floor = unknown_number;
+    double store_latency = unknown_number, store_rows_turn = unknown_number, tile_turn = unknown_number, step_floor = unknown_number;
     /// From a warpgroup's first wgmma to what it finds in its registers, beyond what the matrix units take; unknown: not charged.
     double wgmma_latency = unknown_number;
     /// t^n of a k-step is the sum of the t^n of products and of shared memory's port; unknown: all of it overlaps.
