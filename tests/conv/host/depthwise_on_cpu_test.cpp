@@ -15,30 +15,10 @@ static const auto drawn_by = std::uint32_t(rooftile::test_seed());
 
 #include "kernels/conv/depthwise_conv.cuh"
 
+#include "tests/conv/host/bias_relu_residual.hpp"
+
 namespace cta_text {
 namespace {
-
-/// max(acc + bias, 0) + r of bias [N] and r [M,N], as the host writes such a class.
-struct BiasReluResidual {
-    const unsigned short *bias, *r;
-    struct Once {};
-    Once once() const { return {}; }
-    struct Operands {
-        unsigned short bias[2], r[2];
-    };
-    template <bool turned>
-    void load(Operands& to, const EpiloguePair& at) const {
-        load_pair<turned, false, false, true, true>(to.bias, bias, at);
-        load_pair<turned, false, true, true, true>(to.r, r, at);
-    }
-    static float element(float acc, unsigned short bias, unsigned short r) {
-        return (acc + ptx::number_of(Type::bf16, bias) < 0 ? 0 : acc + ptx::number_of(Type::bf16, bias)) + ptx::number_of(Type::bf16, r);
-    }
-    template <bool turned>
-    void apply(float (&to)[2], float first, float second, const Operands& with, const Once&, const EpiloguePair&) const {
-        for (int i = 0; i < 2; ++i) to[i] = element(i == 0 ? first : second, with.bias[i], with.r[i]);
-    }
-};
 
 enum class Special { none, pixels, weight };
 
@@ -73,7 +53,7 @@ void expect_right(int images, int height, int width, int filters, int padding_y,
     const unsigned tiles = unsigned((images - 1) / C.images + 1) * p.columns.divisor * p.tiles_x.divisor * p.tiles_y.divisor;
     for (unsigned tile = 0; tile < tiles; ++tile)
         run_cta_on_cpu(tile, unsigned(C.threads()), [&] {
-            if constexpr (with_epilogue) depthwise_conv_epilogue<C>(p, BiasReluResidual{bias.data(), r.data()});
+            if constexpr (with_epilogue) depthwise_conv_epilogue<C>(p, BiasReluResidual<true>{bias.data(), r.data()});
             else depthwise_conv<C>(p);
         });
     on_global_read = nullptr;
@@ -91,7 +71,7 @@ void expect_right(int images, int height, int width, int filters, int padding_y,
                 const float pixel = inside ? ptx::number_of(C.type, p.x[((std::size_t(at / (rows * columns)) * height + at_y) * width + at_x) * filters + filter]) : 0;
                 sum += pixel * ptx::number_of(C.type, p.w[std::size_t(filter) * C.taps_y * C.taps_x + tap]);
             }
-            if (with_epilogue) sum = BiasReluResidual::element(sum, bias[std::size_t(filter)], r[std::size_t(at) * filters + filter]);
+            if (with_epilogue) sum = BiasReluResidual<true>::element(sum, bias[std::size_t(filter)], r[std::size_t(at) * filters + filter]);
             const float stored = ptx::number_of(C.type, *out);
             wrong += std::isnan(sum) ? !std::isnan(stored) : stored != ptx::number_of(C.type, ptx::bits_of(C.type, sum));
             *out = untouched;

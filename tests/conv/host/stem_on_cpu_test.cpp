@@ -15,31 +15,10 @@ static const auto drawn_by = std::uint32_t(rooftile::test_seed());
 
 #include "kernels/conv/stem_conv.cuh"
 
+#include "tests/conv/host/bias_relu_residual.hpp"
+
 namespace cta_text {
 namespace {
-
-/// max(acc + bias, 0) + r of bias [N] and r [M,N], as the host writes such a class.
-template <bool paired>
-struct BiasReluResidual {
-    const unsigned short *bias, *r;
-    struct Once {};
-    Once once() const { return {}; }
-    struct Operands {
-        unsigned short bias[2], r[2];
-    };
-    template <bool turned>
-    void load(Operands& to, const EpiloguePair& at) const {
-        load_pair<turned, false, false, true, paired>(to.bias, bias, at);
-        load_pair<turned, false, true, true, paired>(to.r, r, at);
-    }
-    static float element(float acc, unsigned short bias, unsigned short r) {
-        return (acc + ptx::number_of(Type::bf16, bias) < 0 ? 0 : acc + ptx::number_of(Type::bf16, bias)) + ptx::number_of(Type::bf16, r);
-    }
-    template <bool turned>
-    void apply(float (&to)[2], float first, float second, const Operands& with, const Once&, const EpiloguePair&) const {
-        for (int i = 0; i < 2; ++i) to[i] = element(i == 0 ? first : second, with.bias[i], with.r[i]);
-    }
-};
 
 template <StemConvConfig C, bool with_epilogue = false>
 void expect_right(std::mt19937& random) {
