@@ -89,8 +89,9 @@ TEST_F(PackVerb, LeavesNothingWhereASignalEndsIt) {
             waitpid(child, &status, 0);
             break;
         }
-        if (signal == SIGINT) EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, fs::exists(out_) ? 0 : 130);
-        else EXPECT_EQ(WIFSIGNALED(status) ? WTERMSIG(status) : 0, fs::exists(out_) ? 0 : signal);
+        // It may come when the file is whole, and end the process all the same.
+        const int ended = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), by_signal = signal == SIGINT ? 130 : -signal;
+        EXPECT_TRUE(ended == by_signal || (ended == 0 && fs::exists(out_))) << signal << " ended with " << ended;
         EXPECT_TRUE(unfinished().empty()) << signal;
         fs::remove(out_);
     }
