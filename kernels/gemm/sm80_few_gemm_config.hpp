@@ -46,7 +46,7 @@ struct Sm80FewConfig {
     static constexpr int pieces_in_flight = 4;  ///< whose sums of those pairs are loaded together
     /// Beyond accumulators and fragments: addresses and bounds of the copies, loop state. Tried with ptxas by ctas_per_sm; for sm_100 and
     /// sm_120 40 spill in tiles of 48x256x128 and 40x256x256.
-    constexpr int working_registers() const { return 52 + 8 * odd_rows + 8 * batched + 26 * (a_major != Major::k) + epilogue_registers; }
+    constexpr int working_registers() const { return 52 + 8 * (ctas_per_sm > 1) + 8 * odd_rows + 8 * batched + 26 * (a_major != Major::k) + epilogue_registers; }
 
     static constexpr int warps() { return shifts; }
     static constexpr int threads() { return 32 * warps(); }
