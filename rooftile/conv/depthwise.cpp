@@ -81,16 +81,15 @@ Demand demand_of(const ConvProblem& p, const DepthwiseConvConfig& c) {
                          double(p.image.images) * double(tiles.x.pixels) * double(tiles.y.pixels) * double(columns_of(p, c)) * std::max(2 * c.channels, sector_bytes));
 }
 
-TilePace tile_pace(const Machine& machine, const ConvProblem& p, const DepthwiseConvConfig& c) {
+TilePace tile_pace(const Machine& machine, const Demand& demand, const DepthwiseConvConfig& c) {
     const auto clock = machine.number<Clock>("clock.boost");
     const auto latency = latency_cycles(machine, "dram.latency", clock);
-    const auto rate = flops_per_cycle_per_sm(machine, rate_key("mma_sync", p.type, "fp32"), clock);
+    const auto rate = flops_per_cycle_per_sm(machine, rate_key("mma_sync", demand.matrix.front().input, "fp32"), clock);
     const Fact* bandwidth = machine.find("shared.bandwidth");
     const auto partitions = machine.count("sm.partitions"), sms = machine.count("sm.count");
     const std::int64_t of_a_warp = whole_parts(c.channels, c.warps);
     TilePace pace{.unevenness = double(of_a_warp * c.warps) / c.channels, .ctas_per_sm = c.ctas_per_sm};
     if (!clock || !latency || !rate || !bandwidth || !partitions || !(sms > 0)) return pace;
-    const Demand demand = demand_of(p, c);
     const double mmas = double(of_a_warp) * c.parts() * c.rows * c.taps_y * mma_flops / (rate->value / *partitions);
     pace.start_seconds = latency->value / clock->value;
     // CTAs that are resident together load, multiply and store one after the other, each by few warps: what one issues waits for what it issued.
@@ -168,7 +167,7 @@ void add_steps(DirectSteps& steps, const DepthwiseConvConfig& c) {
     steps.add("shared_bytes", "channels x the larger of pixels x 2 B and sums x their bytes (2, 4 where an epilogue reads them), and what keeps vectors of channels in different banks", {steps.ours("channels", c.channels), steps.ours("rows of pixels", c.images * c.pixel_rows()), steps.ours("bytes of one", 16 * c.pitch, "B"), steps.ours("sums", places)},
               c.shared_bytes(), "B", "");
     steps.us("tile_us", "planes.start + planes.stretch x what resident CTAs issue of a tile each + their sectors through l2.bandwidth; where these are unknown dram.latency, MMAs and wavefronts of one", {steps.fact("planes.start"), steps.fact("planes.stretch"), steps.fact("l2.bandwidth"), steps.ours("CTAs an SM", c.ctas_per_sm)},
-             tile_pace(steps.machine, p, c).tile_seconds * 1e6, "of CTAs that are resident together, one round after the other");
+             tile_pace(steps.machine, direct_demand(p, steps.plan), c).tile_seconds * 1e6, "of CTAs that are resident together, one round after the other");
     steps.units(work_of(p, c), "dram.latency, by the clock", {steps.fact("dram.latency"), steps.fact("clock.boost"), steps.ours("CTAs an SM", c.ctas_per_sm)}, "the first pixels");
 }
 

@@ -32,7 +32,7 @@ struct DepthwiseKnobs {
 
 // As those of direct.hpp.
 Demand demand_of(const ConvProblem& problem, const DepthwiseConvConfig& config);
-TilePace tile_pace(const Machine& machine, const ConvProblem& problem, const DepthwiseConvConfig& config);
+TilePace tile_pace(const Machine& machine, const Demand& demand, const DepthwiseConvConfig& config);
 void add_steps(DirectSteps& steps, const DepthwiseConvConfig& config);
 
 /// All that fit, the fastest first, none where it is no such convolution or, unless `fixed` asks for it, where its time is unknown.

@@ -57,7 +57,7 @@ double on_chip(const Machine& machine, double tensor, double port) {
     return overlapped(std::max(tensor, port), std::min(tensor, port), exponent ? exponent->value : std::nan(""));
 }
 
-TilePace tile_pace(const Machine& machine, const ConvProblem&, const DirectConvConfig&) {
+TilePace tile_pace(const Machine& machine, const Demand&, const DirectConvConfig&) {
     const Fact* stretch = machine.find("direct.stretch");
     return {.stretch = stretch ? stretch->value : 1};
 }
@@ -132,7 +132,7 @@ Demand direct_demand(const ConvProblem& p, const DirectPlan& plan) {
 
 DirectPlan timed(const Machine& machine, const ConvProblem& p, DirectPlan plan) {
     const Demand demand = direct_demand(p, plan);
-    const TilePace pace = plan.visit([&](const auto& c) { return tile_pace(machine, p, c); });
+    const TilePace pace = plan.visit([&](const auto& c) { return tile_pace(machine, demand, c); });
     const RoofTime roof = roof_time(demand, machine, {.sustained = true});
     DirectPlan out{.config = std::move(plan.config), .bound = roof.bound()};
     const auto gap = machine.number<Seconds>("launch.gap_stream");

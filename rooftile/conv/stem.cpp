@@ -99,7 +99,7 @@ Demand demand_of(const ConvProblem& p, const StemConvConfig& c) {
     return matrix_demand(p, work_of(p, c), tiles, double(tiles) * c.pixel_bytes());
 }
 
-TilePace tile_pace(const Machine& machine, const ConvProblem&, const StemConvConfig& c) {
+TilePace tile_pace(const Machine& machine, const Demand&, const StemConvConfig& c) {
     const std::int64_t parts = parts_of(c);
     return {.unevenness = double(whole_parts(parts, c.warps) * c.warps) / double(parts), .start_seconds = prologue_seconds(machine, c), .ctas_per_sm = c.ctas_per_sm};
 }

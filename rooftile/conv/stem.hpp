@@ -30,7 +30,7 @@ struct StemKnobs {
 
 // As those of direct.hpp.
 Demand demand_of(const ConvProblem& problem, const StemConvConfig& config);
-TilePace tile_pace(const Machine& machine, const ConvProblem& problem, const StemConvConfig& config);
+TilePace tile_pace(const Machine& machine, const Demand& demand, const StemConvConfig& config);
 void add_steps(DirectSteps& steps, const StemConvConfig& config);
 
 /// All that fit, the fastest first, none where it is no such convolution or, unless `fixed` asks for it, where its time is unknown.
