@@ -1,4 +1,4 @@
-"""Errors of predictions on plans that a file fixes by flags: what bench/gemm/fit_few.py and bench/conv/fit_direct.py fit by."""
+"""Errors of predictions on plans that a file fixes by flags: what bench/gemm/fit_few.py, bench/gemm/fit_quantised.py and bench/conv/fit_direct.py fit by."""
 import json
 import subprocess
 

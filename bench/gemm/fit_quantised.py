@@ -12,7 +12,11 @@ import pathlib
 import subprocess
 import sys
 
-HISTORY = pathlib.Path(__file__).resolve().parents[1] / 'results/history'
+BENCH = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(BENCH))
+from fit_plans import mean, summary  # noqa: E402
+
+HISTORY = BENCH / 'results/history'
 GRIDS = {'sm90_few_quantised': {'quantised.end': (0, 800, 1600, 2400), 'quantised.row': (0, 40, 80, 120, 160)},
          'sm90_many_quantised': {'quantised.tile': (0, 1000, 2000, 3000, 4000), 'quantised.tile_row': (0, 15, 30, 45)}}  # clk
 
@@ -28,18 +32,14 @@ def errors(program, file, numbers, kernel):
     return [p['predicted_us'] / p['time_us'] - 1 for p, of in zip(points, kernels) if of == kernel and p['time_us'] >= 5]
 
 
-def mean(values):
-    return sum(values) / len(values)
-
-
 def main():
     program = sys.argv[1]
     files = sys.argv[2:] or [HISTORY / f'2026-11-29-h200-gemm-{law}-7313478.jsonl' for law in ('quantised', 'quantised_many')]
     for kernel, grid in GRIDS.items():
         of = {values: [e for file in files for e in errors(program, file, dict(zip(grid, values)), kernel)] for values in itertools.product(*grid.values())}
         best = min(of, key=lambda values: mean([abs(e) for e in of[values][::2]]))
-        for name, part in (('fitted', of[best][::2]), ('unseen', of[best][1::2])):
-            print(f'{kernel}, {name}: {len(part)} problems, {100 * mean([abs(e) for e in part]):.1f} % off, signed {100 * mean(part):+.1f} %, at worst {100 * max(map(abs, part)):.1f} %')
+        summary(f'{kernel}, fitted', of[best][::2])
+        summary(f'{kernel}, unseen', of[best][1::2])
         print(', '.join(f'{key} = {value} clk' for key, value in zip(grid, best)))
 
 
