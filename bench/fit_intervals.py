@@ -9,13 +9,17 @@ law is between them with a probability of at least 90 %, whatever the errors are
 their own: their relative errors are about twice as wide. A class of fewer than 19 problems has no such interval; --pooled fits one for both
 where each alone has too few.
 
-Or they are what bench/attention/decode.py wrote ("schema": "rooftile/decode_draw/1"), predicted by the numbers of --machine.
+Or they are what bench/attention/decode.py wrote ("schema": "rooftile/decode_draw/1"), predicted by the numbers of --machine; or documents of
+`rooftile measure layer --json`, one a line, of models under tests/data: their small kernels' times in a graph, less the gap before them.
 """
 import argparse
 import concurrent.futures
 import json
 import subprocess
+import tempfile
+from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 COVERAGE, SHORT_US = 0.90, 20  # SHORT_US: as rooftile/core/interval.cpp
 
 
@@ -45,14 +49,35 @@ def decoded(program, machine, lines):
         yield from zip((row['time_us'] for row in rows), pool.map(predicted, rows))
 
 
+def of_layers(program, machine, lines):
+    """The same of kernels that are modelled by their bytes."""
+    rows = (json.loads(line) for line in (ROOT / 'tests/data/models/models.jsonl').read_text().splitlines())
+    models = {(row['config'].get('model_type'), row['config'].get('hidden_size')): row['config'] for row in rows}
+    for document in lines:
+        cell, model = document['cells'][0], document['model']
+        with tempfile.NamedTemporaryFile('w', suffix='.json') as config:
+            json.dump(models[model['family'], model['hidden']], config)
+            config.flush()
+            command = [program, 'plan', 'layer', '--config', config.name, '--batch', str(cell['batch']), '--context', str(cell['context']),
+                       '--prefill', str(cell['prefill']), '--machine', machine, '--json']  # fmt: skip
+            planned = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)['cells'][0]['kernels']
+        measured = {kernel['name']: kernel for kernel in cell['kernels']}
+        for now in planned:
+            then = measured.get(now['name'])
+            if now['provenance'] == 'modelled' and then and then['measured_us']:
+                yield then['measured_us']['median'] - now['graph_us'] + now['time_us'], now['time_us']
+
+
 def ratios(program, files, machine, pooled):
     """By class: measured over predicted."""
     classes = {'short and long': []} if pooled else {'short': [], 'long': []}
     for file in files:
         with open(file) as opened:
             head, *lines = map(json.loads, opened)
-        caches = head.get('schema') == 'rooftile/decode_draw/1'
-        for measured, predicted in decoded(program, machine, lines) if caches else swept(program, file):
+        pairs = (decoded(program, machine, lines) if head.get('schema') == 'rooftile/decode_draw/1'
+                 else of_layers(program, machine, [head, *lines]) if head.get('schema') == 'rooftile/layer/1'
+                 else swept(program, file))  # fmt: skip
+        for measured, predicted in pairs:
             name = 'short and long' if pooled else 'short' if predicted < SHORT_US else 'long'
             classes[name].append(measured / predicted)
     return classes

@@ -114,17 +114,19 @@ __global__ void __launch_bounds__(sort_threads) sort_choices(const ExpertChoices
     if (expert == experts - 1) c.offsets[experts] = begin + count;
 }
 
-/// A CTA a choice: its token's row goes to the choice's. Columns are a multiple of 8.
+/// A thread copies 8 columns of a choice: from its token's row to the choice's. Columns are a multiple of 8. Grid: x choices, y columns.
 __global__ void __launch_bounds__(row_threads) gather_rows(const void* from, void* to, const int* rows, int chosen, int columns) {
     ptx::launch_dependents();
     ptx::wait_for_dependencies();
     const int vectors = columns / run_elements;
     const uint4* source = static_cast<const uint4*>(from) + static_cast<long long>(blockIdx.x / chosen) * vectors;
     uint4* target = static_cast<uint4*>(to) + static_cast<long long>(rows[blockIdx.x]) * vectors;
-    for (int i = threadIdx.x; i < vectors; i += row_threads) target[i] = source[i];
+    const int i = static_cast<int>(blockIdx.y) * row_threads + static_cast<int>(threadIdx.x);
+    if (i < vectors) target[i] = source[i];
 }
 
-/// A CTA a token: what its experts made, by their weights and in the order of its choices, is added to `base`.
+/// A thread sums 8 columns of a token: what its experts made, by their weights and in the order of its choices, is added to `base`. More
+/// columns a thread would wait for each choice's row number and row once more. Grid: x tokens, y columns.
 template <Type type>
 __global__ void __launch_bounds__(row_threads)
     combine_rows(const void* made, const ExpertChoices c, const void* base, void* to, int chosen, int columns) {
@@ -132,19 +134,19 @@ __global__ void __launch_bounds__(row_threads)
     ptx::wait_for_dependencies();
     const long long token = blockIdx.x;
     const int vectors = columns / run_elements;
-    for (int i = threadIdx.x; i < vectors; i += row_threads) {
-        float sum[run_elements];
-        load_run<type>(static_cast<const uint4*>(base) + token * vectors + i, sum);
-        for (int choice = 0; choice < chosen; ++choice) {
-            const long long place = token * chosen + choice;
-            const float weight = c.weights[place];
-            float row[run_elements];
-            load_run<type>(static_cast<const uint4*>(made) + static_cast<long long>(c.rows[place]) * vectors + i, row);
+    const int i = static_cast<int>(blockIdx.y) * row_threads + static_cast<int>(threadIdx.x);
+    if (i >= vectors) return;
+    float sum[run_elements];
+    load_run<type>(static_cast<const uint4*>(base) + token * vectors + i, sum);
+    for (int choice = 0; choice < chosen; ++choice) {
+        const long long place = token * chosen + choice;
+        const float weight = c.weights[place];
+        float row[run_elements];
+        load_run<type>(static_cast<const uint4*>(made) + static_cast<long long>(c.rows[place]) * vectors + i, row);
 #pragma unroll
-            for (int e = 0; e < run_elements; ++e) sum[e] += weight * row[e];
-        }
-        store_run<type>(static_cast<uint4*>(to) + token * vectors + i, sum);
+        for (int e = 0; e < run_elements; ++e) sum[e] += weight * row[e];
     }
+    store_run<type>(static_cast<uint4*>(to) + token * vectors + i, sum);
 }
 
 }  // namespace rooftile

@@ -10,15 +10,18 @@ namespace {
 
 constexpr double short_us = 20;  // as bench/fit_intervals.py, which fits what is looked up here
 
-std::optional<PredictedInterval> recorded_interval(const Machine& machine, const Problem& problem, double time_us) {
-    const std::string_view law = problem.operation->traits(problem).law;
-    if (law.empty()) return std::nullopt;
-    const std::string kind = fmt::format("interval.{}-{}-{}.", problem.operation->name(), law,
-                                         time_us < short_us ? "short" : "long");
-    const Fact *low = machine.find(kind + "low"), *high = machine.find(kind + "high");
+std::optional<PredictedInterval> recorded_interval(const Machine& machine, std::string_view kind, double time_us) {
+    const std::string key = fmt::format("interval.{}-{}.", kind, time_us < short_us ? "short" : "long");
+    const Fact *low = machine.find(key + "low"), *high = machine.find(key + "high");
     if (!low || !high) return std::nullopt;
     return PredictedInterval{time_us * low->value, time_us * high->value,
                              low->calibration.empty() ? machine.id : low->calibration};
+}
+
+std::optional<PredictedInterval> recorded_interval(const Machine& machine, const Problem& problem, double time_us) {
+    const std::string_view law = problem.operation->traits(problem).law;
+    if (law.empty()) return std::nullopt;
+    return recorded_interval(machine, fmt::format("{}-{}", problem.operation->name(), law), time_us);
 }
 
 /// Keys that make it another machine; intervals themselves do not.
@@ -33,6 +36,10 @@ std::vector<std::string> changed_keys(const Machine& machine) {
 
 std::optional<PredictedInterval> predicted_interval(const Machine& machine, const Problem& problem, double time_us) {
     return changed_keys(machine).empty() ? recorded_interval(machine, problem, time_us) : std::nullopt;
+}
+
+std::optional<PredictedInterval> predicted_interval(const Machine& machine, std::string_view kind, double time_us) {
+    return changed_keys(machine).empty() ? recorded_interval(machine, kind, time_us) : std::nullopt;
 }
 
 std::string why_no_interval(const Machine& machine, const Problem& problem, double time_us) {

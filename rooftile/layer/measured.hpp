@@ -33,7 +33,7 @@ struct LayerError {
 struct LayerKernelTime {
     std::string name;
     std::string plan;  ///< that ran, in a few words
-    std::optional<double> predicted_us{}, least_us{};
+    std::optional<double> predicted_us{}, least_us{};  ///< predicted_us: with the gaps of its launches in a graph, as it is measured
     std::optional<MedianInterval> measured_us{};  ///< by itself, launched over all sets again and again
     std::optional<CounterValues> counters{};      ///< of one such launch
 };

@@ -307,7 +307,11 @@ class Builder {
         // One kernel norms heads where the model does, rotates them, and appends keys and values to the cache.
         LayerPart& append = small("rotary_append", {rows_of("qkv_out", tokens_, columns)},
                                   {rows_of("q", tokens_, q), cache("k_cache", 1, tokens_, kv), cache("v_cache", 1, tokens_, kv)});
-        if (m_.query_key_norms) append.reads.push_back(weights("query_key_norms", 2 * double(m_.head_dim) * element_bytes));
+        append.memory_loads = 2, append.cached_loads = 1;  // a position, then its angles; between them the row
+        if (m_.query_key_norms) {
+            append.reads.push_back(weights("query_key_norms", 2 * double(m_.head_dim) * element_bytes));
+            ++append.memory_loads;
+        }
         Attention of{.name = "attention",
                      .q = "q",
                      .k = "k_cache",
@@ -442,8 +446,10 @@ class Builder {
         const double choices = double(rows) * (index_bytes + scale_bytes), offsets = double(e.count + 1) * index_bytes;
         LayerPart& route = small("route", {rows_of("router_out", tokens_, columns)}, {activations("choices", choices + offsets)});
         if (e.shared_gate) route.writes.push_back(rows_of("shared_gate", tokens_, 1));
-        small("gather", {rows_of("mlp_in", tokens_, m_.hidden), activations("choices", choices)},
-              {rows_of("expert_in", rows, m_.hidden)});
+        route.launches = 2, route.memory_loads = 0, route.cached_loads = 2;  // the choice, then the sort by expert
+        LayerPart& gather = small("gather", {rows_of("mlp_in", tokens_, m_.hidden), activations("choices", choices)},
+                                  {rows_of("expert_in", rows, m_.hidden)});
+        gather.memory_loads = 0, gather.cached_loads = 2;  // a row's place, then the row
         const std::vector<std::int64_t> groups = expert_rows(e, tokens_);
         gate_up("experts_gate_up", "expert_in", "experts.gate_up", rows, own, groups);
         product({.name = "experts_down",
@@ -475,9 +481,10 @@ class Builder {
             beside = "shared_out";
         }
         const std::string output = s_.tp > 1 ? "mlp_out" : "x_out";
-        small("combine",
-              {rows_of("experts_down_out", rows, m_.hidden), activations("choices", choices), rows_of(beside, tokens_, m_.hidden)},
-              {rows_of(output, tokens_, m_.hidden)}, 2 * double(rows) * double(m_.hidden));
+        LayerPart& combine = small(
+            "combine", {rows_of("experts_down_out", rows, m_.hidden), activations("choices", choices), rows_of(beside, tokens_, m_.hidden)},
+            {rows_of(output, tokens_, m_.hidden)}, 2 * double(rows) * double(m_.hidden));
+        combine.memory_loads = 0, combine.cached_loads = 2 * int(e.per_token);  // of each choice its row's number, then the row
         if (s_.tp > 1) all_reduce("mlp", output, "x_out");
     }
 

@@ -43,6 +43,9 @@ struct LayerPart {
     std::vector<PartTensor> reads{}, writes{};
     double flops = 0;
     double exchanged_bytes = 0;  ///< of an all-reduce: what each GPU has of it
+    int launches = 1;            ///< that it takes, one after the other
+    /// Of a small kernel: its loads that wait for each other, of what lies in memory and of what kernels in front left in L2.
+    int memory_loads = 1, cached_loads = 0;
     std::string why_not{};       ///< why no operation plans it though it is one's; empty: one does, or it is a small kernel
 
     double bytes() const;

@@ -138,13 +138,17 @@ KernelTime LayerPlanner::moved(const LayerPart& part) const {
         out.plan = "unknown: " + joined(out.unknown);
         return out;
     }
-    // A load and a store, and between them its bytes: the kernel before left activations in L2 where they fit, the others come from memory.
-    const double latency = (load->value + store->value) / clock->value;
+    // Loads that wait for each other and a store, and between them its bytes: the kernels before left activations in L2 where they fit, the
+    // others come from memory.
+    const double latency = (part.memory_loads * load->value + (part.cached_loads + part.launches) * store->value) / clock->value;
     const double memory_time = others / memory->value + (held ? 0 : activations / memory->value),
                  l2_time = held ? activations / cached->value : 0;
     out.time_us = us_per_second * (latency + memory_time + l2_time);
     out.bound = latency >= std::max(memory_time, l2_time) ? "latency" : memory_time >= l2_time ? "dram" : "l2";
-    out.plan = held ? "a load, a store and its bytes, activations in L2" : "a load, a store and its bytes, all from memory";
+    const int loads = part.memory_loads + part.cached_loads;
+    out.plan = fmt::format("{} and a store, its bytes{}", loads == 1 ? "a load" : fmt::format("{} loads, one after the other", loads),
+                           held ? ", activations in L2" : ", all from memory");
+    out.interval = predicted_interval(*machine_, "layer-small", *out.time_us);
     return out;
 }
 
@@ -178,7 +182,7 @@ KernelTime LayerPlanner::time_of(const LayerPart& part, int tp) const {
         // Rows that the kernel in front wrote: a plan by itself reads them from memory.
         const KernelTime in_layer = moved(part);
         if (out.time_us && in_layer.time_us && *in_layer.time_us < *out.time_us)
-            out.time_us = in_layer.time_us, out.bound = in_layer.bound, out.provenance = Provenance::modelled, out.interval.reset();
+            out.time_us = in_layer.time_us, out.bound = in_layer.bound, out.provenance = Provenance::modelled, out.interval = in_layer.interval;
         return out;
     }
     KernelTime out;
@@ -191,7 +195,8 @@ std::vector<std::vector<LayerKernel>> LayerPlanner::kernels(std::vector<std::vec
     // Equal texts are equal requests.
     const auto request_of = [tp](const LayerPart& part) {
         if (part.exchanged_bytes > 0) return fmt::format("exchange {} {}", part.exchanged_bytes, tp);
-        return part.operation.empty() ? fmt::format("move {} {}", part.bytes(), part.bytes(TensorKind::activations))
+        return part.operation.empty() ? fmt::format("move {} {} {} {} {}", part.bytes(), part.bytes(TensorKind::activations), part.launches,
+                                                      part.memory_loads, part.cached_loads)
                                       : part.operation + " " + part.request.text() + part.why_not;
     };
     std::vector<std::pair<const LayerPart*, KernelTime*>> wanted;
@@ -206,6 +211,7 @@ std::vector<std::vector<LayerKernel>> LayerPlanner::kernels(std::vector<std::vec
         for (LayerPart& part : list) {
             KernelTime time = known_.at(request_of(part));
             if (part.exchanged_bytes == 0) time.least_us = least_us(*machine_, part, type);
+            if (time.time_us && gap_.graph_us) time.graph_us = *time.time_us + part.launches * *gap_.graph_us;
             out.back().push_back({std::move(part), std::move(time)});
         }
     }
@@ -228,7 +234,8 @@ LayerSums LayerPlanner::sums(const std::vector<LayerKernel>& kernels) const {
         if (all) interval.low_us += k.time.interval->low_us, interval.high_us += k.time.interval->high_us;
     }
     if (all) out.interval = interval;
-    const double launches = double(kernels.size());
+    double launches = 0;
+    for (const LayerKernel& k : kernels) launches += k.part.launches;
     out.gaps = {times(gap_.stream_us, launches), times(gap_.graph_us, launches), times(gap_.programmatic_us, launches)};
     return out;
 }

@@ -24,7 +24,8 @@ std::string_view name_of(Provenance provenance);
 /// A kernel's time without the gap before its launch. Empty: a number is unknown, or it is refused.
 struct KernelTime {
     std::optional<double> time_us, least_us;
-    std::optional<PredictedInterval> interval{};
+    std::optional<double> graph_us{};             ///< with its launches' gaps in a graph
+    std::optional<PredictedInterval> interval{};  ///< of time_us
     Provenance provenance = Provenance::modelled;
     std::string bound{};                 ///< what limits it
     std::string problem{};               ///< in one word

@@ -32,6 +32,7 @@ Json kernel_json(const LayerKernel& k) {
         {"op", text_or_null(k.part.operation)},
         {"problem", text_or_null(k.time.problem)},
         {"time_us", json_number(k.time.time_us)},
+        {"graph_us", json_number(k.time.graph_us)},
         {"least_us", json_number(k.time.least_us)},
         {"bound", text_or_null(k.time.bound)},
         {"bytes", bytes_json(k.part.bytes(TensorKind::weights), k.part.bytes(TensorKind::cache), k.part.bytes(TensorKind::activations))},

@@ -117,7 +117,7 @@ MeasuredLayer measure_layer(LayerPlanner& planner, const LayerModel& model, std:
     for (std::size_t i = 0; i < kernels.size(); ++i) {
         out.kernels.push_back({.name = parts[i].name,
                                .plan = kernels[i].label,
-                               .predicted_us = predicted[i].time.time_us,
+                               .predicted_us = predicted[i].time.graph_us,
                                .least_us = predicted[i].time.least_us});
         out.notes.insert(out.notes.end(), kernels[i].notes.begin(), kernels[i].notes.end());
     }

@@ -94,6 +94,13 @@ Launch dependent(Stream stream, std::int64_t ctas, unsigned threads) {
     return launch;
 }
 
+/// A CTA for `row_threads` runs of a row's columns.
+Launch of_rows(Stream stream, std::int64_t rows, std::int64_t columns) {
+    Launch launch = dependent(stream, rows, row_threads);
+    launch.grid_y = unsigned(ceil_div(columns, std::int64_t{row_threads} * run_elements));
+    return launch;
+}
+
 std::string type_name(const ModelConfig& model) { return "rooftile::Type::" + model.type; }
 
 void check_experts(const ModelConfig& m) {
@@ -153,19 +160,19 @@ std::shared_ptr<const SmallKernel> small_kernel(const LayerPart& part, const Mod
     const int chosen = int(e.per_token), columns = int(m.hidden);
     if (part.name == "route") return route_part(m, step, arch);
     if (part.name == "gather")  // tokens, choices; rows
-        return std::make_shared<const ExpertsPart>("gather_rows", std::vector<std::string>{"rooftile::gather_rows"}, arch, "a CTA a row",
+        return std::make_shared<const ExpertsPart>("gather_rows", std::vector<std::string>{"rooftile::gather_rows"}, arch, "a thread 8 columns of a row",
                                                    [=](Stream stream, std::span<const Function> functions, std::span<void* const> tensors) {
                                                        const void* from = tensors[0];
                                                        const int* rows = choices_at(tensors[1], m, step).rows;
-                                                       launch(functions[0], dependent(stream, choices, row_threads), from, tensors[2], rows,
+                                                       launch(functions[0], of_rows(stream, choices, columns), from, tensors[2], rows,
                                                               chosen, columns);
                                                    });
     if (part.name == "combine")  // rows, choices, what is added to; the result
         return std::make_shared<const ExpertsPart>(
-            "combine_rows", std::vector<std::string>{fmt::format("rooftile::combine_rows<{}>", type_name(m))}, arch, "a CTA a token",
+            "combine_rows", std::vector<std::string>{fmt::format("rooftile::combine_rows<{}>", type_name(m))}, arch, "a thread 8 columns of a token",
             [=](Stream stream, std::span<const Function> functions, std::span<void* const> tensors) {
                 const void *made = tensors[0], *base = tensors[2];
-                launch(functions[0], dependent(stream, tokens, row_threads), made, choices_at(tensors[1], m, step), base, tensors[3],
+                launch(functions[0], of_rows(stream, tokens, columns), made, choices_at(tensors[1], m, step), base, tensors[3],
                        chosen, columns);
             });
     return nullptr;

@@ -139,14 +139,22 @@ TEST(ExpertsOnCpu, RowsGoThereAndComeBack) {
     const std::vector<float> weights = {0.5f, 0.5f, 0.25f, 0.75f, 1, 0, 0.125f, 2, -1, 1};
     const Bits from = random_logits(type, tokens * columns, 6), base = random_logits(type, tokens * columns, 7);
     Bits gathered(std::size_t(tokens * chosen * columns), 0x7fff), back(from.size(), 0x7fff);
-    for (int choice = 0; choice < tokens * chosen; ++choice)
-        run_cta_on_cpu(unsigned(choice), row_threads, gather_rows, static_cast<const void*>(from.data()),
+    constexpr int ctas_of_row = (columns / run_elements + row_threads - 1) / row_threads;
+    const auto each_cta = [](int rows_of_grid, const auto& run) {
+        for (int row = 0; row < rows_of_grid; ++row)
+            for (int part = 0; part < ctas_of_row; ++part) blockIdx.y = unsigned(part), run(unsigned(row));
+        blockIdx.y = 0;
+    };
+    each_cta(tokens * chosen, [&](unsigned choice) {
+        run_cta_on_cpu(choice, row_threads, gather_rows, static_cast<const void*>(from.data()),
                        static_cast<void*>(gathered.data()), rows.data(), chosen, columns);
+    });
     Choices c(tokens * chosen, 1);
     c.rows = rows, c.weights = weights;
-    for (int token = 0; token < tokens; ++token)
-        run_cta_on_cpu(unsigned(token), row_threads, combine_rows<type>, static_cast<const void*>(gathered.data()), c.at(),
+    each_cta(tokens, [&](unsigned token) {
+        run_cta_on_cpu(token, row_threads, combine_rows<type>, static_cast<const void*>(gathered.data()), c.at(),
                        static_cast<const void*>(base.data()), static_cast<void*>(back.data()), chosen, columns);
+    });
     for (int token = 0; token < tokens; ++token)
         for (int i = 0; i < columns; ++i) {
             const auto at = std::size_t(token * columns + i);
