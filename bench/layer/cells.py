@@ -3,7 +3,7 @@
 
 usage: bench/layer/cells.py PROGRAM OUT_FOLDER [--only TEXT] [--decode PROBLEMS] [FLAGS OF measure layer ...]
 
-Writes OUT_FOLDER/layer-CELL.json of each cell whose name has TEXT, and prints a table of them last: planned and measured time of the layer
+Writes OUT_FOLDER/layer-CELL.json of each cell whose name has TEXT, and prints a table of them: planned and measured time of the layer
 in us, their ratio, how many kernels are within their interval, PyTorch's best time over ours, DRAM bytes as counted. With --decode it
 also draws so many problems of attention over a cache, once to fit by and once to check, and prints what bench/fit_intervals.py makes of
 them. Exit code 3 where a result is wrong; a cell that does not run is named and left out.
@@ -72,7 +72,8 @@ def main():
     if '/' in arguments.program:  # cells run in a folder of their own
         arguments.program = str(Path(arguments.program).resolve())
     arguments.out.mkdir(parents=True, exist_ok=True)
-    lines, wrong = [], False
+    wrong = False
+    print(f'{"layer":22}  planned  measured    ratio  within  PyTorch  DRAM', flush=True)
     with tempfile.TemporaryDirectory() as folder:
         configurations(Path(folder))
         for model, kind, batch, tokens in CELLS:
@@ -85,11 +86,11 @@ def main():
             done = subprocess.run([*command, '--seed', '1', '--json', '--out', file, *more], cwd=folder, capture_output=True, text=True)
             wrong |= done.returncode == 3
             if done.returncode in (0, 3) and file.exists():
-                lines.append(f'{name:22}{figures(json.loads(file.read_text()))}')
+                line = figures(json.loads(file.read_text()))
             else:
-                lines.append(f'{name:22}did not run: {(done.stderr.strip().splitlines() or ["?"])[-1]}')
-    fitted = decode(arguments.program, arguments.out, arguments.decode) if arguments.decode else ''
-    print(f'{"layer":22}  planned  measured    ratio  within  PyTorch  DRAM', *lines, fitted, sep='\n')
+                line = f'did not run: {(done.stderr.strip().splitlines() or ["?"])[-1]}'
+            print(f'{name:22}{line}', flush=True)
+    print(decode(arguments.program, arguments.out, arguments.decode) if arguments.decode else '')
     return 3 if wrong else 0
 
 
