@@ -1,10 +1,10 @@
 // Copies operands of a GEMM, line by line, to where TMA can take them: their lines begin on 128-byte lines of L2 and
 // are filled up with zeros to whole 16 bytes.
 //
-// A line may begin at any even address, another one in every line. So a thread reads the two aligned 16-byte words in
+// A line may begin at any address, another one in every line. So a thread reads the two aligned 16-byte words in
 // which its vector lies and shifts them together: reads are as wide as stores whatever the alignment, and the word that
 // two neighbours share comes from L1. Where such a word reaches beyond the tensor (at its first bytes and its last), the
-// vector is read by elements.
+// vector is read byte by byte.
 //
 // Vectors are numbered through all lines, and a CTA takes 1024 consecutive ones: a part of a long line, or many short lines.
 #pragma once
@@ -16,9 +16,8 @@
 namespace rooftile {
 
 using PackVector = ptx::Words<16>;
-inline constexpr int pack_vector_bytes = sizeof(PackVector);
 
-/// The 16 bytes that begin `bytes` (even, below 16) behind the start of `low`; `high` follows it.
+/// The 16 bytes that begin `bytes` (below 16) behind the start of `low`; `high` follows it.
 __device__ inline PackVector shifted_together(const PackVector& low, const PackVector& high, unsigned bytes) {
     unsigned w[8] = {low.word[0],  low.word[1],  low.word[2],  low.word[3],
                      high.word[0], high.word[1], high.word[2], high.word[3]};
@@ -28,25 +27,25 @@ __device__ inline PackVector shifted_together(const PackVector& low, const PackV
     for (int i = 0; i < 5; ++i) w[i] = bytes & 4 ? w[i + 1] : w[i];
     PackVector out;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) out.word[i] = __funnelshift_r(w[i], w[i + 1], 8 * (bytes & 2));
+    for (int i = 0; i < 4; ++i) out.word[i] = __funnelshift_r(w[i], w[i + 1], 8 * (bytes & 3));
     return out;
 }
 
-/// Its first `valid` elements, zeros behind them.
+/// Its first `valid` bytes, zeros behind them.
 __device__ inline void keep_first(PackVector& vector, int valid) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const int left = valid - 2 * i;
-        vector.word[i] = left >= 2 ? vector.word[i] : left == 1 ? vector.word[i] & 0xffff : 0;
+        const int left = valid - 4 * i;
+        vector.word[i] = left >= 4 ? vector.word[i] : left > 0 ? vector.word[i] & ((1u << 8 * left) - 1) : 0;
     }
 }
 
-/// `valid` elements, one by one, zeros behind them.
-__device__ inline PackVector by_elements(const unsigned short* from, int valid) {
-    const auto element = [&](int i) { return i < valid ? unsigned(from[i]) : 0u; };
-    PackVector out;
+/// `valid` bytes, one by one, zeros behind them.
+__device__ inline PackVector by_bytes(const unsigned char* from, int valid) {
+    PackVector out{};
 #pragma unroll
-    for (int i = 0; i < 4; ++i) out.word[i] = element(2 * i) | element(2 * i + 1) << 16;
+    for (int i = 0; i < pack_vector_bytes; ++i)
+        if (i < valid) out.word[i / 4] |= unsigned(from[i]) << i % 4 * 8;
     return out;
 }
 
@@ -59,20 +58,20 @@ __device__ inline void pack_lines(const PackedLines& lines, long long cta) {
     const auto begin = reinterpret_cast<unsigned long long>(lines.from);
     const auto end = reinterpret_cast<unsigned long long>(lines.from + (lines.lines - 1) * lines.leading + lines.width);
 
-    const unsigned short* from[pack_vectors_per_thread];
-    unsigned short* to[pack_vectors_per_thread];  // null: behind the last line
-    int valid[pack_vectors_per_thread];           // elements that the line has from there
-    bool whole[pack_vectors_per_thread];          // its words lie within the tensor
+    const unsigned char* from[pack_vectors_per_thread];
+    unsigned char* to[pack_vectors_per_thread];  // null: behind the last line
+    int valid[pack_vectors_per_thread];          // bytes that the line has from there
+    bool whole[pack_vectors_per_thread];         // its words lie within the tensor
     PackVector low[pack_vectors_per_thread], high[pack_vectors_per_thread];
 #pragma unroll
     for (int i = 0; i < pack_vectors_per_thread; ++i) {
         const unsigned number = first_vector + i * pack_threads, further = number / vectors;
         const long long line = first_line + further;
-        const int column = int(number - further * vectors) * pack_vector_elements;
+        const unsigned column = (number - further * vectors) * pack_vector_bytes;
         const bool exists = line < lines.lines;
         from[i] = lines.from + line * lines.leading + column;
         to[i] = exists ? lines.to + line * lines.pitch + column : nullptr;
-        valid[i] = lines.width - column;
+        valid[i] = lines.width - column < pack_vector_bytes ? int(lines.width - column) : pack_vector_bytes;
         const auto address = reinterpret_cast<unsigned long long>(from[i]);
         const unsigned long long word = address / pack_vector_bytes * pack_vector_bytes;
         const bool two = word != address;
@@ -87,9 +86,9 @@ __device__ inline void pack_lines(const PackedLines& lines, long long cta) {
         PackVector vector;
         if (whole[i]) {
             vector = shifted_together(low[i], high[i], unsigned(reinterpret_cast<unsigned long long>(from[i])) % pack_vector_bytes);
-            if (valid[i] < pack_vector_elements) keep_first(vector, valid[i]);
+            if (valid[i] < pack_vector_bytes) keep_first(vector, valid[i]);
         } else {
-            vector = by_elements(from[i], valid[i]);
+            vector = by_bytes(from[i], valid[i]);
         }
         ptx::store_words(to[i], vector);
     }

@@ -668,11 +668,11 @@ inline std::string packed() { return with_k("--m 256 --n 256 --tile 128x128x64 -
 inline Mutant packed_lines_run_on() {
     return {"a packed line ends with elements of the next",
             packed(),
-            {{pack, "word[i] = left >= 2 ?", "word[i] = true ?"}}};
+            {{pack, "word[i] = left >= 4 ?", "word[i] = true ?"}}};
 }
 
 inline Mutant packed_by_whole_words() {
-    return {"packing shifts by whole words alone", packed(), {{pack, "8 * (bytes & 2)", "0"}}};
+    return {"packing shifts by whole words alone", packed(), {{pack, "8 * (bytes & 3)", "0"}}};
 }
 
 inline Mutant ampere_sums_in_bf16(std::int64_t k) {

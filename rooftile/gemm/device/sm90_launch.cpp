@@ -302,15 +302,16 @@ TensorMapRequest staged_operand(const GemmProblem& problem, const Sm90GemmConfig
 }
 
 PackedLines packed_lines(const PackedCopy& copy, std::int64_t leading, std::int64_t stride, const void* from, char* to) {
-    return {static_cast<const unsigned short*>(from),
-            reinterpret_cast<unsigned short*>(to),
+    constexpr std::int64_t bytes = 2;  // of an element
+    return {static_cast<const unsigned char*>(from),
+            reinterpret_cast<unsigned char*>(to),
             copy.lines,
-            leading,
-            copy.pitch,
-            int(copy.width),
+            bytes * leading,
+            bytes * copy.pitch,
+            unsigned(bytes * copy.width),
             unsigned(copy.matrices),
-            stride,
-            copy.stride()};
+            bytes * stride,
+            bytes * copy.stride()};
 }
 
 void check_lines(const char* name, const char* leading_name, std::int64_t width, std::int64_t leading, const void* from, int bytes) {
@@ -493,7 +494,7 @@ class Sm90Code final : public GemmCode {
             arguments.a = take(copy_of_a(given.shape), problem_.a_major, packed.pointers.a, packed.shape.lda, packed.shape.a_stride);
         if (plan_.pack_b)
             arguments.b = take(copy_of_b(given.shape), problem_.b_major, packed.pointers.b, packed.shape.ldb, packed.shape.b_stride);
-        rooftile::launch(pack, pack_launch(stream, arguments.a.blocks() + arguments.b.blocks(), std::max(arguments.a.matrices, arguments.b.matrices)),
+        rooftile::launch(pack, pack_launch(stream, arguments.a.ctas() + arguments.b.ctas(), std::max(arguments.a.matrices, arguments.b.matrices)),
                          arguments);
         return packed;
     }
