@@ -45,19 +45,31 @@ struct QuantisedStore {
         int packed_n;  ///< columns of C that the weights are packed for
     };
 
-    /// Parts `first` to `last` in their order, of which several are on their way at once.
-    template <class Place>
-    __device__ static float2 added(const Place& place, int pair, unsigned first, unsigned last) {
-        constexpr int in_flight = 4;
-        float2 all = make_float2(0, 0);
-        for (unsigned part = first; part <= last; part += in_flight) {
-            float2 x[in_flight];
+    /// What `store` does with pairs `thread`, `thread` + threads, ... below `pairs`: each is the sum of parts `first` to `last` in their order. Loads
+    /// of several pairs and parts are on their way at once: one at a time would wait for L2 once a pair.
+    template <class Place, class Store>
+    __device__ static void add_pairs(const Place& place, int thread, int pairs, unsigned first, unsigned last, const Store& store) {
+        constexpr int in_flight = 4, together = 4;
+        for (int begin = thread; begin < pairs; begin += together * S.threads) {
+            float2 all[together] = {};
+            for (unsigned part = first; part <= last; part += in_flight) {
+                float2 x[in_flight][together];
 #pragma unroll
-            for (int i = 0; i < in_flight; ++i) x[i] = part + i <= last ? __ldcg(place(part + i) + pair) : make_float2(0, 0);
+                for (int i = 0; i < in_flight; ++i)
 #pragma unroll
-            for (int i = 0; i < in_flight; ++i) all.x += x[i].x, all.y += x[i].y;
+                    for (int n = 0; n < together; ++n) {
+                        const int pair = begin + n * S.threads;
+                        x[i][n] = part + i <= last && pair < pairs ? __ldcg(place(part + i) + pair) : make_float2(0, 0);
+                    }
+#pragma unroll
+                for (int i = 0; i < in_flight; ++i)
+#pragma unroll
+                    for (int n = 0; n < together; ++n) all[n].x += x[i][n].x, all[n].y += x[i][n].y;
+            }
+#pragma unroll
+            for (int n = 0; n < together; ++n)
+                if (begin + n * S.threads < pairs) store(begin + n * S.threads, all[n]);
         }
-        return all;
     }
 
     /// What is stored of two neighbours' sums.
@@ -173,12 +185,12 @@ struct QuantisedStore {
                 for (int pair = thread; pair < pairs; pair += S.threads) store(before + pair, sum(pair));
             else {
                 float2* own = place(blockIdx.x) + before;
+#pragma unroll 4
                 for (int pair = thread; pair < pairs; pair += S.threads) own[pair] = sum(pair);
             }
         }
         if constexpr (!S.parts_by_thread)
-            if (cut && is_last())
-                for (int pair = thread; pair < rows * row_pairs; pair += S.threads) store(pair, added(place, pair, tile.first, tile.last));
+            if (cut && is_last()) add_pairs(place, thread, rows * row_pairs, tile.first, tile.last, store);
         clear(sums);
         ptx::named_barrier_sync(barrier, S.threads);  // the next tile's sums take the place of these
     }

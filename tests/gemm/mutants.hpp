@@ -829,7 +829,7 @@ inline Mutant expression_of_a_part() {
 }
 
 inline Mutant packed_part_lost() {
-    return {"the last part of a tile that CTAs share is not added", packed_weights(), {{quantised_store, "part + i <= last ?", "part + i < last ?"}}};
+    return {"the last part of a tile that CTAs share is not added", packed_weights(), {{quantised_store, "part + i <= last &&", "part + i < last &&"}}};
 }
 
 /// The same of many rows: three rows of tiles by two columns, the last of each not full.
