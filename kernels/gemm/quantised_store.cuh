@@ -49,7 +49,7 @@ struct QuantisedStore {
     /// of several pairs and parts are on their way at once: one at a time would wait for L2 once a pair.
     template <class Place, class Store>
     __device__ static void add_pairs(const Place& place, int thread, int pairs, unsigned first, unsigned last, const Store& store) {
-        constexpr int in_flight = 4, together = 4;
+        constexpr int most = (S.rows * (S.columns / 2) + S.threads - 1) / S.threads, together = most < 4 ? most : 4, in_flight = together > 2 ? 2 : 4;
         for (int begin = thread; begin < pairs; begin += together * S.threads) {
             float2 all[together] = {};
             for (unsigned part = first; part <= last; part += in_flight) {
