@@ -32,12 +32,13 @@ class Sm80Gemm final : public GemmKernel {
     }
 
     bool gathers() const override { return true; }
-    /// Where the copy engine cannot have the image, or half of its steps, which are of one tap, is empty. Elsewhere the kernels do
-    /// not compete by their times: those of sm80_gemm are up to 1.5 times too short on Hopper (docs/facts.md 349).
+    /// Where the copy engine cannot have the image, or half of its steps, which are of one tap, is empty and there is another tap to
+    /// fill them with. Elsewhere the kernels do not compete by their times: those of sm80_gemm are up to 1.5 times too short on
+    /// Hopper (docs/facts.md 349).
     bool joins(const GemmProblem& p) const override {
-        return p.image
-               && (2 * p.image->channels <= sm90::k_span(p.a_type)
-                   || !image_load_obstacle(*p.image, Sm80GemmConfig::element_bytes).empty());
+        if (!p.image) return false;
+        const bool few = 2 * p.image->channels <= sm90::k_span(p.a_type) && p.image->taps() > 1;
+        return few || !image_load_obstacle(*p.image, Sm80GemmConfig::element_bytes).empty();
     }
     bool is_flattered(const GemmProblem& problem) const override { return sm80_config(problem, {}).narrow_copies(); }
 

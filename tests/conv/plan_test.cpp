@@ -81,6 +81,7 @@ TEST(ConvPlan, GathersWhatTheCopyEngineHasNot) {
     EXPECT_EQ(loads_of(plans_of(few)), "gather");
     EXPECT_EQ(loads_of(plans_of(few + " --kernel sm90_gemm")), "im2col");
     EXPECT_EQ(loads_of(plans_of(few + " --cluster 2x1")), "im2col");
+    EXPECT_EQ(loads_of(plans_of("--batch 32 --channels 16 --height 56 --width 56 --filters 1280 --kernel-size 1")), "im2col");
 }
 
 TEST(ConvFields, WhatGatheredLoadsCannotAddressIsRefusedByName) {
