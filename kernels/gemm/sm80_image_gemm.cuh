@@ -20,6 +20,8 @@ struct Sm80Gatherer {
     using Tile = typename Pieces::Tile;
     static_assert(Pieces::columns == 1, "a thread's pieces are of one tap");
     static constexpr int axes = C.image_axes, rows = Pieces::rows;
+    /// Threads of a warp, side by side, that copy other pieces of the same rows: each finds one of as many rows.
+    static constexpr int peers = (Pieces::across & -Pieces::across) < 32 ? Pieces::across & -Pieces::across : 32;
 
     const Sm80ImageArguments& image;
     const unsigned short* from;
@@ -32,19 +34,31 @@ struct Sm80Gatherer {
     __device__ void begin(const unsigned short* pixels, long long, int row, int extent, int) {
         from = pixels;
         piece = threadIdx.x % Pieces::across;
+        const unsigned of_peers = threadIdx.x % peers;
 #pragma unroll
-        for (int r = 0; r < rows; ++r) {
-            // Unsigned: rows of the last tile may pass 2^31. Those beyond the last place are its own, and are not stored.
-            const unsigned place = static_cast<unsigned>(row) + threadIdx.x / Pieces::across + r * Pieces::down;
-            int pixel[axes + 1];
-            image.image.template first_pixel<axes>(min(place, static_cast<unsigned>(extent - 1)), pixel);
-            first[r] = pixel[axes] * image.pitch[Sm80ImageArguments::axes];
-            inside[r] = 0;
+        for (int r = 0; r < rows; r += peers) {
+            int at;
+            unsigned taps;
+            find(static_cast<unsigned>(row) + threadIdx.x / Pieces::across + (r + of_peers) * Pieces::down, extent, at, taps);
 #pragma unroll
-            for (int axis = 0; axis < axes; ++axis) {
-                first[r] += pixel[axis] * image.pitch[axis];
-                inside[r] |= image.taps_inside(axis, pixel[axis]);
+            for (int peer = 0; peer < peers && r + peer < rows; ++peer) {
+                const int lane = static_cast<int>(threadIdx.x % 32 - of_peers) + peer;
+                first[r + peer] = static_cast<int>(__shfl_sync(0xffffffff, static_cast<unsigned>(at), lane));
+                inside[r + peer] = __shfl_sync(0xffffffff, taps, lane);
             }
+        }
+    }
+    /// What a row has; `place` is unsigned: rows of the last tile may pass 2^31. Those beyond the last place have its pixels, and are
+    /// not stored.
+    __device__ void find(unsigned place, int extent, int& at, unsigned& taps) const {
+        int pixel[axes + 1];
+        image.image.template first_pixel<axes>(min(place, static_cast<unsigned>(extent - 1)), pixel);
+        at = pixel[axes] * image.pitch[Sm80ImageArguments::axes];
+        taps = 0;
+#pragma unroll
+        for (int axis = 0; axis < axes; ++axis) {
+            at += pixel[axis] * image.pitch[axis];
+            taps |= image.taps_inside(axis, pixel[axis]);
         }
     }
 

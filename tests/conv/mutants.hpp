@@ -90,7 +90,8 @@ inline Mutant last_channel_left_out() {
 inline Mutant piece_of_the_first_step() { return {"each step has the first one's pixels", gathered, {{gather, "piece += C.tile_k / C.chunk_elements;", "piece += C.tile_k / C.chunk_elements * 0;"}}}; }
 inline Mutant tap_without_dilation() { return {"taps are a pixel apart", gathered, {{gather, "walk.axes[axis].dilation * image.pitch[axis];", "image.pitch[axis];"}}}; }
 inline Mutant bits_of_one_axis() { return {"pixels beside the row are those of the next one", gathered, {{gather, "met |= image.first_bit[axis] << along;", "if (axis > 0) met |= image.first_bit[axis] << along;"}}}; }
-inline Mutant image_gathered_before() { return {"pixels are of the first image", gathered, {{gather, "first[r] = pixel[axes] * image.pitch[Sm80ImageArguments::axes];", "first[r] = 0 * image.pitch[Sm80ImageArguments::axes];"}}}; }
+inline Mutant image_gathered_before() { return {"pixels are of the first image", gathered, {{gather, "at = pixel[axes] * image.pitch[Sm80ImageArguments::axes];", "at = 0 * image.pitch[Sm80ImageArguments::axes];"}}}; }
+inline Mutant row_of_the_peer() { return {"a row is the one that its neighbour found", gathered, {{gather, "threadIdx.x % 32 - of_peers) + peer;", "threadIdx.x % 32 - of_peers) + peer / 2;"}}}; }
 inline Mutant pixel_past_the_row() { return {"a pixel past the last of a row is read", gathered, {{gather_arguments, "taps_before(extent[axis] - pixel)", "taps_before(extent[axis] + 1 - pixel)"}}}; }
 
 inline Mutant taps_moved_by_one() { return {"a band has each tap one column on", banded, {{planes, "const int tap = first + 8 * (upper ? 1 : half);", "const int tap = first + 8 * (upper ? 1 : half) - 1;"}}}; }
@@ -109,7 +110,7 @@ inline std::vector<Mutant> all() {
     return {taps_of_rows_for_columns(), padding_one_less(), stride_left_out(),     image_before(),     filters_of_the_tap_before(), channels_again(), weights_of_the_neighbour(),
             row_wraps(),                residual_of_the_row_before(), group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),
             pixels_swapped(),           last_channel_left_out(),
-            piece_of_the_first_step(),  tap_without_dilation(),     bits_of_one_axis(), image_gathered_before(), pixel_past_the_row(),
+            piece_of_the_first_step(),  tap_without_dilation(),     bits_of_one_axis(), image_gathered_before(), pixel_past_the_row(), row_of_the_peer(),
             windows_end_left_out(),     rows_of_padding_read(),       next_row_of_taps(), halves_of_one_word(),
             taps_moved_by_one(),        band_of_the_neighbour(),      band_of_the_row_before(), padding_not_zero(), zeros_of_bands_met(), windows_of_the_tile_before(), image_of_the_group_before()};
 }

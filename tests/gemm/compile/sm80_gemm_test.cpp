@@ -41,16 +41,17 @@ Source source_of(const Sm80GemmConfig& config, const char* arch) {
             .arch = nvrtc_arch(arch)};
 }
 
+/// Warps are dealt to four partitions, which have a quarter of the registers each (docs/facts.md 387).
 int launch_registers(const Sm80GemmConfig& c) {
-    return std::min(max_registers, sm_registers / (c.threads() * c.ctas_per_sm) / 8 * 8);
+    const int warps = (c.warps() * c.ctas_per_sm + 3) / 4 * 4;
+    return std::min(max_registers, sm_registers / (32 * warps) / 8 * 8);
 }
 
 /// CTAs an SM that the registers it counts leave room for.
 int ctas_by_registers(Sm80GemmConfig c) {
-    c.ctas_per_sm = 1;
-    while (c.ctas_per_sm < 8 && c.registers() <= sm_registers / (c.threads() * (c.ctas_per_sm + 1)) / 8 * 8)
-        ++c.ctas_per_sm;
-    return c.registers() <= launch_registers(c) ? c.ctas_per_sm : 0;
+    for (c.ctas_per_sm = 8; c.ctas_per_sm > 0; --c.ctas_per_sm)
+        if (c.registers() <= launch_registers(c)) return c.ctas_per_sm;
+    return 0;
 }
 
 constexpr Sm80GemmConfig plain(int tile_m, int tile_n, int tile_k, int stages, int warps_m, int warps_n) {
