@@ -2,14 +2,15 @@
 """Convolutions beside cuDNN's, through PyTorch with `cudnn.benchmark`, and beside our own product of the same M, N, K, in CUDA graphs.
 
 usage: bench/conv/beside_cudnn.py LIBRARY [--suite FILE.toml] [--draw N --seed S --program ROOFTILE] [--top N] [--skip N] [--seconds S]
-       [--out FILE.jsonl] [--prepare]
+       [--out FILE.jsonl] [--prepare] [--most-channels C] [--kernel NAME]
 
 LIBRARY is librooftile_c.so. Without --draw: bench/suites/conv.toml. --draw takes the problems of `ROOFTILE sweep conv --draw N --seed S`. Needs one
 GPU of sm_90 and PyTorch 2.9 or later. Tensors are channels-last everywhere; `nchw` is what the same call takes of tensors that are not, which no
 ratio is made of. A set of tensors is taken after the other, together several L2; competitors alternate in blocks of some milliseconds. A ratio is the
 other's time over ours in the same round, median of the rounds; `product` is ours of the same M, N, K over the convolution; of a kernel
 that multiplies directly `copy` is what PyTorch takes to copy as many bytes. Results are compared with
-PyTorch's (fp64 at every element: `rooftile measure conv`). One line a problem, then geometric means by what binds them.
+PyTorch's (fp64 at every element: `rooftile measure conv`). One line a problem, then geometric means by what binds them. --most-channels leaves out images of
+more; --kernel fixes the form of all products, sm90_gemm or sm80_gemm.
 """
 import argparse
 import concurrent.futures
@@ -160,8 +161,11 @@ def main():
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--out")
     parser.add_argument("--prepare", action="store_true")
+    parser.add_argument("--most-channels", type=int, default=1 << 31)
+    parser.add_argument("--kernel")
     args = parser.parse_args()
     problems = (drawn(args.program, args.draw, args.seed) if args.draw else list(suite(args.suite)))[args.skip:]
+    problems = [fields | ({"kernel": args.kernel} if args.kernel else {}) for fields in problems if int(fields["channels"]) <= args.most_channels]
     with concurrent.futures.ProcessPoolExecutor() as pool:
         list(pool.map(compile_into_cache, *zip(*((args.library, fields, args.top) for fields in problems))))
     if args.prepare:

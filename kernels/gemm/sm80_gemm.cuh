@@ -64,8 +64,8 @@ __device__ void await_block() {
 
 /// One block of K, whose first fragments are loaded already; loads the first of the next block. The last k-step's
 /// products stand behind the barrier: they run while those fragments come.
-template <Sm80GemmConfig C>
-__device__ void step(Sm80Sums<C>& sums, Sm80Warp<C>& warp, Sm80Ring<C>& ring, Sm80Loader<C>& loader) {
+template <Sm80GemmConfig C, class Loader>
+__device__ void step(Sm80Sums<C>& sums, Sm80Warp<C>& warp, Sm80Ring<C>& ring, Loader& loader) {
 #pragma unroll
     for (int k = 0; k < C.k_steps(); ++k) {
         if (k == C.k_steps() - 1) {
@@ -82,13 +82,13 @@ __device__ void step(Sm80Sums<C>& sums, Sm80Warp<C>& warp, Sm80Ring<C>& ring, Sm
     }
 }
 
-/// What every thread of a CTA does.
-template <Sm80GemmConfig C, class Epilogue>
-__device__ __forceinline__ void run_cta(const Sm80GemmArguments& args, const Epilogue& epilogue) {
+/// What every thread of a CTA does. `left`: copies A's tiles.
+template <Sm80GemmConfig C, class Epilogue, class Left = Sm80Copier<C, true>>
+__device__ __forceinline__ void run_cta(const Sm80GemmArguments& args, const Epilogue& epilogue, const Left& left = {}) {
     static_assert(obeys_the_hardware<C>());
     extern __shared__ __align__(C.tile_alignment) unsigned char memory[];
     Sm80Ring<C> ring(ptx::shared_address(memory));
-    Sm80Loader<C> loader(args);
+    Sm80Loader<C, Left> loader(args, left);
 #pragma unroll 1
     for (int s = 0; s < C.stages - 1; ++s) {
         loader.fill(ring.base + s * C.stage_bytes());

@@ -26,6 +26,8 @@ struct Sm80GemmConfig {
     bool persistent = false;
     /// Many products of one shape; the batch is the outermost index of a tile.
     bool batched = false;
+    /// Axes of the image, 2 or 3, whose pixels A's rows are gathered from; 0: A is a matrix.
+    int image_axes = 0;
     /// What is stored is an expression of the sums; of a thread, beside the plain kernel's, what it holds. The planner's alone.
     bool expression = false;
     int epilogue_registers = 0;
@@ -46,8 +48,10 @@ struct Sm80GemmConfig {
     /// Beyond accumulators and fragments: addresses and bounds of the copies, places of fragments in a stage, loop
     /// state. Bisected with ptxas by ctas_per_sm; what is too little spills on one architecture or another.
     constexpr int working_registers() const {
-        return 40 + 12 * (persistent + partial_copies + narrow_copies()) + 8 * batched + epilogue_registers;
+        return 40 + 12 * (persistent + partial_copies + narrow_copies()) + 8 * batched + gather_registers() + epilogue_registers;
     }
+    /// Of an image: where each row that a thread copies begins and which taps it meets, and what a step's tap is made of.
+    constexpr int gather_registers() const { return image_axes == 0 ? 0 : 2 * tile_m * tile_k / (chunk_elements * threads()) + 8; }
 
     constexpr int warps() const { return warps_m * warps_n; }
     constexpr int threads() const { return 32 * warps(); }

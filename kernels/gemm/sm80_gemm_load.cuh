@@ -66,7 +66,7 @@ struct Sm80Copier {
             copy_elements(first, ld);
         } else {
             // Narrow pieces are many: unrolled as a whole, their addresses would take the registers of the sums.
-            constexpr int at_once = Pieces::rows * Pieces::columns > 8 ? 4 : Pieces::rows;
+            [[maybe_unused]] constexpr int at_once = Pieces::rows * Pieces::columns > 8 ? 4 : Pieces::rows;
 #pragma unroll at_once
             for (int r = 0; r < Pieces::rows; ++r) copy_row(first, ld, r);
         }
@@ -99,16 +99,16 @@ struct Sm80Copier {
     }
 };
 
-/// Fills stage after stage with the blocks of K of this CTA's tiles.
-template <Sm80GemmConfig C>
+/// Fills stage after stage with the blocks of K of this CTA's tiles. `Left` copies A's.
+template <Sm80GemmConfig C, class Left = Sm80Copier<C, true>>
 struct Sm80Loader {
     const Sm80GemmArguments& args;
     Sm80TileScheduler<C> scheduler;
-    Sm80Copier<C, true> a;
+    Left a;
     Sm80Copier<C, false> b;
     int blocks_left = 0;  // of the tile; less than 1: nothing is left to load
 
-    __device__ explicit Sm80Loader(const Sm80GemmArguments& arguments) : args(arguments) { begin_tile(); }
+    __device__ explicit Sm80Loader(const Sm80GemmArguments& arguments, const Left& left = {}) : args(arguments), a(left) { begin_tile(); }
 
     __device__ void begin_tile() {
         int m, n, product;

@@ -457,6 +457,7 @@ def conv(
     type: str | None = None,
     epilogue: str | None = None,
     tensors: str | Sequence[str] | None = None,
+    kernel: str | None = None,
     tile: str | Sequence[int] | None = None,
     stages: int | None = None,
     consumer_warpgroups: int | None = None,
@@ -512,6 +513,8 @@ def conv(
         tensors: A tensor that the epilogue reads: bias:bf16[N], of a number a filter; r:bf16[M,N], of one an
             element
     Fixed parameters (the rest is searched):
+        kernel: sm90_gemm, whose pixels the copy engine finds, or sm80_gemm, which gathers them; default: whichever
+            is faster
         tile: Tile of one CTA: tile_m, tile_n, tile_k
         stages: Tiles in flight; one fills while another is used
         consumer_warpgroups: Warpgroups that multiply
@@ -559,9 +562,9 @@ def conv(
     return plan_one("conv", machine, {
         "batch": batch, "channels": channels, "depth": depth, "height": height, "width": width, "filters": filters,
         "kernel_size": kernel_size, "stride": stride, "padding": padding, "dilation": dilation, "groups": groups,
-        "layout": layout, "type": type, "epilogue": epilogue, "tensors": tensors, "tile": tile, "stages": stages,
-        "consumer_warpgroups": consumer_warpgroups, "schedule": schedule, "swap_ab": swap_ab, "cluster": cluster,
-        "order": order, "group": group, "split_k": split_k, "grid_split_k": grid_split_k,
+        "layout": layout, "type": type, "epilogue": epilogue, "tensors": tensors, "kernel": kernel, "tile": tile,
+        "stages": stages, "consumer_warpgroups": consumer_warpgroups, "schedule": schedule, "swap_ab": swap_ab,
+        "cluster": cluster, "order": order, "group": group, "split_k": split_k, "grid_split_k": grid_split_k,
         "ctas_per_sm": ctas_per_sm, "overlapped_epilogue": overlapped_epilogue, "epilogue_tile_n": epilogue_tile_n,
         "pdl": pdl, "early_weights": early_weights, "evict_first": evict_first, "reverse": reverse,
         "exhaustive": exhaustive, "top": top, "vector": vector, "strip": strip, "rows": rows, "places": places,

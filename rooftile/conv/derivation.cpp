@@ -42,11 +42,12 @@ std::vector<Step> conv_steps(const Machine& machine, const ConvProblem& p, const
     }
     steps.add("m", "batch x places along each axis   [M18]", places, double(image.rows()), "", "rows of the product: every place of every image");
     steps.add("n", "filters   [M18]", {of_problem("filters", double(p.filters), "")}, double(p.filters), "", "columns of the product");
+    const std::int64_t k_steps = tile.gathered ? (image.columns() + tile.step - 1) / tile.step : image.blocks(tile.step);
     steps.add("k", "taps x channels   [M18]", {of_problem("taps", double(image.taps()), ""), of_problem("channels", double(image.channels), "")},
-              double(image.columns()), "", fmt::format("a step of {} takes channels of one tap: {} steps, {} of each filled", tile.step, image.blocks(tile.step),
-                                                       percent_text(double(image.columns()) / (double(image.blocks(tile.step)) * tile.step))));
+              double(image.columns()), "", fmt::format("a step of {} takes channels of {}: {} steps, {} of each filled", tile.step, tile.gathered ? "one tap after the other" : "one tap", k_steps,
+                                                       percent_text(double(image.columns()) / (double(k_steps) * tile.step))));
     steps.add("share_inside", "pairs of a place and a tap inside the image / all pairs", {of_problem("pairs inside", std::round(image.share_inside() * double(image.taps()) * double(image.rows())), "")}, image.share_inside(),
-              "", "the rest is multiplied as zeros, which the copy engine fills in");
+              "", fmt::format("the rest is multiplied as zeros, which {} in", tile.gathered ? "cp.async fills" : "the copy engine fills"));
     const ImageTraffic t = image_traffic(p, tile);
     const auto ours = [](std::string name, double value, const char* unit) { return Derivation::given(std::move(name), value, unit, "the plan"); };
     steps.add("image_bytes", "pixels that some tap meets x channels x 2 B", {of_problem("pixels that some tap meets", double(image.elements_read()) / double(image.channels), ""), of_problem("channels", double(image.channels), "")}, t.read, "B",

@@ -9,9 +9,10 @@
 
 namespace rooftile {
 
-/// Extents of a tile: places, filters, and channels of one step.
+/// Extents of a tile: places, filters, and channels of one step, which are of one tap or, gathered, of as many as there is room for.
 struct ConvTile {
     int pixels, filters, step;
+    bool gathered = false;
 };
 
 /// Bytes of the image and of what comes of it into shared memory, each once: what a reader compares.

@@ -28,13 +28,15 @@ constexpr AxisField axis_fields[] = {{"kernel_size", &ImageAxis::taps, 1, 0},
 /// Of the product's configuration, under names of convolutions in documents.
 constexpr std::pair<std::string_view, std::string_view> renamed[] = {{"tile_m", "tile_pixels"}, {"tile_n", "tile_filters"}};
 /// What of the product's a convolution has no choice of.
-constexpr std::string_view left_out[] = {"kernel", "pack_a", "pack_b", "dynamic_scheduler", "epilogue_apart"};
+constexpr std::string_view left_out[] = {"pack_a", "pack_b", "dynamic_scheduler", "epilogue_apart"};
 
 /// Fields of the product's plan, as the product has them.
 std::vector<Field> product_fields() {
     std::vector<Field> out;
     for (const Field& field : image_products().operation->fields())
         if ((field.group.starts_with("Fixed") || field.key == "top") && std::ranges::find(left_out, field.key) == std::end(left_out)) out.push_back(field);
+    for (Field& field : out)
+        if (field.key == "kernel") field.meaning = "sm90_gemm, whose pixels the copy engine finds, or sm80_gemm, which gathers them; default: whichever is faster";
     return out;
 }
 
@@ -159,12 +161,12 @@ std::string_view conv_config_key(std::string_view of_product) {
     return of_product;
 }
 
-Record conv_config(const Record& product) {
+Record conv_config(const Record& product, std::int64_t gathered_taps) {
     Record out;
     for (const auto& [key, value] : product) {
-        if (key != "kernel" && std::ranges::find(left_out, key) != std::end(left_out)) continue;
+        if (std::ranges::find(left_out, key) != std::end(left_out)) continue;
         out.emplace_back(std::string(conv_config_key(key)), value);
-        if (key == "kernel") out.emplace_back("loads", "im2col"), out.emplace_back("taps_per_step", 1);
+        if (key == "kernel") out.emplace_back("loads", gathered_taps > 0 ? "gather" : "im2col"), out.emplace_back("taps_per_step", std::max<std::int64_t>(1, gathered_taps));
     }
     return out;
 }

@@ -12,8 +12,9 @@ std::span<const Field> conv_fields();
 ConvProblem conv_problem(const Given& given);
 /// The request that the operation of products reads.
 Given conv_product_request(const Given& given);
-/// By keys, of which those of the product's tile have names of their own here.
-Record conv_config(const Record& product);
+/// By keys, of which those of the product's tile have names of their own here. `gathered_taps`: of a step of a kernel that gathers pixels; 0: the
+/// copy engine finds them.
+Record conv_config(const Record& product, std::int64_t gathered_taps);
 std::string_view conv_config_key(std::string_view of_product);
 Given conv_given_of_config(const Record& config);
 

@@ -87,7 +87,7 @@ std::vector<Plan> products_of(std::span<const Plan> plans) {
 ConvTile tile_of(const Plan& product) {
     const Record config = product.operation->config_record(product);
     const auto number = [&](std::string_view key) { return int(find_as<std::int64_t>(config, key).value_or(1)); };
-    return {number("tile_m"), number("tile_n"), number("tile_k")};
+    return {number("tile_m"), number("tile_n"), number("tile_k"), image_products().images->gathers(product)};
 }
 
 /// The names of the image's tensors for the product's.
@@ -192,7 +192,8 @@ class ConvOperation final : public Operation {
     std::vector<TensorInfo> tensors(const Problem& problem) const override { return conv_tensors(typed(problem)); }
     Record config_record(const Plan& plan) const override {
         if (const DirectPlan* direct = direct_of(plan)) return direct_config(*direct);
-        return conv_config(products().config_record(product_of(plan)));
+        const ConvTile tile = tile_of(product_of(plan));
+        return conv_config(products().config_record(product_of(plan)), tile.gathered ? whole_parts(tile.step, typed(plan.problem).image.channels) : 0);
     }
     Record resources_record(const Plan& plan) const override {
         if (const DirectPlan* direct = direct_of(plan))

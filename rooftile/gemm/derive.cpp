@@ -251,10 +251,17 @@ void hold_back(Plans& plans, std::optional<double> least_us) {
         }
 }
 
+/// As the kernel takes it.
+GemmProblem taken_by(const GemmKernel& kernel, GemmProblem problem) {
+    problem.gathered = problem.image && kernel.gathers();
+    return problem;
+}
+
 /// Adds the plans of `kernel`, where it computes what is asked for; `alone`: in the place of the others.
-void join(std::variant<Plans, Infeasible>& out, const std::shared_ptr<const Machine>& machine, const GemmProblem& problem,
+void join(std::variant<Plans, Infeasible>& out, const std::shared_ptr<const Machine>& machine, const GemmProblem& asked,
           GemmRequest request, const GemmKernel& kernel, bool alone) {
     request.kernel = &kernel;
+    const GemmProblem problem = taken_by(kernel, asked);
     const std::string instruction = kernel.instruction(*machine, problem.a_type);
     std::vector<std::string> unknown;
     const Following follows = following(kernel, request.programmatic_launch.value_or(true), request.early_weights.value_or(false));
@@ -289,11 +296,12 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
                                        const GemmRequest& asked) {
     const Machine& machine = *shared;
     check(given);
-    const GemmProblem problem = as_one_product(given);
+    const GemmProblem one = as_one_product(given);
     check(asked);
     GemmRequest request = asked;
     request.top = std::clamp(request.top, 1, max_gemm_plans);
-    const GemmKernel& kernel = request.kernel ? *request.kernel : best_gemm_kernel(machine, problem);
+    const GemmKernel& kernel = request.kernel ? *request.kernel : best_gemm_kernel(machine, one);
+    const GemmProblem problem = taken_by(kernel, one);
     const std::string instruction = kernel.instruction(machine, problem.a_type);
     std::vector<std::string> unknown;
     GemmHardware hw = gemm_hardware(machine, instruction, problem.a_type, unknown);
@@ -323,14 +331,14 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     }
     if (!request.kernel)
         for (const GemmKernel* other : gemm_kernels())
-            if (other->joins(problem)) join(out, shared, problem, request, *other, kernel.is_flattered(problem));
+            if (other != &kernel && other->joins(problem)) join(out, shared, problem, request, *other, kernel.is_flattered(problem));
     std::visit(
         [&](auto& result) {
             result.unknown = unknown;
             result.unchecked_constraints = unchecked_constraints(hw);
             result.notes = notes(r);
             result.problem = given;
-            if (problem != given)
+            if (one != given)
                 result.notes.push_back(fmt::format("the {} products share B, and their rows are evenly spaced: planned and computed as one product of {} rows", given.batch, problem.m));
             if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>) {
                 result.tensor_peak = tensor_peak(r);

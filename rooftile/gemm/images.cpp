@@ -2,6 +2,7 @@
 
 #include "rooftile/gemm/fields.hpp"
 #include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/plan.hpp"
 
 namespace rooftile {
 namespace {
@@ -14,6 +15,7 @@ class GemmOfImages final : public ProductsOfImages {
         problem.image_columns = double(image.elements_read()) / double(image.rows());
         return {&gemm_operation(), Own::of(std::move(problem))};
     }
+    bool gathers(const Plan& plan) const override { return plan.own.as<GemmPlan>().problem.gathered; }
 };
 
 }  // namespace

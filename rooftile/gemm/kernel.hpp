@@ -56,6 +56,8 @@ class GemmKernel {
 
     /// Whether it is planned beside the machine's best kernel, by which such a problem takes more than its bytes, where the request names none.
     virtual bool joins(const GemmProblem&) const { return false; }
+    /// Whether its blocks of K go over the taps of an image, whose pixels it gathers piece by piece.
+    virtual bool gathers() const { return false; }
     /// Whether packed weights are what it multiplies, and nothing else.
     virtual bool is_of_quantised() const { return false; }
     /// Whether it has room for that problem's rows of A.

@@ -80,7 +80,8 @@ std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem) {
                        problem.is_quantised() ? "groups of packed weights are sm90_many_quantised's so far; leave the kernel off"
                                               : "groups are sm90_gemm's so far; launch the products one by one",
                        double(problem.groups->count()), 1};
-    if (problem.image) return Refusal{Reason::instruction, "rows that are places of an image are sm90_gemm's so far, whose copy engine finds their pixels", 1, 0};
+    if (problem.image && !problem.gathered)
+        return Refusal{Reason::instruction, "rows that are places of an image are of sm90_gemm, whose copy engine finds their pixels, and of sm80_gemm, which gathers them", 1, 0};
     if (problem.pairs() != Pairs::none) return pairs_elsewhere(problem);
     if (problem.results() > 1)
         return Refusal{Reason::instruction,
@@ -91,6 +92,7 @@ std::optional<Refusal> refuse_sm90_alone(const GemmProblem& problem) {
 
 std::optional<Refusal> refuse_more_than_a_product(const GemmProblem& problem) {
     if (auto why = refuse_sm90_alone(problem)) return why;
+    if (problem.image) return Refusal{Reason::instruction, "rows that are places of an image are gathered by cp.async, which this machine does not have", 1, 0};
     if (problem.batch > 1)
         return Refusal{Reason::instruction,
                        fmt::format("batch = {}: batches are sm90_gemm's and sm80_gemm's so far; launch the products one by one", problem.batch),

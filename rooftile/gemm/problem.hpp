@@ -56,6 +56,7 @@ struct GemmProblem {
     /// Where A's rows and columns are taken from, of which m and k are the counts; lda means nothing then.
     std::optional<ImageOperand> image{};
     double image_columns = 0;  ///< elements of the image that are read, for each row: worked out once
+    bool gathered = false;     ///< of an image: blocks of K go over its taps, as those kernels have them that gather A; set by derive()
 
     bool block_scales() const { return epilogue && epilogue->scales == Scales::block; }
     bool promoted() const { return accumulation == Accumulation::promoted || block_scales(); }
@@ -90,8 +91,8 @@ struct GemmProblem {
     double a_bytes() const { return double(a_matrices()) * double(m) * a_columns() * bytes_of(a_type); }
     /// Of A in memory, for each of its rows: of an image fewer than k, since several rows and columns share an element.
     double a_columns() const { return image ? image_columns : double(k); }
-    /// Blocks of K, of which those of an image are a tap's.
-    std::int64_t k_blocks(std::int64_t tile_k) const { return image ? image->blocks(tile_k) : (k + tile_k - 1) / tile_k; }
+    /// Blocks of K, of which those of an image are a tap's unless it is gathered.
+    std::int64_t k_blocks(std::int64_t tile_k) const { return image && !gathered ? image->blocks(tile_k) : (k + tile_k - 1) / tile_k; }
     double b_bytes() const { return double(b_matrices_read()) * b_matrix_bytes(); }
     /// Of all results.
     double c_bytes() const { return double(results()) * double(batch) * double(m) * double(result_n()) * bytes_of(c_type); }

@@ -2,11 +2,13 @@
 // for a kernel that is planned alone.
 #include <fmt/core.h>
 
+#include "kernels/gemm/sm80_image_arguments.hpp"
 #include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/plain_space.hpp"
 #include "rooftile/gemm/sm80_space.hpp"
+#include "rooftile/gemm/sm90_space.hpp"
 
 namespace rooftile {
 namespace {
@@ -24,10 +26,20 @@ class Sm80Gemm final : public GemmKernel {
         if (auto why = refuse_type(machine, problem)) return why;
         // Of a machine without cp.async the kernel is planned, no more.
         if (auto why = machine.lacks("cp_async") ? refuse_more_than_a_product(problem) : refuse_sm90_alone(problem)) return why;
+        if (auto why = refuse_image(problem)) return why;
         if (auto why = refuse_knobs(*this, machine, request)) return why;
         return machine.lacks("cp_async") ? refuse_copies(problem) : std::nullopt;
     }
 
+    bool gathers() const override { return true; }
+    /// Where the copy engine cannot have the image, or half of its steps, which are of one tap, is empty and there is another tap to
+    /// fill them with. Elsewhere the kernels do not compete by their times: those of sm80_gemm are up to 1.5 times too short on
+    /// Hopper (docs/facts.md 349).
+    bool joins(const GemmProblem& p) const override {
+        if (!p.image) return false;
+        const bool few = 2 * p.image->channels <= sm90::k_span(p.a_type) && p.image->taps() > 1;
+        return few || !image_load_obstacle(*p.image, Sm80GemmConfig::element_bytes).empty();
+    }
     bool is_flattered(const GemmProblem& problem) const override { return sm80_config(problem, {}).narrow_copies(); }
 
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request,
@@ -72,6 +84,13 @@ class Sm80Gemm final : public GemmKernel {
     }
 
   private:
+    static std::optional<Refusal> refuse_image(const GemmProblem& p) {
+        if (!p.image) return std::nullopt;
+        if (std::string why = image_gather_obstacle(*p.image, Sm80GemmConfig::element_bytes, Sm80ImageArguments::most_taps); !why.empty())
+            return Refusal{Reason::alignment, std::move(why), {}, {}};
+        if (p.batch == 1 && p.a_major == Major::k && p.b_major == Major::k) return std::nullopt;
+        return Refusal{Reason::instruction, "of an image there is one product of k-major operands: channels are innermost", {}, {}};
+    }
     static void explain_kernel(const Sm80GemmConfig& c, Derivation& steps) {
         steps.add(gemm_formula::warps_m, {given("warps", c.warps(), "", "4 * consumer_warpgroups")}, c.warps_m,
                   fmt::format("{} x {} warps of {}x{}", c.warps_m, c.warps_n, c.warp_m(), c.warp_n()));

@@ -57,6 +57,9 @@ Constraint instruction_constraint(const GemmCandidate& c, const Sm80GemmConfig& 
             Reason::instruction, warps_of_a_warpgroup * c.consumer_warpgroups, 0,
             "{needed} warps make no grid over the tile: a warp takes a multiple of 16 rows, and "
             "of 32 columns, or 16 where C is stored by element");
+    if (config.image_axes > 0 && config.tile_k / Sm80GemmConfig::chunk_elements > config.threads())
+        return Constraint::at(Reason::instruction, config.tile_k, config.threads() * Sm80GemmConfig::chunk_elements,
+                              "tile_k = {needed}: a thread gathers one piece of a row, together {available} elements");
     if (!config.copies_evenly())
         return Constraint::at(Reason::instruction, config.threads(), 0,
                               "{needed} threads cannot cut the tiles of A and B evenly into copies");
@@ -78,6 +81,7 @@ Sm80GemmConfig sm80_config(const GemmProblem& p, const GemmConfig& c) {
                           .b_major = p.b_major,
                           .persistent = c.ctas_per_sm == 1,
                           .batched = p.batch > 1,
+                          .image_axes = !p.image ? 0 : p.image->is_deep() ? 3 : 2,
                           .expression = bool(p.epilogue),
                           .epilogue_registers = p.epilogue ? p.epilogue->registers(false, false) : 0};
     set_copies(config, p);

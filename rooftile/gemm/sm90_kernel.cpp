@@ -240,7 +240,7 @@ class Sm90Gemm final : public GemmKernel {
         const auto add = [&out](std::string note) {
             if (!note.empty()) out.push_back(std::move(note));
         };
-        if (!packed.a) add(pitch_note("lda", problem.lda, problem.m, problem.a_type));
+        if (!packed.a && !problem.image) add(pitch_note("lda", problem.lda, problem.m, problem.a_type));
         if (!packed.b) add(pitch_note("ldb", problem.ldb, problem.n, problem.b_type));
         return out;
     }

@@ -25,6 +25,8 @@ std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmC
     // One GPC's worth of CTAs lags; of a GPU of one GPC none does.
     const double late =
         whole(hw.sms_per_gpc * t.ctas_per_sm / (double(t.cluster_m) * t.cluster_n * t.k_parts()));
+    // Of a gathered image a block is of one tap, as L2 is asked for it: channels of the next one are another block.
+    const std::int64_t block = p.gathered ? std::min(std::int64_t{t.tile_k}, p.image->channels) : t.tile_k;
     return TileSchedule{.m = p.m,
                         .n = p.n,
                         .k = p.k,
@@ -34,7 +36,7 @@ std::optional<TileSchedule> tile_schedule_of(const GemmHardware& hw, const GemmC
                         .operand_bytes = int(p.epilogue ? p.epilogue->element_bytes() * p.result_n() / p.n : 0),
                         .tile_m = t.tile_m,
                         .tile_n = t.tile_n,
-                        .tile_k = t.tile_k,
+                        .tile_k = int(block),
                         .cluster_m = t.cluster_m,
                         .cluster_n = t.cluster_n,
                         .split_k = t.k_parts(),

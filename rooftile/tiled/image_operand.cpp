@@ -59,13 +59,36 @@ double ImageOperand::share_inside() const {
     return share;
 }
 
+namespace {
+
+std::string whole_pixels_obstacle(const ImageOperand& image, int element_bytes) {
+    constexpr int whole = 16;
+    const int multiple = whole / element_bytes;
+    if (image.channels % multiple == 0) return {};
+    return fmt::format("{} channels: image loads take pixels of whole 16 bytes; pad them to {}", image.channels,
+                       (image.channels + multiple - 1) / multiple * multiple);
+}
+
+}  // namespace
+
+std::string image_gather_obstacle(const ImageOperand& image, int element_bytes, int most_taps) {
+    if (std::string why = whole_pixels_obstacle(image, element_bytes); !why.empty()) return why;
+    std::int64_t taps = 0;
+    double padded = double(image.images + 1);  // the first tap of the first image is before it
+    for (const ImageAxis& axis : image.axes) taps += axis.taps, padded *= double(axis.extent + 2 * axis.padding);
+    if (taps > most_taps)
+        return fmt::format("taps along the axes are {} together; loads that gather pixels take {} at most", taps, most_taps);
+    const double pieces = padded * double(image.channels * element_bytes / 16);
+    if (pieces >= double(std::int64_t{1} << 31))
+        return fmt::format("the padded images have {:.3g} pieces of 16 bytes; loads that gather pixels count fewer than 2^31: take parts "
+                           "of the batch", pieces);
+    return {};
+}
+
 // CUDA driver API, cuTensorMapEncodeIm2col; PTX ISA 5.5.5 "Im2col mode" for the offsets.
 std::string image_load_obstacle(const ImageOperand& image, int element_bytes) {
-    constexpr int whole = 16, most_stride = 8;
-    const int multiple = whole / element_bytes;
-    if (image.channels % multiple != 0)
-        return fmt::format("{} channels: image loads take pixels of whole 16 bytes; pad them to {}", image.channels,
-                           (image.channels + multiple - 1) / multiple * multiple);
+    constexpr int most_stride = 8;
+    if (std::string why = whole_pixels_obstacle(image, element_bytes); !why.empty()) return why;
     const bool deep = image.is_deep();
     const std::int64_t corner = deep ? 16 : 128, offset = deep ? 31 : 255;
     static constexpr std::string_view names[] = {"width", "height", "depth"};

@@ -55,5 +55,7 @@ struct ImageOperand {
 
 /// What the copy engine's loads of images cannot address, one line for a reader; empty where they can.
 std::string image_load_obstacle(const ImageOperand& image, int element_bytes);
+/// The same of loads that gather an image by pieces of 16 bytes; `most_taps`: along all axes together.
+std::string image_gather_obstacle(const ImageOperand& image, int element_bytes, int most_taps);
 
 }  // namespace rooftile

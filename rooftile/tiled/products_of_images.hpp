@@ -12,6 +12,9 @@ class ProductsOfImages : public Facet {
   public:
     /// The operation's problem: what `given` says, whose m and k are the image's rows and columns, with A taken from the image. Throws RequestError.
     virtual Problem problem(const Given& given, const ImageOperand& image) const = 0;
+    /// Of a plan: whether its kernel gathers pixels piece by piece, so that a step is of as many taps as it has room for; else the copy engine finds
+    /// them, of one tap a step.
+    virtual bool gathers(const Plan& plan) const = 0;
 };
 
 }  // namespace rooftile

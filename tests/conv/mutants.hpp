@@ -10,11 +10,13 @@
 namespace rooftile::conv_mutants {
 
 inline constexpr std::string_view arguments = "kernels/matrix/image_arguments.hpp", load = "kernels/matrix/load_image.cuh", direct = "kernels/conv/direct_conv.cuh",
-                                  rows = "kernels/matrix/store_rows.cuh", packing = "kernels/conv/channels_last.cuh", stem = "kernels/conv/stem_conv.cuh", stem_config = "kernels/conv/stem_conv_config.hpp",
+                                  gather = "kernels/gemm/sm80_image_gemm.cuh", gather_arguments = "kernels/gemm/sm80_image_arguments.hpp", rows = "kernels/matrix/store_rows.cuh", packing = "kernels/conv/channels_last.cuh", stem = "kernels/conv/stem_conv.cuh", stem_config = "kernels/conv/stem_conv_config.hpp",
                                   planes = "kernels/conv/depthwise_conv.cuh", planes_config = "kernels/conv/depthwise_conv_config.hpp";
 
 // A last block of channels that is not full, unlike axes, strides and dilation, several images, tiles that cross rows and images.
 inline constexpr const char* image = "--batch 3 --channels 96 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --dilation 1x2 --filters 128";
+// Steps of three taps less a piece, the last of K short, two images.
+inline constexpr const char* gathered = "--batch 2 --channels 24 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --dilation 1x2 --filters 40 --kernel sm80_gemm --tile 64x64x64";
 inline constexpr const char* parts = "--batch 1 --channels 96 --height 9 --width 9 --kernel-size 3 --padding 1 --filters 64 --split-k 4";
 inline constexpr const char* depthwise = "--batch 2 --channels 96 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --filters 96 --groups 96";
 // Tiles that hang over the image below and beside it, a last one of channels that is not full, two images.
@@ -85,6 +87,13 @@ inline Mutant last_channel_left_out() {
             {{packing, "const int pairs = static_cast<int>(min((p.channels - channel + 1) / 2,", "const int pairs = static_cast<int>(min((p.channels - channel) / 2,"}}};
 }
 
+inline Mutant piece_of_the_first_step() { return {"each step has the first one's pixels", gathered, {{gather, "piece += C.tile_k / C.chunk_elements;", "piece += C.tile_k / C.chunk_elements * 0;"}}}; }
+inline Mutant tap_without_dilation() { return {"taps are a pixel apart", gathered, {{gather, "walk.axes[axis].dilation * image.pitch[axis];", "image.pitch[axis];"}}}; }
+inline Mutant bits_of_one_axis() { return {"pixels beside the row are those of the next one", gathered, {{gather, "met |= image.first_bit[axis] << along;", "if (axis > 0) met |= image.first_bit[axis] << along;"}}}; }
+inline Mutant image_gathered_before() { return {"pixels are of the first image", gathered, {{gather, "at = pixel[axes] * image.pitch[Sm80ImageArguments::axes];", "at = 0 * image.pitch[Sm80ImageArguments::axes];"}}}; }
+inline Mutant row_of_the_peer() { return {"a row is the one that its neighbour found", gathered, {{gather, "threadIdx.x % 32 - of_peers) + peer;", "threadIdx.x % 32 - of_peers) + peer / 2;"}}}; }
+inline Mutant pixel_past_the_row() { return {"a pixel past the last of a row is read", gathered, {{gather_arguments, "taps_before(extent[axis] - pixel)", "taps_before(extent[axis] + 1 - pixel)"}}}; }
+
 inline Mutant taps_moved_by_one() { return {"a band has each tap one column on", banded, {{planes, "const int tap = first + 8 * (upper ? 1 : half);", "const int tap = first + 8 * (upper ? 1 : half) - 1;"}}}; }
 inline Mutant band_of_the_neighbour() {
     return {"a channel has the band of the one before", banded, {{planes, "load_bands<C>(bands, filter + (channel + C.warps) * taps);", "load_bands<C>(bands, filter + (channel + C.warps - 1) * taps);"}}};
@@ -101,6 +110,7 @@ inline std::vector<Mutant> all() {
     return {taps_of_rows_for_columns(), padding_one_less(), stride_left_out(),     image_before(),     filters_of_the_tap_before(), channels_again(), weights_of_the_neighbour(),
             row_wraps(),                residual_of_the_row_before(), group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),
             pixels_swapped(),           last_channel_left_out(),
+            piece_of_the_first_step(),  tap_without_dilation(),     bits_of_one_axis(), image_gathered_before(), pixel_past_the_row(), row_of_the_peer(),
             windows_end_left_out(),     rows_of_padding_read(),       next_row_of_taps(), halves_of_one_word(),
             taps_moved_by_one(),        band_of_the_neighbour(),      band_of_the_row_before(), padding_not_zero(), zeros_of_bands_met(), windows_of_the_tile_before(), image_of_the_group_before()};
 }

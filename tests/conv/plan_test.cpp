@@ -56,7 +56,7 @@ TEST(ConvFields, WhatCannotBeIsRefusedByName) {
 
 TEST(ConvFields, WhatImageLoadsCannotAddressIsRefusedByName) {
     const auto refused = [](const std::string& line) {
-        const PlanSet set = plans_of(line);
+        const PlanSet set = plans_of(line + " --kernel sm90_gemm");
         return set.refusal ? set.refusal->message : "planned";
     };
     EXPECT_THAT(refused("--channels 8 --height 99 --width 99 --filters 64 --kernel-size 3 --stride 9"), HasSubstr("stride"));
@@ -64,7 +64,55 @@ TEST(ConvFields, WhatImageLoadsCannotAddressIsRefusedByName) {
     EXPECT_THAT(refused("--channels 8 --depth 99 --height 9 --width 9 --filters 64 --kernel-size 3 --dilation 17x1x1 --padding 17x0x0"), HasSubstr("along depth"));
     EXPECT_THAT(refused("--channels 8 --height 9 --width 9 --filters 64 --kernel-size 1 --padding 129"), HasSubstr("padding"));
     EXPECT_EQ(refused(body), "planned");
-    EXPECT_THAT(plans_of(body, "a100-80-sxm").refusal->message, HasSubstr("sm90_gemm"));
+    EXPECT_THAT(plans_of(std::string(body) + " --kernel sm90_gemm", "a100-80-sxm").refusal->message, HasSubstr("wgmma"));
+}
+
+std::string loads_of(const PlanSet& set) {
+    return set.plans.empty() ? set.refusal->message : find_as<std::string>(conv_operation().config_record(set.plans[0]), "loads").value_or("none");
+}
+
+// Pixels are gathered where there is no copy engine, where it cannot have the image, and where half of its steps would be empty; by request anywhere.
+TEST(ConvPlan, GathersWhatTheCopyEngineHasNot) {
+    EXPECT_EQ(loads_of(plans_of(body)), "im2col");
+    EXPECT_EQ(loads_of(plans_of(std::string(body) + " --kernel sm80_gemm")), "gather");
+    for (const char* machine : {"a100-80-sxm", "a40", "l40s", "rtx4090"}) EXPECT_EQ(loads_of(plans_of(body, machine)), "gather");
+    EXPECT_EQ(loads_of(plans_of("--channels 40 --height 99 --width 99 --filters 64 --kernel-size 3 --stride 9")), "gather");
+    const std::string few = "--batch 32 --channels 16 --height 56 --width 56 --filters 64 --kernel-size 3 --padding 1";
+    EXPECT_EQ(loads_of(plans_of(few)), "gather");
+    EXPECT_EQ(loads_of(plans_of(few + " --kernel sm90_gemm")), "im2col");
+    EXPECT_EQ(loads_of(plans_of(few + " --cluster 2x1")), "im2col");
+    EXPECT_EQ(loads_of(plans_of("--batch 32 --channels 16 --height 56 --width 56 --filters 1280 --kernel-size 1")), "im2col");
+}
+
+TEST(ConvFields, WhatGatheredLoadsCannotAddressIsRefusedByName) {
+    EXPECT_THAT(loads_of(plans_of("--channels 8 --height 99 --width 99 --filters 64 --kernel-size 16 --kernel sm80_gemm")), HasSubstr("taps along the axes are 33"));
+    EXPECT_EQ(loads_of(plans_of("--channels 8 --height 99 --width 99 --filters 64 --kernel-size 15 --kernel sm80_gemm")), "gather");
+    EXPECT_THAT(loads_of(plans_of("--batch 64 --channels 512 --height 1024 --width 1024 --filters 8 --kernel-size 1 --stride 2 --kernel sm80_gemm")), HasSubstr("fewer than 2^31"));
+}
+
+// A step has several taps where channels are few, so that the last alone is not full; what documents say of it names it again.
+TEST(ConvPlan, GatheredStepsGoOverTaps) {
+    const std::string line = "--batch 8 --channels 24 --height 28 --width 28 --filters 96 --kernel-size 3 --padding 1 --kernel sm80_gemm";
+    const PlanSet set = plans_of(line + " --tile 128x64x64");
+    ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+    const Record config = conv_operation().config_record(set.plans[0]);
+    EXPECT_EQ(find_as<std::int64_t>(config, "taps_per_step"), 3);
+    int counted = 0;
+    for (const Step& step : set.plans[0].derivation)
+        if (step.quantity == "k") {
+            EXPECT_THAT(step.limit, HasSubstr("4 steps, 84.4 % of each filled"));
+            ++counted;
+        }
+    EXPECT_EQ(counted, 1);
+    const Given given = conv_operation().given_of_config(config);
+    EXPECT_EQ(given.text("kernel"), "sm80_gemm");
+    std::string again = "--batch 8 --channels 24 --height 28 --width 28 --filters 96 --kernel-size 3 --padding 1";
+    for (const Field& field : conv_fields())
+        if (given.has(field.key)) again += " " + flag_of(field.key) + " " + given.text(field.key);
+    const PlanSet one = plans_of(again);
+    ASSERT_FALSE(one.plans.empty()) << again;
+    EXPECT_EQ(conv_operation().config_record(one.plans[0]), config);
+    EXPECT_EQ(one.plans[0].time_us, set.plans[0].time_us);
 }
 
 /// Pixels, pairs and most uses by the definition.

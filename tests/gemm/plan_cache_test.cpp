@@ -55,7 +55,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
     };
     const auto [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset,
                 b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups, quantised, image,
-                image_columns] = GemmProblem{};
+                image_columns, gathered] = GemmProblem{};
     change(&GemmProblem::m, m + 64);
     change(&GemmProblem::n, n + 64);
     change(&GemmProblem::k, k + 64);

@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include "kernels/gemm/sm80_image_arguments.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/device/image_arguments.hpp"
 #include "rooftile/gemm/sm80_space.hpp"
 #include "rooftile/tiled/device/epilogue_source.hpp"
 
@@ -51,13 +53,23 @@ Sm80GemmArguments arguments_of(const GemmConfig& plan, const GemmShape& shape, c
             .c_stride = shape.c_stride};
 }
 
+Sm80ImageArguments pieces_of(const ImageOperand& image) {
+    const auto& axes = image.axes;
+    return sm80_image_arguments(image_arguments(image, Sm80ImageArguments::piece_channels),
+                                {int(axes[0].extent), int(axes[1].extent), int(axes[2].extent)}, int(image.channels));
+}
+
+/// The name of the kernel, and of the file that has it.
+std::string_view kernel_of(const Sm80GemmConfig& config) { return config.image_axes > 0 ? "sm80_image_gemm" : "sm80_gemm"; }
+std::string header_of(const Sm80GemmConfig& config) { return fmt::format("kernels/gemm/{}.cuh", kernel_of(config)); }
+
 class Sm80Code final : public GemmCode {
   public:
-    explicit Sm80Code(const GemmPlan& plan) : plan_(plan.config), config_(sm80_config(plan.problem, plan.config)), arch_(plan.arch), epilogue_(plan.problem.epilogue) {}
+    explicit Sm80Code(const GemmPlan& plan) : plan_(plan.config), config_(sm80_config(plan.problem, plan.config)), arch_(plan.arch), epilogue_(plan.problem.epilogue), image_(plan.problem.image) {}
 
     Source source() const override {
         Source source = sm80_source(config_, arch_);
-        add_epilogue(source, epilogue_, "kernels/gemm/sm80_gemm.cuh");
+        add_epilogue(source, epilogue_, header_of(config_));
         return source;
     }
     std::string arch() const override { return arch_; }
@@ -72,7 +84,9 @@ class Sm80Code final : public GemmCode {
     void launch(const Function& function, const Launch& launch, const GemmShape& shape,
                 const GemmPointers& pointers) const override {
         Sm80GemmArguments arguments = arguments_of(plan_, shape, pointers);
-        launch_with_epilogue(function, launch, epilogue_, pointers.operands, arguments);
+        if (!image_) return launch_with_epilogue(function, launch, epilogue_, pointers.operands, arguments);
+        Sm80ImageArguments image = pieces_of(*image_);
+        launch_with_epilogue(function, launch, epilogue_, pointers.operands, arguments, image);
     }
 
   private:
@@ -80,6 +94,7 @@ class Sm80Code final : public GemmCode {
     Sm80GemmConfig config_;
     std::string arch_;
     SharedEpilogue epilogue_;
+    std::optional<ImageOperand> image_;
 };
 
 }  // namespace
@@ -87,17 +102,17 @@ class Sm80Code final : public GemmCode {
 std::string sm80_name_expression(const Sm80GemmConfig& c) {
     const auto major = [](Major m) { return m == Major::k ? "k" : "mn"; };
     return fmt::format(
-        "rooftile::sm80_gemm<rooftile::Sm80GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, .warps_m={}, "
+        "rooftile::{}<rooftile::Sm80GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, .warps_m={}, "
         ".warps_n={}, .ctas_per_sm={}, .type=rooftile::Type::{}, .a_major=rooftile::Major::{}, "
         ".b_major=rooftile::Major::{}, .a_copy_bytes={}, .b_copy_bytes={}, .partial_copies={}, .vector_store={}, "
-        ".persistent={}{}}}>",
-        c.tile_m, c.tile_n, c.tile_k, c.stages, c.warps_m, c.warps_n, c.ctas_per_sm, name_of(c.type),
+        ".persistent={}{}{}}}>",
+        kernel_of(c), c.tile_m, c.tile_n, c.tile_k, c.stages, c.warps_m, c.warps_n, c.ctas_per_sm, name_of(c.type),
         major(c.a_major), major(c.b_major), c.a_copy_bytes, c.b_copy_bytes, c.partial_copies, c.vector_store,
-        c.persistent, c.batched ? ", .batched=true" : "");
+        c.persistent, c.batched ? ", .batched=true" : "", c.image_axes > 0 ? fmt::format(", .image_axes={}", c.image_axes) : "");
 }
 
 Source sm80_source(const Sm80GemmConfig& config, const std::string& arch) {
-    return source_of_header("sm80_gemm", "kernels/gemm/sm80_gemm.cuh", {sm80_name_expression(config)}, arch);
+    return source_of_header(std::string(kernel_of(config)), header_of(config), {sm80_name_expression(config)}, arch);
 }
 
 void check_operands(const Sm80GemmConfig& config, const GemmShape& s, const void* a, const void* b,

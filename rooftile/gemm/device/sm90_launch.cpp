@@ -8,9 +8,9 @@
 
 #include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/pack_arguments.hpp"
-#include "kernels/matrix/image_arguments.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/device/image_arguments.hpp"
 #include "rooftile/gemm/model.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/parts.hpp"
@@ -274,16 +274,6 @@ AxesMapRequest filters_map(const ImageOperand& image, const TensorMapRequest& b)
     const std::int64_t channels = image.channels * bytes_of(b.type);
     return {.type = b.type, .base = b.base, .axes = 3, .extents = {image.channels, image.taps(), b.outer}, .stride_bytes = {channels, b.outer_stride_bytes},
             .box = {b.box_inner, 1, b.box_outer}, .swizzle_bytes = b.swizzle_bytes, .l2_promotion_bytes = b.l2_promotion_bytes};
-}
-
-ImageArguments image_arguments(const ImageOperand& image, int tile_k) {
-    ImageArguments out{};
-    for (std::size_t i = 0; i < image.axes.size(); ++i) {
-        const ImageAxis& axis = image.axes[i];
-        out.axes[i] = {divider(unsigned(axis.places())), divider(unsigned(axis.taps)), int(axis.stride), int(axis.padding), int(axis.dilation)};
-    }
-    out.channel_blocks = divider(unsigned(ceil_div(image.channels, std::int64_t{tile_k})));
-    return out;
 }
 
 /// The operand of an epilogue that is staged, in boxes like those in which C leaves: `request` is C's.

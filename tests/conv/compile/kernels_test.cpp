@@ -21,10 +21,10 @@
 namespace rooftile {
 namespace {
 
-void expect_built(const std::string& line, const std::string& fixed) {
+void expect_built(const std::string& line, const std::string& fixed, const char* machine = "h200-sxm") {
     SCOPED_TRACE(line + " " + fixed);
     const Given given = given_of(conv_operation(), fixed.empty() ? line : line + " " + fixed);
-    const PlanSet set = conv_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), conv_operation().problem(given),
+    const PlanSet set = conv_operation().derive(std::make_shared<const Machine>(machine_by_id(machine)), conv_operation().problem(given),
                                                 conv_operation().request(given, {.top = 1, .buildable_only = true}));
     ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
     EXPECT_NO_THROW(compile(set.plans.front()));
@@ -59,6 +59,20 @@ TEST(ConvKernels, NeitherSpillNorSerialise) {
         {"--batch 8 --channels 15 --width 99 --filters 9 --kernel-size 4 --padding 3 --groups 3 --epilogue \"y = gelu(acc * s + bias)\" --tensor s:fp32[1] --tensor bias:fp32[N]", ""},
     };
     for (const auto& [line, fixed] : cases) expect_built(line, fixed);
+}
+
+// Gathered piece by piece, as planned for machines of each architecture that does so: drawn problems, every third with an epilogue.
+TEST(ConvKernels, GatheredOnesDoNotSpill) {
+    Random random(test_seed());
+    const char* machines[] = {"a100-80-sxm", "h200-sxm", "l40s", "a40"};
+    for (std::size_t i = 0; i < test_count(8, 60); ++i) {
+        const bool deep = random.one_in(4);
+        expect_built(fmt::format("--batch {} --channels {} --filters {} --height {} --width {}{} --kernel-size {} --stride {} --padding {} --type {}{}", random.whole(1, 32),
+                                 8 * random.whole(1, random.coin() ? 6 : 24), random.coin() ? 16 << random.whole(0, 4) : random.whole(1, 200), random.whole(14, 112), random.whole(14, 112),
+                                 deep ? " --depth 9" : "", random.whole(1, 7), random.whole(1, 2), random.whole(0, 3), random.coin() ? "bf16" : "fp16",
+                                 random.one_in(3) ? " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]" : ""),
+                     "--kernel sm80_gemm", machines[i % 4]);
+    }
 }
 
 /// Depthwise ones, groups of any size, stems, and groups by powers of two; filters up to 7 x 7, strides and dilation up to 3, every third with an epilogue.

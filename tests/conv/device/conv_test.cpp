@@ -62,6 +62,7 @@ std::string drawn(Random& random) {
         if (given.has(field.key)) line += " " + flag_of(field.key) + " " + given.text(field.key);
     if (random.one_in(3)) line += " --epilogue \"y = relu(acc + bias)\" --tensor bias:" + p.type + "[N]";
     if (random.one_in(4)) line += " --layout nchw";
+    if (random.one_in(3)) line += " --kernel sm80_gemm";
     return line.substr(1);
 }
 
@@ -109,6 +110,25 @@ TEST_F(ConvTest, RandomDepthwise) {
     }
 }
 
+// Few channels, of which a step has several taps: padding beyond the filter's reach, strides beyond the filter, as many taps as there are bits, rows of
+// the result of any length; one axis, two and three.
+TEST_F(ConvTest, GatheredImages) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 62));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 24); ++i) {
+        static constexpr const char* tiles[] = {"64x32x64", "128x64x32", "256x32x32", "64x64x64", "32x64x32", "128x128x32", "96x64x64"};
+        const bool deep = i % 6 == 5, epilogue = random.one_in(3);
+        expect_right(fmt::format("--batch {} --channels {} --filters {} --width {}{}{} --kernel-size {} --stride {} --padding {} --dilation {} --type {}{}{} --kernel sm80_gemm", random.whole(1, 5),
+                                 8 * random.whole(1, 9), random.coin() ? 8 * random.whole(1, 20) : random.whole(1, 150), random.whole(14, 70),
+                                 i % 6 == 4 ? "" : fmt::format(" --height {}", random.whole(14, 70)), deep ? fmt::format(" --depth {}", random.whole(7, 12)) : "", random.whole(1, deep ? 3 : 7),
+                                 random.whole(1, random.one_in(4) ? 11 : 2), random.whole(0, 9), random.whole(1, 2), random.coin() ? "bf16" : "fp16",
+                                 random.coin() ? fmt::format(" --tile {}", random.one_of(tiles)) : "",
+                                 epilogue ? " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]" : ""),
+                     i % 8 == 0);
+    }
+    for (const char* taps : {"--height 40 --width 41 --kernel-size 15 --padding 7", "--width 300 --kernel-size 29 --padding 14"})
+        expect_right(fmt::format("--batch 2 --channels 8 --filters 24 {} --kernel sm80_gemm", taps), false);
+}
+
 // Sides of networks, as they are planned.
 TEST_F(ConvTest, DepthwiseOfNetworks) {
     for (const char* sizes : {"--channels 96 --filters 96 --groups 96 --height 56 --width 56", "--channels 384 --filters 384 --groups 384 --height 14 --width 14", "--channels 768 --filters 768 --groups 768 --height 7 --width 7"})
@@ -118,6 +138,7 @@ TEST_F(ConvTest, DepthwiseOfNetworks) {
 TEST_F(ConvTest, EveryWayOfTheProduct) {
     const std::string image = "--batch 2 --channels 96 --height 33 --width 29 --kernel-size 3x5 --padding 1x2 --filters ";
     for (const char* more : {"64", "128 --swap-ab on", "256 --split-k 2", "256 --cluster 2x1", "512 --cluster 1x2", "256 --grid-split-k 2", "128 --stride 2x1 --dilation 1x2",
+                             "64 --kernel sm80_gemm", "65 --kernel sm80_gemm --stride 2x1 --dilation 1x2 --tile 64x32x64", "128 --kernel sm80_gemm --order hilbert --ctas-per-sm 1",
                              "128 --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]", "255", "256 --split-k 2 --layout nchw"})
         expect_right(image + more, false, 1);
 }

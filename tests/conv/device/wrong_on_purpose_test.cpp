@@ -37,6 +37,12 @@ TEST_F(WrongOnPurpose, ConvWindowsEndLeftOut) { caught(conv_mutants::windows_end
 TEST_F(WrongOnPurpose, ConvRowsOfPaddingRead) { caught(conv_mutants::rows_of_padding_read(), By::exact); }
 TEST_F(WrongOnPurpose, ConvNextRowOfTaps) { caught(conv_mutants::next_row_of_taps(), By::exact); }
 TEST_F(WrongOnPurpose, ConvHalvesOfOneWord) { caught(conv_mutants::halves_of_one_word(), By::exact); }
+TEST_F(WrongOnPurpose, ConvPieceOfTheFirstStep) { caught(conv_mutants::piece_of_the_first_step(), By::exact); }
+TEST_F(WrongOnPurpose, ConvTapWithoutDilation) { caught(conv_mutants::tap_without_dilation(), By::exact); }
+TEST_F(WrongOnPurpose, ConvBitsOfOneAxis) { caught(conv_mutants::bits_of_one_axis(), By::exact); }
+TEST_F(WrongOnPurpose, ConvImageGatheredBefore) { caught(conv_mutants::image_gathered_before(), By::exact); }
+TEST_F(WrongOnPurpose, ConvRowOfThePeer) { caught(conv_mutants::row_of_the_peer(), By::exact); }
+TEST_F(WrongOnPurpose, ConvPixelPastTheRow) { caught(conv_mutants::pixel_past_the_row(), By::exact); }
 TEST_F(WrongOnPurpose, ConvTapsMovedByOne) { caught(conv_mutants::taps_moved_by_one(), By::exact); }
 TEST_F(WrongOnPurpose, ConvBandOfTheNeighbour) { caught(conv_mutants::band_of_the_neighbour(), By::exact); }
 TEST_F(WrongOnPurpose, ConvBandOfTheRowBefore) { caught(conv_mutants::band_of_the_row_before(), By::exact); }

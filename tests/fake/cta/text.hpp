@@ -228,6 +228,8 @@ T& shared_at(unsigned address) {
     if (address % sizeof(T) != 0 || address + sizeof(T) > sizeof memory) std::abort();
     return *reinterpret_cast<T*>(memory + address);
 }
+inline unsigned load_constant(const unsigned* global) { return *global; }
+inline void prefetch_l2(const void*) {}
 inline unsigned load_shared_word(unsigned shared) { return shared_at<unsigned>(shared); }
 inline unsigned load_shared(unsigned shared) { return shared_at<unsigned>(shared); }
 inline unsigned short load_shared_half(unsigned shared) { return shared_at<unsigned short>(shared); }

@@ -26,30 +26,32 @@ std::string literal(const Sm80GemmConfig& c) {
         "rooftile::Sm80GemmConfig{{.tile_m={}, .tile_n={}, .tile_k={}, .stages={}, .warps_m={}, .warps_n={}, "
         ".ctas_per_sm={}, .type=rooftile::Type::{}, .a_major=rooftile::Major::{}, "
         ".b_major=rooftile::Major::{}, .a_copy_bytes={}, .b_copy_bytes={}, .partial_copies={}, "
-        ".vector_store={}, .persistent={}}}",
+        ".vector_store={}, .persistent={}, .image_axes={}}}",
         c.tile_m, c.tile_n, c.tile_k, c.stages, c.warps_m, c.warps_n, c.ctas_per_sm,
         c.type == Type::bf16 ? "bf16" : "fp16", c.a_major == Major::k ? "k" : "mn",
         c.b_major == Major::k ? "k" : "mn", c.a_copy_bytes, c.b_copy_bytes, c.partial_copies, c.vector_store,
-        c.persistent);
+        c.persistent, c.image_axes);
 }
 
 Source source_of(const Sm80GemmConfig& config, const char* arch) {
-    return {.name = "sm80_gemm",
-            .text = "#include \"kernels/gemm/sm80_gemm.cuh\"\n",
-            .name_expressions = {fmt::format("rooftile::sm80_gemm<{}>", literal(config))},
+    const char* name = config.image_axes > 0 ? "sm80_image_gemm" : "sm80_gemm";
+    return {.name = name,
+            .text = fmt::format("#include \"kernels/gemm/{}.cuh\"\n", name),
+            .name_expressions = {fmt::format("rooftile::{}<{}>", name, literal(config))},
             .arch = nvrtc_arch(arch)};
 }
 
+/// Warps are dealt to four partitions, which have a quarter of the registers each (docs/facts.md 387).
 int launch_registers(const Sm80GemmConfig& c) {
-    return std::min(max_registers, sm_registers / (c.threads() * c.ctas_per_sm) / 8 * 8);
+    const int warps = (c.warps() * c.ctas_per_sm + 3) / 4 * 4;
+    return std::min(max_registers, sm_registers / (32 * warps) / 8 * 8);
 }
 
 /// CTAs an SM that the registers it counts leave room for.
 int ctas_by_registers(Sm80GemmConfig c) {
-    c.ctas_per_sm = 1;
-    while (c.ctas_per_sm < 8 && c.registers() <= sm_registers / (c.threads() * (c.ctas_per_sm + 1)) / 8 * 8)
-        ++c.ctas_per_sm;
-    return c.registers() <= launch_registers(c) ? c.ctas_per_sm : 0;
+    for (c.ctas_per_sm = 8; c.ctas_per_sm > 0; --c.ctas_per_sm)
+        if (c.registers() <= launch_registers(c)) return c.ctas_per_sm;
+    return 0;
 }
 
 constexpr Sm80GemmConfig plain(int tile_m, int tile_n, int tile_k, int stages, int warps_m, int warps_n) {
@@ -99,10 +101,19 @@ std::vector<Sm80Case> all_cases() {
     return cases;
 }
 
-TEST(Sm80Gemm, CompilesWithTheRegistersItCounts) {
-    const std::vector<Sm80Case> everywhere = all_cases();
-    ASSERT_GT(everywhere.size(), 10000u);
-    const std::vector<Sm80Case> cases = drawn_few(everywhere, 8, 36);
+/// Of those that gather A from an image of two or three axes.
+std::vector<Sm80Case> all_image_cases() {
+    std::vector<Sm80Case> cases;
+    for (Sm80Case each : all_cases()) {
+        Sm80GemmConfig& c = each.config;
+        if (c.a_major != Major::k || c.b_major != Major::k || c.narrow_copies() || c.partial_copies) continue;
+        for (c.image_axes = 2; c.image_axes <= 3; ++c.image_axes)
+            if (c.ctas_per_sm = ctas_by_registers(c); c.ctas_per_sm > 0) cases.push_back(each);
+    }
+    return cases;
+}
+
+void expect_counted(const std::vector<Sm80Case>& cases) {
     std::vector<Source> sources;
     for (const Sm80Case& c : cases) sources.push_back(source_of(c.config, c.arch));
     const std::vector<CompileOutcome> outcomes = compile_all(sources);
@@ -110,6 +121,28 @@ TEST(Sm80Gemm, CompilesWithTheRegistersItCounts) {
         SCOPED_TRACE(fmt::format("{} {}", cases[i].arch, literal(cases[i].config)));
         expect_clean(outcomes[i], launch_registers(cases[i].config));
     }
+}
+
+TEST(Sm80Gemm, CompilesWithTheRegistersItCounts) {
+    const std::vector<Sm80Case> everywhere = all_cases();
+    ASSERT_GT(everywhere.size(), 10000u);
+    expect_counted(drawn_few(everywhere, 8, 36));
+}
+
+TEST(Sm80Gemm, ImagesCompileWithTheRegistersTheyCount) {
+    const std::vector<Sm80Case> everywhere = all_image_cases();
+    ASSERT_GT(everywhere.size(), 1000u);
+    expect_counted(drawn_few(everywhere, 8, 36));
+}
+
+// Of a 128x64x64 tile on 2 x 2 warps: 8 + 4 copies a thread, in the loop and before it, whose bounds are bits of words that a tile's beginning makes.
+TEST(Sm80Gemm, GathersAnImagePieceByPiece) {
+    Sm80GemmConfig config = plain(128, 64, 64, 3, 2, 2);
+    const std::string matrix = compile_to_ptx(source_of(config, "sm_80"));
+    config.image_axes = 2;
+    const std::string ptx = compile_to_ptx(source_of(config, "sm_80"));
+    EXPECT_EQ(mentions(ptx, "cp.async.cg.shared.global.L2::128B"), 2 * 12);
+    EXPECT_EQ(mentions(ptx, "div."), mentions(matrix, "div."));  // none but the tile scheduler's
 }
 
 // Of a 128x128x32 tile on 2 x 2 warps: two k-steps of 4 x 8 mma and 4 + 4 ldmatrix a block, the first fragments once
