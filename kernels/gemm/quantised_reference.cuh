@@ -75,7 +75,9 @@ __global__ void dequantise(Dequantise p) {
         const double scale = scale_value(p.layout, p.layout.power_scales() ? block[scale_at] : half(scale_at));
         const double zero = p.layout.zeros == ZeroType::integer ? block[zero_at] : p.layout.bias(),
                      less = p.layout.zeros == ZeroType::real ? value_of_bits(half(zero_at), p.layout.scale) : 0;
-        const unsigned bits = round_to_bits((q - zero) * scale - less, p.type);
+        const auto rounded = [](double x, Type to) { return value_of_bits(round_to_bits(x, to), to); };
+        const double exact = (q - zero) * scale - less;
+        const unsigned bits = round_to_bits(p.rounded ? rounded(rounded(exact, Type::fp32), p.activations) : exact, p.type);
         if (p.type == Type::fp32) static_cast<unsigned*>(p.to)[i] = bits;
         else static_cast<unsigned short*>(p.to)[i] = static_cast<unsigned short>(bits);
     }

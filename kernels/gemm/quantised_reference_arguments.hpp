@@ -33,6 +33,7 @@ struct Dequantise {
     long long n, k;
     Type type;  ///< fp32, which holds every weight, or rounded to 16 bits
     Type activations;
+    bool rounded = false;  ///< with fp32: each weight is rounded to the activations' type, as unpack_weights does
 };
 
 }  // namespace rooftile

@@ -24,9 +24,9 @@ double l2_bytes_of(const PlanEvaluation& r) {
 
 /// What the simulated L2 found of an order without a closed form, where the plan has it, is known as a whole only.
 void add_tensors(Demand& demand, const GemmPlan& plan, const OperandBytes& dram) {
-    const GemmProblem& p = plan.problem;
-    const double a_packing = packing_traffic(p, {.a = plan.config.pack_a}),
-                 b_packing = packing_traffic(p, {.b = plan.config.pack_b});
+    const GemmProblem &p = plan.problem, read = multiplied(plan);
+    const double a_packing = packing_traffic(read, {.a = plan.config.pack_a}),
+                 b_packing = packing_traffic(read, {.b = plan.config.pack_b});
     const bool as_planned =
         plan.prediction.dram_bytes
         && std::abs(dram.sum() + a_packing + b_packing - double(*plan.prediction.dram_bytes)) < 1;
@@ -59,7 +59,7 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
     if (const auto r = evaluate_plan(machine, plan)) {
         dram = ScheduleTraffic(r->gemm.hw, r->gemm.tile, r->gemm.problem)
                    .dram_by_operand(plan.config.order, plan.config.group);
-        const double packing = packing_traffic(p, r->packed);
+        const double packing = packing_traffic(r->gemm.problem, r->packed);
         if (r->packed.any()) demand.launches = 2;
         const GemmCandidate& tile = r->gemm.tile;
         demand.l2_bytes = known(l2_bytes_of(*r) + packing);

@@ -15,6 +15,7 @@ Prediction predict(const DerivationWriter& w, PackedOperands packed) {
     const GemmHardware& hw = w.hw();
     const double load = hw.dram_latency + hw.tma_latency + w.candidate().stage_bytes / l2_rate(w);
     const double packing = packing_traffic(w.problem(), packed);
+    const GemmProblem asked = w.problem().before_unpacking();
     Prediction p;
     p.time_us = known(w.kept.time.seconds * 1e6);
     if (p.time_us) p.tflops = known(w.problem().flops().value / w.kept.time.seconds / 1e12);
@@ -25,10 +26,10 @@ Prediction predict(const DerivationWriter& w, PackedOperands packed) {
     p.stages_for_full_rate = known_count(std::ceil(load / w.candidate().step.tensor) + 1);
     p.waves = known_count(w.kept.waves.waves);
     p.wave_efficiency = known(w.kept.waves.efficiency);
-    p.moved_bytes = known_count(w.problem().compulsory_bytes().value);
+    p.moved_bytes = known_count(asked.compulsory_bytes().value);
     p.l2_bytes = known_count(l2_bytes(w.candidate(), w.problem()) + packing);
     p.dram_bytes = known_count(w.kept.dram + packing);
-    p.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, w.problem()));
+    p.dram_lower_bound_bytes = known_count(dram_lower_bound_bytes(hw, asked));
     p.l2_lower_bound_bytes = known_count(l2_lower_bound_bytes(hw, w.candidate(), w.problem()));
     if (w.problem().is_quantised()) return p;  // fragments are unpacked in registers: no tiling of whole elements bounds what they read
     p.shared_traffic_bytes = known_count(shared_traffic_bytes(w.candidate(), w.problem()));
@@ -54,7 +55,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
     const GemmCandidate& c = kept.candidate;
     GemmPlan plan;
     plan.arch = context.machine->arch;
-    plan.problem = context.problem;
+    plan.problem = context.problem.before_unpacking();
     plan.config = c;
     plan.config.kernel = context.kernel;
     context.kernel->complete(context, kept, plan.config);

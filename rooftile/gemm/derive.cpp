@@ -251,27 +251,27 @@ void hold_back(Plans& plans, std::optional<double> least_us) {
         }
 }
 
-/// As the kernel takes it.
-GemmProblem taken_by(const GemmKernel& kernel, GemmProblem problem) {
-    problem.gathered = problem.image && kernel.gathers();
-    return problem;
-}
-
 /// Adds the plans of `kernel`, where it computes what is asked for; `alone`: in the place of the others.
-void join(std::variant<Plans, Infeasible>& out, const std::shared_ptr<const Machine>& machine, const GemmProblem& asked,
+void join(std::variant<Plans, Infeasible>& out, const std::shared_ptr<const Machine>& machine, const GemmProblem& given,
           GemmRequest request, const GemmKernel& kernel, bool alone) {
     request.kernel = &kernel;
-    const GemmProblem problem = taken_by(kernel, asked);
+    const GemmProblem problem = multiplied(&kernel, given);
     const std::string instruction = kernel.instruction(*machine, problem.a_type);
     std::vector<std::string> unknown;
     const Following follows = following(kernel, request.programmatic_launch.value_or(true), request.early_weights.value_or(false));
     const GemmHardware plain = gemm_hardware(*machine, instruction, problem.a_type, unknown);
-    const GemmHardware hw = with_operands(as_launched(plain, follows, problem.b_bytes()), problem, {});
+    const PackedOperands packed = kernel.packs(problem, request);
+    const GemmHardware hw = with_operands(as_launched(plain, follows, problem.b_bytes()), problem, packed);
     const Request r{*machine, problem, request, hw, kernel};
     auto* others = std::get_if<Plans>(&out);
     bool joined = false;
+    double bound = std::numeric_limits<double>::infinity();
+    if (others && !alone && packed.any()) {  // the launch in front alone may take as long as the others do
+        if (cannot_win(hw, problem, out)) return;
+        bound = *others->plans.front().prediction.time_us * 1e-6;
+    }
     if (!refusal(r)) {
-        auto found = run(r, {machine, problem, hw, instruction, &kernel, request, {}, {}}, unknown);
+        auto found = run(r, {machine, problem, hw, instruction, &kernel, request, {}, packed}, unknown, bound);
         joined = std::holds_alternative<Plans>(found);
         if (others && !alone) add_plans(out, std::move(found), request.top);
         else if (joined) out = std::move(found);
@@ -301,7 +301,7 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
     GemmRequest request = asked;
     request.top = std::clamp(request.top, 1, max_gemm_plans);
     const GemmKernel& kernel = request.kernel ? *request.kernel : best_gemm_kernel(machine, one);
-    const GemmProblem problem = taken_by(kernel, one);
+    const GemmProblem problem = multiplied(&kernel, one);
     const std::string instruction = kernel.instruction(machine, problem.a_type);
     std::vector<std::string> unknown;
     GemmHardware hw = gemm_hardware(machine, instruction, problem.a_type, unknown);
@@ -342,6 +342,8 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
                 result.notes.push_back(fmt::format("the {} products share B, and their rows are evenly spaced: planned and computed as one product of {} rows", given.batch, problem.m));
             if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>) {
                 result.tensor_peak = tensor_peak(r);
+                if (std::ranges::any_of(result.plans, rounds_weights))
+                    result.notes.push_back(fmt::format("where weights are unpacked first each is rounded to {} before it is multiplied; kernels of packed weights multiply it as it is", name_of(given.b_type)));
                 if (!result.plans.front().prediction.time_us)
                     if (std::string note = most_wanted(machine, hw); !note.empty()) result.notes.insert(result.notes.begin(), std::move(note));
             }

@@ -27,7 +27,7 @@ void set_time(PlanEvaluation& r) {
 
 std::optional<PlanEvaluation> evaluate_plan(const Machine& machine, const GemmPlan& plan) {
     if (plan.config.epilogue_apart) return std::nullopt;  // its times are its parts'
-    const GemmProblem& p = plan.problem;
+    const GemmProblem p = multiplied(plan);
     const std::string family = plan.config.kernel->instruction(machine, p.a_type);
     std::vector<std::string> unknown;
     GemmHardware hw = gemm_hardware(machine, family, p.a_type, unknown);

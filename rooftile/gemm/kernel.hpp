@@ -60,6 +60,8 @@ class GemmKernel {
     virtual bool gathers() const { return false; }
     /// Whether packed weights are what it multiplies, and nothing else.
     virtual bool is_of_quantised() const { return false; }
+    /// Whether it multiplies packed weights that a launch in front of it unpacks.
+    virtual bool is_behind_unpacking() const { return false; }
     /// Whether it has room for that problem's rows of A.
     virtual bool takes_rows(const GemmProblem&) const { return true; }
     /// Whether its predicted times leave out what such a problem costs it: plans of a kernel that joins go first then.
@@ -98,6 +100,12 @@ const GemmKernel* find_gemm_kernel(std::string_view name);
 const GemmKernel& best_gemm_kernel(const Machine& machine);
 /// The same, of a problem with packed weights the first that is of them and takes its rows.
 const GemmKernel& best_gemm_kernel(const Machine& machine, const GemmProblem& problem);
+
+/// The problem as the kernel meets it: weights that the launch in front of it unpacks are unpacked.
+GemmProblem multiplied(const GemmKernel* kernel, const GemmProblem& problem);
+inline GemmProblem multiplied(const GemmPlan& plan) { return multiplied(plan.config.kernel, plan.problem); }
+/// Whether packed weights are rounded to the activations' type before they are multiplied: what is right is then another number.
+bool rounds_weights(const GemmPlan& plan);
 
 // Refusals that several kernels share.
 

@@ -45,6 +45,14 @@ const GemmKernel& best_gemm_kernel(const Machine& machine, const GemmProblem& pr
     return *gemm_kernels().back();
 }
 
+GemmProblem multiplied(const GemmKernel* kernel, const GemmProblem& problem) {
+    GemmProblem out = kernel && kernel->is_behind_unpacking() ? problem.behind_unpacking() : problem;
+    out.gathered = out.image && kernel && kernel->gathers();
+    return out;
+}
+
+bool rounds_weights(const GemmPlan& plan) { return multiplied(plan).is_unpacked(); }
+
 std::string_view name_of(const GemmKernel* kernel) { return kernel ? kernel->name() : "?"; }
 
 std::optional<Refusal> refuse_type(const Machine& machine, const GemmProblem& problem) {

@@ -19,6 +19,7 @@
 #include "rooftile/gemm/fields.hpp"
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/images.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/measurement_text.hpp"
 #include "rooftile/gemm/pack_weights.hpp"
 #include "rooftile/gemm/packing.hpp"
@@ -428,11 +429,12 @@ Plan any_plan(GemmPlan plan, const Problem& problem) {
     const std::int64_t workspace = plan.resources.workspace_bytes;
     const bool packs = packed_operands(plan.config).any();
     // Counters of pieces of K, or of tiles, are 0 before and after.
-    const WorkspaceState state = plan.config.grid_split_k > 1 || plan.config.dynamic_scheduler || plan.problem.is_quantised() ? WorkspaceState::zeroed : WorkspaceState::any;
+    const WorkspaceState state = plan.config.grid_split_k > 1 || plan.config.dynamic_scheduler || multiplied(plan).is_quantised() ? WorkspaceState::zeroed : WorkspaceState::any;
+    const char* in_front = rounds_weights(plan) ? "unpack_weights" : is_fp8(plan.problem.a_type) ? "pack_bytes" : "pack_operands";
     Plan out = plan_of(problem, kernel, std::move(plan));
     if (workspace == 0) return out;
     out.launches = {{std::move(kernel), workspace, state, state}};
-    if (packs) out.launches.insert(out.launches.begin(), {is_fp8(out.own.as<GemmPlan>().problem.a_type) ? "pack_bytes" : "pack_operands", workspace, state, state});
+    if (packs) out.launches.insert(out.launches.begin(), {in_front, workspace, state, state});
     return out;
 }
 

@@ -9,8 +9,8 @@ namespace {
 template <class Of>
 auto sum(const GemmProblem& p, PackedOperands packed, Of of) {
     decltype(of(PackedCopy{})) total{};
-    if (packed.a) total += of(packed_copy(p.a_type, p.a_major, p.m, p.k, p.a_matrices()));
-    if (packed.b) total += of(packed_copy(p.b_type, p.b_major, p.n, p.k, p.b_matrices()));
+    if (packed.a) total += of(copy_of_a(p));
+    if (packed.b) total += of(copy_of_b(p));
     return total;
 }
 
@@ -23,12 +23,16 @@ PackedCopy packed_copy(Type type, Major major, std::int64_t mn, std::int64_t k, 
     return {lines, width, ceil_div(width, whole) * whole, matrices, bytes_of(type)};
 }
 
+PackedCopy copy_of_a(const GemmProblem& p) { return packed_copy(p.a_type, p.a_major, p.m, p.k, p.a_matrices()); }
+PackedCopy copy_of_b(const GemmProblem& p) { return packed_copy(p.b_type, p.b_major, p.n, p.k, p.b_matrices()); }
+
 std::int64_t packed_bytes(const GemmProblem& p, PackedOperands packed) {
     return sum(p, packed, [](const PackedCopy& copy) { return copy.bytes(); });
 }
 
 double packing_traffic(const GemmProblem& p, PackedOperands packed) {
-    return sum(p, packed, [](const PackedCopy& copy) { return 2 * double(copy.read_bytes()); });
+    const double copied = sum(p, packed, [](const PackedCopy& copy) { return 2 * double(copy.read_bytes()); });
+    return packed.b && p.is_unpacked() ? copied - double(copy_of_b(p).read_bytes()) + double(p.unpacked.bytes(p.n, p.k)) : copied;
 }
 
 // As if all of it went through DRAM, also where L2 would hold the copies until the GEMM has read them.

@@ -12,7 +12,7 @@ namespace rooftile {
 
 std::optional<PipelineCycles> gemm_pipeline(const Machine& machine, const GemmPlan& plan) {
     const auto r = evaluate_plan(machine, plan);
-    if (!r || std::isnan(r->time.seconds) || plan.problem.is_quantised()) return std::nullopt;
+    if (!r || std::isnan(r->time.seconds) || r->gemm.problem.is_quantised()) return std::nullopt;
     const TiledGemm& g = r->gemm;
     // Latencies, L2 and the ports are of time, not of the SMs' cycles.
     const double scale = r->time.clock_hz / g.hw.clock_hz;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/error.hpp"
@@ -215,6 +216,18 @@ std::string_view GemmProblem::b_name() const { return is_quantised() ? name_of(q
 GemmProblem GemmProblem::dequantised() const {
     GemmProblem out = *this;
     out.quantised = {};
+    return out;
+}
+
+GemmProblem GemmProblem::behind_unpacking() const {
+    GemmProblem out = *this;
+    if (is_quantised()) out.unpacked = std::exchange(out.quantised, {});
+    return out;
+}
+
+GemmProblem GemmProblem::before_unpacking() const {
+    GemmProblem out = *this;
+    if (is_unpacked()) out.quantised = std::exchange(out.unpacked, {});
     return out;
 }
 

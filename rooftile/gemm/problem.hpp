@@ -53,6 +53,7 @@ struct GemmProblem {
     SharedEpilogue epilogue{};  ///< of alpha and beta too; made by product_epilogue()
     SharedGroups groups{};      ///< of the m rows of A and C; B's matrices are then b_stride apart, one a group
     QuantisedLayout quantised{};  ///< B is packed so, one tensor of bytes, and multiplied as b_type; ldb means nothing then
+    QuantisedLayout unpacked{};   ///< B comes of weights packed so, which a launch in front unpacks; all else is of what it leaves in memory
     /// Where A's rows and columns are taken from, of which m and k are the counts; lda means nothing then.
     std::optional<ImageOperand> image{};
     double image_columns = 0;  ///< elements of the image that are read, for each row: worked out once
@@ -79,6 +80,10 @@ struct GemmProblem {
     double b_element_bytes() const { return b_matrix_bytes() / (double(n) * double(k)); }
     /// The same product of weights that are not packed.
     GemmProblem dequantised() const;
+    /// What a kernel multiplies behind a launch that unpacks the weights; and the problem that such a one comes of. Others are themselves.
+    GemmProblem behind_unpacking() const;
+    GemmProblem before_unpacking() const;
+    bool is_unpacked() const { return unpacked.weights != WeightType::none; }
 
     Flops flops() const { return Flops(2.0 * double(m) * double(n) * double(k) * double(batch)); }
     std::int64_t a_matrices() const { return a_stride == 0 ? 1 : batch; }

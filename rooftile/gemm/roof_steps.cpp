@@ -173,7 +173,7 @@ std::string note_of(Term term, const GemmHardware& hw) {
 std::vector<RoofStep> gemm_roof_steps(const Machine& machine, const GemmPlan& plan) {
     const std::optional<PlanEvaluation> evaluation = evaluate_plan(machine, plan);
     // Of packed weights the terms are of another kind: one step for each unit.
-    if (!evaluation || plan.problem.is_quantised()) return {};
+    if (!evaluation || evaluation->gemm.problem.is_quantised()) return {};
     const PlanEvaluation& r = *evaluation;
     const DatasheetRoof roof = datasheet_roof(machine, r);
     const Inputs inputs(machine, r, roof);

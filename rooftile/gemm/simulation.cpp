@@ -11,6 +11,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/bounds.hpp"
 #include "rooftile/gemm/fields.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/gemm/search.hpp"
 #include "rooftile/gemm/simulation_report.hpp"
@@ -57,7 +58,7 @@ void take_asked_order(const GemmRequest& asked, const GemmHardware& hw, GemmPlan
     GemmConfig& config = plan.config;
     if (asked.order && *asked.order != config.order) {
         config.order = *asked.order, config.group = 1;
-        const ScheduleTraffic traffic(hw, config, plan.problem);
+        const ScheduleTraffic traffic(hw, config, multiplied(plan));
         double least = std::numeric_limits<double>::infinity();
         for (const OrderChoice& choice : searched_orders)
             if (has_groups(config.order) && has_groups(choice.order))
@@ -87,14 +88,15 @@ Simulation simulation_of(const SimulationAsk& ask, const Machine& machine, const
     });
     s.l2 = l2_of(ask, machine, hw);
     s.notes = plans.notes;
-    const auto tile_schedule = tile_schedule_of(hw, config, s.plan.problem, config.order, config.group);
+    const GemmProblem problem = multiplied(s.plan);
+    const auto tile_schedule = tile_schedule_of(hw, config, problem, config.order, config.group);
     if (!tile_schedule)
         throw RequestError(
             fmt::format("sm.count of {} is unknown; --set sm.count=N gives it", machine.id));
     s.tile_schedule = *tile_schedule;
-    s.dram_bound = known(dram_lower_bound_bytes(hw, s.plan.problem));
-    s.l2_bound = known(l2_lower_bound_bytes(hw, config, s.plan.problem));
-    const ScheduleTraffic closed(hw, config, s.plan.problem);
+    s.dram_bound = known(dram_lower_bound_bytes(hw, problem));
+    s.l2_bound = known(l2_lower_bound_bytes(hw, config, problem));
+    const ScheduleTraffic closed(hw, config, problem);
     const auto orders = orders_of(ask, config);
     check_work(s, orders.size());
     for (const TileOrder& order : orders) {

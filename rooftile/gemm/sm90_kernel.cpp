@@ -33,7 +33,7 @@ bool taken_as_it_lies(Type type, Major major, std::int64_t leading, std::int64_t
     return (!is_fp8(type) || major == Major::k) && taken_by_tma(leading, offset, stride, type);
 }
 bool a_taken(const GemmProblem& p) { return taken_as_it_lies(p.a_type, p.a_major, p.lda, p.a_offset, p.a_stride); }
-bool b_taken(const GemmProblem& p) { return taken_as_it_lies(p.b_type, p.b_major, p.ldb, p.b_offset, p.b_stride); }
+bool b_taken(const GemmProblem& p) { return !p.is_unpacked() && taken_as_it_lies(p.b_type, p.b_major, p.ldb, p.b_offset, p.b_stride); }
 
 /// Operands of 8 bits that the request wants unpacked, though rows of K do not run along them.
 std::optional<Refusal> refuse_bytes(const GemmProblem& p, const GemmRequest& request) {
@@ -161,6 +161,24 @@ std::optional<Refusal> refuse_image(const GemmProblem& p, const GemmRequest& req
     return std::nullopt;
 }
 
+/// What behind a launch that unpacks weights is not multiplied yet.
+std::optional<Refusal> refuse_packed_weights(const GemmProblem& p, const GemmRequest& request) {
+    if (!p.is_unpacked()) return std::nullopt;
+    const auto refused = [](std::string why) { return Refusal{Reason::instruction, std::move(why), 1, 0}; };
+    if (!request.pack_b.value_or(true)) return refused("pack_b off: wgmma's operands are not packed weights; leave it on, and a launch in front unpacks them");
+    if (p.groups) return refused("groups of packed weights are sm90_many_quantised's so far; leave the kernel off");
+    if (p.pairs() != Pairs::none) return refused(fmt::format("pairs {} of packed weights are not planned yet; plan gates and ups as two products", name_of(p.pairs())));
+    if (p.unpacked.power_scales() && p.a_type == Type::fp16)
+        return refused(fmt::format("{} with activations of fp16: weights times their scales, powers of two up to 2^127, need not be numbers of fp16; take sm90_many_quantised", name_of(p.unpacked.weights)));
+    if (request.pack_a.value_or(!a_taken(p)))
+        return refused(fmt::format("lda = {}, a_offset = {}{}: where weights are unpacked first A is taken as it lies, its lines at multiples of {} elements (16 B); pad it",
+                                   p.lda, p.a_offset, request.pack_a.value_or(false) ? " with pack_a on" : "", tma_elements(p.a_type)));
+    return std::nullopt;
+}
+
+/// From so many rows on it is planned beside the kernels of packed weights: below, unpacking alone takes longer than these do.
+constexpr std::int64_t least_rows_behind_unpacking = 17;
+
 class Sm90Gemm final : public GemmKernel {
   public:
     std::string_view name() const override { return "sm90_gemm"; }
@@ -175,6 +193,7 @@ class Sm90Gemm final : public GemmKernel {
     std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
+        if (auto why = refuse_packed_weights(problem, request)) return why;
         if (auto why = refuse_image(problem, request)) return why;
         if (auto why = refuse_groups(problem, request)) return why;
         if (request.dynamic_scheduler.value_or(false) && problem.batch == 1 && !problem.groups)
@@ -186,6 +205,8 @@ class Sm90Gemm final : public GemmKernel {
         if (auto why = refuse_pairs(problem)) return why;
         return refuse_unpacked(problem, request);
     }
+    bool is_behind_unpacking() const override { return true; }
+    bool joins(const GemmProblem& p) const override { return p.is_quantised() && !p.groups && p.m >= least_rows_behind_unpacking; }
     PackedOperands packs(const GemmProblem& problem, const GemmRequest& request) const override {
         if (problem.image) return {};
         return {request.pack_a.value_or(!a_taken(problem)), request.pack_b.value_or(!b_taken(problem))};
@@ -196,7 +217,7 @@ class Sm90Gemm final : public GemmKernel {
         const PackedOperands needed = packs(problem, request);
         const GemmHardware as_needed = with_operands(hw, problem, needed);
         std::vector<PackedOperands> all{needed};
-        if (is_fp8(problem.a_type) || problem.image) return all;
+        if (is_fp8(problem.a_type) || problem.image || problem.is_unpacked()) return all;
         const auto add = [&](bool PackedOperands::*operand) {
             for (std::size_t i = 0, before = all.size(); i < before; ++i) {
                 all.push_back(all[i]);

@@ -101,13 +101,13 @@ class ProblemBench {
             const Part part(run_.timings, "verify");
             constexpr double results_share = 0.25;  // of what is free, for results that are judged together
             const std::vector<TensorLaunch> launches = all_launches();
-            Verifier verifier(bench_.kernels(), trial_->reference(), tensors_, launches.size(),
-                              share_of_free(results_share));
-            verified = verifier.verify(options_.seed, launches, options_.cases);
+            std::vector<const Reference*> references;
+            for (std::size_t i = 0; i < launches.size(); ++i) references.push_back(&trial_->reference_of(row(i < rows_.size() ? i : 0).plan));
+            VerifiedLaunches all = verify_launches(bench_.kernels(), references, tensors_, launches, share_of_free(results_share), options_.seed, options_.cases);
+            verified = std::move(all.verified);
             for (std::size_t i = 0; i < rows_.size(); ++i) row(i).verified = verified[i];
-            for (std::size_t i = 0; i < rows_.size(); ++i) fingerprints_.push_back(verifier.fingerprint(i));
-            for (std::size_t i = 0; i < variants_.size(); ++i)
-                variants_[i].fingerprint = verifier.fingerprint(rows_.size() + i);
+            fingerprints_.assign(all.fingerprints.begin(), all.fingerprints.begin() + std::ptrdiff_t(rows_.size()));
+            for (std::size_t i = 0; i < variants_.size(); ++i) variants_[i].fingerprint = all.fingerprints[rows_.size() + i];
         }
         if (!bench_.first_result)
             run_.timings.push_back({"first_result", seconds_since(options_.program_start)});

@@ -38,7 +38,8 @@ class SpaceBench {
           tensors_(entry.problem.operation->tensors(entry.problem)),
           trial_(std::move(trial)),
           timings_(timings),
-          launches_(entry.members.size()) {}
+          launches_(entry.members.size()),
+          references_(entry.members.size()) {}
 
     void run(const std::vector<CompiledOutcome>& kernels) {
         bench_.busy_from_now();
@@ -75,6 +76,7 @@ class SpaceBench {
                 const CompiledKernel& kernel = std::get<CompiledKernel>(kernels[i]);
                 kernel.load();
                 launches_[i] = launch_of(kernel);
+                references_[i] = &trial_->reference_of(kernel.plan());
             } catch (const Error& error) {
                 rethrow_unless_of_one_problem(error);
                 leave_out(i, error.what());
@@ -120,17 +122,17 @@ class SpaceBench {
     void prove(const std::vector<std::size_t>& members) {
         if (members.empty()) return;
         std::vector<TensorLaunch> launches;
-        for (const std::size_t i : members) launches.push_back(launches_[i]);
+        std::vector<const Reference*> references;
+        for (const std::size_t i : members) launches.push_back(launches_[i]), references.push_back(references_[i]);
         constexpr double results_share = 0.25;
-        Verifier verifier(bench_.kernels(), trial_->reference(), tensors_, launches.size(),
-                          share_of_free(results_share));
-        const std::vector<Verification> verified = verifier.verify(options_.seed, launches, options_.cases);
+        const auto [verified, fingerprints] =
+            verify_launches(bench_.kernels(), references, tensors_, launches, share_of_free(results_share), options_.seed, options_.cases);
         for (std::size_t k = 0; k < members.size(); ++k) {
             const bool right = verified[k].ok();
             LedgerMember& member = entry_.members[members[k]];
             member.right = right;
             if (!right) member.failed = verified[k].failure;
-            if (right && verifier.fingerprint(k)) proved_.insert(*verifier.fingerprint(k));
+            if (right && fingerprints[k]) proved_.insert(*fingerprints[k]);
         }
         for (std::size_t i = 0; i < count(); ++i)
             if (runs(i) && proved_.count(bits_[i]) > 0) entry_.members[i].right = true;
@@ -369,6 +371,7 @@ class SpaceBench {
     std::vector<Timing>& timings_;
     StreamOwner stream_;
     std::vector<TensorLaunch> launches_;  ///< empty: it cannot run
+    std::vector<const Reference*> references_;  ///< of each that runs
     std::vector<double> tried_us_;
     std::vector<std::uint64_t> bits_;  ///< fingerprints of what each left
     std::set<std::uint64_t> proved_;

@@ -27,6 +27,8 @@ class Trial {
 
     /// What results must be, and what inputs are filled with. Lives as long as the trial.
     virtual const Reference& reference() const = 0;
+    /// The same of results of `plan`, where plans of one problem round what they read unlike. Inputs are those of reference().
+    virtual const Reference& reference_of(const Plan& /*plan*/) const { return reference(); }
 
     /// What is timed in the same rounds as `rows`, which are ours, on `sets`, which outlive it.
     virtual std::vector<TimedWork> add_baselines(std::span<Measurement* const> rows, const TensorSets& sets,

@@ -81,4 +81,12 @@ class Verifier {
     std::vector<std::optional<std::uint64_t>> fingerprints_;
 };
 
+/// What verify() and fingerprint() say of each launch, each judged by its own reference; launches of one reference together.
+struct VerifiedLaunches {
+    std::vector<Verification> verified;
+    std::vector<std::optional<std::uint64_t>> fingerprints;
+};
+VerifiedLaunches verify_launches(const MeasureKernels& kernels, std::span<const Reference* const> references, const std::vector<TensorInfo>& tensors,
+                                 std::span<const TensorLaunch> launches, std::int64_t free_bytes, std::uint64_t seed, std::span<const VerifyCase> cases);
+
 }  // namespace rooftile

@@ -44,6 +44,7 @@ inline constexpr std::string_view matrix_tiles = "kernels/matrix/tile_scheduler.
                                   quantised_fragment = "kernels/gemm/quantised_fragment.cuh",
                                   quantised_store = "kernels/gemm/quantised_store.cuh",
                                   pack = "kernels/gemm/pack.cuh",
+                                  unpack = "kernels/gemm/unpack_weights.cuh",
                                   convert = "kernels/ptx/matrix_store.cuh";
 
 /// At which wrong values must show: from hardly any rounding to as much as the longest sums of today's models have.
@@ -893,6 +894,37 @@ inline Mutant many_packed_part_lost() {
             {{quantised_store, "add_parts(sums, place, thread, tile.first, tile.last);", "add_parts(sums, place, thread, tile.first, tile.last - 1);"}}};
 }
 
+/// Weights that a launch in front unpacks; K ends amid a block, N too.
+inline std::string unpacked_weights(const std::string& zero = "int") {
+    return with_k("--types bf16,uint4,bf16 --quant-zero " + zero + " --quant-group 32 --kernel sm90_gemm --m 150 --n 250 --tile 128x128x64 --split-k 1", 1032);
+}
+
+inline Mutant unpacked_by_the_scale_of_the_neighbouring_group() {
+    return {"weights are unpacked by the scale of the neighbouring group",
+            unpacked_weights(),
+            {{unpack, "const int g = part % groups,", "const int g = (part + 1) % groups,"}}};
+}
+
+inline Mutant unpacked_rows_exchanged() {
+    return {"weights of rows that are 8 apart are unpacked in each other's place",
+            unpacked_weights(),
+            {{unpack, "? a[part * 2 + e] :", "? a[part * 2 + 1 - e] :"}}};
+}
+
+inline Mutant unpacked_neighbours_not_exchanged() {
+    return {"lanes keep the neighbours along K that they loaded", unpacked_weights(), {{unpack, "        transpose_in_quad(words);\n", ""}}};
+}
+
+inline Mutant unpacked_zero_points_added() {
+    return {"zero points that are no whole numbers are added in every other column",
+            unpacked_weights("float"),
+            {{unpack, "fmaf(high, scale[g][e], -less[g][e])", "fmaf(high, scale[g][e], less[g][e])"}}};
+}
+
+inline Mutant unpacked_last_block_short() {
+    return {"the last 8 of K are not unpacked", unpacked_weights(), {{unpack, "column < p.k) ptx::store_words", "column + 8 < p.k) ptx::store_words"}}};
+}
+
 inline Mutant stage_not_given_back_to_peers() {
     return {.name = "a stage is given back to the CTA's own producer alone",
             .problem = multicast(4096),
@@ -998,6 +1030,11 @@ inline std::vector<Mutant> all() {
                                many_group_added_to_the_one_before(),
                                many_warpgroups_exchanged(),
                                many_packed_part_lost(),
+                               unpacked_by_the_scale_of_the_neighbouring_group(),
+                               unpacked_rows_exchanged(),
+                               unpacked_neighbours_not_exchanged(),
+                               unpacked_zero_points_added(),
+                               unpacked_last_block_short(),
                                few_piece_twice(),
                                few_stage_read_early()};
     // One code serves every K.

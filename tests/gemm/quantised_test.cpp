@@ -222,9 +222,9 @@ TEST(Quantised, WhatTheKernelCannotDoIsRefusedWithItsValue) {
     p.a_offset = 4;
     EXPECT_THAT(quantised_refusal(p), HasSubstr("a_offset = 4"));
     GemmRequest request;
-    request.kernel = find_gemm_kernel("sm90_gemm");
+    request.kernel = find_gemm_kernel("sm80_gemm");
     EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), request),
-                HasSubstr("sm90_gemm does not multiply packed weights"));
+                HasSubstr("sm80_gemm does not multiply packed weights"));
     request.kernel = find_gemm_kernel("sm90_few_quantised");
     EXPECT_THAT(quantised_refusal(packed_problem(65, 256, 256), request), HasSubstr("m = 65: sm90_few_quantised takes up to 64 rows"));
     EXPECT_THAT(quantised_refusal(gemm_problem(1, 256, 256), request),
@@ -355,6 +355,75 @@ TEST(Quantised, TakesPackedTensorsAlone) {
     } catch (const RequestError& error) { EXPECT_THAT(error.what(), HasSubstr("packed first, into one tensor of uint8")); }
 }
 
+// 2 * 8192^2 = 134,217,728 B unpacked, and 34,603,136 B packed: 168.8 MB at the rate of copies, the product of 16-bit weights behind it.
+TEST(Quantised, ManyRowsAreMultipliedBehindALaunchThatUnpacks) {
+    const Machine machine = machine_by_id("h200-sxm");
+    GemmRequest apart;
+    apart.pack_b = false;
+    for (const std::int64_t m : {2048, 8192}) {
+        const GemmProblem p = packed_problem(m, 8192, 8192);
+        const auto outcome = derive(machine, p), plain = derive(machine, p.dequantised()), fragments = derive(machine, p, apart);
+        const GemmPlan& plan = first_of(outcome);
+        EXPECT_EQ(plan.config.kernel->name(), "sm90_gemm");
+        EXPECT_TRUE(plan.config.pack_b);
+        EXPECT_FALSE(plan.config.pack_a);
+        EXPECT_TRUE(plan.buildable) << plan.why_not;
+        EXPECT_EQ(plan.problem, p);
+        EXPECT_TRUE(rounds_weights(plan));
+        EXPECT_GE(plan.resources.workspace_bytes, 134217728);
+        EXPECT_EQ(plan.prediction.moved_bytes, first_of(fragments).prediction.moved_bytes);
+        const double us = *plan.prediction.time_us, product_us = *first_of(plain).prediction.time_us;
+        // The launch in front draws no power of products, so that the clock behind it may be higher: both are no longer than one after the other.
+        EXPECT_GT(us, product_us + 20);
+        EXPECT_LT(us, product_us + (134217728 + 34603136) / 4.32e12 * 1e6 + 3);
+        EXPECT_EQ(first_of(fragments).config.kernel->name(), "sm90_many_quantised");
+        EXPECT_LT(us, *first_of(fragments).prediction.time_us);
+        const auto& steps = plan.derivation.all();
+        const auto unpacks = std::ranges::find_if(steps, [](const Step& s) { return s.quantity == "pack_b"; });
+        ASSERT_NE(unpacks, steps.end());
+        EXPECT_THAT(unpacks->limit, HasSubstr("the best plan that unpacks them for each row of tiles takes"));
+        const auto workspace = std::ranges::find_if(unpacks->inputs, [](const Input& i) { return i.name == "workspace"; });
+        ASSERT_NE(workspace, unpacks->inputs.end());
+        EXPECT_EQ(workspace->value, 134217728);
+        EXPECT_THAT(std::get<Plans>(outcome).notes, testing::Contains(HasSubstr("each is rounded to bf16")));
+        // As a document has it, it is planned again.
+        const Problem problem{&gemm_operation(), Own::of(p)};
+        const PlanSet set = gemm_plan_set(derive(machine, p));
+        const Given given = gemm_operation().given_of_config(gemm_operation().config_record(set.plans.front()));
+        const PlanSet again = gemm_operation().derive(std::make_shared<const Machine>(machine), problem, gemm_operation().request(given, {}));
+        ASSERT_FALSE(again.plans.empty());
+        EXPECT_EQ(again.plans.front().own.as<GemmPlan>().config, plan.config);
+        EXPECT_NEAR(*again.plans.front().time_us, us, 1e-9 * us);
+        EXPECT_EQ(set.plans.front().launches.size(), 2u);
+        EXPECT_EQ(set.plans.front().launches.front().kernel, "unpack_weights");
+    }
+    EXPECT_FALSE(rounds_weights(first_of(derive(machine, packed_problem(16, 8192, 8192)))));
+    EXPECT_FALSE(rounds_weights(first_of(derive(machine, packed_problem(64, 8192, 8192)))));
+}
+
+TEST(Quantised, WhatIsNotMultipliedBehindUnpackingSaysWhy) {
+    GemmRequest request;
+    request.kernel = find_gemm_kernel("sm90_gemm");
+    EXPECT_EQ(quantised_refusal(packed_problem(16, 256, 256), request), "");
+    GemmProblem p = packed_problem(300, 256, 256, {.weights = WeightType::mxfp4, .group = 32});
+    EXPECT_EQ(quantised_refusal(p, request), "");
+    p.a_type = p.b_type = p.c_type = Type::fp16;
+    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("mxfp4 with activations of fp16"));
+    p = packed_problem(300, 256, 256);
+    p.lda = 260;
+    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("lda = 260, a_offset = 0: where weights are unpacked first A is taken as it lies"));
+    p.lda = 256, request.pack_b = false;
+    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("pack_b off"));
+    request.pack_b.reset(), request.early_weights = true;
+    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("B is packed by the launch in front"));
+    request.early_weights.reset();
+    const GemmProblem groups = gemm_problem(given_of({{"n", "512"}, {"k", "512"}, {"types", "bf16,int4,bf16"}, {"groups", "100,140"}}));
+    EXPECT_THAT(quantised_refusal(groups, request), HasSubstr("groups of packed weights are sm90_many_quantised's so far"));
+    p.ldc = 128;
+    p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, Pairs::split);
+    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("pairs split of packed weights"));
+}
+
 // From 17 rows on both kernels are planned, from 65 on that of many alone; whichever is named is taken.
 TEST(Quantised, HasAKernelOfManyRows) {
     const Machine machine = machine_by_id("h200-sxm");
@@ -378,9 +447,9 @@ TEST(Quantised, HasAKernelOfManyRows) {
     EXPECT_EQ(kernels(1, named), std::set<std::string>({"sm90_many_quantised"}));
     named.order = Order::hilbert;
     EXPECT_THAT(quantised_refusal(packed_problem(300, 256, 256), named), HasSubstr("by row, column or grouped"));
-    named = {}, named.tile_n = 256;
+    named = {}, named.kernel = find_gemm_kernel("sm90_many_quantised"), named.tile_n = 256;
     EXPECT_THAT(quantised_refusal(packed_problem(300, 256, 256), named), HasSubstr("tile_n = 256: each consumer warpgroup has 64 columns"));
-    named = {}, named.tile_m = 192;
+    named.tile_n.reset(), named.tile_m = 192;
     EXPECT_THAT(quantised_refusal(packed_problem(300, 256, 256), named), HasSubstr("in steps of 32 up to 160"));
     EXPECT_EQ(quantised_refusal(packed_problem(300, 256, 256, {.weights = WeightType::int4, .group = 0}), named), "");
 }
@@ -389,6 +458,7 @@ TEST(Quantised, HasAKernelOfManyRows) {
 // ceil(6400 / 132) = 49: 7 * 64 + 49 = 497 units.
 TEST(Quantised, ManyRowsTakeWholeTilesAndShareTheRest) {
     GemmRequest request;
+    request.kernel = find_gemm_kernel("sm90_many_quantised");
     request.tile_m = 128, request.tile_n = 128;
     const auto outcome = derive(machine_by_id("h200-sxm"), packed_problem(2048, 8192, 8192), request);
     const GemmPlan& plan = first_of(outcome);
@@ -418,7 +488,9 @@ TEST(Quantised, BandsOfTilesAreTheOrder) {
 
 TEST(Quantised, ManyRowsTakeTimeForWhatGroupsCost) {
     const auto time = [](QuantisedLayout layout) {
-        return *first_of(derive(machine_by_id("h200-sxm"), packed_problem(4096, 8192, 8192, layout))).prediction.time_us;
+        GemmRequest request;
+        request.kernel = find_gemm_kernel("sm90_many_quantised");
+        return *first_of(derive(machine_by_id("h200-sxm"), packed_problem(4096, 8192, 8192, layout), request)).prediction.time_us;
     };
     const double row = time({.weights = WeightType::int4, .group = 0}), coarse = time({.weights = WeightType::int4, .group = 128}),
                  fine = time({.weights = WeightType::int4, .group = 32}),
@@ -438,7 +510,10 @@ TEST(Quantised, PlansOfDrawnProblemsFit) {
         const auto outcome = derive(machine, p);
         ASSERT_TRUE(std::holds_alternative<Plans>(outcome)) << std::get<Infeasible>(outcome).message;
         for (const GemmPlan& plan : std::get<Plans>(outcome).plans) {
-            if (takes_many_rows(plan.config)) {
+            if (rounds_weights(plan)) {
+                EXPECT_LE(*plan.resources.shared_bytes, 232448);
+                EXPECT_GE(plan.resources.workspace_bytes, 2 * p.n * p.k);
+            } else if (takes_many_rows(plan.config)) {
                 const Sm90ManyQuantisedConfig c = many_quantised_config(plan);
                 EXPECT_LE(c.shared_bytes(), 232448);
                 EXPECT_EQ(c.shared_bytes(), *plan.resources.shared_bytes);

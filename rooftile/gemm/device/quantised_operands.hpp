@@ -14,5 +14,7 @@ void check_quantised_operands(bool ragged_k, const GemmShape& shape, const void*
 
 /// "rooftile::QuantisedLayout{.weights=...}", as name expressions have it.
 std::string layout_expression(const QuantisedLayout& layout);
+/// "rooftile::unpack_weights<rooftile::Type::bf16, ...>".
+std::string unpack_name_expression(const QuantisedLayout& layout, Type activations);
 
 }  // namespace rooftile

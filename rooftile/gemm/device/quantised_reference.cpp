@@ -51,10 +51,10 @@ void QuantisedReference::bounded_sums(Stream stream, const VerifyArguments& argu
     launch(exact ? sums_exact_ : sums_bounded_, {.grid_x = unsigned(ctas), .block_x = threads, .stream = stream}, arguments, out);
 }
 
-void QuantisedReference::dequantise(Stream stream, DevicePointer packed, DevicePointer to, Type type) const {
+void QuantisedReference::dequantise(Stream stream, DevicePointer packed, DevicePointer to, Type type, bool rounded) const {
     launch(dequantise_, {.grid_x = ctas_, .block_x = threads, .stream = stream},
            Dequantise{reinterpret_cast<const unsigned char*>(packed), reinterpret_cast<void*>(to),
-                      problem_.quantised, problem_.n, problem_.k, type, problem_.a_type});
+                      problem_.quantised, problem_.n, problem_.k, type, problem_.a_type, rounded});
 }
 
 }  // namespace rooftile

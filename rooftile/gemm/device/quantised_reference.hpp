@@ -18,8 +18,8 @@ class QuantisedReference {
 
     /// Random weights, scales and zero points; in the exact case scales that keep sums whole.
     void fill(Stream stream, DevicePointer packed, bool exact, std::uint64_t seed) const;
-    /// [n][k] of `type`: fp32 holds every weight.
-    void dequantise(Stream stream, DevicePointer packed, DevicePointer to, Type type) const;
+    /// [n][k] of `type`: fp32 holds every weight. `rounded`: each is first rounded to the activations' type.
+    void dequantise(Stream stream, DevicePointer packed, DevicePointer to, Type type, bool rounded = false) const;
     /// As MeasureKernels::verify(), of a B in fp32 that dequantise() made.
     void verify(Stream stream, const VerifyArguments& arguments, bool exact, DevicePointer records, int ctas) const;
     /// As MeasureKernels::bounded_sums().

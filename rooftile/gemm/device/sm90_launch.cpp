@@ -8,9 +8,12 @@
 
 #include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/pack_arguments.hpp"
+#include "kernels/gemm/unpack_weights_arguments.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/image_arguments.hpp"
+#include "rooftile/gemm/device/quantised_operands.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/model.hpp"
 #include "rooftile/gemm/packing.hpp"
 #include "rooftile/gemm/parts.hpp"
@@ -322,14 +325,17 @@ void add_epilogue(Source& source, const GemmProblem& problem, const Sm90GemmConf
 
 class Sm90Code final : public GemmCode {
   public:
-    Sm90Code(const GemmPlan& plan, Ablation ablated) : plan_(plan.config), config_(kernel_config(plan)), problem_(plan.problem) {
+    Sm90Code(const GemmPlan& plan, Ablation ablated) : plan_(plan.config), config_(kernel_config(plan)), problem_(multiplied(plan)) {
         config_.ablated = ablated;
         if (ablated == Ablation::loads) config_.early_weights = false;  // nothing is asked for
     }
     Source source() const override {
         Source source = gemm_source(config_);
         add_epilogue(source, problem_, config_);
-        if (packs()) {
+        if (problem_.is_unpacked()) {
+            source.text += "#include \"kernels/gemm/unpack_weights.cuh\"\n";
+            source.name_expressions.push_back(unpack_name_expression(problem_.unpacked, problem_.a_type));
+        } else if (packs()) {
             const bool bytes = config_.operand_bytes() == 1;
             source.text += bytes ? "#include \"kernels/gemm/pack_bytes.cuh\"\n" : "#include \"kernels/gemm/pack.cuh\"\n";
             source.name_expressions.emplace_back(bytes ? "rooftile::pack_bytes"
@@ -347,6 +353,7 @@ class Sm90Code final : public GemmCode {
     GemmOperands pack(const Function& pack, Stream stream, const GemmOperands& given, void* workspace) const override {
         check_pointer("the workspace", workspace, PackedCopy::alignment);
         char* to = static_cast<char*>(workspace) + pieces(given.shape).bytes();
+        if (problem_.is_unpacked()) return unpack(pack, stream, given, to);
         if (config_.operand_bytes() == 1) return pack_bytes(pack, stream, given, to);
         GemmOperands packed = given;
         PackArguments arguments{};
@@ -381,7 +388,8 @@ class Sm90Code final : public GemmCode {
             taken.lda = copy_of_a(shape).pitch, taken.a_stride = 0, a = aligned;
         }
         if (plan_.pack_b) {
-            check_lines("B", "ldb", problem_.b_major == Major::k ? shape.k : shape.n, shape.ldb, b, config_.operand_bytes());
+            if (problem_.is_unpacked()) check_pointer("B", b, QuantisedLayout::header_bytes);
+            else check_lines("B", "ldb", problem_.b_major == Major::k ? shape.k : shape.n, shape.ldb, b, config_.operand_bytes());
             taken.ldb = copy_of_b(shape).pitch, taken.b_stride = 0, b = aligned;
         }
         check_operands(config_, taken, a, b, c);
@@ -469,6 +477,20 @@ class Sm90Code final : public GemmCode {
         launch.programmatic_dependent = plan_.programmatic_launch;
         return launch;
     }
+    GemmOperands unpack(const Function& unpack, Stream stream, const GemmOperands& given, char* to) const {
+        GemmOperands unpacked = given;
+        const GemmShape& s = given.shape;
+        const QuantisedLayout& layout = problem_.unpacked;
+        const std::int64_t pitch = copy_of_b(s).pitch;
+        Launch launch = pack_launch(stream, unpack_ctas(layout, s.n, s.k), 1);
+        launch.block_x = unpack_threads;
+        launch.shared_bytes = unsigned(layout.table_bytes());
+        rooftile::launch(unpack, launch,
+                         UnpackArguments{static_cast<const unsigned char*>(given.pointers.b), reinterpret_cast<unsigned short*>(to), int(s.n), int(s.k), pitch});
+        unpacked.pointers.b = to;
+        unpacked.shape.ldb = pitch;
+        return unpacked;
+    }
     GemmOperands pack_bytes(const Function& pack, Stream stream, const GemmOperands& given, char* to) const {
         GemmOperands packed = given;
         PackBytesArguments arguments{};
@@ -509,10 +531,10 @@ class Sm90Code final : public GemmCode {
         request.swizzle_bytes = 0;
         return request;
     }
-    /// Copied lines end with zeros.
+    /// Copied lines end with zeros; those of unpacked weights with K.
     GemmTensors as_packed(GemmTensors tensors, const GemmShape& shape) const {
         if (plan_.pack_a) tensors.a.inner = copy_of_a(shape).filled();
-        if (plan_.pack_b) tensors.b.inner = copy_of_b(shape).filled();
+        if (plan_.pack_b && !problem_.is_unpacked()) tensors.b.inner = copy_of_b(shape).filled();
         return tensors;
     }
     /// By the counts that were planned for: no more than half of the groups with rows have a second row of cluster tiles.

@@ -9,6 +9,7 @@
 #include "rooftile/gemm/device/cublaslt_behind.hpp"
 #include "rooftile/gemm/device/cublaslt_loop.hpp"
 #include "rooftile/gemm/device/verify.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/measure/copy_baseline.hpp"
 
 namespace rooftile {
@@ -24,6 +25,11 @@ class GemmTrial final : public Trial {
           reference_(bench.kernels(), problem) {}
 
     const Reference& reference() const override { return reference_; }
+    const Reference& reference_of(const Plan& plan) const override {
+        if (!problem_.is_quantised() || !rounds_weights(plan.own.as<GemmPlan>())) return reference_;
+        if (!of_rounded_) of_rounded_.emplace(bench_.kernels(), problem_, true);
+        return *of_rounded_;
+    }
 
     std::vector<TimedWork> add_baselines(std::span<Measurement* const> rows, const TensorSets& sets,
                                          std::vector<std::string>&, std::vector<Timing>& timings) override {
@@ -150,6 +156,7 @@ class GemmTrial final : public Trial {
     GemmBench gemm_;
     const MeasureOptions& options_;
     GemmReference reference_;
+    mutable std::optional<GemmReference> of_rounded_;  ///< of plans that round packed weights, where there is one
     const CublasLt* cublaslt_ = nullptr;
     std::unique_ptr<const CublasLtBehind> behind_;
     DeviceBuffer weights_;  ///< of packed weights, unpacked, set by set

@@ -25,9 +25,10 @@ void join(CaseOutcome& all, const CaseOutcome& more, std::int64_t product) {
 
 }  // namespace
 
-GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& problem)
+GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& problem, bool rounded)
     : kernels_(kernels),
       problem_(problem),
+      rounded_(rounded),
       records_(sizeof(VerifyRecord) * static_cast<std::size_t>(kernels.verify_ctas() * verify_max)) {
     if (problem.groups) {
         const std::vector<std::int32_t> offsets = problem.groups->offsets();
@@ -239,7 +240,7 @@ void GemmReference::verify_image(Stream stream, VerifyCase which, TensorPointers
 
 std::vector<CaseOutcome> GemmReference::judge(Stream stream, VerifyCase which, std::uint64_t,
                                               std::span<const TensorPointers> results) const {
-    if (packed_) packed_->dequantise(stream, reinterpret_cast<DevicePointer>(results[0][1]), weights_.address(), Type::fp32);
+    if (packed_) packed_->dequantise(stream, reinterpret_cast<DevicePointer>(results[0][1]), weights_.address(), Type::fp32, rounded_);
     if (epilogue_ && problem_.groups) return judge_groups(stream, which, results);
     if (epilogue_) return judge_epilogue(stream, which, results);
     std::vector<const void*> c;

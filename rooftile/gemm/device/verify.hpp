@@ -27,7 +27,9 @@ CaseOutcome judge(std::span<const VerifyRecord> records, const GemmProblem& prob
 /// begin at those of the sums. `kernels` outlive it.
 class GemmReference final : public Reference {
   public:
-    GemmReference(const MeasureKernels& kernels, const GemmProblem& problem);
+    /// `rounded`: of plans that round packed weights to the activations' type (rounds_weights()), which are these weights then; the bounds are
+    /// those of any product.
+    GemmReference(const MeasureKernels& kernels, const GemmProblem& problem, bool rounded = false);
 
     std::span<const VerifyCase> cases() const override;
     int max_results() const override { return verify_max; }
@@ -54,6 +56,7 @@ class GemmReference final : public Reference {
                         Bounded* out) const;
     std::vector<CaseOutcome> judge_epilogue(Stream stream, VerifyCase which, std::span<const TensorPointers> results) const;
     GemmProblem problem_;
+    bool rounded_;
     DeviceBuffer records_;
     DeviceBuffer offsets_;  ///< of groups, as the tensor of that name is to be
     std::unique_ptr<ExpressionReference> epilogue_;  ///< where there is one

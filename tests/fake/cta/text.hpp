@@ -486,6 +486,13 @@ void load_in_order(Words<bytes>& to, const void* from) {
     std::memcpy(to.word, from, bytes);
 }
 
+template <int bytes>
+void load_once(Words<bytes>& to, const void* from) {
+    if (reinterpret_cast<std::uintptr_t>(from) % bytes != 0) std::abort();
+    if (on_global_read) on_global_read(from, bytes);
+    std::memcpy(to.word, from, bytes);
+}
+
 inline unsigned short bits_of(Type type, float x) {
     if (type == Type::bf16) {
         const unsigned bits = std::bit_cast<unsigned>(x);

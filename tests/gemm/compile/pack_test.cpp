@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "kernels/gemm/pack_arguments.hpp"
+#include "kernels/gemm/unpack_weights_arguments.hpp"
 #include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
+#include "rooftile/gemm/device/quantised_operands.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/runtime/disassemble.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
+#include "tests/from_environment.hpp"
+#include "tests/gemm/compile/compiled.hpp"
 
 namespace rooftile {
 namespace {
@@ -65,6 +69,38 @@ TEST(GemmPack, OfABatchAndOfBytesSpillsNothing) {
         source.arch = nvrtc_arch("sm_90");
         if (const auto why = unclean(compile_source(source))) ADD_FAILURE() << name << ": " << *why;
     }
+}
+
+// Of every layout: nothing spilled, as many CTAs an SM as hide the loads' latency, and 16 bytes a store.
+TEST(GemmPack, UnpacksWeightsWithoutSpills) {
+    std::vector<Source> sources;
+    for (int type = 1; type <= int(WeightType::nf4); ++type)
+        for (const int group : {32, 128, 0})
+            for (const ZeroType zeros : {ZeroType::none, ZeroType::integer, ZeroType::real})
+                for (const Type scale : {Type::bf16, Type::fp16}) {
+                    const QuantisedLayout layout{WeightType(type), group, scale, zeros};
+                    if (layout.bits() == 8 && zeros == ZeroType::integer) continue;
+                    if (!layout.is_whole() && zeros != ZeroType::none) continue;
+                    if (layout.power_scales() && (group != QuantisedLayout::power_group || scale != Type::bf16)) continue;
+                    for (const Type activations : {Type::bf16, Type::fp16}) {
+                        Source source;
+                        source.name = "unpack_weights";
+                        source.text = "#include \"kernels/gemm/unpack_weights.cuh\"\n";
+                        source.name_expressions = {unpack_name_expression(layout, activations)};
+                        source.arch = nvrtc_arch("sm_90");
+                        sources.push_back(std::move(source));
+                    }
+                }
+    const std::vector<Source> cases = drawn_few(sources, 8, 24);
+    const std::vector<CompileOutcome> outcomes = compile_all(cases);
+    constexpr int least_ctas = 4;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        SCOPED_TRACE(cases[i].name_expressions.front());
+        expect_clean(outcomes[i], 65536 / (least_ctas * unpack_threads));
+    }
+    const std::string ptx = compile_to_ptx(cases.front());
+    EXPECT_EQ(count(ptx, "st.global"), 4u);
+    EXPECT_EQ(count(ptx, "st.global.v4.u32"), 4u);
 }
 
 }  // namespace

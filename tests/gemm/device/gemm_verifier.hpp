@@ -13,6 +13,7 @@
 
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/verify.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/measure/verifier.hpp"
 
@@ -27,8 +28,9 @@ class GemmVerifier {
     static constexpr VerifyCase values[] = {VerifyCase::exact, VerifyCase::random};
     static constexpr VerifyCase all[] = {VerifyCase::exact, VerifyCase::random, VerifyCase::special};
 
-    GemmVerifier(const MeasureKernels& kernels, const GemmProblem& problem, int results = 1)
-        : reference_(kernels, problem),
+    /// `rounded`: as GemmReference has it.
+    GemmVerifier(const MeasureKernels& kernels, const GemmProblem& problem, int results = 1, bool rounded = false)
+        : reference_(kernels, problem, rounded),
           verifier_(kernels, reference_, gemm_operation().tensors({&gemm_operation(), Own::of(problem)}),
                     std::size_t(results), memory_info().free_bytes / 4) {}
 
@@ -106,7 +108,7 @@ void expect_every_element_right(const std::vector<GemmPlan>& plans, std::uint64_
         const DeviceBuffer workspace(std::max<std::size_t>(kernel->workspace_bytes(), 256));
         fill_bytes(workspace.address(), 0, workspace.bytes(), nullptr);
         const TensorLaunch launch = [&](Stream stream, TensorPointers tensors) { kernel->launch(stream, tensors, workspace.data()); };
-        const Verification v = GemmVerifier(measure_kernels, p).check_everything(seed + i, launch);
+        const Verification v = GemmVerifier(measure_kernels, p, 1, rounds_weights(plans[i])).check_everything(seed + i, launch);
         worst = std::max(worst, v.max_error);
         if (v.failure.empty()) continue;
         ++failures;

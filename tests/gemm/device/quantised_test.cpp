@@ -1,5 +1,5 @@
-// sm90_few_quantised and sm90_many_quantised on random problems: every layout of weights, sizes that end anywhere, tiles that are cut among CTAs; every element
-// against fp64 of the dequantised weights.
+// sm90_few_quantised, sm90_many_quantised and sm90_gemm behind a launch that unpacks, on random problems: every layout of weights, sizes that end
+// anywhere, tiles that are cut among CTAs; every element against fp64 of the dequantised weights, of the last rounded to the activations' type.
 //
 // ROOFTILE_FUZZ_SHAPES sets how many (80), ROOFTILE_FUZZ_SEED repeats a run.
 #include <fmt/core.h>
@@ -68,6 +68,9 @@ TEST_F(QuantisedTest, EveryElementIsRight) { expect_drawn_right(packed_ways, 64,
 constexpr PackedWay many_ways[] = {{0, 0, 0, 0, 0, 0},   {128, 0, 2, 0, 0, 0}, {32, 0, 3, 0, 2, 0}, {96, 0, 2, 0, 0, 0},
                                    {0, 128, 2, 0, 3, 0}, {160, 0, 2, 0, 0, 0}, {64, 0, 3, 0, 0, 0}, {0, 0, 0, 0, 2, 0}};
 TEST_F(QuantisedTest, EveryElementOfManyRowsIsRight) { expect_drawn_right(many_ways, 4096, "sm90_many_quantised"); }
+
+constexpr PackedWay unpacked_ways[] = {{0, 0, 0, 0, 0, 0}, {128, 256, 2, 1, 0, 64}, {128, 128, 2, 1, 0, 64}, {64, 64, 1, 0, 0, 64}, {0, 0, 0, 2, 0, 64}};
+TEST_F(QuantisedTest, EveryElementBehindUnpackingIsRight) { expect_drawn_right(unpacked_ways, 4096, "sm90_gemm"); }
 
 // Groups of rows, empty ones among them, each by its own columns of the weights.
 TEST_F(QuantisedTest, EveryElementOfGroupsIsRight) {
@@ -149,10 +152,12 @@ TEST_F(QuantisedTest, MultipliesWhatTheHostPacked) {
 
 // What was packed for another layout or another K says so in its first words: C is NaN, not a plausible number.
 TEST_F(QuantisedTest, RefusesWeightsOfAnotherLayout) {
-    for (const std::int64_t m : {2, 130}) {
+    for (const auto& [m, name] : {std::pair<std::int64_t, const char*>{2, "sm90_few_quantised"}, {130, "sm90_many_quantised"}, {130, "sm90_gemm"}}) {
     GemmProblem p = gemm_problem(m, 200, 512);
     p.quantised.weights = WeightType::int4;
-    const auto plans = derive(live_machine().machine, p);
+    GemmRequest request;
+    request.kernel = find_gemm_kernel(name);
+    const auto plans = derive(live_machine().machine, p, request);
     const Kernel kernel = compile(std::get<Plans>(plans).plans.front());
     const DeviceBuffer workspace(kernel.workspace_bytes()), a(std::size_t(m) * 512 * 2),
         b(std::size_t(p.quantised.bytes(p.n, p.k))), c(std::size_t(m) * 200 * 2);
@@ -167,7 +172,7 @@ TEST_F(QuantisedTest, RefusesWeightsOfAnotherLayout) {
         synchronize(Stream(nullptr));
         std::vector<std::uint16_t> got(std::size_t(m) * 200);
         copy_to_host(got.data(), c.address(), got.size() * 2);
-        for (const std::uint16_t bits : got) ASSERT_EQ((bits & 0x7fff) > 0x7f80, !right);
+        for (const std::uint16_t bits : got) ASSERT_EQ((bits & 0x7fff) > 0x7f80, !right) << name;
     }
   }
 }

@@ -90,6 +90,11 @@ TEST_F(WrongOnPurpose, GemmManyWeightsOfTheNextGroup) { caught(gemm_mutants::man
 TEST_F(WrongOnPurpose, GemmNibblesSwapped) { caught(gemm_mutants::nibbles_swapped(), By::random); }
 TEST_F(WrongOnPurpose, GemmLastGroupShort) { caught(gemm_mutants::last_group_short(), By::random); }
 TEST_F(WrongOnPurpose, GemmPackedPartLost) { caught(gemm_mutants::packed_part_lost(), By::random); }
+TEST_F(WrongOnPurpose, GemmUnpackedByTheScaleOfTheNeighbouringGroup) { caught(gemm_mutants::unpacked_by_the_scale_of_the_neighbouring_group(), By::random); }
+TEST_F(WrongOnPurpose, GemmUnpackedRowsExchanged) { caught(gemm_mutants::unpacked_rows_exchanged(), By::random); }
+TEST_F(WrongOnPurpose, GemmUnpackedNeighboursNotExchanged) { caught(gemm_mutants::unpacked_neighbours_not_exchanged(), By::random); }
+TEST_F(WrongOnPurpose, GemmUnpackedZeroPointsAdded) { caught(gemm_mutants::unpacked_zero_points_added(), By::random); }
+TEST_F(WrongOnPurpose, GemmUnpackedLastBlockShort) { caught(gemm_mutants::unpacked_last_block_short(), By::random); }
 TEST_F(WrongOnPurpose, GemmManyScaleOfTheNeighbouringGroup) { caught(gemm_mutants::many_scale_of_the_neighbouring_group(), By::random); }
 TEST_F(WrongOnPurpose, GemmManyZeroPointOffByOne) { caught(gemm_mutants::many_zero_point_off_by_one(), By::random); }
 TEST_F(WrongOnPurpose, GemmManyZeroPointOfAnotherRow) { caught(gemm_mutants::many_zero_point_of_another_row(), By::random); }

@@ -12,6 +12,7 @@
 #include "kernels/gemm/quantised_reference.cuh"
 #include "kernels/gemm/sm90_few_quantised.cuh"
 #include "kernels/gemm/sm90_many_quantised.cuh"
+#include "kernels/gemm/unpack_weights.cuh"
 
 namespace cta_text {
 namespace {
@@ -278,6 +279,85 @@ TEST(QuantisedReferenceOnCpu, MakesWeightsThatItUnpacks) {
                         }
                         EXPECT_GT(largest, 0);
                     }
+}
+
+/// All that the launch in front of a product writes, against the weights unpacked one by one and rounded once, bit for bit; and nothing written beside.
+template <Type type, QuantisedLayout layout>
+void expect_unpacked(int n, int k) {
+    SCOPED_TRACE(testing::Message() << n << "x" << k);
+    constexpr int line = 64;
+    constexpr unsigned short untouched = 0x1234;
+    std::vector<uint4> packed(std::size_t(layout.bytes(n, k) / 16));
+    unsigned char* const bytes = reinterpret_cast<unsigned char*>(packed.data());
+    std::vector<float> expected(std::size_t(n) * std::size_t(k));
+    gridDim.x = blockDim.x = 1, blockIdx.x = threadIdx.x = 0;
+    fill_quantised({bytes, layout, n, k, 7, false});
+    dequantise({bytes, expected.data(), layout, n, k, Type::fp32, type, true});
+    int outside = 0;
+    on_global_read = [&](const void* from, std::size_t count) {
+        const auto* first = static_cast<const unsigned char*>(from);
+        outside += first < bytes || first + count > bytes + layout.bytes(n, k);
+    };
+    const long long pitch = (k + line - 1) / line * line;
+    const auto unpacked = [&] {
+        std::vector<uint4> to(std::size_t(n * pitch / 8 + 8));
+        auto* const first = reinterpret_cast<unsigned short*>(to.data());
+        std::fill_n(first, to.size() * 8, untouched);
+        for (long long cta = 0; cta < unpack_ctas(layout, n, k); ++cta)
+            run_cta_on_cpu(unsigned(cta), unpack_threads, unpack_weights<type, layout>, UnpackArguments{bytes, first, n, k, pitch});
+        return std::vector<unsigned short>(first, first + to.size() * 8);
+    };
+    const std::vector<unsigned short> got = unpacked();
+    EXPECT_EQ(outside, 0);
+    int wrong = 0, beside = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        const long long row = (long long)(i) / pitch, column = (long long)(i) % pitch;
+        if (row >= n || column >= (k + 7) / 8 * 8) beside += got[i] != untouched;
+        else if (column < k) {
+            const unsigned short right = ptx::bits_of(type, expected[std::size_t(row * k + column)]);
+            if (got[i] != right && wrong++ == 0) ADD_FAILURE() << row << ' ' << column << ": " << ptx::number_of(type, got[i]) << ", not " << ptx::number_of(type, right);
+        }
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(beside, 0);
+    reinterpret_cast<unsigned*>(bytes)[2] += 128;  // packed for another K
+    const std::vector<unsigned short> refused = unpacked();
+    for (int row = 0; row < n; ++row) ASSERT_TRUE(std::isnan(ptx::number_of(type, refused[std::size_t(row * pitch + row % k)])));
+    on_global_read = {};
+}
+/// Weights of a K that ends in a block's second half, in its first, amid 8; less than 64 rows, and more.
+template <QuantisedLayout layout>
+void expect_all_unpacked() {
+    SCOPED_TRACE(testing::Message() << "type " << int(layout.weights) << ", groups of " << layout.group << ", zeros " << int(layout.zeros));
+    expect_unpacked<Type::bf16, layout>(70, 456);
+    expect_unpacked<Type::fp16, layout>(130, 312);
+    expect_unpacked<Type::bf16, layout>(9, 77);
+}
+
+TEST(UnpackOnCpu, WholeNumbers) {
+    expect_all_unpacked<{WeightType::int4, 128, Type::bf16, ZeroType::none}>();
+    expect_all_unpacked<{WeightType::uint4, 32, Type::fp16, ZeroType::none}>();
+    expect_all_unpacked<{WeightType::int4, 0, Type::bf16, ZeroType::none}>();
+    expect_all_unpacked<{WeightType::int8, 32, Type::bf16, ZeroType::none}>();
+    expect_all_unpacked<{WeightType::int8, 64, Type::fp16, ZeroType::none}>();
+}
+
+TEST(UnpackOnCpu, ZeroPoints) {
+    expect_all_unpacked<{WeightType::uint4, 32, Type::bf16, ZeroType::integer}>();
+    expect_all_unpacked<{WeightType::int4, 64, Type::fp16, ZeroType::integer}>();
+    expect_all_unpacked<{WeightType::uint4, 32, Type::fp16, ZeroType::real}>();
+    expect_all_unpacked<{WeightType::int4, 0, Type::bf16, ZeroType::real}>();
+    expect_all_unpacked<{WeightType::int8, 128, Type::bf16, ZeroType::real}>();
+    expect_all_unpacked<{WeightType::int8, 32, Type::fp16, ZeroType::real}>();
+}
+
+TEST(UnpackOnCpu, FloatsAndTables) {
+    expect_all_unpacked<{WeightType::fp8_e4m3, 128, Type::bf16, ZeroType::none}>();
+    expect_all_unpacked<{WeightType::fp8_e4m3, 32, Type::fp16, ZeroType::none}>();
+    expect_all_unpacked<{WeightType::fp8_e5m2, 0, Type::bf16, ZeroType::none}>();
+    expect_all_unpacked<{WeightType::mxfp4, 32, Type::bf16, ZeroType::none}>();
+    expect_all_unpacked<{WeightType::nf4, 64, Type::bf16, ZeroType::none}>();
+    expect_all_unpacked<{WeightType::nf4, 32, Type::fp16, ZeroType::none}>();
 }
 
 constexpr Sm90QuantisedConfig packed(QuantisedLayout layout, int tile_m, int tile_n, int tile_k, int stages, Type type = Type::bf16) {
