@@ -99,6 +99,7 @@ Constraint Sm80GemmFamily::examine(const GemmHardware& hw, const GemmProblem& pr
     c.accumulators = config.accumulator_registers();
     c.registers = config.registers();
     c.registers_limit = launch_registers(hw, c.threads, c.ctas_per_sm);
+    if (problem.gathered) c.start = max_known(hw.gather_start, 0) + double(problem.k_blocks(c.tile_k)) * max_known(hw.gather_step, 0);
     c.stage_bytes = config.stage_bytes();
     c.shared_limit = shared_limit(hw, c.ctas_per_sm);
     return plain_constraints(hw, c);

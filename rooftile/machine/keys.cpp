@@ -157,6 +157,8 @@ constexpr Key keys[] = {
     physical("few.step", cycles_or_time, "of a block of a product of few rows by mma.sync, beside its copies"),
     physical("few.word", cycles_or_time, "of such a block, for each word of A that a thread brings by registers"),
     physical("few.start", cycles_or_time, "of a wave of such products' tiles, beside what all kernels begin and end with"),
+    physical("gather.start", cycles_or_time, "of a wave of products whose rows cp.async gathers from an image, beside what all kernels begin with"),
+    physical("gather.step", cycles_or_time, "of each of such a wave's steps, beside its copies and products"),
     physical("quantised.end", cycles_or_time, "of a product of few rows by packed weights, at its end"),
     physical("quantised.row", cycles_or_time, "of such an end for each row of a tile"),
     physical("quantised.tile", cycles_or_time, "of a tile of a product of many rows by packed weights, at its end"),

@@ -154,6 +154,7 @@ MatrixHardware matrix_hardware(const Machine& machine, MatrixUse use, std::vecto
     hw.quantised_end = read.cycles("quantised.end"), hw.quantised_row = read.cycles("quantised.row");
     hw.quantised_tile = read.cycles("quantised.tile"), hw.quantised_tile_row = read.cycles("quantised.tile_row");
     if (hw.family == "mma_sync") {
+        hw.gather_start = read.cycles("gather.start"), hw.gather_step = read.cycles("gather.step");
         hw.mma_overlap_exponent = read.number<Ratio>("mma_sync.overlap_exponent");
         hw.few_step = read.cycles("few.step");
         hw.few_word = read.cycles("few.word");

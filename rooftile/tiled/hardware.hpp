@@ -83,6 +83,8 @@ struct MatrixHardware : MatrixPower {
     /// Cycles of a product of few rows by mma.sync beside its copies: of a block, of each word of A that a thread brings of it, and of a wave;
     /// unknown: not charged.
     double few_step = unknown_number, few_word = unknown_number, few_start = unknown_number;
+    /// The same of rows that are gathered from an image: of a wave, and of each of its steps.
+    double gather_start = unknown_number, gather_step = unknown_number;
     /// The same of packed weights: of a launch's end and each row of its tiles, by few rows; of a tile's end and each of its rows, by many.
     double quantised_end = unknown_number, quantised_row = unknown_number, quantised_tile = unknown_number, quantised_tile_row = unknown_number;
     /// t^n of a wave is the sum of the t^n of DRAM's time and of the longest of all else; unknown: all of it overlaps.
