@@ -87,6 +87,7 @@ void expect_right(const Shape& s) {
     for (long long cta = tiles * s.pieces - 1; cta >= 0; --cta)
         run_cta_on_cpu(
             unsigned(cta), unsigned(C.threads()), [](const Sm80FewArguments& x) { sm80_few_gemm<C>(x); }, args);
+    on_global_read = on_early_read = nullptr;  // they name what is of here
     EXPECT_EQ(outside, 0);
     EXPECT_EQ(early_of_a, 0);
     EXPECT_EQ(early_of_b > 0, C.early_weights);

@@ -193,6 +193,7 @@ void expect_each_right(const Shape& s) {
             run_cta_on_cpu(cta, unsigned(C.threads()), Kernel::expressed, map_a, arguments, BiasAndRelu{bias.data()});
         else run_cta_on_cpu(cta, unsigned(C.threads()), Kernel::plain, map_a, arguments);
     }
+    on_global_read = on_early_read = nullptr;  // they name what is of here
     EXPECT_EQ(outside, 0);
     EXPECT_EQ(early_of_a, 0);
     EXPECT_TRUE(arriving.empty());
