@@ -1,9 +1,9 @@
-// Packed weights to numbers of 16 bits in memory, for a product that reads these: W[n, k] times its scale, less its zero point, in fp32, rounded
-// once to the activations' type. Rows of K, each on a 128-byte line.
+// Packed weights to numbers of 16 bits in memory, for a product that reads these: W[n, k] times its scale, less its zero point, in fp32,
+// rounded once to the activations' type. Rows of K, each on a 128-byte line.
 //
-// A warp unpacks 16 rows by 64 of K of a block. Weights lie in the order in which mma.sync takes its first operand: of a row the four lanes of a quad
-// have two neighbours each of every 8 of K. So a lane's 16 bytes, still packed, are exchanged within the quad first: afterwards each lane has 8
-// neighbours, the 16 bytes of one store, and the quad's stores are 64 contiguous bytes of a row.
+// A warp unpacks 16 rows by 64 of K of a block. Weights are in the order in which mma.sync takes its first operand: the four lanes of a quad
+// have two neighbours each of every 8 of a row's K. So a lane's 16 bytes, still packed, are exchanged within the quad first: afterwards each
+// lane has 8 neighbours, the 16 bytes of one store, and the quad's stores are 64 contiguous bytes of a row.
 //
 // Weights that were packed for another layout or size are unpacked as NaN.
 #pragma once
@@ -46,7 +46,7 @@ struct UnpackWeights {
         else return number_at(from) * Fragment::unit;
     }
 
-    /// What a lane has of one load, dealt out to the lanes of its quad: its `i`th word is then of lane i, whose neighbours along K are 2 i and the next.
+    /// What a lane has of one load, dealt out to the lanes of its quad: its `i`th word is then lane i's, with neighbours 2 i and 2 i + 1 of 8.
     static __device__ void exchange(unsigned (&words)[4]) {
         if constexpr (layout.bits() == 4) {
             // A word has 16 of K, of which the lane that gets them wants 8, and 8 others 32 further on.
@@ -60,7 +60,8 @@ struct UnpackWeights {
 
     /// Block number `block`; `right`: the weights are packed as this kernel reads them.
     static __device__ void unpack_block(const UnpackArguments& p, unsigned block, bool right, unsigned table) {
-        const unsigned k_blocks = static_cast<unsigned>(Layout::k_blocks(p.k)), row_block = block / k_blocks, k_block = block - row_block * k_blocks;
+        const unsigned k_blocks = static_cast<unsigned>(Layout::k_blocks(p.k));
+        const unsigned row_block = block / k_blocks, k_block = block - row_block * k_blocks;
         const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
         const int row_group = warp % 4, half = warp / 4, row = row_group * 16 + lane / 4, quad = lane % 4;
         const unsigned char* const from = p.weights + Layout::header_bytes + static_cast<long long>(block) * layout.block_bytes();
@@ -85,7 +86,8 @@ struct UnpackWeights {
         const long long first_row = static_cast<long long>(row_block) * Layout::block_rows + row;
 #pragma unroll
         for (int part = 0; part < parts; ++part) {
-            const int g = part % groups, column = static_cast<int>(k_block) * Layout::block_k + half * Layout::half_k + part * part_k + quad * 8;
+            const int g = part % groups, in_block = half * Layout::half_k + part * part_k + quad * 8;
+            const int column = static_cast<int>(k_block) * Layout::block_k + in_block;
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 ptx::Words<16> out;
@@ -95,7 +97,8 @@ struct UnpackWeights {
                     if constexpr (layout.bits() == 4) Fragment::unpack(a, packed[0].word, pair, zero[g], table);
                     else Fragment::unpack(a, packed[part % loads].word, pair / 2, zero[g], table);
                     const unsigned two = layout.bits() == 4 ? a[part * 2 + e] : a[pair % 2 * 2 + e];
-                    const float low = ptx::widened<type>(static_cast<unsigned short>(two & 0xffff)), high = ptx::widened<type>(static_cast<unsigned short>(two >> 16));
+                    const float low = ptx::widened<type>(static_cast<unsigned short>(two & 0xffff)),
+                                high = ptx::widened<type>(static_cast<unsigned short>(two >> 16));
                     if constexpr (layout.zeros == ZeroType::real)
                         out.word[pair] = ptx::pack2<type>(fmaf(low, scale[g][e], -less[g][e]), fmaf(high, scale[g][e], -less[g][e]));
                     else out.word[pair] = ptx::pack2<type>(low * scale[g][e], high * scale[g][e]);

@@ -14,8 +14,8 @@ struct UnpackArguments {
     long long pitch;  ///< elements from row to row, k or more in whole 16 bytes
 };
 
-/// Blocks of packed weights that a CTA unpacks one after the other: of weights that are places in a table several, so that the table, which each
-/// CTA makes, is a small part of its work.
+/// Blocks of packed weights that a CTA unpacks one after the other: several where weights are places in a table, so that the table, which
+/// each CTA makes, is a small part of its work.
 constexpr int unpack_blocks_per_cta(const QuantisedLayout& layout) { return layout.is_table() ? 4 : 1; }
 constexpr long long unpack_ctas(const QuantisedLayout& layout, long long n, long long k) {
     const int blocks = unpack_blocks_per_cta(layout);

@@ -343,7 +343,8 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
             if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>) {
                 result.tensor_peak = tensor_peak(r);
                 if (std::ranges::any_of(result.plans, rounds_weights))
-                    result.notes.push_back(fmt::format("where weights are unpacked first each is rounded to {} before it is multiplied; kernels of packed weights multiply it as it is", name_of(given.b_type)));
+                    result.notes.push_back(fmt::format("where weights are unpacked first each is rounded to {} before it is multiplied; kernels of "
+                                                       "packed weights multiply it as it is", name_of(given.b_type)));
                 if (!result.plans.front().prediction.time_us)
                     if (std::string note = most_wanted(machine, hw); !note.empty()) result.notes.insert(result.notes.begin(), std::move(note));
             }

@@ -53,7 +53,7 @@ struct GemmProblem {
     SharedEpilogue epilogue{};  ///< of alpha and beta too; made by product_epilogue()
     SharedGroups groups{};      ///< of the m rows of A and C; B's matrices are then b_stride apart, one a group
     QuantisedLayout quantised{};  ///< B is packed so, one tensor of bytes, and multiplied as b_type; ldb means nothing then
-    QuantisedLayout unpacked{};   ///< B comes of weights packed so, which a launch in front unpacks; all else is of what it leaves in memory
+    QuantisedLayout unpacked{};  ///< B comes of weights packed so, which a launch in front unpacks; all else is of what it leaves in memory
     /// Where A's rows and columns are taken from, of which m and k are the counts; lda means nothing then.
     std::optional<ImageOperand> image{};
     double image_columns = 0;  ///< elements of the image that are read, for each row: worked out once

@@ -192,20 +192,25 @@ std::vector<Verification> Verifier::verify(std::uint64_t seed, std::span<const T
     return verified;
 }
 
-VerifiedLaunches verify_launches(const MeasureKernels& kernels, std::span<const Reference* const> references, const std::vector<TensorInfo>& tensors,
-                                 std::span<const TensorLaunch> launches, std::int64_t free_bytes, std::uint64_t seed, std::span<const VerifyCase> cases) {
+VerifiedLaunches verify_launches(const MeasureKernels& kernels, std::span<const Reference* const> references,
+                                 const std::vector<TensorInfo>& tensors, std::span<const TensorLaunch> launches,
+                                 std::int64_t free_bytes, std::uint64_t seed, std::span<const VerifyCase> cases) {
     VerifiedLaunches out;
     out.verified.resize(launches.size()), out.fingerprints.resize(launches.size());
     for (std::size_t first = 0; first < launches.size(); ++first) {
         const Reference* const reference = references[first];
-        if (std::find(references.begin(), references.begin() + std::ptrdiff_t(first), reference) != references.begin() + std::ptrdiff_t(first)) continue;
+        const auto before = references.first(first);
+        if (std::find(before.begin(), before.end(), reference) != before.end()) continue;  // judged with that one
         std::vector<std::size_t> places;
         std::vector<TensorLaunch> alike;
         for (std::size_t i = first; i < launches.size(); ++i)
             if (references[i] == reference) places.push_back(i), alike.push_back(launches[i]);
         Verifier verifier(kernels, *reference, tensors, alike.size(), free_bytes);
         const std::vector<Verification> verified = verifier.verify(seed, alike, cases);
-        for (std::size_t i = 0; i < places.size(); ++i) out.verified[places[i]] = verified[i], out.fingerprints[places[i]] = verifier.fingerprint(i);
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            out.verified[places[i]] = verified[i];
+            out.fingerprints[places[i]] = verifier.fingerprint(i);
+        }
     }
     return out;
 }

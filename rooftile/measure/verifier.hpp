@@ -86,7 +86,8 @@ struct VerifiedLaunches {
     std::vector<Verification> verified;
     std::vector<std::optional<std::uint64_t>> fingerprints;
 };
-VerifiedLaunches verify_launches(const MeasureKernels& kernels, std::span<const Reference* const> references, const std::vector<TensorInfo>& tensors,
-                                 std::span<const TensorLaunch> launches, std::int64_t free_bytes, std::uint64_t seed, std::span<const VerifyCase> cases);
+VerifiedLaunches verify_launches(const MeasureKernels& kernels, std::span<const Reference* const> references,
+                                 const std::vector<TensorInfo>& tensors, std::span<const TensorLaunch> launches,
+                                 std::int64_t free_bytes, std::uint64_t seed, std::span<const VerifyCase> cases);
 
 }  // namespace rooftile

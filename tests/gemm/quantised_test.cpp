@@ -411,7 +411,7 @@ TEST(Quantised, WhatIsNotMultipliedBehindUnpackingSaysWhy) {
     EXPECT_THAT(quantised_refusal(p, request), HasSubstr("mxfp4 with activations of fp16"));
     p = packed_problem(300, 256, 256);
     p.lda = 260;
-    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("lda = 260, a_offset = 0: where weights are unpacked first A is taken as it lies"));
+    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("lda = 260, a_offset = 0: where weights are unpacked first A is read in place"));
     p.lda = 256, request.pack_b = false;
     EXPECT_THAT(quantised_refusal(p, request), HasSubstr("pack_b off"));
     request.pack_b.reset(), request.early_weights = true;

@@ -103,5 +103,37 @@ TEST(GemmPack, UnpacksWeightsWithoutSpills) {
     EXPECT_EQ(count(ptx, "st.global.v4.u32"), 4u);
 }
 
+// The launch that unpacks and the product behind it are one program; the product's sums are expressed as those of any other.
+TEST(GemmPack, UnpacksInFrontOfTheProduct) {
+    const QuantisedLayout layouts[] = {{.weights = WeightType::int4},
+                                       {.weights = WeightType::uint4, .group = 32, .scale = Type::fp16, .zeros = ZeroType::integer},
+                                       {.weights = WeightType::int8, .group = 0, .zeros = ZeroType::real},
+                                       {.weights = WeightType::fp8_e4m3},
+                                       {.weights = WeightType::mxfp4, .group = 32}};
+    std::vector<GemmPlan> plans;
+    for (const QuantisedLayout& layout : layouts) {
+        GemmProblem p = gemm_problem(2048, 4096, 4096);
+        p.quantised = layout;
+        if (layout.bits() == 8)
+            p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "d = silu(acc + bias) * r", {"bias:bf16[N]", "r:bf16[M,N]"});
+        plans.push_back(std::get<Plans>(derive(machine_by_id("h200-sxm"), p)).plans.front());
+    }
+    const std::vector<KernelOutcome> kernels = compile_all(plans);
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        if (const Error* error = std::get_if<Error>(&kernels[i])) {
+            ADD_FAILURE() << error->what() << error->detail();
+            continue;
+        }
+        const Kernel& kernel = std::get<Kernel>(kernels[i]);
+        const Source source = gemm_code(plans[i], Ablation::nothing)->source();
+        ASSERT_EQ(source.name_expressions.size(), 2u);
+        EXPECT_EQ(source.name_expressions[1], unpack_name_expression(layouts[i], Type::bf16));
+        EXPECT_EQ(std::int64_t(kernel.workspace_bytes()), plans[i].resources.workspace_bytes);
+        EXPECT_EQ(kernel.workspace_bytes(), 2u * 4096 * 4096);
+        const auto more = kernel.with_rows(3000);
+        EXPECT_EQ(more.has_value(), !plans[i].problem.epilogue);
+    }
+}
+
 }  // namespace
 }  // namespace rooftile
