@@ -15,6 +15,7 @@ namespace rooftile {
 struct GemmHardware : MatrixHardware {
     LineCost a_lines = {}, b_lines = {};  ///< of the problem's operands, as the GEMM reads them
     double packing_seconds = 0;           ///< of the launch that packs operands, which the kernel waits for
+    double packing_bytes = 0;             ///< that it reads and writes
     double early_saving = 0;              ///< of launch_seconds, what B asked for early has saved
 };
 

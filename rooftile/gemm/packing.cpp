@@ -43,7 +43,7 @@ double packing_seconds(const GemmHardware& hw, const GemmProblem& p, PackedOpera
 }
 
 GemmHardware with_operands(GemmHardware hw, const GemmProblem& p, PackedOperands packed) {
-    hw.packing_seconds = packing_seconds(hw, p, packed);
+    hw.packing_seconds = packing_seconds(hw, p, packed), hw.packing_bytes = packing_traffic(p, packed);
     const auto lines = [&](Major major, std::int64_t mn, std::int64_t leading, Type type, bool copied) -> LineCost {
         const bool one = (major == Major::k ? mn : p.k) == 1;
         const std::int64_t step = line_step(leading * bytes_of(type));

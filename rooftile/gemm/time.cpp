@@ -261,7 +261,7 @@ double bytes_across_l2(const GemmHardware& hw, const GemmConfig& t, const GemmPr
 }
 
 double dram_energy(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, double dram) {
-    return hw.dram_joules * dram + hw.fill_joules * bytes_across_l2(hw, t, p, dram);
+    return hw.dram_joules * (dram + hw.packing_bytes) + hw.fill_joules * bytes_across_l2(hw, t, p, dram);
 }
 
 MatrixEnergy gemm_energy(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p, const TileGrid& tiles,
