@@ -87,7 +87,7 @@ CheckText check_text(const Plan& plan, const std::vector<Parameter>& parameters,
                                   : type == "bool" || type == "unsigned char" ? fmt::format("uniform(i, {}) < 0", i)
                                   : type == "int" || type == "long long"      ? "0"
                                                                               : fmt::format("uniform(i, {})", i);
-        fills += fmt::format("    for (long long i = first; i < {}; i += step) t.{} [i] = {}({});\n", elements, name, type, value);
+        fills += fmt::format("    for (long long i = first; i < {}; i += step) t.{} [i] = static_cast<{}>({});\n", elements, name, type, value);
     }
     std::erase(fills, '\r');
     for (std::size_t at = fills.find(" [i]"); at != std::string::npos; at = fills.find(" [i]")) fills.erase(at, 1);

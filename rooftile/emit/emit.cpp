@@ -241,9 +241,11 @@ std::string head(const PlanSet& plans, const Plan& plan, const Recorded& recorde
         out += fmt::format("\n    {:<12} {}[{}], strides {} elements{}", t.name, t.type, extents, strides.empty() ? "none" : strides,
                            t.role == TensorRole::out ? ", result" : "");
     }
-    if (recorded.workspace_bytes > 0)
-        out += fmt::format("\n    {:<12} {} B, zero before the first launch; each leaves it ready for the next", "workspace",
-                           recorded.workspace_bytes);
+    if (recorded.workspace_bytes > 0) {
+        const bool zeroed = std::ranges::any_of(plan.launches, [](const auto& launch) { return launch.before == WorkspaceState::zeroed; });
+        out += fmt::format("\n    {:<12} {} B, {}", "workspace", recorded.workspace_bytes,
+                           zeroed ? "zero before the first launch; each leaves it ready for the next" : "whatever it holds");
+    }
     if (plan.derivation.size() > 0) {
         out += "\n\nWhy (`rooftile plan ... --explain=all` has the formulas):";
         for (const Step& step : plan.derivation) {

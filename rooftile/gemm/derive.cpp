@@ -190,8 +190,23 @@ std::string most_wanted(const Machine& machine, const GemmHardware& hw) {
     return {};
 }
 
-std::vector<std::string> notes(const Request& r) {
-    std::vector<std::string> out = r.kernel.notes(r.problem, r.fixed, r.hw);
+/// What the kernels of the plans say of the problem; where there is no plan, the first kernel.
+std::vector<std::string> notes_of_kernels(const Request& r, std::span<const GemmPlan> plans) {
+    if (plans.empty()) return r.kernel.notes(r.problem, r.fixed, r.hw);
+    std::vector<std::string> out;
+    std::vector<const GemmKernel*> kernels;
+    for (const GemmPlan& plan : plans) {
+        const GemmKernel* kernel = plan.config.kernel;
+        if (std::ranges::find(kernels, kernel) != kernels.end()) continue;
+        kernels.push_back(kernel);
+        for (std::string& note : kernel->notes(multiplied(plan), r.fixed, r.hw))
+            if (std::ranges::find(out, note) == out.end()) out.push_back(std::move(note));
+    }
+    return out;
+}
+
+std::vector<std::string> notes(const Request& r, std::span<const GemmPlan> plans) {
+    std::vector<std::string> out = notes_of_kernels(r, plans);
     std::string share;
     if (const auto faster = faster_instruction(r))
         share = fmt::format("{} of the tensor peak: {} of {}'s {} FLOP/clk/SM",
@@ -270,7 +285,10 @@ void join(std::variant<Plans, Infeasible>& out, const std::shared_ptr<const Mach
         if (cannot_win(hw, problem, out)) return;
         bound = *others->plans.front().prediction.time_us * 1e-6;
     }
-    if (!refusal(r)) {
+    if (const auto why = refusal(r)) {
+        // Of an image it is the only other way: why it is none says as much as what is in the first one's way.
+        if (auto* none = std::get_if<Infeasible>(&out); none && problem.image) none->message += fmt::format("; {}: {}", kernel.name(), why->message);
+    } else {
         auto found = run(r, {machine, problem, hw, instruction, &kernel, request, {}, packed}, unknown, bound);
         joined = std::holds_alternative<Plans>(found);
         if (others && !alone) add_plans(out, std::move(found), request.top);
@@ -336,7 +354,8 @@ std::variant<Plans, Infeasible> derive(std::shared_ptr<const Machine> shared, co
         [&](auto& result) {
             result.unknown = unknown;
             result.unchecked_constraints = unchecked_constraints(hw);
-            result.notes = notes(r);
+            if constexpr (std::is_same_v<std::decay_t<decltype(result)>, Plans>) result.notes = notes(r, result.plans);
+            else result.notes = notes(r, {});
             result.problem = given;
             if (one != given)
                 result.notes.push_back(fmt::format("the {} products share B, and their rows are evenly spaced: planned and computed as one product of {} rows", given.batch, problem.m));

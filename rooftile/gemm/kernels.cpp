@@ -123,7 +123,8 @@ std::optional<Refusal> refuse_knobs(const GemmKernel& kernel, const Machine& mac
     });
     if (what.empty()) return std::nullopt;
     const GemmKernel& best = best_gemm_kernel(machine);
-    const std::string why = best.name() == "sm90_gemm" ? fmt::format("is of {} alone, which {} runs; take that kernel or leave it off", best.name(), machine.id)
+    const std::string why = kernel.is_of_quantised() ? fmt::format("is none of {}'s; leave it off, or ask whether sm90_gemm takes packed weights so: kernel sm90_gemm", kernel.name())
+                            : best.name() == "sm90_gemm" ? fmt::format("is of {} alone, which {} runs; take that kernel or leave it off", best.name(), machine.id)
                                                        : fmt::format("is of the Hopper kernel alone; {} has none", machine.id);
     return Refusal{Reason::instruction, fmt::format("{} {}", what, why), 1, 0};
 }

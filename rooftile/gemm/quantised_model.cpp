@@ -221,8 +221,13 @@ void add_quantised_time(Derivation& steps, const GemmProblem& p, const Quantised
 }
 
 std::vector<std::string> quantised_notes(const GemmProblem& p, const GemmHardware& hw) {
+    std::vector<std::string> out = weight_notes(p, hw);
+    if (!p.groups) out.insert(out.begin(), "weights are read before the kernel before this one has ended: it must not write them");
+    return out;
+}
+
+std::vector<std::string> weight_notes(const GemmProblem& p, const GemmHardware& hw) {
     std::vector<std::string> out;
-    if (!p.groups) out.emplace_back("weights are read before the kernel before this one has ended: it must not write them");
     std::string held;
     for (const WeightsHeld& each : weights_held(p)) {
         held += fmt::format("{}{} {:.2g}", held.empty() ? "" : "; ", each.bits, each.error);

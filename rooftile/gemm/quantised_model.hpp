@@ -64,6 +64,8 @@ void add_packed_steps(Derivation& steps, const GemmHardware& hw, const GemmProbl
 void add_quantised_time(Derivation& steps, const GemmProblem& problem, const QuantisedSeconds& seconds, const Kept& kept);
 /// What a reader of such plans must know.
 std::vector<std::string> quantised_notes(const GemmProblem& problem, const GemmHardware& hw);
+/// Of them what is of the weights, whichever kernel multiplies them.
+std::vector<std::string> weight_notes(const GemmProblem& problem, const GemmHardware& hw);
 /// What neither kernel reads: rows of A that TMA cannot take.
 std::optional<Refusal> refuse_rows_of_quantised(const GemmProblem& problem);
 

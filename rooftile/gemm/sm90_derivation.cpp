@@ -223,6 +223,7 @@ void unpacking(const GemmContext& context, Derivation& steps) {
                               given("workspace", double(copy_of_b(p).bytes()), "B", "these, rows 128 B aligned, until the product has ended: no second copy is kept")};
     if (context.machine->find("dram.sustained_copy")) inputs.push_back(steps.fact("dram.sustained_copy"));
     inputs.push_back(steps.fact("launch.gap_stream"));
+    inputs.push_back(steps.fact("dram.latency"));
     double fragments = unknown_number;
     GemmRequest others;
     others.top = 1, others.pack_b = false;

@@ -8,6 +8,7 @@
 #include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/quantised_model.hpp"
 #include "rooftile/gemm/sm90_derivation.hpp"
 #include "rooftile/gemm/sm90_family.hpp"
 
@@ -259,8 +260,9 @@ class Sm90Gemm final : public GemmKernel {
         return order_obstacle(problem, config);
     }
     std::vector<std::string> notes(const GemmProblem& problem, const GemmRequest& request,
-                                   const GemmHardware&) const override {
+                                   const GemmHardware& hw) const override {
         std::vector<std::string> out;
+        if (problem.is_unpacked()) out = weight_notes(problem.before_unpacking(), hw);
         const PackedOperands packed = packs(problem, request);
         const auto add = [&out](std::string note) {
             if (!note.empty()) out.push_back(std::move(note));

@@ -151,7 +151,9 @@ std::variant<Plans, Infeasible> derive_sample(const Machine& machine, const Gemm
     }
     const GemmHardware& hw = evaluated->gemm.hw;
     const double seconds = evaluated->time.seconds;
-    const GemmProblem& computed = first.problem;
+    const GemmProblem computed = multiplied(first);
+    GemmRequest of_first = request;  // a drawn tile may be one of several kernels
+    of_first.kernel = first.config.kernel;
     Draw draw(first.config.kernel, hw, computed, request, seed);
     first.config.kernel->enumerate(hw, computed, request, draw);
     std::vector<Drawn> left = draw.take();
@@ -161,7 +163,7 @@ std::variant<Plans, Infeasible> derive_sample(const Machine& machine, const Gemm
     for (int i = 0; i < wanted;) {
         if (left.empty()) break;
         const std::size_t at = pick(left, seconds, double(i) / wanted, double(i + 1) / wanted, draw);
-        auto result = derive(machine, problem, fixed_to(left[at], differ, request));
+        auto result = derive(machine, problem, fixed_to(left[at], differ, of_first));
         left.erase(left.begin() + std::ptrdiff_t(at));
         auto* found = std::get_if<Plans>(&result);
         // A candidate that no kernel is built for is no loss: another is drawn.

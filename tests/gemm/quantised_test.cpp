@@ -10,6 +10,7 @@
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/operation.hpp"
 #include "rooftile/gemm/many_quantised_model.hpp"
+#include "rooftile/gemm/variants.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "tests/gemm/draw_quantised.hpp"
 
@@ -399,6 +400,23 @@ TEST(Quantised, ManyRowsAreMultipliedBehindALaunchThatUnpacks) {
     }
     EXPECT_FALSE(rounds_weights(first_of(derive(machine, packed_problem(16, 8192, 8192)))));
     EXPECT_FALSE(rounds_weights(first_of(derive(machine, packed_problem(64, 8192, 8192)))));
+}
+
+// Plans are drawn of the kernel that the first one is of, and their problem is what it multiplies.
+TEST(Quantised, IsDrawnBehindUnpackingToo) {
+    const auto outcome = derive_sample(machine_by_id("h200-sxm"), packed_problem(4096, 4096, 4096), {}, 4, 7);
+    const Plans& plans = std::get<Plans>(outcome);
+    ASSERT_EQ(plans.plans.size(), 4u);
+    for (const GemmPlan& plan : plans.plans) EXPECT_TRUE(rounds_weights(plan) && plan.prediction.time_us) << plan.config.kernel->name();
+}
+
+// A note is of the kernels that are planned: sm90_gemm behind unpacking waits before it reads weights, and has the weights' errors too.
+TEST(Quantised, NotesAreOfTheKernelsThatArePlanned) {
+    const auto notes = [](std::int64_t m) { return std::get<Plans>(derive(machine_by_id("h200-sxm"), packed_problem(m, 8192, 8192))).notes; };
+    const auto early = testing::Contains(HasSubstr("weights are read before the kernel before this one has ended"));
+    const auto error = testing::Contains(HasSubstr("normal weights rounded to the nearest"));
+    EXPECT_THAT(notes(16), testing::AllOf(early, error));
+    EXPECT_THAT(notes(8192), testing::AllOf(testing::Not(early), error));
 }
 
 TEST(Quantised, WhatIsNotMultipliedBehindUnpackingSaysWhy) {

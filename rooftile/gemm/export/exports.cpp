@@ -90,7 +90,7 @@ void refuse_more_than_plain(std::string_view target, const GemmProblem& p) {
     };
     if (p.epilogue || p.alpha != 1 || p.beta != 0) refuse("an epilogue, alpha, beta or scales");
     if (p.promoted()) refuse("promoted accumulation");
-    if (p.is_quantised()) refuse("packed weights");
+    if (p.is_quantised()) refuse("a product of packed weights");
     if (p.batch > 1) refuse("a batch");
 }
 
