@@ -1,4 +1,5 @@
-"""Errors of predictions on plans that a file fixes by flags: what bench/gemm/fit_few.py, bench/gemm/fit_quantised.py and bench/conv/fit_direct.py fit by."""
+"""Errors of predictions on plans that flags fix: what bench/gemm/fit_few.py, bench/gemm/fit_quantised.py and bench/conv/fit_*.py fit by."""
+import itertools
 import json
 import subprocess
 
@@ -25,3 +26,14 @@ def mean(values):
 
 def summary(name, part):
     print(f'{name}: {len(part)} plans, {100 * mean([abs(e) for e in part]):.1f} % off, signed {100 * mean(part):+.1f} %, at worst {100 * max(map(abs, part)):.1f} %')
+
+
+def fit(program, operation, lines, machine, grid):
+    """Of `grid`, {key: values with units}, what every second line is predicted best by; prints its error on these and on the others."""
+    def of(part, values):
+        return errors(program, operation, part, machine, dict(zip(grid, values)))
+
+    best = min(itertools.product(*grid.values()), key=lambda values: mean([abs(e) for e in of(lines[::2], values)]))
+    summary('fitted', of(lines[::2], best))
+    summary('unseen', of(lines[1::2], best))
+    print(', '.join(f'{key} = {value}' for key, value in zip(grid, best)))

@@ -6,13 +6,12 @@ usage: bench/conv/fit_direct.py PROGRAM [FILE [MACHINE]]
 FILE: a line a plan, microseconds and the flags of `plan conv` that fix it; default bench/results/history/2026-11-29-h200-conv-direct-plans.txt.
 Every second line is fitted, the other ones are told apart.
 """
-import itertools
 import pathlib
 import sys
 
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
-from fit_plans import errors, lines_of, mean, summary  # noqa: E402
+from fit_plans import fit, lines_of  # noqa: E402
 
 DATA = BENCH / 'results/history/2026-11-29-h200-conv-direct-plans.txt'
 KINDS = {'--vector': {'direct.stretch': [f'{x / 10} 1' for x in range(16, 29)]},
@@ -24,15 +23,7 @@ def main():
     lines = lines_of(pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else DATA)
     machine = sys.argv[3] if len(sys.argv) > 3 else 'h200-sxm'
     for flag, grid in KINDS.items():
-        of_kind = [line for line in lines if flag in line[1]]
-
-        def of(part, values):
-            return errors(program, 'conv', part, machine, dict(zip(grid, values)))
-
-        best = min(itertools.product(*grid.values()), key=lambda values: mean([abs(e) for e in of(of_kind[::2], values)]))
-        summary('fitted', of(of_kind[::2], best))
-        summary('unseen', of(of_kind[1::2], best))
-        print(', '.join(f'{key} = {value}' for key, value in zip(grid, best)))
+        fit(program, 'conv', [line for line in lines if flag in line[1]], machine, grid)
 
 
 if __name__ == '__main__':

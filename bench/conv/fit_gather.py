@@ -6,14 +6,13 @@ usage: bench/conv/fit_gather.py PROGRAM [FILE [MACHINE]]
 FILE: what `bench/conv/beside_cudnn.py --kernel sm80_gemm --out` wrote, default bench/results/history/2026-11-29-h200-conv-few-channels-gather-1725512.jsonl.
 Problems of one tap are left out, which this form is not planned for on Hopper. Every second problem is fitted, the other ones are told apart.
 """
-import itertools
 import json
 import pathlib
 import sys
 
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(BENCH))
-from fit_plans import errors, mean, summary  # noqa: E402
+from fit_plans import fit  # noqa: E402
 
 DATA = BENCH / 'results/history/2026-11-29-h200-conv-few-channels-gather-1725512.jsonl'
 GRID = {'gather.start': [f'{x} clk' for x in range(0, 6001, 500)], 'gather.step': [f'{x} clk' for x in range(0, 301, 50)]}
@@ -33,17 +32,8 @@ def plans(path):
 
 
 def main():
-    program = sys.argv[1]
     lines = list(plans(pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else DATA))
-    machine = sys.argv[3] if len(sys.argv) > 3 else 'h200-sxm'
-
-    def of(part, values):
-        return errors(program, 'conv', part, machine, dict(zip(GRID, values)))
-
-    best = min(itertools.product(*GRID.values()), key=lambda values: mean([abs(e) for e in of(lines[::2], values)]))
-    summary('fitted', of(lines[::2], best))
-    summary('unseen', of(lines[1::2], best))
-    print(', '.join(f'{key} = {value}' for key, value in zip(GRID, best)))
+    fit(sys.argv[1], 'conv', lines, sys.argv[3] if len(sys.argv) > 3 else 'h200-sxm', GRID)
 
 
 if __name__ == '__main__':

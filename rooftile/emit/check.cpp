@@ -83,7 +83,9 @@ CheckText check_text(const Plan& plan, const std::vector<Parameter>& parameters,
         sizes += fmt::format("    must(cudaMalloc(&t.{0}, {1}ull * sizeof(*t.{0}) + 256), \"memory for {0}\");\n", name, elements);
         if (t.role == TensorRole::out) continue;
         const auto filled = loop ? loop->filled.find(t.name) : std::map<std::string, std::string>::const_iterator();
-        const std::string value = loop && filled != loop->filled.end()        ? filled->second
+        const std::string own = on_device(*plan.operation).filled_with(plan.problem, t);
+        const std::string value = !own.empty() ? own
+                                  : loop && filled != loop->filled.end()        ? filled->second
                                   : type == "bool" || type == "unsigned char" ? fmt::format("uniform(i, {}) < 0", i)
                                   : type == "int" || type == "long long"      ? "0"
                                                                               : fmt::format("uniform(i, {})", i);

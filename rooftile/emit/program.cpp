@@ -149,8 +149,10 @@ void Program::read_kernels(const std::vector<std::string>& expressions) {
                 if (!t[at].is(".")) continue;
                 const std::size_t name = at + 1;
                 std::size_t end = name;
-                while (end < close && !t[end].is(",")) ++end;
+                for (; end < close && !t[end].is(","); ++end)
+                    if (t[end].is("{")) end = closing(t, end);  // a member may be a configuration of its own
                 made.members.emplace_back(t[name].text, text_of(TokenSpan(t).subspan(name + 2, end - name - 2)));
+                at = end;
             }
             const auto same = std::ranges::find_if(
                 configurations_, [&](const Configuration& c) { return c.type == made.type && c.members == made.members; });

@@ -77,6 +77,8 @@ class DeviceOperation {
     virtual std::vector<Entry> build_entries(const CompiledKernel&) const { return {}; }
     /// How a plan lies in shared memory and registers: the buffers, and which thread has which elements; for the head of an emitted file.
     virtual std::vector<std::string> story(const Plan&) const { return {}; }
+    /// What an emitted program fills a tensor's element `i` with, in CUDA; empty: random numbers of the tensor's type.
+    virtual std::string filled_with(const Problem&, const TensorInfo&) const { return {}; }
     /// Nothing: an emitted program has no check.
     virtual std::optional<PlainLoop> plain_loop(const Problem&) const { return {}; }
 };

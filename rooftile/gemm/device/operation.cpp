@@ -122,6 +122,13 @@ class GemmOnDevice final : public DeviceOperation {
     std::vector<std::string> story(const Plan& plan) const override {
         return gemm_story(plan.parts.empty() ? plan.own.as<GemmPlan>() : plan.parts.front().own.as<GemmPlan>());
     }
+    /// Packed weights begin with what they are packed for; other bytes are small scales and weights.
+    std::string filled_with(const Problem& problem, const TensorInfo& tensor) const override {
+        const GemmProblem& p = problem.own.as<GemmProblem>();
+        if (!p.is_quantised() || tensor.name != "b") return {};
+        return fmt::format("i < 4 ? {}u >> 8 * i & 255 : i < 8 ? {} >> 8 * (i - 4) & 255 : i < 12 ? {} >> 8 * (i - 8) & 255 : uniform(i, 1) < 0",
+                           p.quantised.fingerprint(), p.n, p.k);
+    }
     std::optional<PlainLoop> plain_loop(const Problem& problem) const override { return gemm_plain_loop(problem.own.as<GemmProblem>()); }
     std::vector<Entry> build_entries(const CompiledKernel& kernel) const override {
         const Resources& r = kernel.plan().own.as<GemmPlan>().resources;

@@ -102,6 +102,28 @@ TEST(EmittedFile, TheProgramWithItsCheckCompiles) {
                             << made.out << made.err;
 }
 
+// Without what they are packed for they would be read as NaN. Few rows are unpacked in registers, many by a launch in front.
+TEST(EmittedFile, PackedWeightsHaveTheirHeader) {
+    if (nvcc().empty()) GTEST_SKIP() << "skipped: no nvcc";
+    const Operation& operation = *find_operation("gemm");
+    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
+    for (const char* m : {"16", "4096"}) {
+        Given given;
+        for (const auto& [key, value] : {std::pair{"m", m}, {"n", "4096"}, {"k", "4096"}, {"types", "bf16,int4,bf16"}}) given.add(key, value);
+        const Problem problem = operation.problem(given);
+        const PlanSet plans = operation.derive(machine, problem, operation.request(Given(), {.top = 1}));
+        ASSERT_FALSE(plans.plans.empty());
+        const EmittedFile file = emit_file(*machine, plans, plans.plans.front());
+        EXPECT_NE(file.text.find(">> 8 * i & 255 : i < 8 ? 4096 >> 8 * (i - 4) & 255"), std::string::npos);
+        const Folder folder;
+        const std::string source = (folder.path() / file.name).string();
+        std::ofstream(source) << file.text;
+        const ChildOutcome made =
+            run_child({nvcc(), "-std=c++20", "-arch=" + file.arch, "-DROOFTILE_EMIT_MAIN", source, "-o", (folder.path() / "x").string()});
+        EXPECT_EQ(made.code, 0) << m << "\n" << made.out << made.err;
+    }
+}
+
 TEST(EmittedFile, APlanThatCannotBeBuiltIsRefused) {
     const Drawn drawn = draw(0);
     Plan plan = *drawn.plan;
