@@ -106,13 +106,12 @@ struct TableWeights {
             for (unsigned i = 0; i < 16; ++i) of[i] = round_to_bits(table_number(layout.weights, i), type);
         }
     };
-    static constexpr Bits bits{};
+    /// Each is a constant of its own: nvcc has none of a class on the device.
+    template <unsigned at = 0>
     __device__ static unsigned bits_of(unsigned place) {
-        unsigned found = 0;
-#pragma unroll
-        for (unsigned i = 0; i < 16; ++i)
-            if (place == i) found = bits.of[i];
-        return found;
+        constexpr unsigned own = Bits().of[at];
+        if constexpr (at == 15) return own;
+        else return place == at ? own : bits_of<at + 1>(place);
     }
     /// By `threads`, of which this is the `thread`th; all of them must meet before any of them unpacks.
     __device__ static void fill_table(unsigned table, int thread, int threads) {

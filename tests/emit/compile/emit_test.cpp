@@ -107,9 +107,9 @@ TEST(EmittedFile, PackedWeightsHaveTheirHeader) {
     if (nvcc().empty()) GTEST_SKIP() << "skipped: no nvcc";
     const Operation& operation = *find_operation("gemm");
     const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
-    for (const char* m : {"16", "4096"}) {
+    for (const auto& [m, types] : {std::pair{"16", "bf16,int4,bf16"}, {"16", "bf16,mxfp4,bf16"}, {"300", "bf16,nf4,bf16"}, {"4096", "bf16,int4,bf16"}}) {
         Given given;
-        for (const auto& [key, value] : {std::pair{"m", m}, {"n", "4096"}, {"k", "4096"}, {"types", "bf16,int4,bf16"}}) given.add(key, value);
+        for (const auto& [key, value] : {std::pair{"m", m}, {"n", "4096"}, {"k", "4096"}, {"types", types}}) given.add(key, value);
         const Problem problem = operation.problem(given);
         const PlanSet plans = operation.derive(machine, problem, operation.request(Given(), {.top = 1}));
         ASSERT_FALSE(plans.plans.empty());
@@ -120,7 +120,7 @@ TEST(EmittedFile, PackedWeightsHaveTheirHeader) {
         std::ofstream(source) << file.text;
         const ChildOutcome made =
             run_child({nvcc(), "-std=c++20", "-arch=" + file.arch, "-DROOFTILE_EMIT_MAIN", source, "-o", (folder.path() / "x").string()});
-        EXPECT_EQ(made.code, 0) << m << "\n" << made.out << made.err;
+        EXPECT_EQ(made.code, 0) << m << " " << types << "\n" << made.out << made.err;
     }
 }
 
