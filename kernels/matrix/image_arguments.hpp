@@ -26,25 +26,40 @@ struct ImageArguments {
         }
         pixel[count] = static_cast<int>(place);
     }
-    /// How far a tap is from the first, along each axis.
-    template <int count>
-    constexpr void tap_offset(unsigned tap, unsigned short (&offset)[count]) const {
+    constexpr unsigned taps() const { return axes[0].taps.divisor * axes[1].taps.divisor * axes[2].taps.divisor; }
+};
+
+/// A block of K: channels of one tap. The one beyond the end that a short part of K takes is after the last tap's channels, where both operands
+/// are zeros.
+template <int count>
+struct ImageBlock {
+    int channel;
+    unsigned tap, along[count];  ///< along: the tap's number along each axis
+
+    constexpr ImageBlock(const ImageArguments& image, unsigned block, int tile_k) : along{} {
+        const unsigned last = image.taps() - 1, found = image.channel_blocks.quotient(block);
+        tap = found < last ? found : last;
+        channel = static_cast<int>(block - tap * image.channel_blocks.divisor) * tile_k;
+        unsigned left = tap;
         for (int i = 0; i < count; ++i) {
-            const unsigned next = axes[i].taps.quotient(tap);
-            offset[i] = static_cast<unsigned short>((tap - next * axes[i].taps.divisor) * static_cast<unsigned>(axes[i].dilation));
-            tap = next;
+            const unsigned next = image.axes[i].taps.quotient(left);
+            along[i] = left - next * image.axes[i].taps.divisor;
+            left = next;
         }
     }
-    /// What a block of K is. The one beyond the end that a short part of K takes is after the last tap's channels, where both operands are
-    /// zeros.
-    struct Block {
-        unsigned tap;
-        int channel;
-    };
-    constexpr Block block_at(unsigned block, int tile_k) const {
-        const unsigned last = axes[0].taps.divisor * axes[1].taps.divisor * axes[2].taps.divisor - 1, found = channel_blocks.quotient(block),
-                       tap = found < last ? found : last;
-        return {tap, static_cast<int>(block - tap * channel_blocks.divisor) * tile_k};
+    /// The next one, without a division.
+    constexpr void advance(const ImageArguments& image, int tile_k) {
+        channel += tile_k;
+        if (channel < static_cast<int>(image.channel_blocks.divisor) * tile_k || tap + 1 == image.taps()) return;
+        channel = 0, ++tap;
+        for (int i = 0; i < count; ++i) {
+            if (++along[i] < image.axes[i].taps.divisor) return;
+            along[i] = 0;
+        }
+    }
+    /// How far the tap is from the first, along each axis.
+    constexpr void offset(const ImageArguments& image, unsigned short (&to)[count]) const {
+        for (int i = 0; i < count; ++i) to[i] = static_cast<unsigned short>(along[i] * static_cast<unsigned>(image.axes[i].dilation));
     }
 };
 

@@ -23,6 +23,20 @@ struct ImageLoad {
     const ImageArguments& image;
     const MatrixShared<C>& shared;
 
+    /// The next block of K, and where a tile's places begin: found once a tile, and counted on from block to block. Divisions take longer than
+    /// the rest of a block's loads do, and small tiles wait for this one thread.
+    ImageBlock<axes> next{image, 0, C.tile_k};
+    int pixel[axes + 1] = {};
+
+    template <class Scheduler>
+    __device__ void begin(const Scheduler& scheduler, const TileOrigin& at_c, int block) {
+        next = {image, static_cast<unsigned>(block), C.tile_k};
+        // A copy whose first pixel is outside the map's corners ends the kernel. Those of the result's places are inside; a cluster's tile behind
+        // the last place, of which nothing is stored, takes the last one's.
+        image.template first_pixel<axes>(static_cast<unsigned>(min(at_c.m + slice(scheduler) * slice_pixels, args.m - 1)), pixel);
+    }
+    __device__ void advance() { next.advance(image, C.tile_k); }
+
     template <class Scheduler>
     __device__ void operator()(const Scheduler& scheduler, int stage, const TileOrigin& at_c, int block) const {
         if constexpr (C.ablated == Ablation::loads) {  // the producer's arrival alone completes the phase
@@ -35,34 +49,33 @@ struct ImageLoad {
     }
     __device__ void expect(int stage) const { shared.ring.expect(stage, args.stage_bytes); }
     template <class Scheduler>
-    __device__ void load_a(const Scheduler& scheduler, int stage, const TileOrigin& at_c, int block) const {
-        constexpr int slice_extent = C.tile_m / C.cluster_n;
-        const int slice = C.cluster_n == 1 ? 0 : scheduler.rank;
-        if (slice >= args.a_slices) return;
-        int pixel[axes + 1];
+    __device__ void load_a(const Scheduler& scheduler, int stage, const TileOrigin&, int) const {
+        if (slice(scheduler) >= args.a_slices) return;
         unsigned short offset[axes];
-        const ImageArguments::Block at = image.block_at(static_cast<unsigned>(block), C.tile_k);
-        // A copy whose first pixel is outside the map's corners ends the kernel. Those of the result's places are inside; a cluster's tile behind
-        // the last place, of which nothing is stored, takes the last one's.
-        image.template first_pixel<axes>(static_cast<unsigned>(min(at_c.m + slice * slice_extent, args.m - 1)), pixel);
-        image.template tap_offset<axes>(at.tap, offset);
-        ptx::tma_load_image<axes, (C.cluster_n > 1), C.load_policy>(shared.a(stage) + slice * slice_extent * C.swizzle_bytes, map_a, at.channel,
+        next.offset(image, offset);
+        ptx::tma_load_image<axes, (C.cluster_n > 1), C.load_policy>(shared.a(stage) + slice(scheduler) * slice_pixels * C.swizzle_bytes, map_a, next.channel,
                                                                     pixel, offset, shared.ring.full(stage),
                                                                     TiledLoad<C>::everyone(scheduler), args.a_policy);
     }
     template <class Scheduler>
-    __device__ void load_b(const Scheduler& scheduler, int stage, const TileOrigin& at_c, int block) const {
+    __device__ void load_b(const Scheduler& scheduler, int stage, const TileOrigin& at_c, int) const {
         constexpr int slice_extent = C.tile_n / C.cluster_m;
         const int slice = C.cluster_m == 1 ? 0 : scheduler.rank;
         if (slice >= args.b_slices) return;
         const unsigned to = shared.b(stage) + slice * slice_extent * C.swizzle_bytes, full = shared.ring.full(stage);
-        const ImageArguments::Block at = image.block_at(static_cast<unsigned>(block), C.tile_k);
-        const int tap = static_cast<int>(at.tap), n = at_c.n + slice * slice_extent;
+        const int tap = static_cast<int>(next.tap), n = at_c.n + slice * slice_extent;
         const unsigned short ctas = TiledLoad<C>::everyone(scheduler);
-        if constexpr (C.cluster_m > 1 && C.load_policy) ptx::tma_load_3d_multicast(to, map_b, at.channel, tap, n, full, ctas, args.b_policy);
-        else if constexpr (C.cluster_m > 1) ptx::tma_load_3d_multicast(to, map_b, at.channel, tap, n, full, ctas);
-        else if constexpr (C.load_policy) ptx::tma_load_3d(to, map_b, at.channel, tap, n, full, args.b_policy);
-        else ptx::tma_load_3d(to, map_b, at.channel, tap, n, full);
+        if constexpr (C.cluster_m > 1 && C.load_policy) ptx::tma_load_3d_multicast(to, map_b, next.channel, tap, n, full, ctas, args.b_policy);
+        else if constexpr (C.cluster_m > 1) ptx::tma_load_3d_multicast(to, map_b, next.channel, tap, n, full, ctas);
+        else if constexpr (C.load_policy) ptx::tma_load_3d(to, map_b, next.channel, tap, n, full, args.b_policy);
+        else ptx::tma_load_3d(to, map_b, next.channel, tap, n, full);
+    }
+
+  private:
+    static constexpr int slice_pixels = C.tile_m / C.cluster_n;
+    template <class Scheduler>
+    static __device__ int slice(const Scheduler& scheduler) {
+        return C.cluster_n == 1 ? 0 : scheduler.rank;
     }
 };
 

@@ -13,13 +13,24 @@ __device__ int early_blocks(const KBlocks<C>& k) {
     return min(k.count, C.stages);
 }
 
+/// Of policies that count on from block to block: the first block of a tile, and the one after the last that was loaded.
+template <class Load, class Scheduler>
+__device__ void begin_tile(Load& load, const Scheduler& scheduler, const TileOrigin& at_c, int block) {
+    if constexpr (requires { load.begin(scheduler, at_c, block); }) load.begin(scheduler, at_c, block);
+}
+template <class Load>
+__device__ void next_block(Load& load) {
+    if constexpr (requires { load.advance(); }) load.advance();
+}
+
 /// With early_weights, by one thread before the wait for the kernel in front: B of the first tile's blocks, which fill_ring() completes.
 template <MatrixConfig C, class Load>
-__device__ void ask_early(const MatrixArguments& args, const MatrixShared<C>& shared, const Load& load) {
+__device__ void ask_early(const MatrixArguments& args, const MatrixShared<C>& shared, Load load) {
     const MatrixTileScheduler<C, MatrixRole::producer> scheduler(args, shared);
     const KBlocks<C> blocks(args, scheduler);
     const TileOrigin at_c = scheduler.origin();
-    for (int stage = 0; stage < early_blocks(blocks); ++stage) {
+    begin_tile(load, scheduler, at_c, blocks.first);
+    for (int stage = 0; stage < early_blocks(blocks); ++stage, next_block(load)) {
         load.expect(stage);
         load.load_b(scheduler, stage, at_c, blocks.first + stage);
     }
@@ -28,7 +39,7 @@ __device__ void ask_early(const MatrixArguments& args, const MatrixShared<C>& sh
 /// load(scheduler, stage, origin of the tile, block of K) fills a stage that may be filled: as many arrivals on its full barrier as the
 /// ring was readied for.
 template <MatrixConfig C, class Load>
-__device__ void fill_ring(const MatrixArguments& args, const MatrixShared<C>& shared, const Load& load) {
+__device__ void fill_ring(const MatrixArguments& args, const MatrixShared<C>& shared, Load load) {
     RingPosition<C.stages> at;
     MatrixTileScheduler<C, MatrixRole::producer> scheduler(args, shared);
     const KBlocks<C> k(args, scheduler);
@@ -42,7 +53,8 @@ __device__ void fill_ring(const MatrixArguments& args, const MatrixShared<C>& sh
         // The last tile's sums lie in the ring until the whole cluster has read them.
         if constexpr (C.split_k > 1) ptx::mbarrier_wait(shared.exchange().empty(0), turn);
         turn ^= 1;
-        for (int block = k.first; block < k.first + k.count; ++block, at.advance()) {
+        begin_tile(load, scheduler, at_c, k.first);
+        for (int block = k.first; block < k.first + k.count; ++block, at.advance(), next_block(load)) {
             if constexpr (C.dynamic_scheduler)
                 if (block == asks_at) scheduler.tiles.ask();
             if constexpr (C.early_weights) {

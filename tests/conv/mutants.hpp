@@ -32,23 +32,23 @@ inline constexpr const char* grey = "--batch 2 --channels 1 --height 19 --width 
 inline constexpr const char* colours = "--batch 2 --channels 3 --height 33 --width 30 --kernel-size 5x7 --stride 1 --padding 2x3 --filters 40 --places 4x16";
 
 inline Mutant taps_of_rows_for_columns() {
-    return {"a tap's place along x is taken for that along y", image, {{load, "image.template tap_offset<axes>(at.tap, offset);",
-                                                                       "image.template tap_offset<axes>(at.tap, offset);\n        { const unsigned short x = offset[0]; offset[0] = offset[1], offset[1] = x; }"}}};
+    return {"a tap's place along x is taken for that along y", image, {{load, "next.offset(image, offset);",
+                                                                       "next.offset(image, offset);\n        { const unsigned short x = offset[0]; offset[0] = offset[1], offset[1] = x; }"}}};
 }
 // By the taps' distances: a first pixel outside of the tensor map's corners is no wrong result but an illegal instruction, after which the context is
 // lost for the tests that follow. Of the mistakes here none names such a pixel: places without their stride are before the last place's, swapped
 // distances are within what a load takes (255), and what is beyond the channels or the image is zeros.
 inline Mutant padding_one_less() {
-    return {"a pixel of padding is left out", image, {{arguments, "static_cast<unsigned>(axes[i].dilation));", "static_cast<unsigned>(axes[i].dilation) + 1);"}}};
+    return {"a pixel of padding is left out", image, {{arguments, "static_cast<unsigned>(image.axes[i].dilation));", "static_cast<unsigned>(image.axes[i].dilation) + 1);"}}};
 }
 inline Mutant stride_left_out() { return {"places are a pixel apart", image, {{arguments, "axis.places.divisor) * axis.stride - axis.before;", "axis.places.divisor) - axis.before;"}}}; }
 inline Mutant image_before() { return {"pixels are of the first image", image, {{arguments, "pixel[count] = static_cast<int>(place);", "pixel[count] = 0;"}}}; }
 inline Mutant filters_of_the_tap_before() {
-    return {"the weights are of the tap before", image, {{load, "const int tap = static_cast<int>(at.tap), n", "const int tap = static_cast<int>(at.tap > 0 ? at.tap - 1 : 0), n"}}};
+    return {"the weights are of the tap before", image, {{load, "const int tap = static_cast<int>(next.tap), n", "const int tap = static_cast<int>(next.tap > 0 ? next.tap - 1 : 0), n"}}};
 }
 inline Mutant channels_again() {
-    return {"the second block of a tap is the first one again", image,
-            {{arguments, "return {tap, static_cast<int>(block - tap * channel_blocks.divisor) * tile_k};", "return {tap, 0};"}}};
+    return {"every block of K is a tile's first one", image,
+            {{arguments, "channel += tile_k;\n", "channel += 0;\n"}}};
 }
 inline Mutant weights_of_the_neighbour() {
     return {"weights of the lane beside it", depthwise, {{direct, "own.weight_place(lane, first));", "own.weight_place(lane ^ 1, first));"}}};

@@ -172,9 +172,12 @@ TEST(ConvImage, LoadsNameThePixelsOfTheDefinition) {
         const auto place = std::uint64_t(random.whole(0, image.rows() - 1)), block = std::uint64_t(random.whole(0, image.blocks(tile_k) - 1));
         int pixel[4];
         unsigned short offset[3];
-        const ImageArguments::Block at = arguments.block_at(unsigned(block), tile_k);
+        // From any block before it, one after the other.
+        ImageBlock<3> at(arguments, unsigned(random.whole(0, std::int64_t(block))), tile_k);
+        const auto number = [&](const ImageBlock<3>& of) { return of.tap * std::uint64_t(blocks) + std::uint64_t(of.channel / tile_k); };
+        while (number(at) < block) at.advance(arguments, tile_k);
         arguments.first_pixel<3>(unsigned(place), pixel);
-        arguments.tap_offset<3>(at.tap, offset);
+        at.offset(arguments, offset);
         std::uint64_t left = place, tap = block / std::uint64_t(blocks);
         EXPECT_EQ(at.channel, int(block % std::uint64_t(blocks)) * tile_k);
         for (std::size_t a = 0; a < 3; ++a) {
@@ -195,13 +198,17 @@ TEST(ConvImage, LoadsNameThePixelsOfTheDefinition) {
             EXPECT_LT(pixel[3], image.images);
         }
         for (std::int64_t each = 0; each < image.taps(); ++each) {
-            arguments.tap_offset<3>(unsigned(each), offset);
+            ImageBlock<3>(arguments, unsigned(each * blocks), tile_k).offset(arguments, offset);
             for (std::size_t a = 0; a < 3; ++a) EXPECT_LE(offset[a], std::min<std::int64_t>(31, image.axes[a].reach()));
         }
         // One beyond the end: the last tap's channels, past the last.
-        const ImageArguments::Block beyond = arguments.block_at(unsigned(image.blocks(tile_k)), tile_k);
+        const ImageBlock<3> beyond(arguments, unsigned(image.blocks(tile_k)), tile_k);
         EXPECT_EQ(beyond.tap, unsigned(image.taps() - 1));
         EXPECT_GE(beyond.channel, image.channels);
+        ImageBlock<3> last(arguments, unsigned(image.blocks(tile_k)) - 1, tile_k);
+        last.advance(arguments, tile_k);
+        EXPECT_EQ(last.tap, beyond.tap);
+        EXPECT_EQ(last.channel, beyond.channel);
     }
 }
 
