@@ -175,7 +175,8 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, co
       b_(p.b_matrix_bytes() + (p.block_scales() ? 4 * double(p.b_scales().lines * p.b_scales().width) : 0)),
       c_(rows * double(p.result_n()) * bytes_of(p.c_type) * double(p.results())
          + (p.epilogue ? p.epilogue->bytes * rows / (double(p.m) * double(p.batch)) : 0)),  // read once, tile by tile, as C is written
-      again_(p.image ? std::max(1.0, double(p.k) / p.a_columns()) : 1),
+      again_(p.image ? std::max(1.0, double(p.k) / std::min(p.a_columns(), p.b_rows())) : 1),
+      of_b_(p.image_is_b()),
       products_(products),
       a_shared_(p.a_stride == 0 && !p.groups),
       b_shared_(p.b_stride == 0),
@@ -230,6 +231,8 @@ double ScheduleTraffic::least() const {
 }
 
 double ScheduleTraffic::times_of_taps() const {
+    // Columns of tiles are taps where the image is B: those at once read the same pixels, and those after them read these again.
+    if (of_b_) return b_ <= l2_ ? 1 : min_known(again_, whole_up(columns_ / min_known(columns_, max_known(1, slots_ / rows_))));
     const double in_flight = min_known(rows_, max_known(1, slots_ / columns_));
     return in_flight * a_ / rows_ <= l2_ ? 1 : again_;
 }
@@ -245,17 +248,22 @@ OperandBytes ScheduleTraffic::of_one(Order order, int group) const {
     };
     if (order == Order::column) {
         const Reads across = reads(bands(b_, a_, columns_, rows_), lines(rows_, columns_, cluster_n_));
-        return {across.columns * times_of_taps(), across.rows, c_};
+        return with_taps({across.columns, across.rows, c_});
     }
     const double height = order == Order::row ? lines(columns_, rows_, cluster_m_)
                                               : min_known(rows_, double(group) * cluster_m_);
     const Reads down = reads(down_, height);
-    return {down.rows * times_of_taps(), down.columns, c_};
+    return with_taps({down.rows, down.columns, c_});
+}
+
+OperandBytes ScheduleTraffic::with_taps(OperandBytes reads) const {
+    (of_b_ ? reads.b : reads.a) *= times_of_taps();
+    return reads;
 }
 
 double l2_bytes(const GemmConfig& t, const GemmProblem& p) {
     const auto [rows, columns, products] = cluster_grid(p, t);
-    return double(products) * (matrix_bytes(p.m, p.k, p.a_type) * double(columns) + p.b_matrix_bytes() * double(rows))
+    return double(products) * (matrix_bytes(p.m, p.k, p.a_type) * double(columns) + p.b_loaded_bytes() * double(rows))
            + p.c_bytes() + (p.epilogue ? p.epilogue->bytes : 0);
 }
 

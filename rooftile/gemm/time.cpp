@@ -42,7 +42,7 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
       turn_(max_known(hw.tile_turn, 0) / 2),
       m_(double(p.m)),
       n_(double(p.n)),
-      lines_(double(p.a_matrices()) * m_ * p.a_columns() + double(p.b_matrices_read()) * n_ * double(p.k)),
+      lines_(double(p.a_matrices()) * m_ * p.a_columns() + double(p.b_matrices_read()) * n_ * p.b_rows()),
       quantised_(p.is_quantised()) {}
 
 GemmTimer::GemmTimer(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p, const StepCycles& s,
