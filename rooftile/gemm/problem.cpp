@@ -7,6 +7,7 @@
 
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/gemm/packing.hpp"
 
 namespace rooftile {
 namespace {
@@ -221,13 +222,17 @@ GemmProblem GemmProblem::dequantised() const {
 
 GemmProblem GemmProblem::behind_unpacking() const {
     GemmProblem out = *this;
-    if (is_quantised()) out.unpacked = std::exchange(out.quantised, {});
+    if (!is_quantised()) return out;
+    out.unpacked = std::exchange(out.quantised, {});
+    out.ldb = copy_of_b(out).pitch;
     return out;
 }
 
 GemmProblem GemmProblem::before_unpacking() const {
     GemmProblem out = *this;
-    if (is_unpacked()) out.quantised = std::exchange(out.unpacked, {});
+    if (!is_unpacked()) return out;
+    out.quantised = std::exchange(out.unpacked, {});
+    out.ldb = k;
     return out;
 }
 

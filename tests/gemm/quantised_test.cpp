@@ -214,8 +214,11 @@ TEST(Quantised, RequestsThatMeanNothingAreRefusedByName) {
 
 TEST(Quantised, WhatTheKernelCannotDoIsRefusedWithItsValue) {
     EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 260)), HasSubstr("k = 260"));
-    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "a100-80-sxm"), HasSubstr("which a100-80-sxm does not have; no kernel of packed weights runs there"));
-    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "b200"), HasSubstr("sm_90"));
+    GemmRequest of_hopper;
+    of_hopper.kernel = find_gemm_kernel("sm90_few_quantised");
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), of_hopper, "a100-80-sxm"), HasSubstr("which a100-80-sxm does not have; sm80_gemm runs there"));
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), of_hopper, "b200"), HasSubstr("sm_90"));
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "v100-exercise"), HasSubstr("no kernel of packed weights runs there"));
     GemmProblem p = packed_problem(3, 256, 256);
     p.a_major = Major::mn, p.lda = 8;
     EXPECT_THAT(quantised_refusal(p), HasSubstr("m-major"));
@@ -223,9 +226,8 @@ TEST(Quantised, WhatTheKernelCannotDoIsRefusedWithItsValue) {
     p.a_offset = 4;
     EXPECT_THAT(quantised_refusal(p), HasSubstr("a_offset = 4"));
     GemmRequest request;
-    request.kernel = find_gemm_kernel("sm80_gemm");
-    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), request),
-                HasSubstr("sm80_gemm does not multiply packed weights"));
+    request.kernel = find_gemm_kernel("generic");
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), request), HasSubstr("generic does not multiply packed weights"));
     request.kernel = find_gemm_kernel("sm90_few_quantised");
     EXPECT_THAT(quantised_refusal(packed_problem(65, 256, 256), request), HasSubstr("m = 65: sm90_few_quantised takes up to 64 rows"));
     EXPECT_THAT(quantised_refusal(gemm_problem(1, 256, 256), request),
@@ -433,13 +435,83 @@ TEST(Quantised, WhatIsNotMultipliedBehindUnpackingSaysWhy) {
     p.lda = 256, request.pack_b = false;
     EXPECT_THAT(quantised_refusal(p, request), HasSubstr("pack_b off"));
     request.pack_b.reset(), request.early_weights = true;
-    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("B is packed by the launch in front"));
+    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("B comes from the launch in front"));
     request.early_weights.reset();
     const GemmProblem groups = gemm_problem(given_of({{"n", "512"}, {"k", "512"}, {"types", "bf16,int4,bf16"}, {"groups", "100,140"}}));
     EXPECT_THAT(quantised_refusal(groups, request), HasSubstr("groups of packed weights are sm90_many_quantised's so far"));
     p.ldc = 128;
     p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, Pairs::split);
     EXPECT_THAT(quantised_refusal(p, request), HasSubstr("pairs split of packed weights"));
+}
+
+// Without TMA the kernels of packed weights do not run: 2 * 4096^2 = 33,554,432 B are unpacked into the workspace, and multiplied from there.
+TEST(Quantised, MachinesWithoutTmaMultiplyBehindUnpacking) {
+    for (const char* id : {"a100-80-sxm", "l40s", "rtx4090", "b200"}) {
+        SCOPED_TRACE(id);
+        const Machine machine = machine_by_id(id);
+        for (const std::int64_t m : {1, 48, 2048}) {
+            const GemmProblem p = packed_problem(m, 4096, 4096);
+            const auto outcome = derive(machine, p), plain = derive(machine, p.dequantised());
+            const GemmPlan& plan = first_of(outcome);
+            EXPECT_EQ(plan.config.kernel->name(), "sm80_gemm");
+            EXPECT_TRUE(plan.buildable && plan.config.pack_b && !plan.config.programmatic_launch && rounds_weights(plan)) << plan.why_not;
+            EXPECT_EQ(plan.problem, p);
+            EXPECT_EQ(plan.resources.workspace_bytes, 33554432);
+            EXPECT_GT(*plan.prediction.time_us, *first_of(plain).prediction.time_us);
+            EXPECT_THAT(std::get<Plans>(outcome).notes, testing::AllOf(testing::Contains(HasSubstr("each is rounded to bf16")),
+                                                                       testing::Contains(HasSubstr("normal weights rounded to the nearest"))));
+            const auto& steps = plan.derivation.all();
+            EXPECT_NE(std::ranges::find_if(steps, [](const Step& s) { return s.quantity == "pack_b"; }), steps.end());
+            EXPECT_NEAR(*steps.back().value, *plan.prediction.time_us, 1e-9 * *plan.prediction.time_us);
+            const Problem problem{&gemm_operation(), Own::of(p)};
+            const PlanSet set = gemm_plan_set(derive(machine, p));
+            const Given given = gemm_operation().given_of_config(gemm_operation().config_record(set.plans.front()));
+            const PlanSet again = gemm_operation().derive(std::make_shared<const Machine>(machine), problem, gemm_operation().request(given, {}));
+            ASSERT_FALSE(again.plans.empty());
+            EXPECT_EQ(again.plans.front().own.as<GemmPlan>().config, plan.config);
+            ASSERT_EQ(set.plans.front().launches.size(), 2u);
+            EXPECT_EQ(set.plans.front().launches.front().kernel, "unpack_weights");
+        }
+    }
+}
+
+// Unpacked rows are 128 B aligned whatever K is: of an aligned A and K sm80_gemm copies 16 B at a time, of others the kernel of few rows is planned.
+TEST(Quantised, BehindUnpackingRowsOfAMayBeginAnywhere) {
+    GemmProblem p = packed_problem(5, 512, 516);
+    p.lda = 517;
+    const Machine a100 = machine_by_id("a100-80-sxm");
+    EXPECT_EQ(first_of(derive(a100, p)).config.kernel->name(), "sm80_few_gemm");
+    p.m = 100;
+    const auto many = derive(a100, p);
+    EXPECT_EQ(first_of(many).config.kernel->name(), "sm80_gemm");
+    EXPECT_EQ(first_of(many).resources.workspace_bytes, 512 * 576 * 2);
+    GemmRequest request;
+    request.pack_b = true;
+    EXPECT_EQ(quantised_refusal(p, request, "a100-80-sxm"), "");
+    request.pack_b = false;
+    EXPECT_THAT(quantised_refusal(p, request, "a100-80-sxm"), HasSubstr("pack_b off"));
+    request.pack_b.reset(), request.kernel = find_gemm_kernel("sm80_few_gemm"), request.early_weights = true, p.m = 5;
+    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("B comes from the launch in front"));
+    const GemmProblem groups = gemm_problem(given_of({{"n", "512"}, {"k", "512"}, {"types", "bf16,int4,bf16"}, {"groups", "100,140"}}));
+    EXPECT_THAT(quantised_refusal(groups, {}, "a100-80-sxm"), HasSubstr("elsewhere launch the products one by one"));
+}
+
+// On Hopper they are planned where they are named, as sm90_gemm is.
+TEST(Quantised, KernelsOfAmpereAreNamedOnHopper) {
+    const Machine machine = machine_by_id("h200-sxm");
+    for (const char* name : {"sm80_gemm", "sm80_few_gemm"}) {
+        GemmRequest request;
+        request.kernel = find_gemm_kernel(name);
+        const GemmPlan plan = first_of(derive(machine, packed_problem(13, 4096, 4096), request));
+        EXPECT_TRUE(plan.buildable && plan.config.pack_b && rounds_weights(plan)) << plan.why_not;
+        EXPECT_EQ(plan.config.kernel->name(), name);
+    }
+    GemmRequest all;
+    all.top = max_gemm_plans;
+    for (const std::int64_t m : {13, 100, 4096}) {
+        const auto outcome = derive(machine, packed_problem(m, 4096, 4096), all);
+        for (const GemmPlan& plan : std::get<Plans>(outcome).plans) EXPECT_TRUE(plan.config.kernel->name().starts_with("sm90")) << plan.config.kernel->name();
+    }
 }
 
 // From 17 rows on both kernels are planned, from 65 on that of many alone; whichever is named is taken.

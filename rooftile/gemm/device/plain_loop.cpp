@@ -99,7 +99,7 @@ std::vector<std::string> gemm_story(const GemmPlan& plan) {
         return out;
     }
     if (name_of(plan.config.kernel) == "sm80_few_gemm") {
-        const Sm80FewConfig c = sm80_few_config(plan.problem, plan.config);
+        const Sm80FewConfig c = sm80_few_config(multiplied(plan), plan.config);
         out.push_back(fmt::format("Shared memory, {} B: a ring of {} stages, {} B each, filled by cp.async: A at 0, {} rows of {} chunks of 16 B, of which the first is that "
                                   "before the block; B at {}, {} lines of {} B, chunk c of line l at c xor l / 8 % 8",
                                   c.shared_bytes(), c.stages, c.stage_bytes(), c.tile_m, c.a_pitch_chunks(), c.a_bytes(), c.lines(),

@@ -7,6 +7,7 @@
 #include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/quantised_operands.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/runtime/disassemble.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
@@ -82,14 +83,15 @@ TEST(GemmPack, UnpacksWeightsWithoutSpills) {
                     if (layout.bits() == 8 && zeros == ZeroType::integer) continue;
                     if (!layout.is_whole() && zeros != ZeroType::none) continue;
                     if (layout.power_scales() && (group != QuantisedLayout::power_group || scale != Type::bf16)) continue;
-                    for (const Type activations : {Type::bf16, Type::fp16}) {
-                        Source source;
-                        source.name = "unpack_weights";
-                        source.text = "#include \"kernels/gemm/unpack_weights.cuh\"\n";
-                        source.name_expressions = {unpack_name_expression(layout, activations)};
-                        source.arch = nvrtc_arch("sm_90");
-                        sources.push_back(std::move(source));
-                    }
+                    for (const Type activations : {Type::bf16, Type::fp16})
+                        for (const char* arch : {"sm_80", "sm_89", "sm_90"}) {
+                            Source source;
+                            source.name = "unpack_weights";
+                            source.text = "#include \"kernels/gemm/unpack_weights.cuh\"\n";
+                            source.name_expressions = {unpack_name_expression(layout, activations)};
+                            source.arch = nvrtc_arch(arch);
+                            sources.push_back(std::move(source));
+                        }
                 }
     const std::vector<Source> cases = drawn_few(sources, 8, 24);
     const std::vector<CompileOutcome> outcomes = compile_all(cases);
@@ -132,6 +134,37 @@ TEST(GemmPack, UnpacksInFrontOfTheProduct) {
         EXPECT_EQ(kernel.workspace_bytes(), 2u * 4096 * 4096);
         const auto more = kernel.with_rows(3000);
         EXPECT_EQ(more.has_value(), !plans[i].problem.epilogue);
+    }
+}
+
+// The same in front of kernels without TMA, of every machine that has them; on sm_80 to sm_89 nothing of it is sm_90's.
+TEST(GemmPack, UnpacksInFrontOfKernelsWithoutTma) {
+    std::vector<GemmPlan> plans;
+    for (const auto& [id, m, kernel] : {std::tuple{"a100-80-sxm", 300, "sm80_gemm"}, {"l40s", 2000, "sm80_gemm"}, {"h200-sxm", 70, "sm80_gemm"},
+                                        {"a100-80-sxm", 20, "sm80_few_gemm"}, {"h200-sxm", 3, "sm80_few_gemm"}})
+        for (const WeightType weights : {WeightType::uint4, WeightType::fp8_e4m3, WeightType::nf4}) {
+            GemmProblem p = gemm_problem(m, 1000, 4000, weights == WeightType::nf4 ? Type::fp16 : Type::bf16);
+            p.quantised = {.weights = weights, .zeros = weights == WeightType::uint4 ? ZeroType::integer : ZeroType::none};
+            if (weights == WeightType::fp8_e4m3) p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "d = silu(acc + bias)", {"bias:bf16[N]"});
+            GemmRequest request;
+            request.top = 1, request.kernel = find_gemm_kernel(kernel);
+            plans.push_back(std::get<Plans>(derive(machine_by_id(id), p, request)).plans.front());
+        }
+    const std::vector<KernelOutcome> kernels = compile_all(plans);
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        SCOPED_TRACE(fmt::format("{} {}", plans[i].arch, plans[i].config.kernel->name()));
+        if (const Error* error = std::get_if<Error>(&kernels[i])) {
+            ADD_FAILURE() << error->what() << error->detail();
+            continue;
+        }
+        const Kernel& kernel = std::get<Kernel>(kernels[i]);
+        const Source source = gemm_code(plans[i], Ablation::nothing)->source();
+        ASSERT_EQ(source.name_expressions.size(), 2u);
+        EXPECT_EQ(source.name_expressions[1], unpack_name_expression(plans[i].problem.quantised, plans[i].problem.a_type));
+        EXPECT_EQ(std::int64_t(kernel.workspace_bytes()), plans[i].resources.workspace_bytes);
+        EXPECT_GE(kernel.workspace_bytes(), 2u * 1000 * 4032);
+        const Compiled compiled = compile_source(source);
+        EXPECT_EQ(unclean(compiled).value_or(""), "") << compiled.log;
     }
 }
 
