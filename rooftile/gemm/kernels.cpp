@@ -52,7 +52,8 @@ const GemmKernel& best_gemm_kernel(const Machine& machine, const GemmProblem& pr
 }
 
 GemmProblem multiplied(const GemmKernel* kernel, const GemmProblem& problem) {
-    GemmProblem out = kernel && kernel->is_behind_unpacking() ? problem.behind_unpacking() : problem;
+    GemmProblem out = problem.behind_widening();
+    if (kernel && kernel->is_behind_unpacking()) out = out.behind_unpacking();
     out.gathered = out.image && kernel && kernel->gathers();
     return out;
 }
@@ -158,8 +159,11 @@ Following following(const GemmKernel& kernel, bool programmatic, bool early_weig
 }
 
 std::optional<Refusal> refuse_packed_weights(const GemmProblem& p, const GemmRequest& request) {
-    if (!p.is_unpacked()) return std::nullopt;
     const auto refused = [](std::string why) { return Refusal{Reason::instruction, std::move(why), 1, 0}; };
+    if (p.narrow && !request.pack_a.value_or(true))
+        return refused(fmt::format("pack_a off: kernels of packed weights multiply no {}; leave it on, and a launch in front widens A to {}",
+                                   name_of(p.narrow->type), name_of(p.a_type)));
+    if (!p.is_unpacked()) return std::nullopt;
     if (!request.pack_b.value_or(true))
         return refused("pack_b off: operands of this kernel are not packed weights; leave it on, and a launch in front unpacks them");
     if (request.early_weights.value_or(false))
@@ -176,6 +180,7 @@ std::optional<Refusal> refuse_packed_weights(const GemmProblem& p, const GemmReq
 
 GemmRequest without_packing(const GemmProblem& problem, const GemmRequest& request) {
     GemmRequest out = request;
+    if (problem.narrow) out.pack_a.reset();
     if (problem.is_unpacked()) out.pack_b.reset();
     return out;
 }

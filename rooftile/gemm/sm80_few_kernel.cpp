@@ -46,7 +46,7 @@ class Sm80FewGemm final : public GemmKernel {
         return refuse_knobs(*this, machine, without_packing(problem, request));
     }
     bool is_behind_unpacking() const override { return true; }
-    PackedOperands packs(const GemmProblem& problem, const GemmRequest&) const override { return {.b = problem.is_unpacked()}; }
+    PackedOperands packs(const GemmProblem& problem, const GemmRequest&) const override { return {problem.narrow.has_value(), problem.is_unpacked()}; }
     bool joins(const GemmProblem& problem) const override { return !problem.is_quantised() && !rows_on_chunks(problem); }
 
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request, GemmVisitor& visitor) const override {
@@ -59,11 +59,11 @@ class Sm80FewGemm final : public GemmKernel {
     void complete(const GemmContext& context, const Kept&, GemmConfig& config) const override {
         config.programmatic_launch = context.request.programmatic_launch.value_or(launches_dependents(*context.machine));
         config.early_weights = context.request.early_weights.value_or(false);
-        config.pack_b = context.packed.b;
+        config.pack_a = context.packed.a, config.pack_b = context.packed.b;
     }
     std::vector<std::string> notes(const GemmProblem& problem, const GemmRequest&, const GemmHardware& hw) const override {
         if (!problem.is_unpacked()) return {};
-        return weight_notes(problem.before_unpacking(), hw);
+        return weight_notes(problem.as_asked(), hw);
     }
     std::string why_not(const Machine& machine, const GemmProblem&, const GemmConfig&, const GemmHardware&) const override {
         return machine.arch.empty() ? "the machine names no architecture, so no code can be made for it" : "";
@@ -80,7 +80,7 @@ class Sm80FewGemm final : public GemmKernel {
     void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) const override {
         const GemmProblem& p = context.problem;
         const Sm80FewConfig c = sm80_few_config(p, config);
-        explain_unpacking(context, steps);
+        explain_in_front(context, steps);
         std::vector<Input> inputs = split_inputs(context, kept);
         const double in_flight =
             double(config.stages - 1) * config.tile_n * config.tile_k * Sm80FewConfig::element_bytes * config.ctas_per_sm;

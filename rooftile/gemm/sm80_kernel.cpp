@@ -34,7 +34,7 @@ class Sm80Gemm final : public GemmKernel {
     }
 
     bool is_behind_unpacking() const override { return true; }
-    PackedOperands packs(const GemmProblem& problem, const GemmRequest&) const override { return {.b = problem.is_unpacked()}; }
+    PackedOperands packs(const GemmProblem& problem, const GemmRequest&) const override { return {problem.narrow.has_value(), problem.is_unpacked()}; }
     bool gathers() const override { return true; }
     /// Where the copy engine cannot have the image, or half of its steps, which are of one tap, is empty and there is another tap to
     /// fill them with. Elsewhere the kernels do not compete by their times: those of sm80_gemm are up to 1.5 times too short on
@@ -58,7 +58,7 @@ class Sm80Gemm final : public GemmKernel {
 
     void complete(const GemmContext& context, const Kept&, GemmConfig& config) const override {
         config.programmatic_launch = false;
-        config.pack_b = context.packed.b;
+        config.pack_a = context.packed.a, config.pack_b = context.packed.b;
     }
     std::string why_not(const Machine& machine, const GemmProblem& problem, const GemmConfig& config,
                         const GemmHardware& hw) const override {
@@ -68,7 +68,7 @@ class Sm80Gemm final : public GemmKernel {
     }
     std::vector<std::string> notes(const GemmProblem& problem, const GemmRequest&, const GemmHardware& hw) const override {
         std::vector<std::string> out;
-        if (problem.is_unpacked()) out = weight_notes(problem.before_unpacking(), hw);
+        if (problem.is_unpacked()) out = weight_notes(problem.as_asked(), hw);
         const Sm80GemmConfig c = sm80_config(problem, {});
         if (!hw.async_copy) out.emplace_back("cp.async is infeasible here: the next tile waits in registers, two stages at most");
         else if (c.narrow_copies())
@@ -89,7 +89,7 @@ class Sm80Gemm final : public GemmKernel {
     void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
                          Derivation& steps) const override {
         write_whole_k(context, kept, steps);
-        explain_unpacking(context, steps);
+        explain_in_front(context, steps);
         if (context.hw.async_copy) explain_kernel(sm80_config(context.problem, config), steps);
     }
 

@@ -228,7 +228,7 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
         PackedCopy copy;
         PackedOperands alone;
     };
-    if (p.is_unpacked()) return explain_unpacking(context, steps);
+    if (p.is_unpacked()) return explain_in_front(context, steps);
     for (const Operand& o :
          {Operand{&gemm_formula::pack_a, &gemm_formula::pack_a_for_tma, &gemm_formula::pack_a_of_bytes, "lda", "a_offset", "stride_a", p.a_major, p.lda, p.a_offset, p.a_stride, config.pack_a, context.request.pack_a, packed_copy(p.a_type, p.a_major, p.m, p.k, p.a_matrices()), {.a = true}},
           Operand{&gemm_formula::pack_b, &gemm_formula::pack_b_for_tma, &gemm_formula::pack_b_of_bytes, "ldb", "b_offset", "stride_b", p.b_major, p.ldb, p.b_offset, p.b_stride, config.pack_b, context.request.pack_b, packed_copy(p.b_type, p.b_major, p.n, p.k, p.b_matrices()),

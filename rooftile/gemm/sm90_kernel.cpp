@@ -33,7 +33,7 @@ constexpr int largest_tile = 256;  ///< either way: what a box of TMA takes
 bool taken_as_it_lies(Type type, Major major, std::int64_t leading, std::int64_t offset, std::int64_t stride) {
     return (!is_fp8(type) || major == Major::k) && taken_by_tma(leading, offset, stride, type);
 }
-bool a_taken(const GemmProblem& p) { return taken_as_it_lies(p.a_type, p.a_major, p.lda, p.a_offset, p.a_stride); }
+bool a_taken(const GemmProblem& p) { return !p.narrow && taken_as_it_lies(p.a_type, p.a_major, p.lda, p.a_offset, p.a_stride); }
 bool b_taken(const GemmProblem& p) { return !p.is_unpacked() && taken_as_it_lies(p.b_type, p.b_major, p.ldb, p.b_offset, p.b_stride); }
 
 /// Operands of 8 bits that the request wants unpacked, though rows of K do not run along them.
@@ -164,7 +164,7 @@ std::optional<Refusal> refuse_image(const GemmProblem& p, const GemmRequest& req
 
 /// Of A the launch that unpacks weights makes no copy.
 std::optional<Refusal> refuse_copy_of_a(const GemmProblem& p, const GemmRequest& request) {
-    if (!p.is_unpacked() || !request.pack_a.value_or(!a_taken(p))) return std::nullopt;
+    if (!p.is_unpacked() || p.narrow || !request.pack_a.value_or(!a_taken(p))) return std::nullopt;
     return Refusal{Reason::instruction,
                    fmt::format("lda = {}, a_offset = {}{}: where weights are unpacked first A is read in place, in lines that begin at multiples "
                                "of {} elements (16 B); pad it", p.lda, p.a_offset, request.pack_a.value_or(false) ? " with pack_a on" : "",
@@ -254,7 +254,7 @@ class Sm90Gemm final : public GemmKernel {
     std::vector<std::string> notes(const GemmProblem& problem, const GemmRequest& request,
                                    const GemmHardware& hw) const override {
         std::vector<std::string> out;
-        if (problem.is_unpacked()) out = weight_notes(problem.before_unpacking(), hw);
+        if (problem.is_unpacked()) out = weight_notes(problem.as_asked(), hw);
         const PackedOperands packed = packs(problem, request);
         const auto add = [&out](std::string note) {
             if (!note.empty()) out.push_back(std::move(note));

@@ -134,7 +134,7 @@ std::vector<std::string> gemm_story(const GemmPlan& plan) {
     }
     const auto& t = plan.config;
     out.push_back(fmt::format("Shared memory: a ring of {} stages, each A {} x {} and B {} x {}, {} B, filled by cp.async", t.stages,
-                              t.tile_m, t.tile_k, t.tile_n, t.tile_k, (t.tile_m + t.tile_n) * t.tile_k * bytes_of(plan.problem.a_type)));
+                              t.tile_m, t.tile_k, t.tile_n, t.tile_k, (t.tile_m + t.tile_n) * t.tile_k * bytes_of(plan.problem.b_type)));
     out.push_back("Fragments: of a 16 x 8 mma.sync lane l of a warp has rows l / 4 and that + 8, columns 2 (l % 4) and the next");
     return out;
 }

@@ -11,7 +11,7 @@
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/image_arguments.hpp"
-#include "rooftile/gemm/device/unpacking.hpp"
+#include "rooftile/gemm/device/in_front.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/model.hpp"
 #include "rooftile/gemm/packing.hpp"
@@ -331,7 +331,7 @@ class Sm90Code final : public GemmCode {
     Source source() const override {
         Source source = gemm_source(config_);
         add_epilogue(source, problem_, config_);
-        if (problem_.is_unpacked()) add_unpacking(source, problem_);
+        if (has_in_front(problem_)) add_in_front(source, problem_);
         else if (packs()) {
             const bool bytes = config_.operand_bytes() == 1;
             source.text += bytes ? "#include \"kernels/gemm/pack_bytes.cuh\"\n" : "#include \"kernels/gemm/pack.cuh\"\n";
@@ -350,7 +350,7 @@ class Sm90Code final : public GemmCode {
     GemmOperands pack(const Function& pack, Stream stream, const GemmOperands& given, void* workspace) const override {
         check_pointer("the workspace", workspace, PackedCopy::alignment);
         char* to = static_cast<char*>(workspace) + pieces(given.shape).bytes();
-        if (problem_.is_unpacked()) return unpack(pack, stream, problem_, given, to, plan_.programmatic_launch);
+        if (problem_.is_unpacked()) return launch_in_front(pack, stream, problem_, given, to, plan_.programmatic_launch);
         if (config_.operand_bytes() == 1) return pack_bytes(pack, stream, given, to);
         GemmOperands packed = given;
         PackArguments arguments{};
@@ -380,12 +380,12 @@ class Sm90Code final : public GemmCode {
     void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
         // What is packed TMA takes from the workspace: as the operand lies, elements have to be aligned, no more.
         GemmShape taken = shape;
-        if (plan_.pack_a) {
+        check_in_front(problem_, taken, a, b);
+        if (plan_.pack_a && !problem_.narrow) {
             check_lines("A", "lda", problem_.a_major == Major::k ? shape.k : shape.m, shape.lda, a, config_.operand_bytes());
             taken.lda = copy_of_a(shape).pitch, taken.a_stride = 0, a = aligned;
         }
-        if (problem_.is_unpacked()) check_unpacking(problem_, taken, b);
-        else if (plan_.pack_b) {
+        if (plan_.pack_b && !problem_.is_unpacked()) {
             check_lines("B", "ldb", problem_.b_major == Major::k ? shape.k : shape.n, shape.ldb, b, config_.operand_bytes());
             taken.ldb = copy_of_b(shape).pitch, taken.b_stride = 0, b = aligned;
         }

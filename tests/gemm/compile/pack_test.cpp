@@ -105,6 +105,51 @@ TEST(GemmPack, UnpacksWeightsWithoutSpills) {
     EXPECT_EQ(count(ptx, "st.global.v4.u32"), 4u);
 }
 
+TEST(GemmPack, WidensRowsWithoutSpills) {
+    std::vector<Source> sources;
+    for (const char* arch : {"sm_80", "sm_90"})
+        for (const char* narrow : {"fp8_e4m3", "fp8_e5m2"})
+            for (const char* wide : {"bf16", "fp16"}) {
+                Source source;
+                source.name = "widen_rows";
+                source.text = "#include \"kernels/gemm/widen_rows.cuh\"\n";
+                source.name_expressions = {fmt::format("rooftile::widen_rows<rooftile::Type::{}, rooftile::Type::{}>", narrow, wide)};
+                source.arch = nvrtc_arch(arch);
+                sources.push_back(std::move(source));
+            }
+    constexpr int most_registers = 32;  // as many CTAs as an SM has threads for
+    for (const CompileOutcome& outcome : compile_all(sources)) expect_clean(outcome, most_registers);
+}
+
+// One launch in front of whichever kernel: A is widened, and weights are unpacked where the kernel is no one of theirs.
+TEST(GemmPack, WidensInFrontOfProductsByPackedWeights) {
+    std::vector<GemmPlan> plans;
+    for (const auto& [id, kernel, m] : {std::tuple{"h200-sxm", "sm90_few_quantised", 7}, {"h200-sxm", "sm90_many_quantised", 300}, {"h200-sxm", "sm90_gemm", 300},
+                                        {"a100-80-sxm", "sm80_gemm", 300}, {"l40s", "sm80_few_gemm", 7}}) {
+        GemmProblem p = gemm_problem(m, 1000, 4000);
+        p.quantised.weights = WeightType::int4, p.a_type = Type::fp8_e4m3;
+        GemmRequest request;
+        request.top = 1, request.kernel = find_gemm_kernel(kernel);
+        plans.push_back(std::get<Plans>(derive(machine_by_id(id), p, request)).plans.front());
+    }
+    const std::vector<KernelOutcome> kernels = compile_all(plans);
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        SCOPED_TRACE(plans[i].config.kernel->name());
+        if (const Error* error = std::get_if<Error>(&kernels[i])) {
+            ADD_FAILURE() << error->what() << error->detail();
+            continue;
+        }
+        const Source source = gemm_code(plans[i], Ablation::nothing)->source();
+        ASSERT_EQ(source.name_expressions.size(), 2u);
+        EXPECT_EQ(source.name_expressions[1], i < 2 ? "rooftile::widen_rows<rooftile::Type::fp8_e4m3, rooftile::Type::bf16>"
+                                                    : unpack_name_expression(plans[i].problem.quantised, Type::bf16, Type::fp8_e4m3));
+        const Kernel& kernel = std::get<Kernel>(kernels[i]);
+        EXPECT_EQ(std::int64_t(kernel.workspace_bytes()), plans[i].resources.workspace_bytes);
+        EXPECT_EQ(unclean(compile_source(source)).value_or(""), "");
+        EXPECT_TRUE(kernel.with_rows(plans[i].problem.m - 1).has_value());
+    }
+}
+
 // The launch that unpacks and the product behind it are one program; the product's sums are expressed as those of any other.
 TEST(GemmPack, UnpacksInFrontOfTheProduct) {
     const QuantisedLayout layouts[] = {{.weights = WeightType::int4},
