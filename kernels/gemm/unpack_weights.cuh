@@ -5,12 +5,13 @@
 // have two neighbours each of every 8 of a row's K. So a lane's 16 bytes, still packed, are exchanged within the quad first: afterwards each
 // lane has 8 neighbours, the 16 bytes of one store, and the quad's stores are 64 contiguous bytes of a row.
 //
-// Weights that were packed for another layout or size are unpacked as NaN.
+// Weights that were packed for another layout or size are unpacked as NaN. Rows of A of 8 bits are widened by the same launch.
 #pragma once
 
 #include "kernels/gemm/quantised_fragment.cuh"
 #include "kernels/gemm/quantised_store.cuh"
 #include "kernels/gemm/unpack_weights_arguments.hpp"
+#include "kernels/gemm/widen_rows.cuh"
 #include "kernels/ptx/matrix_store.cuh"
 #include "kernels/ptx/stream.cuh"
 #include "kernels/ptx/sync.cuh"
@@ -112,11 +113,15 @@ struct UnpackWeights {
     }
 };
 
-template <Type type, QuantisedLayout layout>
+template <Type type, QuantisedLayout layout, Type rows = type>
 __global__ void __launch_bounds__(unpack_threads) unpack_weights(const __grid_constant__ UnpackArguments args) {
     // As pack_operands: the product before may still read the weights that it had unpacked.
     ptx::launch_dependents();
     ptx::wait_for_dependencies();
+    if constexpr (is_fp8(rows)) {
+        static_assert(unpack_threads == widen_threads);
+        if (blockIdx.x >= args.weight_ctas) return widen_lines<rows, type>(args.rows, blockIdx.x - args.weight_ctas);
+    }
     unsigned table = 0;
     if constexpr (layout.is_table()) {
         extern __shared__ __align__(1024) unsigned char memory[];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/gemm/quantised_weights.hpp"
+#include "kernels/gemm/widen_rows_arguments.hpp"
 
 namespace rooftile {
 
@@ -12,6 +13,8 @@ struct UnpackArguments {
     unsigned short* to;            ///< [n][pitch] numbers of 16 bits, each row on a 16-byte boundary
     int n, k;
     long long pitch;  ///< elements from row to row, k or more in whole 16 bytes
+    WidenedRows rows;      ///< of A, where these are of 8 bits,
+    unsigned weight_ctas;  ///< by the CTAs behind so many
 };
 
 /// Blocks of packed weights that a CTA unpacks one after the other: several where weights are places in a table, so that the table, which

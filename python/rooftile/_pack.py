@@ -31,11 +31,11 @@ class Packed:
     scale: str
     zeros: str
 
-    def fields(self, type: str) -> dict[str, Any]:
-        """Those of a request for a product with activations of that type, "bf16" or "fp16"."""
+    def fields(self, type: str, result: str | None = None) -> dict[str, Any]:
+        """Those of a request for a product with activations of that type, "bf16" or "fp16", or of 8 bits to a result of either."""
         return {
             "n": self.n,
-            "types": f"{type},{self.weights},{type}",
+            "types": f"{type},{self.weights},{result or type}",
             "quant_group": str(self.group),
             "quant_scale": self.scale,
             "quant_zero": self.zeros,

@@ -757,16 +757,21 @@ def _linear_text(m_range: tuple[int, int] | None, with_row: bool, tune: int | No
 def _linear_packed(input: torch.Tensor, packed: rooftile.Packed, bias: torch.Tensor | None, tune: int | None) -> torch.Tensor:
     if input.dim() == 0 or input.shape[-1] != packed.k:
         raise rooftile.RequestError(f"input is {list(input.shape)} and the packed weights [{packed.n}, {packed.k}]; accepted is [..., {packed.k}]")
-    if input.dtype not in (torch.bfloat16, torch.float16):
-        raise rooftile.RequestError(f"input is {input.dtype}; accepted with packed weights are bf16 and fp16")
-    if bias is not None and (bias.dtype != input.dtype or list(bias.shape) != [packed.n]):
-        raise rooftile.RequestError(f"bias is {bias.dtype} {list(bias.shape)}; accepted is {input.dtype} [{packed.n}]")
+    halves = (torch.bfloat16, torch.float16)
+    if input.dtype not in (*halves, torch.float8_e4m3fn, torch.float8_e5m2):
+        raise rooftile.RequestError(f"input is {input.dtype}; accepted with packed weights are bf16, fp16 and fp8 (e4m3 or e5m2)")
+    if input.dtype in halves:
+        result = input.dtype
+    else:
+        result = bias.dtype if bias is not None and bias.dtype in halves else torch.bfloat16
+    if bias is not None and (bias.dtype != result or list(bias.shape) != [packed.n]):
+        raise rooftile.RequestError(f"bias is {bias.dtype} {list(bias.shape)}; accepted is {result} [{packed.n}]")
     if input.requires_grad and torch.is_grad_enabled():
         raise rooftile.RequestError("packed weights have no gradient; call under torch.no_grad()")
     rows = input.reshape(-1, packed.k)
     if rows.shape[0] == 0:
-        return input.new_zeros((*input.shape[:-1], packed.n))
-    fields = packed.fields(_TYPES[input.dtype][0]) | ({} if bias is None else {**_ADD_ROW, "row": bias}) | ({} if tune is None else {"tune": tune})
+        return input.new_zeros((*input.shape[:-1], packed.n), dtype=result)
+    fields = packed.fields(_TYPES[input.dtype][0], _TYPES[result][0]) | ({} if bias is None else {**_ADD_ROW, "row": bias}) | ({} if tune is None else {"tune": tune})
     out = _call(_product, (rows, packed_on(packed, input.device)), fields)
     return out.view(*input.shape[:-1], packed.n)
 
@@ -792,7 +797,7 @@ def linear(
     `m_range`: rows of input, (1, 16384): the fewest kernels that serve them all within 3 % of each one's own plan, as predicted,
     are compiled at the first call; another number of rows within compiles nothing.
     `tune`: so many unlike plans are timed on these tensors, once (help(rooftile.TunedKernel)); the functions of operations take it too.
-    `weight` of rooftile.pack(): any number of rows of input, without gradients.
+    `weight` of rooftile.pack(): any number of rows of input, without gradients; input of fp8 too, whose result is of bias's type, or bf16.
     Raises rooftile.RequestError on other types and shapes.
     """
     if _product is None:

@@ -52,7 +52,7 @@ Demand gemm_demand(const Machine& machine, const GemmPlan& plan) {
     const GemmProblem& p = plan.problem;
     Demand demand;
     if (plan.config.kernel)
-        demand.matrix = {{plan.config.kernel->instruction(machine, p.a_type), std::string(rate_name_of(p.a_type)),
+        demand.matrix = {{plan.config.kernel->instruction(machine, p.b_type), std::string(rate_name_of(p.b_type)),
                           std::string(name_of(p.accumulate_type)), p.flops().value}};
     if (const auto n = plan.prediction.shared_traffic_bytes) demand.shared_bytes = double(*n);
     OperandBytes dram{std::nan(""), std::nan(""), std::nan("")};

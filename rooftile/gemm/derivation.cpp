@@ -15,7 +15,7 @@ Prediction predict(const DerivationWriter& w, PackedOperands packed) {
     const GemmHardware& hw = w.hw();
     const double load = hw.dram_latency + hw.tma_latency + w.candidate().stage_bytes / l2_rate(w);
     const double packing = packing_traffic(w.problem(), packed);
-    const GemmProblem asked = w.problem().before_unpacking();
+    const GemmProblem asked = w.problem().as_asked();
     Prediction p;
     p.time_us = known(w.kept.time.seconds * 1e6);
     if (p.time_us) p.tflops = known(w.problem().flops().value / w.kept.time.seconds / 1e12);
@@ -55,7 +55,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
     const GemmCandidate& c = kept.candidate;
     GemmPlan plan;
     plan.arch = context.machine->arch;
-    plan.problem = context.problem.before_unpacking();
+    plan.problem = context.problem.as_asked();
     plan.config = c;
     plan.config.kernel = context.kernel;
     context.kernel->complete(context, kept, plan.config);
@@ -74,7 +74,7 @@ GemmPlan write_plan(const std::shared_ptr<const GemmContext>& shared, std::size_
                         + pieces_workspace(plan.config, context.problem.m, context.problem.n, context.problem.batch).bytes();
     if (context.problem.is_quantised()) {
         r.grid_ctas = quantised_ctas(context.hw, context.problem, c);
-        r.workspace_bytes = quantised_workspace(context.problem.n, c, r.grid_ctas).bytes();
+        r.workspace_bytes = quantised_workspace(context.problem.n, c, r.grid_ctas).bytes() + packed_bytes(context.problem, packed_operands(plan.config));
     }
 
     plan.prediction = predict({context, kept, Derivation(*context.machine)}, packed_operands(plan.config));

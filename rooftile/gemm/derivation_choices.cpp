@@ -8,6 +8,7 @@
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/larger_tile.hpp"
 #include "rooftile/gemm/operation.hpp"
+#include "rooftile/gemm/packing.hpp"
 
 namespace rooftile {
 namespace {
@@ -141,6 +142,33 @@ void explain_early_weights(const GemmContext& context, const GemmConfig& config,
     inputs.push_back(given("of B before the wait", bytes, "B an SM", "the ring, as far as a tile's K fills it"));
     steps.add(gemm_formula::early_saving, std::move(inputs), context.hw.early_saving * 1e6,
               "B was complete before the kernel in front began, by the request");
+}
+
+void explain_in_front(const GemmContext& context, Derivation& steps) {
+    const GemmProblem& p = context.problem;
+    if (p.narrow) {
+        std::vector<Input> rows{given("narrow", p.as_asked().a_bytes(), "B", fmt::format("{} x {} of {}", p.m, p.k, name_of(p.narrow->type))),
+                                given("widened", double(copy_of_a(p).read_bytes()), "B", std::string(name_of(p.a_type))),
+                                given("workspace", double(copy_of_a(p).bytes()), "B", "these, lines 128 B aligned")};
+        for (const char* key : {"dram.sustained_copy", "launch.gap_stream", "dram.latency"})
+            if (context.machine->find(key)) rows.push_back(steps.fact(key));
+        steps.add_chosen(context.request.pack_a.has_value(), gemm_formula::widen_a, std::move(rows), 1,
+                         fmt::format("{} for all that the launch in front does", time_or_unknown(known(context.hw.packing_seconds * 1e6))));
+    }
+    if (!p.is_unpacked()) return;
+    std::vector<Input> inputs{given("packed weights", double(p.unpacked.bytes(p.n, p.k)), "B", "the layout, with scales and zero points"),
+                              given("unpacked", double(copy_of_b(p).read_bytes()), "B", fmt::format("{} x {} of {}", p.n, p.k, name_of(p.b_type))),
+                              given("workspace", double(copy_of_b(p).bytes()), "B", "these, rows 128 B aligned, until the product has ended: no second copy is kept")};
+    for (const char* key : {"dram.sustained_copy", "launch.gap_stream", "dram.latency"})
+        if (context.machine->find(key)) inputs.push_back(steps.fact(key));
+    double fragments = unknown_number;
+    GemmRequest others;
+    others.top = 1, others.pack_b = false;
+    const auto found = derive(context.machine, p.as_asked(), others);
+    if (const auto* plans = std::get_if<Plans>(&found)) fragments = plans->plans.front().prediction.time_us.value_or(unknown_number);
+    std::string limit = fmt::format("{} to unpack them once, and the product at its full rate", time_or_unknown(known(context.hw.packing_seconds * 1e6)));
+    if (!std::isnan(fragments)) limit += fmt::format("; the best plan that unpacks them for each row of tiles takes {:.4g} us", fragments);
+    steps.add_chosen(context.request.pack_b.has_value(), gemm_formula::unpack_b, std::move(inputs), 1, std::move(limit));
 }
 
 GemmWords plain_words(const GemmCandidate& f) {

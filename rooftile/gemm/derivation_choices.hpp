@@ -26,6 +26,10 @@ double seconds_with(const GemmContext& context, const std::function<void(GemmReq
 /// The step "early_saving", where the request has it on: `blocks` of B are asked for before the wait by each of an SM's CTAs.
 void explain_early_weights(const GemmContext& context, const GemmConfig& config, int blocks, Derivation& steps);
 
+/// The steps of a launch in front that widens A ("pack_a") or unpacks weights ("pack_b"): what that costs, and what a kernel that unpacks
+/// fragments would take.
+void explain_in_front(const GemmContext& context, Derivation& steps);
+
 /// What a kernel without clusters says of the steps that every kernel has.
 GemmWords plain_words(const GemmCandidate& footprint);
 std::vector<Input> split_inputs(const GemmContext& context, const Kept& kept);

@@ -136,11 +136,13 @@ Infeasible reject_all(const Request& r, Refusal why) {
 }
 
 std::optional<Refusal> refusal(const Request& r) {
-    if (const std::string missing = r.kernel.missing_on(r.machine); !missing.empty())
+    if (const std::string missing = r.kernel.missing_on(r.machine); !missing.empty()) {
+        const GemmKernel& best = best_gemm_kernel(r.machine, r.problem);
         return Refusal{Reason::instruction,
-                       fmt::format("{} needs {}, which {} does not have; {} runs there", r.kernel.name(),
-                                   missing, r.machine.id, r.problem.is_quantised() ? "no kernel of packed weights" : best_gemm_kernel(r.machine).name()),
+                       fmt::format("{} needs {}, which {} does not have; {} runs there", r.kernel.name(), missing, r.machine.id,
+                                   best.missing_on(r.machine).empty() ? best.name() : "no kernel of packed weights"),
                        1, 0};
+    }
     if (r.problem.is_quantised() != r.kernel.is_of_quantised())
         return Refusal{Reason::instruction,
                        fmt::format("types {} x {}: {} does not multiply {}; leave the kernel off", name_of(r.problem.a_type), r.problem.b_name(),

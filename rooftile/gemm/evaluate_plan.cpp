@@ -80,7 +80,7 @@ Predictor gemm_predictor(const Machine& machine, std::span<const Plan> plans) {
         for (const Plan& part : plan.parts) parts.back().push_back(part.operation->predictor(machine, std::span(&part, 1)));
         if (evaluated.back()) family = evaluated.back()->family;
     }
-    const Type type = plans.front().own.as<GemmPlan>().problem.a_type;
+    const Type type = plans.front().own.as<GemmPlan>().problem.b_type;
     return [evaluated = std::move(evaluated), parts = std::move(parts), family, type](const Machine& other) {
         std::vector<std::string> unknown;
         const GemmHardware hw = family.empty() ? GemmHardware{} : gemm_hardware(other, family, type, unknown);

@@ -52,7 +52,7 @@ std::vector<Field> make_fields() {
         {"k", "K", "Columns of A, rows of B", problem},
         {"shape", "MxNxK", "All three at once; the flag may be left out", problem, FieldKind::value, 0, true},
         {"type", "TYPE", "bf16 (default) or fp16, for A, B and C; fp32 accumulation", problem},
-        {"types", "A,B,D", "Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32; B also packed, beside bf16 or fp16: int4, uint4, int8, fp8_e4m3, fp8_e5m2, mxfp4 or nf4", problem, FieldKind::text},
+        {"types", "A,B,D", "Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of them or fp32, fp8 saturated; of others their type or fp32; B also packed, beside bf16, fp16 or fp8 (to a result of bf16 or fp16): int4, uint4, int8, fp8_e4m3, fp8_e5m2, mxfp4 or nf4", problem, FieldKind::text},
         {"scales", "NAME",
          "none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row: by one a row of A and column of B; block: each 128 of K by one a row of A and one a 128 columns of B",
          problem},
@@ -195,8 +195,8 @@ void give_types(const Given& g, GemmProblem& p) {
                                            printable(text)));
         const std::string word = text.substr(begin, end - begin);
         const auto packed = std::ranges::find(weight_names(), word);
-        // Floats of 8 bits are packed beside activations of 16: of two operands of 8 bits B is as it is.
-        const bool plain = is_fp8(p.a_type) && std::ranges::find(all_types, word) != std::end(all_types);
+        // Floats of 8 bits are packed beside activations of 16: of two operands of 8 bits B is as it is, where nothing says how it is packed.
+        const bool plain = is_fp8(p.a_type) && !g.has("quant_group") && std::ranges::find(all_types, word) != std::end(all_types);
         if (type == &p.b_type && !plain && packed != weight_names().end()) {
             p.quantised.weights = WeightType(packed - weight_names().begin() + 1);
             *type = p.a_type;
@@ -209,6 +209,7 @@ void give_types(const Given& g, GemmProblem& p) {
         }
         begin = end + 1;
     }
+    if (p.is_quantised() && is_fp8(p.a_type)) p.b_type = p.c_type;
 }
 
 /// How packed weights are scaled.

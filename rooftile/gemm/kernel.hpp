@@ -98,10 +98,10 @@ std::span<const GemmKernel* const> gemm_kernels();
 const GemmKernel* find_gemm_kernel(std::string_view name);
 /// The first that the machine runs.
 const GemmKernel& best_gemm_kernel(const Machine& machine);
-/// The same, of a problem with packed weights the first that is of them and takes its rows.
+/// The same, of a problem with packed weights the first that is of them and takes its rows; else one behind a launch that unpacks.
 const GemmKernel& best_gemm_kernel(const Machine& machine, const GemmProblem& problem);
 
-/// The problem as the kernel meets it: weights that the launch in front of it unpacks are unpacked.
+/// The problem as the kernel meets it: weights that the launch in front of it unpacks are unpacked, rows that it widens wide.
 GemmProblem multiplied(const GemmKernel* kernel, const GemmProblem& problem);
 inline GemmProblem multiplied(const GemmPlan& plan) { return multiplied(plan.config.kernel, plan.problem); }
 /// Whether packed weights are rounded to the activations' type before they are multiplied: what is right is then another number.
@@ -123,6 +123,10 @@ std::optional<Refusal> refuse_following(const Machine& machine, const GemmReques
 bool launches_dependents(const Machine& machine);
 /// As the request, or a configuration, has it.
 Following following(const GemmKernel& kernel, bool programmatic, bool early_weights);
+/// What behind a launch that unpacks weights, or widens A beside packed ones, no kernel multiplies yet.
+std::optional<Refusal> refuse_packed_weights(const GemmProblem& problem, const GemmRequest& request);
+/// The request but for the packing that such a launch does whatever it says.
+GemmRequest without_packing(const GemmProblem& problem, const GemmRequest& request);
 /// Operands that 16-byte copies cannot address.
 std::optional<Refusal> refuse_copies(const GemmProblem& problem);
 /// Why the configuration's order of tiles cannot be followed; empty where it can.

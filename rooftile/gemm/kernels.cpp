@@ -40,13 +40,20 @@ const GemmKernel& best_gemm_kernel(const Machine& machine) {
 
 const GemmKernel& best_gemm_kernel(const Machine& machine, const GemmProblem& problem) {
     if (!problem.is_quantised()) return best_gemm_kernel(machine);
+    const GemmKernel* first = nullptr;
+    for (const GemmKernel* kernel : gemm_kernels()) {
+        if (!kernel->is_of_quantised() || !kernel->takes_rows(problem)) continue;
+        if (kernel->missing_on(machine).empty()) return *kernel;
+        if (!first) first = kernel;
+    }
     for (const GemmKernel* kernel : gemm_kernels())
-        if (kernel->is_of_quantised() && kernel->takes_rows(problem)) return *kernel;
-    return *gemm_kernels().back();
+        if (kernel->is_behind_unpacking() && kernel->missing_on(machine).empty()) return *kernel;
+    return *first;
 }
 
 GemmProblem multiplied(const GemmKernel* kernel, const GemmProblem& problem) {
-    GemmProblem out = kernel && kernel->is_behind_unpacking() ? problem.behind_unpacking() : problem;
+    GemmProblem out = problem.behind_widening();
+    if (kernel && kernel->is_behind_unpacking()) out = out.behind_unpacking();
     out.gathered = out.image && kernel && kernel->gathers();
     return out;
 }
@@ -149,6 +156,33 @@ std::optional<Refusal> refuse_following(const Machine& machine, const GemmReques
 
 Following following(const GemmKernel& kernel, bool programmatic, bool early_weights) {
     return {programmatic || !has_knobs_of(&kernel, KnobOwner::dependents), early_weights};
+}
+
+std::optional<Refusal> refuse_packed_weights(const GemmProblem& p, const GemmRequest& request) {
+    const auto refused = [](std::string why) { return Refusal{Reason::instruction, std::move(why), 1, 0}; };
+    if (p.narrow && !request.pack_a.value_or(true))
+        return refused(fmt::format("pack_a off: kernels of packed weights multiply no {}; leave it on, and a launch in front widens A to {}",
+                                   name_of(p.narrow->type), name_of(p.a_type)));
+    if (!p.is_unpacked()) return std::nullopt;
+    if (!request.pack_b.value_or(true))
+        return refused("pack_b off: operands of this kernel are not packed weights; leave it on, and a launch in front unpacks them");
+    if (request.early_weights.value_or(false))
+        return refused("early_weights: B comes from the launch in front, which has not ended by then; leave it off");
+    if (p.groups)
+        return refused("groups of packed weights are sm90_many_quantised's so far; leave the kernel off on sm_90, elsewhere launch the products one by one");
+    if (p.pairs() != Pairs::none)
+        return refused(fmt::format("pairs {} of packed weights are not planned yet; plan gates and ups as two products", name_of(p.pairs())));
+    if (p.unpacked.power_scales() && p.a_type == Type::fp16)
+        return refused(fmt::format("{} with activations of fp16: weights times their scales, powers of two up to 2^127, need not be numbers of "
+                                   "fp16; take activations of bf16, or sm90_many_quantised", name_of(p.unpacked.weights)));
+    return std::nullopt;
+}
+
+GemmRequest without_packing(const GemmProblem& problem, const GemmRequest& request) {
+    GemmRequest out = request;
+    if (problem.narrow) out.pack_a.reset();
+    if (problem.is_unpacked()) out.pack_b.reset();
+    return out;
 }
 
 std::optional<Refusal> refuse_copies(const GemmProblem& problem) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rooftile/core/derivation.hpp"
+#include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/plain_space.hpp"
@@ -60,7 +61,7 @@ Sm90ManyQuantisedConfig many_quantised_config(const GemmProblem& p, const GemmCo
             .stages = c.stages,
             .producer_registers = producer,
             .consumer_registers = consumer,
-            .type = p.a_type,
+            .type = p.b_type,
             .layout = p.quantised,
             .ragged_k = p.k % Sm90ManyQuantisedConfig::span_k != 0,
             .group_slots = p.groups ? group_slots(p.groups->count()) : 0,
@@ -161,7 +162,7 @@ QuantisedSeconds many_quantised_seconds(const GemmHardware& hw, const GemmConfig
     // A warpgroup stores its columns while the others multiply, but for the last tile's.
     const double tiles = whole_tiles + (cut > 0 ? 1 : 0), store = double(c.tile_m) / 4 * Sm90ManyQuantisedConfig::pair_instructions;
     const double stored = store * (1 + (tiles - 1) / warpgroups);
-    t.launch = max_known(hw.launch_seconds, 0);
+    t.launch = max_known(hw.launch_seconds, 0), t.packing = max_known(hw.packing_seconds, 0);
     t.fill = latency;
     t.dram = dram / min_known(hw.dram_bandwidth, hw.sms * weights_in_flight(c, stages) / latency);
     t.unpack = (t.units_a_cta * max_known(t.stage_cycles, in_ring) + stored) / clock;
@@ -241,6 +242,7 @@ std::vector<Step> many_quantised_derivation(const GemmContext& context, const Ke
                given("stage_bytes", config.packed_bytes() + config.activation_bytes(), "B", "this plan"), steps.fact("l2.bandwidth"),
                steps.fact("l2.port")},
               t.l2 * 1e6, "rows of A again for each column of tiles, weights for each row");
+    explain_in_front(context, steps);
     add_quantised_time(steps, p, t, kept);
     return steps.take();
 }

@@ -430,7 +430,7 @@ Plan any_plan(GemmPlan plan, const Problem& problem) {
     const bool packs = packed_operands(plan.config).any();
     // Counters of pieces of K, or of tiles, are 0 before and after.
     const WorkspaceState state = plan.config.grid_split_k > 1 || plan.config.dynamic_scheduler || multiplied(plan).is_quantised() ? WorkspaceState::zeroed : WorkspaceState::any;
-    const char* in_front = rounds_weights(plan) ? "unpack_weights" : is_fp8(plan.problem.a_type) ? "pack_bytes" : "pack_operands";
+    const char* in_front = rounds_weights(plan) ? "unpack_weights" : multiplied(plan).narrow ? "widen_rows" : is_fp8(plan.problem.a_type) ? "pack_bytes" : "pack_operands";
     Plan out = plan_of(problem, kernel, std::move(plan));
     if (workspace == 0) return out;
     out.launches = {{std::move(kernel), workspace, state, state}};

@@ -120,7 +120,7 @@ void pack_weights(const GemmProblem& p, RowRange rows, std::span<const PlainArra
                 if (layout.power_scales()) {
                     bool of_zeros = true;
                     for (std::int64_t i = first + k; i < std::min<std::int64_t>(first + k + layout.group, p.k); ++i)
-                        of_zeros = of_zeros && weight_value(layout, bits.of(q, n, i), p.a_type) == 0;
+                        of_zeros = of_zeros && weight_value(layout, bits.of(q, n, i), p.b_type) == 0;
                     put(to, block + layout.scale_at(row, k), static_cast<unsigned char>(power_of(scales, n, group, of_zeros)));
                 } else put(to, block + layout.scale_at(row, k), number(scales, n, group));
                 if (layout.zeros == ZeroType::integer)
@@ -145,7 +145,7 @@ void unpack_weights(const GemmProblem& p, RowRange rows, std::span<const unsigne
             const std::int64_t zero = block + layout.zero_at(row, column);
             const int whole = layout.zeros == ZeroType::integer ? packed[std::size_t(zero)] : layout.bias();
             const double less = layout.zeros == ZeroType::real ? value_of_bits(half(zero), layout.scale) : 0;
-            to[std::size_t(i * p.k + k)] = (weight_value(layout, q, p.a_type) - whole) * scale - less;
+            to[std::size_t(i * p.k + k)] = (weight_value(layout, q, p.b_type) - whole) * scale - less;
         }
 }
 

@@ -38,7 +38,8 @@ std::int64_t packed_bytes(const GemmProblem& p, PackedOperands packed) {
 }
 
 double packing_traffic(const GemmProblem& p, PackedOperands packed) {
-    const double copied = sum(p, packed, [](const PackedCopy& copy) { return 2 * double(copy.read_bytes()); });
+    double copied = sum(p, packed, [](const PackedCopy& copy) { return 2 * double(copy.read_bytes()); });
+    if (packed.a && p.narrow) copied -= double(copy_of_a(p).read_bytes()) - p.as_asked().a_bytes();
     return packed.b && p.is_unpacked() ? copied - double(copy_of_b(p).read_bytes()) + double(p.unpacked.bytes(p.n, p.k)) : copied;
 }
 

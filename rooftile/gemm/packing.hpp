@@ -38,12 +38,13 @@ constexpr std::int64_t line_step(std::int64_t pitch_bytes) {
 PackedCopy packed_copy(Type type, Major major, std::int64_t mn, std::int64_t k, std::int64_t matrices);
 
 PackedCopy copy_of_a(const GemmProblem& problem);
-/// Or what is unpacked there.
+/// Or what is unpacked there; of a problem behind that, or behind widening.
 PackedCopy copy_of_b(const GemmProblem& problem);
 
 /// Of the copies of `packed`, A's first; 0 where nothing is packed.
 std::int64_t packed_bytes(const GemmProblem& problem, PackedOperands packed);
-/// Bytes that packing reads and writes; of weights that are unpacked, as packed and as numbers of 16 bits.
+/// Bytes that packing reads and writes; of weights that are unpacked, as packed and as numbers of 16 bits, of rows that are
+/// widened, of 8 bits and of 16.
 double packing_traffic(const GemmProblem& problem, PackedOperands packed);
 /// Seconds from the end of the launch before to the end of the one that packs; 0 where nothing is packed.
 double packing_seconds(const GemmHardware& hw, const GemmProblem& problem, PackedOperands packed);

@@ -48,10 +48,12 @@ PlanQuestion::PlanQuestion(const GemmProblem& problem, const GemmRequest& reques
     const Packer pack{bytes_, size_};
     const auto put = [&](const auto&... values) { (pack(values), ...); };
     const auto& [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset,
-                 b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups, quantised, unpacked, image, image_columns, gathered] = problem;
+                 b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups, quantised, unpacked, narrow, image, image_columns, gathered] = problem;
     put(m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset, b_offset,
         c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, quantised.weights, quantised.group, quantised.scale,
         quantised.zeros, unpacked.weights, unpacked.group, unpacked.scale, unpacked.zeros);
+    put(bool(narrow));
+    if (narrow) put(narrow->type, narrow->lda, narrow->a_offset);
 #define ROOFTILE_KNOB(TYPE, NAME, ...) NAME,
     const auto& [kernel,
 #include "rooftile/gemm/knobs.def"

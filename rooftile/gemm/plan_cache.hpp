@@ -20,7 +20,7 @@ class PlanQuestion {
     friend bool operator==(const PlanQuestion&, const PlanQuestion&) = default;
 
   private:
-    std::array<unsigned char, 320> bytes_{};
+    std::array<unsigned char, 352> bytes_{};
     std::size_t size_ = 0;
     std::string epilogue_;
 };

@@ -7,6 +7,7 @@
 
 #include "rooftile/core/arithmetic.hpp"
 #include "rooftile/error.hpp"
+#include "rooftile/gemm/packing.hpp"
 
 namespace rooftile {
 namespace {
@@ -34,11 +35,12 @@ void check_types(const GemmProblem& p) {
     const auto refuse = [&](const char* works) {
         throw RequestError(fmt::format("types {} x {} -> {}: {}", name_of(p.a_type), name_of(p.b_type), name_of(p.c_type), works));
     };
-    if (is_fp8(p.a_type) != is_fp8(p.b_type) || (!is_fp8(p.a_type) && p.a_type != p.b_type))
+    const Type a = p.is_quantised() ? p.b_type : p.a_type;
+    if (is_fp8(a) != is_fp8(p.b_type) || (!is_fp8(a) && a != p.b_type))
         refuse("no instruction multiplies the two; a and b are both bf16, both fp16, or fp8_e4m3 and fp8_e5m2 in any pair");
-    if (p.a_type == Type::fp32) refuse("products of fp32 are not supported yet; bf16, fp16 or fp8 for a and b");
-    if (is_fp8(p.c_type) && !is_fp8(p.a_type)) refuse(p.a_type == Type::fp16 ? "results of 8 bits are of operands of 8 bits; fp16 or fp32" : "results of 8 bits are of operands of 8 bits; bf16 or fp32");
-    if (!is_fp8(p.a_type) && p.c_type != p.a_type && p.c_type != Type::fp32)
+    if (a == Type::fp32) refuse("products of fp32 are not supported yet; bf16, fp16 or fp8 for a and b");
+    if (is_fp8(p.c_type) && !is_fp8(a)) refuse(a == Type::fp16 ? "results of 8 bits are of operands of 8 bits; fp16 or fp32" : "results of 8 bits are of operands of 8 bits; bf16 or fp32");
+    if (!is_fp8(a) && p.c_type != a && p.c_type != Type::fp32)
         refuse("of 16-bit operands the result is of their type or fp32");
 }
 
@@ -46,8 +48,11 @@ void check_types(const GemmProblem& p) {
 void check_quantised(const GemmProblem& p) {
     const QuantisedLayout& q = p.quantised;
     const auto refuse = [&](std::string why) { throw RequestError(fmt::format("types {} x {}: {}", name_of(p.a_type), p.b_name(), why)); };
-    if (p.a_type != Type::bf16 && p.a_type != Type::fp16) refuse("packed weights meet activations of bf16 or fp16");
-    if (p.c_type != p.a_type) refuse(fmt::format("the result is of the activations' type so far, not {}", name_of(p.c_type)));
+    if (p.a_type == Type::fp32) refuse("packed weights meet activations of bf16, fp16 or fp8");
+    if (is_fp8(p.a_type) && p.c_type != Type::bf16 && p.c_type != Type::fp16)
+        refuse(fmt::format("of activations of 8 bits the result is bf16 or fp16 so far, not {}", name_of(p.c_type)));
+    if (!is_fp8(p.a_type) && p.c_type != p.a_type) refuse(fmt::format("the result is of the activations' type so far, not {}", name_of(p.c_type)));
+    if (p.b_type != p.c_type) refuse(fmt::format("weights are multiplied as the result's type, not as {}", name_of(p.b_type)));
     if (q.power_scales() && q.group != QuantisedLayout::power_group)
         refuse(fmt::format("a scale for {} of K: {} has one for each {}", q.group == 0 ? "all" : std::to_string(q.group), p.b_name(), QuantisedLayout::power_group));
     if (q.power_scales() && q.scale != Type::bf16) refuse(fmt::format("scales of {}: those of {} are e8m0, powers of two", name_of(q.scale), p.b_name()));
@@ -70,8 +75,8 @@ void check_quantised(const GemmProblem& p) {
 void check_promotion(const GemmProblem& p) {
     if (!p.promoted()) return;
     const std::string_view what = p.block_scales() ? "scales block" : "accumulation promoted";
-    if (!is_fp8(p.a_type))
-        throw RequestError(fmt::format("{}: it is of operands of 8 bits; of {} sums are fp32 as they are", what, name_of(p.a_type)));
+    if (!is_fp8(p.b_type))
+        throw RequestError(fmt::format("{}: it is of operands of 8 bits; of {} sums are fp32 as they are", what, name_of(p.b_type)));
     if (p.block_scales() && p.batch > 1)
         throw RequestError("scales block in a batch: not supported yet; scales tensor or row work");
 }
@@ -221,13 +226,26 @@ GemmProblem GemmProblem::dequantised() const {
 
 GemmProblem GemmProblem::behind_unpacking() const {
     GemmProblem out = *this;
-    if (is_quantised()) out.unpacked = std::exchange(out.quantised, {});
+    if (!is_quantised()) return out;
+    out.unpacked = std::exchange(out.quantised, {});
+    out.ldb = copy_of_b(out).pitch;
     return out;
 }
 
-GemmProblem GemmProblem::before_unpacking() const {
+GemmProblem GemmProblem::behind_widening() const {
     GemmProblem out = *this;
-    if (is_unpacked()) out.quantised = std::exchange(out.unpacked, {});
+    if (!is_quantised() || !is_fp8(a_type)) return out;
+    out.narrow = {a_type, lda, a_offset};
+    out.a_type = b_type;
+    out.lda = copy_of_a(out).pitch;
+    out.a_offset = 0;
+    return out;
+}
+
+GemmProblem GemmProblem::as_asked() const {
+    GemmProblem out = *this;
+    if (is_unpacked()) out.quantised = std::exchange(out.unpacked, {}), out.ldb = k;
+    if (narrow) out.a_type = narrow->type, out.lda = narrow->lda, out.a_offset = narrow->a_offset, out.narrow.reset();
     return out;
 }
 

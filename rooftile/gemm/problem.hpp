@@ -37,6 +37,13 @@ ScaleLayout b_scale_layout(std::int64_t n, std::int64_t k, std::int64_t groups =
 
 inline constexpr std::int64_t max_gemm_extent = (std::int64_t{1} << 31) - 1;  ///< device code counts in 32 bits
 
+/// How rows of A lie that a launch in front of the kernel widens from 8 bits.
+struct NarrowRows {
+    Type type;
+    std::int64_t lda, a_offset;
+    friend bool operator==(const NarrowRows&, const NarrowRows&) = default;
+};
+
 /// Sizes in elements. Leading dimensions are the distance, in elements, between consecutive lines of
 /// the contiguous index. C is row-major M x N.
 struct GemmProblem {
@@ -52,8 +59,9 @@ struct GemmProblem {
     Accumulation accumulation = Accumulation::fast;  ///< as asked for; scales of blocks promote anyway
     SharedEpilogue epilogue{};  ///< of alpha and beta too; made by product_epilogue()
     SharedGroups groups{};      ///< of the m rows of A and C; B's matrices are then b_stride apart, one a group
-    QuantisedLayout quantised{};  ///< B is packed so, one tensor of bytes, and multiplied as b_type; ldb means nothing then
+    QuantisedLayout quantised{};  ///< B is packed so, one tensor of bytes, and multiplied as b_type; ldb means nothing then. A of 8 bits is widened to b_type
     QuantisedLayout unpacked{};  ///< B comes of weights packed so, which a launch in front unpacks; all else is of what it leaves in memory
+    std::optional<NarrowRows> narrow{};  ///< A comes of these, widened by a launch in front; all else is of what it leaves in memory
     /// Where A's rows and columns are taken from, of which m and k are the counts; lda means nothing then. B n-major has filters that lie
     /// [channels][taps][n], whose taps are met in reverse. With A m-major it is where B's are from: k places, n channels of taps.
     std::optional<ImageOperand> image{};
@@ -83,9 +91,11 @@ struct GemmProblem {
     double b_element_bytes() const { return b_matrix_bytes() / (double(n) * double(k)); }
     /// The same product of weights that are not packed.
     GemmProblem dequantised() const;
-    /// What a kernel multiplies behind a launch that unpacks the weights; and the problem that such a one comes of. Others are themselves.
+    /// What a kernel multiplies behind a launch that unpacks the weights; or, where weights are packed and A is of 8 bits, that widens A; and the
+    /// problem that such ones come of. Others are themselves.
     GemmProblem behind_unpacking() const;
-    GemmProblem before_unpacking() const;
+    GemmProblem behind_widening() const;
+    GemmProblem as_asked() const;
     bool is_unpacked() const { return unpacked.weights != WeightType::none; }
 
     Flops flops() const { return Flops(2.0 * double(m) * double(n) * double(k) * double(batch)); }

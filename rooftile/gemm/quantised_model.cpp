@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "rooftile/core/derivation.hpp"
+#include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/many_quantised_model.hpp"
@@ -77,7 +78,7 @@ Sm90QuantisedConfig quantised_config(const GemmProblem& p, const GemmConfig& c) 
             .stages = c.stages,
             .consumer_warps = warpgroup_warps * c.consumer_warpgroups,
             .ctas_per_sm = c.ctas_per_sm,
-            .type = p.a_type,
+            .type = p.b_type,
             .layout = p.quantised,
             .ragged_k = p.k % Sm90QuantisedConfig::span_k != 0,
             .epilogue_registers = p.epilogue ? p.epilogue->registers(false, false) : 0};
@@ -151,7 +152,7 @@ QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& cho
     // A warp loads, unpacks and multiplies one after the other, and there are few warps: half of what is shorter shows.
     t.stage_cycles = Sm90QuantisedConfig::hand_over_cycles + t.busiest_cycles + (slots + tensor + shared - t.busiest_cycles) / 2;
     const double in_ring = (latency * clock + t.stage_cycles) / stages;
-    t.launch = max_known(hw.launch_seconds, 0);
+    t.launch = max_known(hw.launch_seconds, 0), t.packing = max_known(hw.packing_seconds, 0);
     t.fill = latency;
     t.dram = dram / min_known(hw.dram_bandwidth, hw.sms * in_flight(c, stages) / latency);
     t.unpack = t.units_a_cta * max_known(an_sm * t.busiest_cycles, max_known(t.stage_cycles, in_ring)) / clock;
@@ -215,7 +216,7 @@ void add_quantised_time(Derivation& steps, const GemmProblem& p, const Quantised
         return Derivation::given(std::move(name), value, std::move(unit), std::move(source));
     };
     steps.add(gemm_formula::quantised_time_us,
-              {steps.fact("launch.gap_stream"), given("fill", t.fill * 1e6, "us", "this plan"),
+              {steps.fact("launch.gap_stream"), given("packing", t.packing * 1e6, "us", p.narrow ? "A is widened" : "no launch in front"), given("fill", t.fill * 1e6, "us", "this plan"),
                given("dram_us", t.dram * 1e6, "us", "an earlier step"), given("unpack_us", t.unpack * 1e6, "us", "an earlier step"),
                given("l2_us", t.l2 * 1e6, "us", "an earlier step"), given("combine", t.combine * 1e6, "us", "this plan"),
                given("express", t.express * 1e6, "us", p.epilogue ? "the epilogue's slots and loads, of a CTA's tiles" : "no epilogue")},
@@ -320,6 +321,7 @@ std::vector<Step> quantised_derivation(const GemmContext& context, const Kept& k
                given("stage_bytes", config.packed_bytes() + config.activation_bytes(), "B", "this plan"),
                steps.fact("l2.bandwidth"), steps.fact("l2.port")},
               t.l2 * 1e6, "rows of A again for each tile");
+    explain_in_front(context, steps);
     add_quantised_time(steps, p, t, kept);
     return steps.take();
 }

@@ -27,12 +27,12 @@ Sm90QuantisedConfig quantised_config(const GemmProblem& problem, const GemmConfi
 
 /// Seconds by unit, NaN where a number of the machine is unknown. `clock` in Hz, `dram` in bytes.
 struct QuantisedSeconds {
-    double launch, fill, dram, unpack, l2, combine, express;
+    double launch, packing, fill, dram, unpack, l2, combine, express;  ///< packing: of the launch in front
     double units_a_cta;     ///< stages of a CTA at most
     double busiest_cycles;  ///< of a stage: issue slots, matrix units or shared memory
     Bound busiest = Bound::issue;  ///< which of them, where the kernel says so
     double stage_cycles;    ///< of one CTA alone
-    double rest() const { return launch + fill + combine + express; }
+    double rest() const { return launch + packing + fill + combine + express; }
 };
 QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& config,
                                    const GemmProblem& problem, double stages, double clock, double dram);

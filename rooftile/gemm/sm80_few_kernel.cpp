@@ -6,6 +6,7 @@
 #include "rooftile/gemm/derivation_choices.hpp"
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
+#include "rooftile/gemm/quantised_model.hpp"
 #include "rooftile/gemm/sm80_few_space.hpp"
 
 namespace rooftile {
@@ -37,13 +38,16 @@ class Sm80FewGemm final : public GemmKernel {
     }
     std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem, const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
+        if (auto why = refuse_packed_weights(problem, request)) return why;
         if (auto why = refuse_sm90_alone(problem)) return why;
         if (auto why = refuse_many_rows(problem)) return why;
         if (auto why = refuse_reverse(request)) return why;
         if (auto why = refuse_following(machine, request)) return why;
-        return refuse_knobs(*this, machine, request);
+        return refuse_knobs(*this, machine, without_packing(problem, request));
     }
-    bool joins(const GemmProblem& problem) const override { return !rows_on_chunks(problem); }
+    bool is_behind_unpacking() const override { return true; }
+    PackedOperands packs(const GemmProblem& problem, const GemmRequest&) const override { return {problem.narrow.has_value(), problem.is_unpacked()}; }
+    bool joins(const GemmProblem& problem) const override { return !problem.is_quantised() && !rows_on_chunks(problem); }
 
     void enumerate(const GemmHardware& hw, const GemmProblem& problem, const GemmRequest& request, GemmVisitor& visitor) const override {
         Sm80FewFamily{}.enumerate(hw, problem, request, visitor);
@@ -55,6 +59,11 @@ class Sm80FewGemm final : public GemmKernel {
     void complete(const GemmContext& context, const Kept&, GemmConfig& config) const override {
         config.programmatic_launch = context.request.programmatic_launch.value_or(launches_dependents(*context.machine));
         config.early_weights = context.request.early_weights.value_or(false);
+        config.pack_a = context.packed.a, config.pack_b = context.packed.b;
+    }
+    std::vector<std::string> notes(const GemmProblem& problem, const GemmRequest&, const GemmHardware& hw) const override {
+        if (!problem.is_unpacked()) return {};
+        return weight_notes(problem.as_asked(), hw);
     }
     std::string why_not(const Machine& machine, const GemmProblem&, const GemmConfig&, const GemmHardware&) const override {
         return machine.arch.empty() ? "the machine names no architecture, so no code can be made for it" : "";
@@ -71,6 +80,7 @@ class Sm80FewGemm final : public GemmKernel {
     void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config, Derivation& steps) const override {
         const GemmProblem& p = context.problem;
         const Sm80FewConfig c = sm80_few_config(p, config);
+        explain_in_front(context, steps);
         std::vector<Input> inputs = split_inputs(context, kept);
         const double in_flight =
             double(config.stages - 1) * config.tile_n * config.tile_k * Sm80FewConfig::element_bytes * config.ctas_per_sm;

@@ -7,6 +7,7 @@
 #include "rooftile/gemm/formulas.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/plain_space.hpp"
+#include "rooftile/gemm/quantised_model.hpp"
 #include "rooftile/gemm/sm80_space.hpp"
 #include "rooftile/gemm/sm90_space.hpp"
 
@@ -24,13 +25,16 @@ class Sm80Gemm final : public GemmKernel {
     std::optional<Refusal> refusal(const Machine& machine, const GemmProblem& problem,
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
+        if (auto why = refuse_packed_weights(problem, request)) return why;
         // Of a machine without cp.async the kernel is planned, no more.
         if (auto why = machine.lacks("cp_async") ? refuse_more_than_a_product(problem) : refuse_sm90_alone(problem)) return why;
         if (auto why = refuse_image(problem)) return why;
-        if (auto why = refuse_knobs(*this, machine, request)) return why;
+        if (auto why = refuse_knobs(*this, machine, without_packing(problem, request))) return why;
         return machine.lacks("cp_async") ? refuse_copies(problem) : std::nullopt;
     }
 
+    bool is_behind_unpacking() const override { return true; }
+    PackedOperands packs(const GemmProblem& problem, const GemmRequest&) const override { return {problem.narrow.has_value(), problem.is_unpacked()}; }
     bool gathers() const override { return true; }
     /// Where the copy engine cannot have the image, or half of its steps, which are of one tap, is empty and there is another tap to
     /// fill them with. Elsewhere the kernels do not compete by their times: those of sm80_gemm are up to 1.5 times too short on
@@ -52,7 +56,10 @@ class Sm80Gemm final : public GemmKernel {
                              : MmaOnlyFamily{}.examine(hw, problem, candidate);
     }
 
-    void complete(const GemmContext&, const Kept&, GemmConfig& config) const override { config.programmatic_launch = false; }
+    void complete(const GemmContext& context, const Kept&, GemmConfig& config) const override {
+        config.programmatic_launch = false;
+        config.pack_a = context.packed.a, config.pack_b = context.packed.b;
+    }
     std::string why_not(const Machine& machine, const GemmProblem& problem, const GemmConfig& config,
                         const GemmHardware& hw) const override {
         if (!hw.async_copy) return "no kernel is written for machines without cp.async";
@@ -60,13 +67,15 @@ class Sm80Gemm final : public GemmKernel {
         return order_obstacle(problem, config);
     }
     std::vector<std::string> notes(const GemmProblem& problem, const GemmRequest&, const GemmHardware& hw) const override {
-        if (!hw.async_copy)
-            return {"cp.async is infeasible here: the next tile waits in registers, two stages at most"};
+        std::vector<std::string> out;
+        if (problem.is_unpacked()) out = weight_notes(problem.as_asked(), hw);
         const Sm80GemmConfig c = sm80_config(problem, {});
-        if (!c.narrow_copies()) return {};
-        return {fmt::format("lda = {}, ldb = {}: A is copied {} B at a time and B {}, where 16 are the widest. What that "
-                            "costs is not in the predicted time; pad both to multiples of {} elements",
-                            problem.lda, problem.ldb, c.a_copy_bytes, c.b_copy_bytes, copy_elements)};
+        if (!hw.async_copy) out.emplace_back("cp.async is infeasible here: the next tile waits in registers, two stages at most");
+        else if (c.narrow_copies())
+            out.push_back(fmt::format("lda = {}, ldb = {}: A is copied {} B at a time and B {}, where 16 are the widest. What that "
+                                      "costs is not in the predicted time; pad both to multiples of {} elements",
+                                      problem.lda, problem.ldb, c.a_copy_bytes, c.b_copy_bytes, copy_elements));
+        return out;
     }
 
     GemmWords words(const GemmCandidate& c) const override {
@@ -80,6 +89,7 @@ class Sm80Gemm final : public GemmKernel {
     void explain_choices(const GemmContext& context, const Kept& kept, const GemmConfig& config,
                          Derivation& steps) const override {
         write_whole_k(context, kept, steps);
+        explain_in_front(context, steps);
         if (context.hw.async_copy) explain_kernel(sm80_config(context.problem, config), steps);
     }
 

@@ -215,25 +215,6 @@ void launching(const GemmContext& context, const GemmConfig& config, Derivation&
     explain_early_weights(context, config, config.stages, steps);
 }
 
-// Packed weights that the launch in front unpacks: what that costs, and what a kernel that unpacks fragments would take.
-void unpacking(const GemmContext& context, Derivation& steps) {
-    const GemmProblem& p = context.problem;
-    std::vector<Input> inputs{given("packed weights", double(p.unpacked.bytes(p.n, p.k)), "B", "the layout, with scales and zero points"),
-                              given("unpacked", double(copy_of_b(p).read_bytes()), "B", fmt::format("{} x {} of {}", p.n, p.k, name_of(p.b_type))),
-                              given("workspace", double(copy_of_b(p).bytes()), "B", "these, rows 128 B aligned, until the product has ended: no second copy is kept")};
-    if (context.machine->find("dram.sustained_copy")) inputs.push_back(steps.fact("dram.sustained_copy"));
-    inputs.push_back(steps.fact("launch.gap_stream"));
-    inputs.push_back(steps.fact("dram.latency"));
-    double fragments = unknown_number;
-    GemmRequest others;
-    others.top = 1, others.pack_b = false;
-    const auto found = derive(context.machine, p.before_unpacking(), others);
-    if (const auto* plans = std::get_if<Plans>(&found)) fragments = plans->plans.front().prediction.time_us.value_or(unknown_number);
-    std::string limit = fmt::format("{} to unpack them once, and the product at its full rate", time_or_unknown(known(context.hw.packing_seconds * 1e6)));
-    if (!std::isnan(fragments)) limit += fmt::format("; the best plan that unpacks them for each row of tiles takes {:.4g} us", fragments);
-    steps.add_chosen(context.request.pack_b.has_value(), gemm_formula::unpack_b, std::move(inputs), 1, std::move(limit));
-}
-
 // Whether an operand is copied first, and what that costs.
 void packing(const GemmContext& context, const GemmConfig& config, Derivation& steps) {
     const GemmProblem& p = context.problem;
@@ -247,7 +228,7 @@ void packing(const GemmContext& context, const GemmConfig& config, Derivation& s
         PackedCopy copy;
         PackedOperands alone;
     };
-    if (p.is_unpacked()) return unpacking(context, steps);
+    if (p.is_unpacked()) return explain_in_front(context, steps);
     for (const Operand& o :
          {Operand{&gemm_formula::pack_a, &gemm_formula::pack_a_for_tma, &gemm_formula::pack_a_of_bytes, "lda", "a_offset", "stride_a", p.a_major, p.lda, p.a_offset, p.a_stride, config.pack_a, context.request.pack_a, packed_copy(p.a_type, p.a_major, p.m, p.k, p.a_matrices()), {.a = true}},
           Operand{&gemm_formula::pack_b, &gemm_formula::pack_b_for_tma, &gemm_formula::pack_b_of_bytes, "ldb", "b_offset", "stride_b", p.b_major, p.ldb, p.b_offset, p.b_stride, config.pack_b, context.request.pack_b, packed_copy(p.b_type, p.b_major, p.n, p.k, p.b_matrices()),

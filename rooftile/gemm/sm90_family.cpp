@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "rooftile/gemm/kernel.hpp"
+
 namespace rooftile {
 namespace {
 
@@ -77,7 +79,7 @@ Sm90GemmConfig kernel_config(const GemmProblem& p, const GemmConfig& c) {
 }
 
 Sm90GemmConfig kernel_config(const GemmPlan& plan) {
-    Sm90GemmConfig config = kernel_config(plan.problem, plan.config);
+    Sm90GemmConfig config = kernel_config(multiplied(plan), plan.config);
     config.producer_registers = int(plan.resources.producer_registers.value_or(0));
     config.consumer_registers = int(plan.resources.consumer_registers.value_or(0));
     return config;

@@ -41,7 +41,8 @@ class Sm90FewQuantised final : public GemmKernel {
         if (auto why = refuse_many_rows(p)) return why;
         if (!machine.find("sm.count"))
             return refuse("sm.count is unknown, and CTAs share the weights out evenly; give it with --set");
-        GemmRequest others = request;
+        if (auto why = refuse_packed_weights(p, request)) return why;
+        GemmRequest others = without_packing(p, request);
         others.programmatic_launch.reset();
         if (request.order.value_or(Order::row) != Order::row || request.reverse.value_or(false)
             || request.group)
@@ -51,6 +52,7 @@ class Sm90FewQuantised final : public GemmKernel {
         return refuse_knobs(*this, machine, others);
     }
     bool is_of_quantised() const override { return true; }
+    PackedOperands packs(const GemmProblem& p, const GemmRequest&) const override { return {.a = p.narrow.has_value()}; }
     bool takes_rows(const GemmProblem& p) const override { return takes(p.m) && !p.groups; }
 
     void enumerate(const GemmHardware& hw, const GemmProblem& p, const GemmRequest& request,
@@ -63,6 +65,7 @@ class Sm90FewQuantised final : public GemmKernel {
 
     void complete(const GemmContext& context, const Kept&, GemmConfig& config) const override {
         config.programmatic_launch = context.request.programmatic_launch.value_or(true);
+        config.pack_a = context.packed.a;
     }
     std::string why_not(const Machine&, const GemmProblem&, const GemmConfig&,
                         const GemmHardware&) const override {

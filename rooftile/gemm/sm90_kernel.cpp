@@ -33,7 +33,7 @@ constexpr int largest_tile = 256;  ///< either way: what a box of TMA takes
 bool taken_as_it_lies(Type type, Major major, std::int64_t leading, std::int64_t offset, std::int64_t stride) {
     return (!is_fp8(type) || major == Major::k) && taken_by_tma(leading, offset, stride, type);
 }
-bool a_taken(const GemmProblem& p) { return taken_as_it_lies(p.a_type, p.a_major, p.lda, p.a_offset, p.a_stride); }
+bool a_taken(const GemmProblem& p) { return !p.narrow && taken_as_it_lies(p.a_type, p.a_major, p.lda, p.a_offset, p.a_stride); }
 bool b_taken(const GemmProblem& p) { return !p.is_unpacked() && taken_as_it_lies(p.b_type, p.b_major, p.ldb, p.b_offset, p.b_stride); }
 
 /// Operands of 8 bits that the request wants unpacked, though rows of K do not run along them.
@@ -173,23 +173,14 @@ std::optional<Refusal> refuse_image(const GemmProblem& p, const GemmRequest& req
     return std::nullopt;
 }
 
-/// What behind a launch that unpacks weights is not multiplied yet.
-std::optional<Refusal> refuse_packed_weights(const GemmProblem& p, const GemmRequest& request) {
-    if (!p.is_unpacked()) return std::nullopt;
-    const auto refused = [](std::string why) { return Refusal{Reason::instruction, std::move(why), 1, 0}; };
-    if (!request.pack_b.value_or(true))
-        return refused("pack_b off: wgmma's operands are not packed weights; leave it on, and a launch in front unpacks them");
-    if (p.groups) return refused("groups of packed weights are sm90_many_quantised's so far; leave the kernel off");
-    if (p.pairs() != Pairs::none)
-        return refused(fmt::format("pairs {} of packed weights are not planned yet; plan gates and ups as two products", name_of(p.pairs())));
-    if (p.unpacked.power_scales() && p.a_type == Type::fp16)
-        return refused(fmt::format("{} with activations of fp16: weights times their scales, powers of two up to 2^127, need not be numbers of "
-                                   "fp16; take sm90_many_quantised", name_of(p.unpacked.weights)));
-    if (request.pack_a.value_or(!a_taken(p)))
-        return refused(fmt::format("lda = {}, a_offset = {}{}: where weights are unpacked first A is read in place, in lines that begin at multiples "
-                                   "of {} elements (16 B); pad it", p.lda, p.a_offset, request.pack_a.value_or(false) ? " with pack_a on" : "",
-                                   tma_elements(p.a_type)));
-    return std::nullopt;
+/// Of A the launch that unpacks weights makes no copy.
+std::optional<Refusal> refuse_copy_of_a(const GemmProblem& p, const GemmRequest& request) {
+    if (!p.is_unpacked() || p.narrow || !request.pack_a.value_or(!a_taken(p))) return std::nullopt;
+    return Refusal{Reason::instruction,
+                   fmt::format("lda = {}, a_offset = {}{}: where weights are unpacked first A is read in place, in lines that begin at multiples "
+                               "of {} elements (16 B); pad it", p.lda, p.a_offset, request.pack_a.value_or(false) ? " with pack_a on" : "",
+                               tma_elements(p.a_type)),
+                   1, 0};
 }
 
 /// From so many rows on it is planned beside the kernels of packed weights: below, unpacking alone takes longer than these do.
@@ -210,6 +201,7 @@ class Sm90Gemm final : public GemmKernel {
                                    const GemmRequest& request) const override {
         if (auto why = refuse_type(machine, problem)) return why;
         if (auto why = refuse_packed_weights(problem, request)) return why;
+        if (auto why = refuse_copy_of_a(problem, request)) return why;
         if (auto why = refuse_image(problem, request)) return why;
         if (auto why = refuse_groups(problem, request)) return why;
         if (request.dynamic_scheduler.value_or(false) && problem.batch == 1 && !problem.groups)
@@ -273,7 +265,7 @@ class Sm90Gemm final : public GemmKernel {
     std::vector<std::string> notes(const GemmProblem& problem, const GemmRequest& request,
                                    const GemmHardware& hw) const override {
         std::vector<std::string> out;
-        if (problem.is_unpacked()) out = weight_notes(problem.before_unpacking(), hw);
+        if (problem.is_unpacked()) out = weight_notes(problem.as_asked(), hw);
         const PackedOperands packed = packs(problem, request);
         const auto add = [&out](std::string note) {
             if (!note.empty()) out.push_back(std::move(note));

@@ -36,7 +36,8 @@ class Sm90ManyQuantised final : public GemmKernel {
         if (auto why = refuse_rows_of_quantised(p)) return why;
         if (!machine.find("sm.count"))
             return refuse_of_many("sm.count is unknown, and CTAs share the weights out evenly; give it with --set");
-        GemmRequest others = request;
+        if (auto why = refuse_packed_weights(p, request)) return why;
+        GemmRequest others = without_packing(p, request);
         others.programmatic_launch.reset();
         const Order order = request.order.value_or(Order::row);
         if (order == Order::serpentine || order == Order::morton || order == Order::hilbert || request.reverse.value_or(false))
@@ -45,6 +46,7 @@ class Sm90ManyQuantised final : public GemmKernel {
         return refuse_knobs(*this, machine, others);
     }
     bool is_of_quantised() const override { return true; }
+    PackedOperands packs(const GemmProblem& p, const GemmRequest&) const override { return {.a = p.narrow.has_value()}; }
     bool joins(const GemmProblem& p) const override {
         return p.is_quantised() && !p.groups && p.m >= least_beside && !(p.m > Sm90QuantisedConfig::most_rows);
     }
@@ -58,6 +60,7 @@ class Sm90ManyQuantised final : public GemmKernel {
 
     void complete(const GemmContext& context, const Kept&, GemmConfig& config) const override {
         config.programmatic_launch = context.request.programmatic_launch.value_or(true);
+        config.pack_a = context.packed.a;
     }
     std::string why_not(const Machine&, const GemmProblem&, const GemmConfig&, const GemmHardware&) const override { return ""; }
     std::vector<std::string> notes(const GemmProblem& p, const GemmRequest&, const GemmHardware& hw) const override {

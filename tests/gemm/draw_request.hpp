@@ -21,14 +21,14 @@ inline Given drawn_request(Random& random, std::int64_t most) {
     std::int64_t m = size(most), n = size(most), k = size(most);
     if (random.coin()) n = (n + 15) / 16 * 16;
     if (random.coin()) k = (k + 15) / 16 * 16;
-    const bool packed = random.one_in(8), suits = !random.one_in(8);  // packed weights meet few rows along K
+    const bool packed = random.one_in(6), suits = !random.one_in(8);  // packed weights meet few rows along K
     if (packed && suits) m = 1 + m % 64, k = (k + 7) / 8 * 8;
 
     static constexpr std::string_view bytes[] = {"fp8_e4m3", "fp8_e5m2"}, halves[] = {"bf16", "fp16"},
                                       any[] = {"bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2"};
     static constexpr std::string_view weights[] = {"int4", "uint4", "int8", "fp8_e4m3", "fp8_e5m2", "mxfp4", "nf4"}, zeros[] = {"none", "int", "float"},
                                       widths[] = {"32", "64", "128", "row"};
-    const bool of_bytes = !packed && random.coin(), wild = !packed && random.one_in(12);
+    const bool of_bytes = packed ? random.one_in(4) : random.coin(), wild = !packed && random.one_in(12);
     const std::string_view a = wild       ? random.one_of(any)
                                : of_bytes ? random.one_of(bytes)
                                           : random.one_of(halves),
@@ -36,7 +36,8 @@ inline Given drawn_request(Random& random, std::int64_t most) {
                                : wild     ? random.one_of(any)
                                : of_bytes ? random.one_of(bytes)
                                           : a,
-                           result = wild || of_bytes                     ? random.one_of(any)
+                           result = packed && suits && of_bytes          ? random.one_of(halves)
+                                    : wild || of_bytes                   ? random.one_of(any)
                                     : (packed && suits) || random.coin() ? a
                                                                          : std::string_view("fp32");
     add("types", fmt::format("{},{},{}", a, b, result));

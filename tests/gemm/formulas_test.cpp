@@ -87,6 +87,7 @@ TEST(GemmFormulas, ADerivationPrintsWhatIsListedAndAllOfIt) {
     also("h200-sxm", {{"shape", "5x4096x4099"}});  // in pieces, by rows that begin anywhere
     also("h200-sxm", {{"shape", "1x8192x8192"}, {"types", "bf16,int4,bf16"}});
     also("h200-sxm", {{"shape", "300x8192x8192"}, {"types", "bf16,int4,bf16"}});
+    also("h200-sxm", {{"shape", "16x8192x8192"}, {"types", "fp8_e4m3,int4,bf16"}});
     also("v100-sxm2", {{"m", "4096"}, {"n", "4096"}, {"k", "4096"}, {"type", "fp16"}});
     also("worked-example", {{"shape", "4096x4096x4096"}, {"tile", "128x128x32"}});
     also("h100-exercise", {{"shape", "4096x4096x4096"}, {"tile", "128x256x64"}, {"ctas_per_sm", "1"}});

@@ -45,6 +45,7 @@ inline constexpr std::string_view matrix_tiles = "kernels/matrix/tile_scheduler.
                                   quantised_store = "kernels/gemm/quantised_store.cuh",
                                   pack = "kernels/gemm/pack.cuh",
                                   unpack = "kernels/gemm/unpack_weights.cuh",
+                                  widen = "kernels/gemm/widen_rows.cuh",
                                   convert = "kernels/ptx/matrix_store.cuh";
 
 /// At which wrong values must show: from hardly any rounding to as much as the longest sums of today's models have.
@@ -899,6 +900,23 @@ inline std::string unpacked_weights(const std::string& zero = "int") {
     return with_k("--types bf16,uint4,bf16 --quant-zero " + zero + " --quant-group 32 --kernel sm90_gemm --m 150 --n 250 --tile 128x128x64 --split-k 1", 1032);
 }
 
+/// Rows of A of 8 bits by packed weights: a launch in front widens them.
+inline std::string narrow_rows(const std::string& kernel) {
+    return with_k("--types fp8_e4m3,int4,bf16 --m 13 --n 250 --kernel " + kernel, 1032);
+}
+
+inline Mutant widened_as_another_type() {
+    return {"rows of e4m3 are widened as those of e5m2",
+            narrow_rows("sm90_few_quantised"),
+            {{widen, "if constexpr (narrow == Type::fp8_e5m2) return upper;", "if constexpr (narrow == Type::fp8_e4m3) return upper;"}}};
+}
+
+inline Mutant widened_nan_as_a_number() {
+    return {"a NaN of e4m3 is widened as the number beyond the largest",
+            narrow_rows("sm90_many_quantised"),
+            {{widen, "    if ((upper & 0x7f00) == 0x7f00) halves |= 0x7e00;\n    if ((upper & 0x7f000000) == 0x7f000000) halves |= 0x7e000000;\n", ""}}};
+}
+
 inline Mutant unpacked_by_the_scale_of_the_neighbouring_group() {
     return {"weights are unpacked by the scale of the neighbouring group",
             unpacked_weights(),
@@ -1035,6 +1053,8 @@ inline std::vector<Mutant> all() {
                                unpacked_neighbours_not_exchanged(),
                                unpacked_zero_points_added(),
                                unpacked_last_block_short(),
+                               widened_as_another_type(),
+                               widened_nan_as_a_number(),
                                few_piece_twice(),
                                few_stage_read_early()};
     // One code serves every K.

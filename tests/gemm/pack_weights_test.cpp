@@ -106,7 +106,7 @@ TEST(PackWeights, HoldsEveryWeightOfEveryLayout) {
                 const double by = layout.power_scales() ? std::ldexp(1.0, scale - 127) : value_of_bits(scale, layout.scale);
                 if (layout.power_scales()) ASSERT_EQ(by, w.scales[group]);
                 else ASSERT_EQ(scale, round_to_bits(w.scales[group], layout.scale));
-                double weight = layout.is_whole() ? w.q[std::size_t(n * p.k + k)] : weight_value(layout, bits, p.a_type);
+                double weight = layout.is_whole() ? w.q[std::size_t(n * p.k + k)] : weight_value(layout, bits, p.b_type);
                 if (layout.zeros == ZeroType::none) weight *= by;
                 else if (layout.zeros == ZeroType::integer) {
                     ASSERT_EQ(block[layout.zero_at(row, column)] - layout.bias(), w.zeros[group]);

@@ -54,7 +54,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
         changes.push_back([=](GemmProblem&, GemmRequest& r) { r.*field = value; });
     };
     const auto [m, n, k, a_type, b_type, c_type, accumulate_type, a_major, b_major, lda, ldb, ldc, a_offset,
-                b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups, quantised, unpacked, image,
+                b_offset, c_offset, batch, a_stride, b_stride, c_stride, alpha, beta, accumulation, epilogue, groups, quantised, unpacked, narrow, image,
                 image_columns, gathered] = GemmProblem{};
     change(&GemmProblem::m, m + 64);
     change(&GemmProblem::n, n + 64);
@@ -87,6 +87,8 @@ TEST(PlanCache, TellsEveryFieldApart) {
         change(&GemmProblem::quantised, layout);
     ASSERT_EQ(unpacked, QuantisedLayout{});
     change(&GemmProblem::unpacked, QuantisedLayout{.weights = WeightType::nf4});
+    ASSERT_FALSE(narrow);
+    change(&GemmProblem::narrow, std::optional(NarrowRows{Type::fp8_e4m3, 64, 0}));
     ASSERT_FALSE(image || image_columns != 0);  // the second follows from the first
     for (const std::int64_t stride : {1, 2}) change(&GemmProblem::image, std::optional(ImageOperand{.axes = {ImageAxis{.extent = 9, .stride = stride}}}));
     std::size_t fixed = 0;  // by knobs: 0 is not the same as nothing
@@ -122,7 +124,7 @@ TEST(PlanCache, TellsEveryFieldApart) {
             EXPECT_FALSE(question == questions[i]) << "changes " << i << " and " << questions.size();
         questions.push_back(question);
     }
-    EXPECT_EQ(questions.size(), 1u + 32 + fixed + 2 + 4);
+    EXPECT_EQ(questions.size(), 1u + 33 + fixed + 2 + 4);
     EXPECT_GE(fixed, 3u * 12 + 2 + 2 + 8 * 2 + 4);
 }
 

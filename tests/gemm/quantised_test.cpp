@@ -199,7 +199,7 @@ TEST(Quantised, RequestsThatMeanNothingAreRefusedByName) {
     EXPECT_THAT(with("bf16,int4,bf16", "quant_group", "48"), HasSubstr("48"));
     EXPECT_THAT(with("bf16,int4,bf16", "quant_zero", "double"), HasSubstr("none, int, float"));
     EXPECT_THAT(with("bf16,int4,fp32"), HasSubstr("not fp32"));
-    EXPECT_THAT(with("fp8_e4m3,int4,bf16"), HasSubstr("bf16 or fp16"));
+    EXPECT_THAT(with("fp8_e4m3,int4,fp32"), HasSubstr("bf16 or fp16"));
     EXPECT_THAT(with("int4,bf16,bf16"), HasSubstr("int4"));
     EXPECT_THAT(with("bf16,mxfp4,bf16", "quant_group", "64"), HasSubstr("mxfp4 has one for each 32"));
     EXPECT_THAT(with("bf16,mxfp4,bf16", "quant_scale", "fp16"), HasSubstr("scales of mxfp4 are e8m0"));
@@ -214,8 +214,11 @@ TEST(Quantised, RequestsThatMeanNothingAreRefusedByName) {
 
 TEST(Quantised, WhatTheKernelCannotDoIsRefusedWithItsValue) {
     EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 260)), HasSubstr("k = 260"));
-    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "a100-80-sxm"), HasSubstr("which a100-80-sxm does not have; no kernel of packed weights runs there"));
-    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "b200"), HasSubstr("sm_90"));
+    GemmRequest of_hopper;
+    of_hopper.kernel = find_gemm_kernel("sm90_few_quantised");
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), of_hopper, "a100-80-sxm"), HasSubstr("which a100-80-sxm does not have; sm80_gemm runs there"));
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), of_hopper, "b200"), HasSubstr("sm_90"));
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), {}, "v100-exercise"), HasSubstr("no kernel of packed weights runs there"));
     GemmProblem p = packed_problem(3, 256, 256);
     p.a_major = Major::mn, p.lda = 8;
     EXPECT_THAT(quantised_refusal(p), HasSubstr("m-major"));
@@ -223,9 +226,8 @@ TEST(Quantised, WhatTheKernelCannotDoIsRefusedWithItsValue) {
     p.a_offset = 4;
     EXPECT_THAT(quantised_refusal(p), HasSubstr("a_offset = 4"));
     GemmRequest request;
-    request.kernel = find_gemm_kernel("sm80_gemm");
-    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), request),
-                HasSubstr("sm80_gemm does not multiply packed weights"));
+    request.kernel = find_gemm_kernel("generic");
+    EXPECT_THAT(quantised_refusal(packed_problem(1, 256, 256), request), HasSubstr("generic does not multiply packed weights"));
     request.kernel = find_gemm_kernel("sm90_few_quantised");
     EXPECT_THAT(quantised_refusal(packed_problem(65, 256, 256), request), HasSubstr("m = 65: sm90_few_quantised takes up to 64 rows"));
     EXPECT_THAT(quantised_refusal(gemm_problem(1, 256, 256), request),
@@ -433,13 +435,169 @@ TEST(Quantised, WhatIsNotMultipliedBehindUnpackingSaysWhy) {
     p.lda = 256, request.pack_b = false;
     EXPECT_THAT(quantised_refusal(p, request), HasSubstr("pack_b off"));
     request.pack_b.reset(), request.early_weights = true;
-    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("B is packed by the launch in front"));
+    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("B comes from the launch in front"));
     request.early_weights.reset();
     const GemmProblem groups = gemm_problem(given_of({{"n", "512"}, {"k", "512"}, {"types", "bf16,int4,bf16"}, {"groups", "100,140"}}));
     EXPECT_THAT(quantised_refusal(groups, request), HasSubstr("groups of packed weights are sm90_many_quantised's so far"));
     p.ldc = 128;
     p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "d = silu(gate) * up", {}, Scales::none, 1, 0, Pairs::split);
     EXPECT_THAT(quantised_refusal(p, request), HasSubstr("pairs split of packed weights"));
+}
+
+GemmProblem narrow_problem(std::int64_t m, std::int64_t n, std::int64_t k, Type a = Type::fp8_e4m3) {
+    GemmProblem p = packed_problem(m, n, k);
+    p.a_type = a;
+    return p;
+}
+
+// A of 8 bits is widened to the result's type by a launch in front, of 2 * 16 * 8192 B, and counts as 16 * 8192 B in memory.
+TEST(Quantised, RowsOfEightBitsAreWidenedFirst) {
+    for (const auto& [id, m, kernel] : {std::tuple{"h200-sxm", std::int64_t{16}, "sm90_few_quantised"}, {"h200-sxm", std::int64_t{100}, "sm90_many_quantised"},
+                                        {"h200-sxm", std::int64_t{8192}, "sm90_gemm"}, {"a100-80-sxm", std::int64_t{100}, "sm80_gemm"}}) {
+        SCOPED_TRACE(testing::Message() << id << ' ' << m);
+        const Machine machine = machine_by_id(id);
+        const GemmProblem p = narrow_problem(m, 8192, 8192, m == 100 ? Type::fp8_e5m2 : Type::fp8_e4m3);
+        const auto outcome = derive(machine, p), wide = derive(machine, packed_problem(m, 8192, 8192));
+        const GemmPlan& plan = first_of(outcome);
+        const bool unpacks = rounds_weights(plan);
+        EXPECT_EQ(plan.config.kernel->name(), kernel);
+        EXPECT_TRUE(plan.buildable && plan.config.pack_a) << plan.why_not;
+        EXPECT_EQ(plan.config.pack_b, unpacks);
+        EXPECT_EQ(plan.problem, p);
+        EXPECT_EQ(*first_of(wide).prediction.moved_bytes - *plan.prediction.moved_bytes, m * 8192);
+        EXPECT_GT(*plan.prediction.time_us, *first_of(wide).prediction.time_us);
+        const auto& steps = plan.derivation.all();
+        const auto widens = std::ranges::find_if(steps, [](const Step& s) { return s.quantity == "pack_a"; });
+        ASSERT_NE(widens, steps.end());
+        const auto workspace = std::ranges::find_if(widens->inputs, [](const Input& i) { return i.name == "workspace"; });
+        ASSERT_NE(workspace, widens->inputs.end());
+        EXPECT_EQ(workspace->value, 2 * m * 8192);
+        EXPECT_NEAR(*steps.back().value, *plan.prediction.time_us, 1e-9 * *plan.prediction.time_us);
+        const Problem problem{&gemm_operation(), Own::of(p)};
+        const PlanSet set = gemm_plan_set(derive(machine, p));
+        ASSERT_EQ(set.plans.front().launches.size(), 2u);
+        EXPECT_EQ(set.plans.front().launches.front().kernel, unpacks ? "unpack_weights" : "widen_rows");
+        const Given given = gemm_operation().given_of_config(gemm_operation().config_record(set.plans.front()));
+        const PlanSet again = gemm_operation().derive(std::make_shared<const Machine>(machine), problem, gemm_operation().request(given, {}));
+        ASSERT_FALSE(again.plans.empty());
+        EXPECT_EQ(again.plans.front().own.as<GemmPlan>().config, plan.config);
+        EXPECT_NEAR(*again.plans.front().time_us, *plan.prediction.time_us, 1e-9 * *plan.prediction.time_us);
+    }
+    GemmRequest off;
+    off.pack_a = false;
+    EXPECT_THAT(quantised_refusal(narrow_problem(16, 8192, 8192), off), HasSubstr("pack_a off: kernels of packed weights multiply no fp8_e4m3"));
+}
+
+// Types say which: of two operands of 8 bits B is packed where its groups are given.
+TEST(Quantised, TypesOfEightBitsBesidePackedWeights) {
+    const auto with = [](const char* types, const char* key = "k", const char* value = "256") {
+        Given given = given_of({{"m", "3"}, {"n", "256"}, {"k", "256"}, {"types", types}});
+        if (key != std::string_view("k")) given.add(key, value);
+        return given;
+    };
+    const GemmProblem p = gemm_problem(with("fp8_e5m2,nf4,fp16"));
+    EXPECT_TRUE(p.a_type == Type::fp8_e5m2 && p.b_type == Type::fp16 && p.c_type == Type::fp16 && p.quantised.weights == WeightType::nf4);
+    EXPECT_EQ(gemm_problem(gemm_given(p)), p);
+    EXPECT_FALSE(gemm_problem(with("fp8_e4m3,fp8_e4m3,bf16")).is_quantised());
+    const GemmProblem floats = gemm_problem(with("fp8_e4m3,fp8_e4m3,bf16", "quant_group", "row"));
+    EXPECT_TRUE(floats.quantised.weights == WeightType::fp8_e4m3 && floats.b_type == Type::bf16);
+    EXPECT_EQ(gemm_problem(gemm_given(floats)), floats);
+    EXPECT_EQ(quantised_refusal(floats), "");
+    const auto refused = [&](const char* types, const char* key = "k", const char* value = "256") {
+        try {
+            gemm_problem(with(types, key, value));
+        } catch (const RequestError& error) { return std::string(error.what()); }
+        return std::string();
+    };
+    EXPECT_THAT(refused("fp8_e4m3,int4,fp32"), HasSubstr("the result is bf16 or fp16 so far, not fp32"));
+    EXPECT_THAT(refused("fp8_e4m3,int4,fp8_e4m3"), HasSubstr("the result is bf16 or fp16 so far"));
+    EXPECT_THAT(refused("fp8_e4m3,int4,bf16", "accumulation", "promoted"), HasSubstr("sums are fp32 as they are"));
+    EXPECT_THAT(refused("fp32,int4,fp32"), HasSubstr("packed weights meet activations of bf16, fp16 or fp8"));
+}
+
+// Rows of 8 bits begin anywhere: the launch in front leaves them on whole lines.
+TEST(Quantised, RowsOfEightBitsBeginAnywhere) {
+    GemmProblem p = narrow_problem(9, 256, 256);
+    p.lda = 257, p.a_offset = 3;
+    EXPECT_EQ(quantised_refusal(p), "");
+    GemmRequest gemm;
+    gemm.kernel = find_gemm_kernel("sm90_gemm");
+    EXPECT_EQ(quantised_refusal(p, gemm), "");
+    p.a_major = Major::mn, p.lda = 9;
+    EXPECT_THAT(quantised_refusal(p), HasSubstr("m-major"));
+    EXPECT_EQ(quantised_refusal(p, {}, "a100-80-sxm"), "");
+    GemmProblem groups = gemm_problem(given_of({{"n", "512"}, {"k", "512"}, {"types", "fp8_e4m3,int4,bf16"}, {"groups", "100,140"}}));
+    EXPECT_EQ(quantised_refusal(groups), "");
+}
+
+// Without TMA the kernels of packed weights do not run: 2 * 4096^2 = 33,554,432 B are unpacked into the workspace, and multiplied from there.
+TEST(Quantised, MachinesWithoutTmaMultiplyBehindUnpacking) {
+    for (const char* id : {"a100-80-sxm", "l40s", "rtx4090", "b200"}) {
+        SCOPED_TRACE(id);
+        const Machine machine = machine_by_id(id);
+        for (const std::int64_t m : {1, 48, 2048}) {
+            const GemmProblem p = packed_problem(m, 4096, 4096);
+            const auto outcome = derive(machine, p), plain = derive(machine, p.dequantised());
+            const GemmPlan& plan = first_of(outcome);
+            EXPECT_EQ(plan.config.kernel->name(), "sm80_gemm");
+            EXPECT_TRUE(plan.buildable && plan.config.pack_b && !plan.config.programmatic_launch && rounds_weights(plan)) << plan.why_not;
+            EXPECT_EQ(plan.problem, p);
+            EXPECT_EQ(plan.resources.workspace_bytes, 33554432);
+            EXPECT_GT(*plan.prediction.time_us, *first_of(plain).prediction.time_us);
+            EXPECT_THAT(std::get<Plans>(outcome).notes, testing::AllOf(testing::Contains(HasSubstr("each is rounded to bf16")),
+                                                                       testing::Contains(HasSubstr("normal weights rounded to the nearest"))));
+            const auto& steps = plan.derivation.all();
+            EXPECT_NE(std::ranges::find_if(steps, [](const Step& s) { return s.quantity == "pack_b"; }), steps.end());
+            EXPECT_NEAR(*steps.back().value, *plan.prediction.time_us, 1e-9 * *plan.prediction.time_us);
+            const Problem problem{&gemm_operation(), Own::of(p)};
+            const PlanSet set = gemm_plan_set(derive(machine, p));
+            const Given given = gemm_operation().given_of_config(gemm_operation().config_record(set.plans.front()));
+            const PlanSet again = gemm_operation().derive(std::make_shared<const Machine>(machine), problem, gemm_operation().request(given, {}));
+            ASSERT_FALSE(again.plans.empty());
+            EXPECT_EQ(again.plans.front().own.as<GemmPlan>().config, plan.config);
+            ASSERT_EQ(set.plans.front().launches.size(), 2u);
+            EXPECT_EQ(set.plans.front().launches.front().kernel, "unpack_weights");
+        }
+    }
+}
+
+// Unpacked rows are 128 B aligned whatever K is: of an aligned A and K sm80_gemm copies 16 B at a time, of others the kernel of few rows is planned.
+TEST(Quantised, BehindUnpackingRowsOfAMayBeginAnywhere) {
+    GemmProblem p = packed_problem(5, 512, 516);
+    p.lda = 517;
+    const Machine a100 = machine_by_id("a100-80-sxm");
+    EXPECT_EQ(first_of(derive(a100, p)).config.kernel->name(), "sm80_few_gemm");
+    p.m = 100;
+    const auto many = derive(a100, p);
+    EXPECT_EQ(first_of(many).config.kernel->name(), "sm80_gemm");
+    EXPECT_EQ(first_of(many).resources.workspace_bytes, 512 * 576 * 2);
+    GemmRequest request;
+    request.pack_b = true;
+    EXPECT_EQ(quantised_refusal(p, request, "a100-80-sxm"), "");
+    request.pack_b = false;
+    EXPECT_THAT(quantised_refusal(p, request, "a100-80-sxm"), HasSubstr("pack_b off"));
+    request.pack_b.reset(), request.kernel = find_gemm_kernel("sm80_few_gemm"), request.early_weights = true, p.m = 5;
+    EXPECT_THAT(quantised_refusal(p, request), HasSubstr("B comes from the launch in front"));
+    const GemmProblem groups = gemm_problem(given_of({{"n", "512"}, {"k", "512"}, {"types", "bf16,int4,bf16"}, {"groups", "100,140"}}));
+    EXPECT_THAT(quantised_refusal(groups, {}, "a100-80-sxm"), HasSubstr("elsewhere launch the products one by one"));
+}
+
+// On Hopper they are planned where they are named, as sm90_gemm is.
+TEST(Quantised, KernelsOfAmpereAreNamedOnHopper) {
+    const Machine machine = machine_by_id("h200-sxm");
+    for (const char* name : {"sm80_gemm", "sm80_few_gemm"}) {
+        GemmRequest request;
+        request.kernel = find_gemm_kernel(name);
+        const GemmPlan plan = first_of(derive(machine, packed_problem(13, 4096, 4096), request));
+        EXPECT_TRUE(plan.buildable && plan.config.pack_b && rounds_weights(plan)) << plan.why_not;
+        EXPECT_EQ(plan.config.kernel->name(), name);
+    }
+    GemmRequest all;
+    all.top = max_gemm_plans;
+    for (const std::int64_t m : {13, 100, 4096}) {
+        const auto outcome = derive(machine, packed_problem(m, 4096, 4096), all);
+        for (const GemmPlan& plan : std::get<Plans>(outcome).plans) EXPECT_TRUE(plan.config.kernel->name().starts_with("sm90")) << plan.config.kernel->name();
+    }
 }
 
 // From 17 rows on both kernels are planned, from 65 on that of many alone; whichever is named is taken.

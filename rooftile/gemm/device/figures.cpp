@@ -48,8 +48,8 @@ Roofs roofs_of(const Machine* machine, const GemmPlan& plan, int sms) {
     if (!machine || !plan.config.kernel) return {};
     const GemmProblem& problem = plan.problem;
     Roofs roofs = memory_roofs(*machine);
-    const std::string family = plan.config.kernel->instruction(*machine, problem.a_type);
-    const std::string rate = rate_key(family, rate_name_of(problem.a_type), name_of(problem.accumulate_type));
+    const std::string family = plan.config.kernel->instruction(*machine, problem.b_type);
+    const std::string rate = rate_key(family, rate_name_of(problem.b_type), name_of(problem.accumulate_type));
     if (const auto flops = flops_per_cycle_per_sm(*machine, rate)) roofs.flops_per_cycle = flops->value * sms;
     return roofs;
 }
@@ -58,7 +58,7 @@ Roofs baseline_roofs_of(const Machine* machine, const GemmProblem& problem, int 
     if (!machine) return {};
     Roofs roofs = memory_roofs(*machine);
     if (const auto fastest =
-            fastest_instruction(*machine, rate_name_of(problem.a_type), name_of(problem.accumulate_type)))
+            fastest_instruction(*machine, rate_name_of(problem.b_type), name_of(problem.accumulate_type)))
         roofs.flops_per_cycle = fastest->rate.value * sms;
     return roofs;
 }

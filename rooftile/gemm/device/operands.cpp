@@ -30,7 +30,7 @@ MatrixView operand_view(const GemmProblem& p, Operand operand, DevicePointer dat
     return view;
 }
 
-ErrorModel error_model_of(const GemmProblem& p) { return error_model(p.k, is_fp8(p.a_type), p.promoted()); }
+ErrorModel error_model_of(const GemmProblem& p) { return error_model(p.k, is_fp8(p.b_type), p.promoted()); }
 
 OperandBatch batch_of(const GemmProblem& p, Operand operand) {
     if (operand == Operand::a) return {p.a_matrices(), p.a_stride};
@@ -85,7 +85,7 @@ FillArguments fill_arguments(const GemmProblem& p, Operand operand, const Matrix
         // Weights, in units of the last bit, by a scale of 2, and as much as 15 of these that is taken from them where zero points are numbers: every partial
         // sum below 2^24.
         constexpr std::int64_t scale = 2, zero = 15, limit = (std::int64_t{1} << 24) - 1;
-        const std::int64_t most = exact_units(p.quantised, p.a_type),
+        const std::int64_t most = exact_units(p.quantised, p.b_type),
                            weight = scale * (most + (p.quantised.zeros == ZeroType::real ? zero : 0));
         f.exact.range = int(std::clamp<std::int64_t>(limit / (p.k * weight), 1, 8));
         f.exact.sparsity = ceil_div(p.k * weight, limit);

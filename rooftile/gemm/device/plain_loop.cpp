@@ -99,7 +99,7 @@ std::vector<std::string> gemm_story(const GemmPlan& plan) {
         return out;
     }
     if (name_of(plan.config.kernel) == "sm80_few_gemm") {
-        const Sm80FewConfig c = sm80_few_config(plan.problem, plan.config);
+        const Sm80FewConfig c = sm80_few_config(multiplied(plan), plan.config);
         out.push_back(fmt::format("Shared memory, {} B: a ring of {} stages, {} B each, filled by cp.async: A at 0, {} rows of {} chunks of 16 B, of which the first is that "
                                   "before the block; B at {}, {} lines of {} B, chunk c of line l at c xor l / 8 % 8",
                                   c.shared_bytes(), c.stages, c.stage_bytes(), c.tile_m, c.a_pitch_chunks(), c.a_bytes(), c.lines(),
@@ -134,7 +134,7 @@ std::vector<std::string> gemm_story(const GemmPlan& plan) {
     }
     const auto& t = plan.config;
     out.push_back(fmt::format("Shared memory: a ring of {} stages, each A {} x {} and B {} x {}, {} B, filled by cp.async", t.stages,
-                              t.tile_m, t.tile_k, t.tile_n, t.tile_k, (t.tile_m + t.tile_n) * t.tile_k * bytes_of(plan.problem.a_type)));
+                              t.tile_m, t.tile_k, t.tile_n, t.tile_k, (t.tile_m + t.tile_n) * t.tile_k * bytes_of(plan.problem.b_type)));
     out.push_back("Fragments: of a 16 x 8 mma.sync lane l of a warp has rows l / 4 and that + 8, columns 2 (l % 4) and the next");
     return out;
 }

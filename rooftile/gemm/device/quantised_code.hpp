@@ -5,8 +5,9 @@
 #include <string>
 
 #include "rooftile/gemm/device/code.hpp"
+#include "rooftile/gemm/device/in_front.hpp"
 #include "rooftile/gemm/device/quantised_operands.hpp"
-#include "rooftile/gemm/packing.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/quantised_model.hpp"
 #include "rooftile/tiled/device/epilogue_source.hpp"
 
@@ -14,14 +15,29 @@ namespace rooftile {
 
 class QuantisedCode : public GemmCode {
   public:
-    explicit QuantisedCode(const GemmPlan& plan) : plan_(plan.config), ctas_(plan.resources.grid_ctas), epilogue_(plan.problem.epilogue) {}
+    explicit QuantisedCode(const GemmPlan& plan) : plan_(plan.config), problem_(multiplied(plan)), ctas_(plan.resources.grid_ctas), epilogue_(plan.problem.epilogue) {}
 
     std::string arch() const override { return "sm_90"; }
-    std::size_t workspace_bytes(const GemmShape& s) const override { return std::size_t(workspace(s).bytes()); }
+    bool packs() const override { return has_in_front(problem_); }
+    std::size_t workspace_bytes(const GemmShape& s) const override { return std::size_t(workspace(s).bytes()) + in_front_bytes(problem_, s); }
+    GemmOperands pack(const Function& pack, Stream stream, const GemmOperands& given, void* workspace) const override {
+        check_pointer("the workspace", workspace, PackedCopy::alignment);
+        return launch_in_front(pack, stream, problem_, given, static_cast<char*>(workspace) + this->workspace(given.shape).bytes(),
+                               plan_.programmatic_launch);
+    }
+    void check(const GemmShape& shape, const void* a, const void* b, const void* c) const final {
+        GemmShape taken = shape;
+        check_in_front(problem_, taken, a, b);
+        check_taken(taken, a, b, c);
+    }
 
   protected:
+    /// check() of what the kernel itself reads.
+    virtual void check_taken(const GemmShape& shape, const void* a, const void* b, const void* c) const = 0;
+    /// And with the launch in front.
     Source with_epilogue(Source source, std::string_view header) const {
         add_epilogue(source, epilogue_, header);
+        add_in_front(source, problem_);
         return source;
     }
     /// As many CTAs as the workspace was made for, on any GPU: nobody waits for another.
@@ -48,6 +64,7 @@ class QuantisedCode : public GemmCode {
     }
 
     GemmConfig plan_;
+    GemmProblem problem_;
 
   private:
     QuantisedWorkspace workspace(const GemmShape& s) const { return quantised_workspace(s.n, plan_, ctas_); }

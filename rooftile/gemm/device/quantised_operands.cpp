@@ -62,8 +62,9 @@ std::string layout_expression(const QuantisedLayout& layout) {
         name_of(layout.weights), layout.group, name_of(layout.scale), int(layout.zeros));
 }
 
-std::string unpack_name_expression(const QuantisedLayout& layout, Type activations) {
-    return fmt::format("rooftile::unpack_weights<rooftile::Type::{}, {}>", name_of(activations), layout_expression(layout));
+std::string unpack_name_expression(const QuantisedLayout& layout, Type activations, Type rows) {
+    return fmt::format("rooftile::unpack_weights<rooftile::Type::{}, {}{}>", name_of(activations), layout_expression(layout),
+                       is_fp8(rows) ? fmt::format(", rooftile::Type::{}", name_of(rows)) : "");
 }
 
 }  // namespace rooftile

@@ -54,7 +54,7 @@ void QuantisedReference::bounded_sums(Stream stream, const VerifyArguments& argu
 void QuantisedReference::dequantise(Stream stream, DevicePointer packed, DevicePointer to, Type type, bool rounded) const {
     launch(dequantise_, {.grid_x = ctas_, .block_x = threads, .stream = stream},
            Dequantise{reinterpret_cast<const unsigned char*>(packed), reinterpret_cast<void*>(to),
-                      problem_.quantised, problem_.n, problem_.k, type, problem_.a_type, rounded});
+                      problem_.quantised, problem_.n, problem_.k, type, problem_.b_type, rounded});
 }
 
 }  // namespace rooftile

@@ -4,7 +4,8 @@
 
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
-#include "rooftile/gemm/packing.hpp"
+#include "rooftile/gemm/device/in_front.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/pieces.hpp"
 #include "rooftile/gemm/sm80_few_space.hpp"
 #include "rooftile/tiled/device/epilogue_source.hpp"
@@ -28,18 +29,26 @@ void check_rows(const char* name, const char* ld_name, const void* pointer, std:
 class Sm80FewCode final : public GemmCode {
   public:
     explicit Sm80FewCode(const GemmPlan& plan)
-        : plan_(plan.config), config_(sm80_few_config(plan.problem, plan.config)), arch_(plan.arch), epilogue_(plan.problem.epilogue) {}
+        : plan_(plan.config), problem_(multiplied(plan)), config_(sm80_few_config(problem_, plan.config)), arch_(plan.arch), epilogue_(plan.problem.epilogue) {}
 
     Source source() const override {
         Source source = sm80_few_source(config_, arch_);
         add_epilogue(source, epilogue_, "kernels/gemm/sm80_few_gemm.cuh");
+        add_in_front(source, problem_);
         return source;
     }
     std::string arch() const override { return arch_; }
     CtaUse cta() const override { return {config_.threads(), config_.shared_bytes(), config_.ctas_per_sm, 1}; }
-    std::size_t workspace_bytes(const GemmShape& s) const override { return std::size_t(pieces(s).bytes()); }
+    bool packs() const override { return has_in_front(problem_); }
+    std::size_t workspace_bytes(const GemmShape& s) const override { return std::size_t(pieces(s).bytes()) + in_front_bytes(problem_, s); }
+    GemmOperands pack(const Function& pack, Stream stream, const GemmOperands& given, void* workspace) const override {
+        check_pointer("the workspace", workspace, PackedCopy::alignment);
+        return launch_in_front(pack, stream, problem_, given, static_cast<char*>(workspace) + pieces(given.shape).bytes(), plan_.programmatic_launch);
+    }
     void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
-        check_operands(config_, shape, a, b, c);
+        GemmShape taken = shape;
+        check_in_front(problem_, taken, a, b);
+        check_operands(config_, taken, a, b, c);
     }
     ClusterTiles tiles(const GemmShape& shape) const override { return {1, ceil_div(shape.n, config_.tile_n), shape.batch}; }
     int grid(const GemmShape& shape, int) const override {
@@ -79,6 +88,7 @@ class Sm80FewCode final : public GemmCode {
     PiecesWorkspace pieces(const GemmShape& s) const { return pieces_workspace(plan_, s.m, s.n, s.batch); }
 
     GemmConfig plan_;
+    GemmProblem problem_;
     Sm80FewConfig config_;
     std::string arch_;
     SharedEpilogue epilogue_;

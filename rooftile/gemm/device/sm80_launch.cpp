@@ -6,6 +6,8 @@
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/image_arguments.hpp"
+#include "rooftile/gemm/device/in_front.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/sm80_space.hpp"
 #include "rooftile/tiled/device/epilogue_source.hpp"
 
@@ -65,17 +67,26 @@ std::string header_of(const Sm80GemmConfig& config) { return fmt::format("kernel
 
 class Sm80Code final : public GemmCode {
   public:
-    explicit Sm80Code(const GemmPlan& plan) : plan_(plan.config), config_(sm80_config(plan.problem, plan.config)), arch_(plan.arch), epilogue_(plan.problem.epilogue), image_(plan.problem.image) {}
+    explicit Sm80Code(const GemmPlan& plan) : plan_(plan.config), problem_(multiplied(plan)), config_(sm80_config(problem_, plan.config)), arch_(plan.arch), epilogue_(plan.problem.epilogue), image_(plan.problem.image) {}
 
     Source source() const override {
         Source source = sm80_source(config_, arch_);
         add_epilogue(source, epilogue_, header_of(config_));
+        add_in_front(source, problem_);
         return source;
+    }
+    bool packs() const override { return has_in_front(problem_); }
+    std::size_t workspace_bytes(const GemmShape& s) const override { return in_front_bytes(problem_, s); }
+    GemmOperands pack(const Function& pack, Stream stream, const GemmOperands& given, void* workspace) const override {
+        check_pointer("the workspace", workspace, PackedCopy::alignment);
+        return launch_in_front(pack, stream, problem_, given, static_cast<char*>(workspace), plan_.programmatic_launch);
     }
     std::string arch() const override { return arch_; }
     CtaUse cta() const override { return {config_.threads(), config_.shared_bytes(), config_.ctas_per_sm, 1}; }
     void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
-        check_operands(config_, shape, a, b, c);
+        GemmShape taken = shape;
+        check_in_front(problem_, taken, a, b);
+        check_operands(config_, taken, a, b, c);
     }
     ClusterTiles tiles(const GemmShape& shape) const override { return tiles_of(config_, shape); }
     int grid(const GemmShape& shape, int resident_ctas) const override {
@@ -91,6 +102,7 @@ class Sm80Code final : public GemmCode {
 
   private:
     GemmConfig plan_;
+    GemmProblem problem_;
     Sm80GemmConfig config_;
     std::string arch_;
     SharedEpilogue epilogue_;

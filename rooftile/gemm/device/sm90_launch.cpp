@@ -8,11 +8,10 @@
 
 #include "kernels/gemm/gemm_arguments.hpp"
 #include "kernels/gemm/pack_arguments.hpp"
-#include "kernels/gemm/unpack_weights_arguments.hpp"
 #include "rooftile/error.hpp"
 #include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/image_arguments.hpp"
-#include "rooftile/gemm/device/quantised_operands.hpp"
+#include "rooftile/gemm/device/in_front.hpp"
 #include "rooftile/gemm/kernel.hpp"
 #include "rooftile/gemm/model.hpp"
 #include "rooftile/gemm/packing.hpp"
@@ -336,10 +335,8 @@ class Sm90Code final : public GemmCode {
     Source source() const override {
         Source source = gemm_source(config_);
         add_epilogue(source, problem_, config_);
-        if (problem_.is_unpacked()) {
-            source.text += "#include \"kernels/gemm/unpack_weights.cuh\"\n";
-            source.name_expressions.push_back(unpack_name_expression(problem_.unpacked, problem_.a_type));
-        } else if (packs()) {
+        if (has_in_front(problem_)) add_in_front(source, problem_);
+        else if (packs()) {
             const bool bytes = config_.operand_bytes() == 1;
             source.text += bytes ? "#include \"kernels/gemm/pack_bytes.cuh\"\n" : "#include \"kernels/gemm/pack.cuh\"\n";
             source.name_expressions.emplace_back(bytes ? "rooftile::pack_bytes"
@@ -357,7 +354,7 @@ class Sm90Code final : public GemmCode {
     GemmOperands pack(const Function& pack, Stream stream, const GemmOperands& given, void* workspace) const override {
         check_pointer("the workspace", workspace, PackedCopy::alignment);
         char* to = static_cast<char*>(workspace) + pieces(given.shape).bytes();
-        if (problem_.is_unpacked()) return unpack(pack, stream, given, to);
+        if (problem_.is_unpacked()) return launch_in_front(pack, stream, problem_, given, to, plan_.programmatic_launch);
         if (config_.operand_bytes() == 1) return pack_bytes(pack, stream, given, to);
         GemmOperands packed = given;
         PackArguments arguments{};
@@ -387,13 +384,13 @@ class Sm90Code final : public GemmCode {
     void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
         // What is packed TMA takes from the workspace: as the operand lies, elements have to be aligned, no more.
         GemmShape taken = shape;
-        if (plan_.pack_a) {
+        check_in_front(problem_, taken, a, b);
+        if (plan_.pack_a && !problem_.narrow) {
             check_lines("A", "lda", problem_.a_major == Major::k ? shape.k : shape.m, shape.lda, a, config_.operand_bytes());
             taken.lda = copy_of_a(shape).pitch, taken.a_stride = 0, a = aligned;
         }
-        if (plan_.pack_b) {
-            if (problem_.is_unpacked()) check_pointer("B", b, QuantisedLayout::header_bytes);
-            else check_lines("B", "ldb", problem_.b_major == Major::k ? shape.k : shape.n, shape.ldb, b, config_.operand_bytes());
+        if (plan_.pack_b && !problem_.is_unpacked()) {
+            check_lines("B", "ldb", problem_.b_major == Major::k ? shape.k : shape.n, shape.ldb, b, config_.operand_bytes());
             taken.ldb = copy_of_b(shape).pitch, taken.b_stride = 0, b = aligned;
         }
         check_operands(config_, taken, a, b, c);
@@ -471,30 +468,7 @@ class Sm90Code final : public GemmCode {
 
   private:
     Launch pack_launch(Stream stream, long long ctas, unsigned matrices) const {
-        if (ctas > max_gemm_size)
-            throw RequestError(fmt::format("packing takes {} CTAs; at most {} are launched", ctas, max_gemm_size));
-        Launch launch;
-        launch.block_x = pack_threads;
-        launch.grid_x = unsigned(ctas);
-        constexpr unsigned max_grid_y = 65535;
-        launch.grid_y = std::clamp(matrices, 1u, max_grid_y);
-        launch.stream = stream;
-        launch.programmatic_dependent = plan_.programmatic_launch;
-        return launch;
-    }
-    GemmOperands unpack(const Function& unpack, Stream stream, const GemmOperands& given, char* to) const {
-        GemmOperands unpacked = given;
-        const GemmShape& s = given.shape;
-        const QuantisedLayout& layout = problem_.unpacked;
-        const std::int64_t pitch = copy_of_b(s).pitch;
-        Launch launch = pack_launch(stream, unpack_ctas(layout, s.n, s.k), 1);
-        launch.block_x = unpack_threads;
-        launch.shared_bytes = unsigned(layout.table_bytes());
-        rooftile::launch(unpack, launch,
-                         UnpackArguments{static_cast<const unsigned char*>(given.pointers.b), reinterpret_cast<unsigned short*>(to), int(s.n), int(s.k), pitch});
-        unpacked.pointers.b = to;
-        unpacked.shape.ldb = pitch;
-        return unpacked;
+        return packing_launch(stream, ctas, matrices, pack_threads, plan_.programmatic_launch);
     }
     GemmOperands pack_bytes(const Function& pack, Stream stream, const GemmOperands& given, char* to) const {
         GemmOperands packed = given;

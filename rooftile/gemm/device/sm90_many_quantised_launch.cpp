@@ -18,7 +18,7 @@ class Sm90ManyQuantisedCode final : public QuantisedCode {
 
     Source source() const override { return with_epilogue(many_quantised_source(config_), "kernels/gemm/sm90_many_quantised.cuh"); }
     CtaUse cta() const override { return {config_.threads(), config_.shared_bytes(), 1, 1}; }
-    void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
+    void check_taken(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
         check_quantised_operands(config_.ragged_k, shape, a, b, c);
         if (config_.group_slots != (shape.groups > 0 ? group_slots(shape.groups) : 0))
             throw RequestError(fmt::format("there are {} groups; this kernel has room for {}", shape.groups, config_.group_slots));

@@ -14,7 +14,7 @@ class Sm90QuantisedCode final : public QuantisedCode {
 
     Source source() const override { return with_epilogue(quantised_source(config_), "kernels/gemm/sm90_few_quantised.cuh"); }
     CtaUse cta() const override { return {config_.threads(), config_.shared_bytes(), config_.ctas_per_sm, 1}; }
-    void check(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
+    void check_taken(const GemmShape& shape, const void* a, const void* b, const void* c) const override {
         check_operands(config_, shape, a, b, c);
     }
     ClusterTiles tiles(const GemmShape& shape) const override {

@@ -36,7 +36,8 @@ class GemmTrial final : public Trial {
         std::vector<TimedWork> works;
         if (options_.baseline) {
             const Part part(timings, "open cuBLASLt");
-            if (problem_.is_quantised()) cublaslt_ = gemm_.baseline(problem_.dequantised(), missing_);
+            if (problem_.is_quantised() && is_fp8(problem_.a_type)) missing_ = "cuBLASLt multiplies no rows of 8 bits by weights of 16";
+            else if (problem_.is_quantised()) cublaslt_ = gemm_.baseline(problem_.dequantised(), missing_);
             else if (problem_.groups) loop_ = gemm_.loop(problem_, missing_);
             else cublaslt_ = gemm_.baseline(problem_, missing_);
             if (problem_.epilogue && !cublaslt_ && options_.planned_for()) open_behind();

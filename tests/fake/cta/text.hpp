@@ -492,6 +492,10 @@ void load_once(Words<bytes>& to, const void* from) {
     if (on_global_read) on_global_read(from, bytes);
     std::memcpy(to.word, from, bytes);
 }
+template <int bytes>
+void load_words(Words<bytes>& to, const void* from) {
+    load_once(to, from);
+}
 
 inline unsigned short bits_of(Type type, float x) {
     if (type == Type::bf16) {

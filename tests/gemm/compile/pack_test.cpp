@@ -7,6 +7,7 @@
 #include "rooftile/gemm/device/code.hpp"
 #include "rooftile/gemm/device/kernel.hpp"
 #include "rooftile/gemm/device/quantised_operands.hpp"
+#include "rooftile/gemm/kernel.hpp"
 #include "rooftile/machine/registry.hpp"
 #include "rooftile/runtime/disassemble.hpp"
 #include "rooftile/runtime/nvrtc.hpp"
@@ -82,14 +83,15 @@ TEST(GemmPack, UnpacksWeightsWithoutSpills) {
                     if (layout.bits() == 8 && zeros == ZeroType::integer) continue;
                     if (!layout.is_whole() && zeros != ZeroType::none) continue;
                     if (layout.power_scales() && (group != QuantisedLayout::power_group || scale != Type::bf16)) continue;
-                    for (const Type activations : {Type::bf16, Type::fp16}) {
-                        Source source;
-                        source.name = "unpack_weights";
-                        source.text = "#include \"kernels/gemm/unpack_weights.cuh\"\n";
-                        source.name_expressions = {unpack_name_expression(layout, activations)};
-                        source.arch = nvrtc_arch("sm_90");
-                        sources.push_back(std::move(source));
-                    }
+                    for (const Type activations : {Type::bf16, Type::fp16})
+                        for (const char* arch : {"sm_80", "sm_89", "sm_90"}) {
+                            Source source;
+                            source.name = "unpack_weights";
+                            source.text = "#include \"kernels/gemm/unpack_weights.cuh\"\n";
+                            source.name_expressions = {unpack_name_expression(layout, activations)};
+                            source.arch = nvrtc_arch(arch);
+                            sources.push_back(std::move(source));
+                        }
                 }
     const std::vector<Source> cases = drawn_few(sources, 8, 24);
     const std::vector<CompileOutcome> outcomes = compile_all(cases);
@@ -101,6 +103,51 @@ TEST(GemmPack, UnpacksWeightsWithoutSpills) {
     const std::string ptx = compile_to_ptx(cases.front());
     EXPECT_EQ(count(ptx, "st.global"), 4u);
     EXPECT_EQ(count(ptx, "st.global.v4.u32"), 4u);
+}
+
+TEST(GemmPack, WidensRowsWithoutSpills) {
+    std::vector<Source> sources;
+    for (const char* arch : {"sm_80", "sm_90"})
+        for (const char* narrow : {"fp8_e4m3", "fp8_e5m2"})
+            for (const char* wide : {"bf16", "fp16"}) {
+                Source source;
+                source.name = "widen_rows";
+                source.text = "#include \"kernels/gemm/widen_rows.cuh\"\n";
+                source.name_expressions = {fmt::format("rooftile::widen_rows<rooftile::Type::{}, rooftile::Type::{}>", narrow, wide)};
+                source.arch = nvrtc_arch(arch);
+                sources.push_back(std::move(source));
+            }
+    constexpr int most_registers = 32;  // as many CTAs as an SM has threads for
+    for (const CompileOutcome& outcome : compile_all(sources)) expect_clean(outcome, most_registers);
+}
+
+// One launch in front of whichever kernel: A is widened, and weights are unpacked where the kernel is no one of theirs.
+TEST(GemmPack, WidensInFrontOfProductsByPackedWeights) {
+    std::vector<GemmPlan> plans;
+    for (const auto& [id, kernel, m] : {std::tuple{"h200-sxm", "sm90_few_quantised", 7}, {"h200-sxm", "sm90_many_quantised", 300}, {"h200-sxm", "sm90_gemm", 300},
+                                        {"a100-80-sxm", "sm80_gemm", 300}, {"l40s", "sm80_few_gemm", 7}}) {
+        GemmProblem p = gemm_problem(m, 1000, 4000);
+        p.quantised.weights = WeightType::int4, p.a_type = Type::fp8_e4m3;
+        GemmRequest request;
+        request.top = 1, request.kernel = find_gemm_kernel(kernel);
+        plans.push_back(std::get<Plans>(derive(machine_by_id(id), p, request)).plans.front());
+    }
+    const std::vector<KernelOutcome> kernels = compile_all(plans);
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        SCOPED_TRACE(plans[i].config.kernel->name());
+        if (const Error* error = std::get_if<Error>(&kernels[i])) {
+            ADD_FAILURE() << error->what() << error->detail();
+            continue;
+        }
+        const Source source = gemm_code(plans[i], Ablation::nothing)->source();
+        ASSERT_EQ(source.name_expressions.size(), 2u);
+        EXPECT_EQ(source.name_expressions[1], i < 2 ? "rooftile::widen_rows<rooftile::Type::fp8_e4m3, rooftile::Type::bf16>"
+                                                    : unpack_name_expression(plans[i].problem.quantised, Type::bf16, Type::fp8_e4m3));
+        const Kernel& kernel = std::get<Kernel>(kernels[i]);
+        EXPECT_EQ(std::int64_t(kernel.workspace_bytes()), plans[i].resources.workspace_bytes);
+        EXPECT_EQ(unclean(compile_source(source)).value_or(""), "");
+        EXPECT_TRUE(kernel.with_rows(plans[i].problem.m - 1).has_value());
+    }
 }
 
 // The launch that unpacks and the product behind it are one program; the product's sums are expressed as those of any other.
@@ -132,6 +179,37 @@ TEST(GemmPack, UnpacksInFrontOfTheProduct) {
         EXPECT_EQ(kernel.workspace_bytes(), 2u * 4096 * 4096);
         const auto more = kernel.with_rows(3000);
         EXPECT_EQ(more.has_value(), !plans[i].problem.epilogue);
+    }
+}
+
+// The same in front of kernels without TMA, of every machine that has them; on sm_80 to sm_89 nothing of it is sm_90's.
+TEST(GemmPack, UnpacksInFrontOfKernelsWithoutTma) {
+    std::vector<GemmPlan> plans;
+    for (const auto& [id, m, kernel] : {std::tuple{"a100-80-sxm", 300, "sm80_gemm"}, {"l40s", 2000, "sm80_gemm"}, {"h200-sxm", 70, "sm80_gemm"},
+                                        {"a100-80-sxm", 20, "sm80_few_gemm"}, {"h200-sxm", 3, "sm80_few_gemm"}})
+        for (const WeightType weights : {WeightType::uint4, WeightType::fp8_e4m3, WeightType::nf4}) {
+            GemmProblem p = gemm_problem(m, 1000, 4000, weights == WeightType::nf4 ? Type::fp16 : Type::bf16);
+            p.quantised = {.weights = weights, .zeros = weights == WeightType::uint4 ? ZeroType::integer : ZeroType::none};
+            if (weights == WeightType::fp8_e4m3) p.epilogue = product_epilogue(p.m, p.n, p.c_type, 1, 0, "d = silu(acc + bias)", {"bias:bf16[N]"});
+            GemmRequest request;
+            request.top = 1, request.kernel = find_gemm_kernel(kernel);
+            plans.push_back(std::get<Plans>(derive(machine_by_id(id), p, request)).plans.front());
+        }
+    const std::vector<KernelOutcome> kernels = compile_all(plans);
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+        SCOPED_TRACE(fmt::format("{} {}", plans[i].arch, plans[i].config.kernel->name()));
+        if (const Error* error = std::get_if<Error>(&kernels[i])) {
+            ADD_FAILURE() << error->what() << error->detail();
+            continue;
+        }
+        const Kernel& kernel = std::get<Kernel>(kernels[i]);
+        const Source source = gemm_code(plans[i], Ablation::nothing)->source();
+        ASSERT_EQ(source.name_expressions.size(), 2u);
+        EXPECT_EQ(source.name_expressions[1], unpack_name_expression(plans[i].problem.quantised, plans[i].problem.a_type));
+        EXPECT_EQ(std::int64_t(kernel.workspace_bytes()), plans[i].resources.workspace_bytes);
+        EXPECT_GE(kernel.workspace_bytes(), 2u * 1000 * 4032);
+        const Compiled compiled = compile_source(source);
+        EXPECT_EQ(unclean(compiled).value_or(""), "") << compiled.log;
     }
 }
 

@@ -1,5 +1,6 @@
-// sm90_few_quantised, sm90_many_quantised and sm90_gemm behind a launch that unpacks, on random problems: every layout of weights, sizes that end
-// anywhere, tiles that are cut among CTAs; every element against fp64 of the dequantised weights, of the last rounded to the activations' type.
+// sm90_few_quantised, sm90_many_quantised, and sm90_gemm, sm80_gemm and sm80_few_gemm behind a launch that unpacks, on random problems: every
+// layout of weights, sizes that end anywhere, tiles that are cut among CTAs; every element against fp64 of the dequantised weights, behind
+// unpacking of these rounded to the activations' type.
 //
 // ROOFTILE_FUZZ_SHAPES sets how many (80), ROOFTILE_FUZZ_SEED repeats a run.
 #include <fmt/core.h>
@@ -24,9 +25,10 @@ class QuantisedTest : public DeviceTest {
     void SetUp() override {
         DeviceTest::SetUp();
         if (!IsSkipped() && live_machine().machine.arch != "sm_90")
-            GTEST_SKIP() << "packed weights are sm_90's";
+            GTEST_SKIP() << "these kernels of packed weights are sm_90's";
     }
 };
+class UnpackedTest : public DeviceTest {};
 
 struct PackedWay {
     int tile_m, tile_n, warpgroups, ctas_per_sm, stages, tile_k;  ///< 0: the planner's choice
@@ -35,7 +37,7 @@ constexpr PackedWay packed_ways[] = {{0, 0, 0, 0, 0, 0},     {0, 64, 2, 2, 3, 51
                                      {0, 128, 2, 1, 0, 256}, {0, 128, 2, 1, 2, 128}, {0, 64, 2, 1, 5, 128}, {0, 64, 4, 1, 0, 256},  {0, 128, 4, 1, 0, 512}};
 
 /// Problems of up to `most_m` rows, a way after the other.
-void expect_drawn_right(std::span<const PackedWay> ways, std::int64_t most_m, const char* kernel) {
+void expect_drawn_right(std::span<const PackedWay> ways, std::int64_t most_m, const char* kernel, int step = 8) {
     const std::uint64_t seed = from_environment("ROOFTILE_FUZZ_SEED", 1);
     const int count = int(from_environment("ROOFTILE_FUZZ_SHAPES", 80));
     const Machine machine = live_machine().machine;
@@ -51,7 +53,7 @@ void expect_drawn_right(std::span<const PackedWay> ways, std::int64_t most_m, co
         fix(r.stages, way.stages);
         r.top = 1;
         r.kernel = find_gemm_kernel(kernel);
-        return derive(machine, drawn_quantised_expressed(random, 6000, 9000, most_m), r);
+        return derive(machine, drawn_quantised_expressed(random, 6000, 9000, most_m, step), r);
     });
     ASSERT_EQ(plans.size(), std::size_t(count)) << "no problem suits a way";
     expect_every_element_right(plans, seed, kernel, [&](const GemmProblem& p, std::size_t i) {
@@ -71,6 +73,12 @@ TEST_F(QuantisedTest, EveryElementOfManyRowsIsRight) { expect_drawn_right(many_w
 
 constexpr PackedWay unpacked_ways[] = {{0, 0, 0, 0, 0, 0}, {128, 256, 2, 1, 0, 64}, {128, 128, 2, 1, 0, 64}, {64, 64, 1, 0, 0, 64}, {0, 0, 0, 2, 0, 64}};
 TEST_F(QuantisedTest, EveryElementBehindUnpackingIsRight) { expect_drawn_right(unpacked_ways, 4096, "sm90_gemm"); }
+
+constexpr PackedWay unpacked_sm80_ways[] = {{0, 0, 0, 0, 0, 0}, {64, 128, 1, 0, 0, 32}, {128, 128, 2, 1, 0, 64}, {0, 0, 0, 2, 3, 0}};
+TEST_F(UnpackedTest, EveryElementOfSm80GemmIsRight) { expect_drawn_right(unpacked_sm80_ways, 4096, "sm80_gemm", 1); }
+
+constexpr PackedWay unpacked_few_ways[] = {{0, 0, 0, 0, 0, 0}, {0, 128, 0, 0, 0, 128}, {0, 256, 0, 0, 0, 64}};
+TEST_F(UnpackedTest, EveryElementOfSm80FewGemmIsRight) { expect_drawn_right(unpacked_few_ways, 64, "sm80_few_gemm", 1); }
 
 // Groups of rows, empty ones among them, each by its own columns of the weights.
 TEST_F(QuantisedTest, EveryElementOfGroupsIsRight) {
@@ -152,7 +160,7 @@ TEST_F(QuantisedTest, MultipliesWhatTheHostPacked) {
 
 // What was packed for another layout or another K says so in its first words: C is NaN, not a plausible number.
 TEST_F(QuantisedTest, RefusesWeightsOfAnotherLayout) {
-    for (const auto& [m, name] : {std::pair<std::int64_t, const char*>{2, "sm90_few_quantised"}, {130, "sm90_many_quantised"}, {130, "sm90_gemm"}}) {
+    for (const auto& [m, name] : {std::pair<std::int64_t, const char*>{2, "sm90_few_quantised"}, {130, "sm90_many_quantised"}, {130, "sm90_gemm"}, {130, "sm80_gemm"}, {2, "sm80_few_gemm"}}) {
     GemmProblem p = gemm_problem(m, 200, 512);
     p.quantised.weights = WeightType::int4;
     GemmRequest request;

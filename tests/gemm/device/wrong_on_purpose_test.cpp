@@ -95,6 +95,8 @@ TEST_F(WrongOnPurpose, GemmUnpackedRowsExchanged) { caught(gemm_mutants::unpacke
 TEST_F(WrongOnPurpose, GemmUnpackedNeighboursNotExchanged) { caught(gemm_mutants::unpacked_neighbours_not_exchanged(), By::random); }
 TEST_F(WrongOnPurpose, GemmUnpackedZeroPointsAdded) { caught(gemm_mutants::unpacked_zero_points_added(), By::random); }
 TEST_F(WrongOnPurpose, GemmUnpackedLastBlockShort) { caught(gemm_mutants::unpacked_last_block_short(), By::random); }
+TEST_F(WrongOnPurpose, GemmWidenedAsAnotherType) { caught(gemm_mutants::widened_as_another_type(), By::random); }
+TEST_F(WrongOnPurpose, GemmWidenedNanAsANumber) { caught(gemm_mutants::widened_nan_as_a_number(), By::special); }
 TEST_F(WrongOnPurpose, GemmManyScaleOfTheNeighbouringGroup) { caught(gemm_mutants::many_scale_of_the_neighbouring_group(), By::random); }
 TEST_F(WrongOnPurpose, GemmManyZeroPointOffByOne) { caught(gemm_mutants::many_zero_point_off_by_one(), By::random); }
 TEST_F(WrongOnPurpose, GemmManyZeroPointOfAnotherRow) { caught(gemm_mutants::many_zero_point_of_another_row(), By::random); }

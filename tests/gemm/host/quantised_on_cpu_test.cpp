@@ -305,7 +305,7 @@ void expect_unpacked(int n, int k) {
         auto* const first = reinterpret_cast<unsigned short*>(to.data());
         std::fill_n(first, to.size() * 8, untouched);
         for (long long cta = 0; cta < unpack_ctas(layout, n, k); ++cta)
-            run_cta_on_cpu(unsigned(cta), unpack_threads, unpack_weights<type, layout>, UnpackArguments{bytes, first, n, k, pitch});
+            run_cta_on_cpu(unsigned(cta), unpack_threads, unpack_weights<type, layout>, UnpackArguments{bytes, first, n, k, pitch, {}, 0});
         return std::vector<unsigned short>(first, first + to.size() * 8);
     };
     const std::vector<unsigned short> got = unpacked();
@@ -333,6 +333,51 @@ void expect_all_unpacked() {
     expect_unpacked<Type::bf16, layout>(70, 456);
     expect_unpacked<Type::fp16, layout>(130, 312);
     expect_unpacked<Type::bf16, layout>(9, 77);
+}
+
+/// Every float of 8 bits, in lines of any length that begin anywhere: each is the number that it was, NaN too, zeros follow, and nothing is read
+/// or written beside.
+template <Type narrow, Type wide>
+void expect_widened(unsigned width, long long leading, int off) {
+    SCOPED_TRACE(testing::Message() << width << " of " << leading << " from " << off);
+    constexpr long long lines = 37;
+    constexpr unsigned short untouched = 0x1234;
+    const unsigned filled = (width + 7) / 8 * 8;
+    const long long pitch = filled + 8;
+    std::vector<uint4> from(std::size_t((lines * leading + off) / 16 + 1)), to(std::size_t(lines * pitch / 8));
+    auto* const first = reinterpret_cast<unsigned char*>(from.data()) + off;
+    for (long long i = 0; i < lines * leading; ++i) first[i] = static_cast<unsigned char>(i * 7 + i / 256);
+    auto* const wider = reinterpret_cast<unsigned short*>(to.data());
+    std::fill_n(wider, to.size() * 8, untouched);
+    int outside = 0;
+    on_global_read = [&](const void* at, std::size_t count) {
+        const auto* read = static_cast<const unsigned char*>(at);
+        outside += read < first || read + count > first + (lines - 1) * leading + width;
+    };
+    const WidenedRows rows{first, wider, lines, leading, pitch, width};
+    for (long long cta = 0; cta < rows.ctas(); ++cta) run_cta_on_cpu(unsigned(cta), widen_threads, widen_rows<narrow, wide>, rows);
+    on_global_read = {};
+    EXPECT_EQ(outside, 0);
+    int wrong = 0, beside = 0;
+    for (long long line = 0; line < lines; ++line)
+        for (long long i = 0; i < pitch; ++i) {
+            const unsigned short got = wider[line * pitch + i];
+            const unsigned char bits = first[line * leading + i];
+            const float number = ptx::number_of(wide, got);
+            if (i >= filled) beside += got != untouched;
+            else if (i >= width) wrong += got != 0;
+            else if (const double was = value_of_bits(bits, narrow); std::isnan(was)) wrong += !std::isnan(number);
+            else wrong += number != was || std::signbit(number) != std::signbit(was);
+        }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(beside, 0);
+}
+TEST(WidenOnCpu, EveryNumberStaysWhatItWas) {
+    expect_widened<Type::fp8_e4m3, Type::bf16>(264, 264, 0);
+    expect_widened<Type::fp8_e4m3, Type::fp16>(301, 303, 5);
+    expect_widened<Type::fp8_e5m2, Type::bf16>(77, 80, 8);
+    expect_widened<Type::fp8_e5m2, Type::fp16>(1, 3, 1);
+    expect_widened<Type::fp8_e4m3, Type::bf16>(2100, 2112, 0);
 }
 
 TEST(UnpackOnCpu, WholeNumbers) {
