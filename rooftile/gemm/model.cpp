@@ -67,7 +67,7 @@ double l2_step_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmPro
                       const Neighbours& neighbours) {
     const auto [a, b] = l2_rows(hw, t, p, neighbours);
     const TileGrid clusters = cluster_grid(p, t);
-    return (a * hw.a_lines.of(double(clusters.columns), t.cluster_n, t.cluster_m * t.cluster_n) + b * hw.b_lines.of(whole_up(rows_a_matrix(p, clusters)))) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
+    return (a * hw.a_lines.of(double(clusters.columns), t.cluster_n, t.cluster_m * t.cluster_n) + b * hw.b_lines.of(whole_up(rows_a_matrix(p, clusters)), t.cluster_m, t.cluster_m * t.cluster_n)) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
 }
 
 namespace {
@@ -79,7 +79,7 @@ double least_l2_rows(const GemmHardware& hw, const GemmConfig& t, const GemmProb
     // clusters read as much as CTAs.
     auto [own_a, own_b] = own_rows(t, p);
     const double rows = whole_up(rows_a_matrix(p, tiles));
-    own_a *= a_lines.of(readers(tiles.columns, t.cluster_n), t.cluster_n, t.cluster_m * t.cluster_n), own_b *= b_lines.of(readers(std::int64_t(rows), t.cluster_m));
+    own_a *= a_lines.of(readers(tiles.columns, t.cluster_n), t.cluster_n, t.cluster_m * t.cluster_n), own_b *= b_lines.of(readers(std::int64_t(rows), t.cluster_m), t.cluster_m, t.cluster_m * t.cluster_n);
     const double enough = coalesced_neighbours(hw, t);
     const double a = t.cluster_n == 1 && a_lines.on_line() && double(tiles.columns) >= enough ? own_a : 0;
     const double b = t.cluster_m == 1 && b_lines.on_line() && rows >= enough ? own_b : 0;

@@ -59,7 +59,7 @@ GemmHardware with_operands(GemmHardware hw, const GemmProblem& p, PackedOperands
     };
     hw.a_lines = lines(p.a_major, p.m, p.lda, p.a_type, packed.a);
     hw.b_lines = lines(p.b_major, p.n, p.ldb, p.b_type, packed.b);
-    if (p.image && !p.gathered) hw.a_lines = image_lines(hw, p);
+    if (p.image && !p.gathered) (p.image_is_b() ? hw.b_lines : hw.a_lines) = image_lines(hw, p);
     return hw;
 }
 
