@@ -109,7 +109,7 @@ void QuantisedFamily::enumerate(const GemmHardware& hw, const GemmProblem& p, co
     constexpr int step = Sm90QuantisedConfig::mma_n;
     const int tile_ms[] = {int(
         std::min<std::int64_t>(ceil_div(p.m, std::int64_t{step}) * step, Sm90QuantisedConfig::most_rows))};
-    static constexpr int narrow[] = {64}, wide[] = {128}, both[] = {64, 128}, tile_ks[] = {512, 256}, all_warpgroups[] = {2, 4, 1}, ctas[] = {2, 1}, one[] = {1};
+    static constexpr int narrow[] = {64}, wide[] = {128}, both[] = {64, 128}, tile_ks[] = {512}, all_warpgroups[] = {2, 4, 1}, ctas[] = {2, 1}, one[] = {1};
     // Zero points that are numbers take sums of their own, for which many rows leave room only where few warps share the registers.
     const std::span<const int> warpgroups = p.quantised.zeros == ZeroType::real ? std::span(all_warpgroups) : std::span(all_warpgroups).first(2);
     const auto among = [&](std::span<const int> tile_ns, std::span<const int> of_sm) {
