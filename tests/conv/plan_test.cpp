@@ -237,6 +237,39 @@ TEST(ConvImage, PlacesAreCountedOn) {
     }
 }
 
+// With the image on the right a tile's boxes, from its first column on, are of the tap and the channels that columns are of; beyond the last of zeros.
+TEST(ConvImage, BoxesOfColumnsAreOfTheirTaps) {
+    Random random(test_seed());
+    constexpr int box = 64;
+    for (int i = 0; i < 300; ++i) {
+        ImageArguments image{};
+        std::int64_t taps = 1;
+        for (ImageArguments::Axis& axis : image.axes) {
+            const std::int64_t of_axis = random.whole(1, 4);
+            axis = {divider(9), divider(unsigned(of_axis)), 1, 0, int(random.whole(1, 3))};
+            taps *= of_axis;
+        }
+        const std::int64_t blocks = random.whole(1, 5), channels = blocks * box, n = taps * channels, tile = box * random.whole(1, 4);
+        image.channel_blocks = divider(unsigned(blocks));
+        std::int64_t column = random.whole(0, n / tile + 1) * tile;
+        ImageBlock<3> at(image, unsigned(column / box), box);
+        for (const std::int64_t end = column + tile; column < end; column += box, at.advance(image, box)) {
+            unsigned short offset[3];
+            at.offset(image, offset);
+            for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_LE(offset[axis], (image.axes[axis].taps.divisor - 1) * unsigned(image.axes[axis].dilation));
+            if (column >= n) {
+                EXPECT_GE(at.channel, channels);
+                continue;
+            }
+            EXPECT_EQ(at.tap, unsigned(column / channels));
+            EXPECT_EQ(at.channel, column % channels);
+            std::int64_t left = column / channels;
+            for (std::size_t axis = 0; axis < 3; left /= image.axes[axis].taps.divisor, ++axis)
+                EXPECT_EQ(offset[axis], left % image.axes[axis].taps.divisor * unsigned(image.axes[axis].dilation));
+        }
+    }
+}
+
 constexpr const char* gradient_body = "--batch 4 --channels 64 --height 56 --width 28 --filters 128 --kernel-size 3x5 --padding 1x2 --gradient ";
 
 // By hand: x is 4 x 56 x 28 x 64, dy 4 x 56 x 28 x 128 and w 128 x 15 x 64, of 2 B each.
