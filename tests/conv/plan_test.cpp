@@ -367,6 +367,35 @@ TEST(ConvGradient, DrawnOnesKeepTheirBounds) {
         }
 }
 
+// Whatever sizes are asked for: one axis to three, odd sides, few places, narrow sides of the product.
+TEST(ConvGradient, AnySizesArePlanned) {
+    Random random(test_seed());
+    int planned = 0;
+    while (planned < (test_all() ? 400 : 24)) {
+        ConvProblem p;
+        p.gradient = random.coin() ? ConvGradient::data : ConvGradient::weights;
+        const bool data = p.gradient == ConvGradient::data;
+        p.axes = int(random.whole(1, 3));
+        p.image.images = random.whole(1, 5), p.filters = 8 * random.whole(1, 40), p.image.channels = data ? 8 * random.whole(1, 30) : 64 * random.whole(1, 4);
+        p.type = random.coin() ? "bf16" : "fp16";
+        for (int i = 0; i < p.axes; ++i) {
+            ImageAxis& axis = p.image.axes[std::size_t(i)];
+            axis = {.extent = random.whole(1, i == 2 ? 9 : 40), .taps = random.whole(1, 5), .stride = data ? 1 : random.whole(1, 4), .dilation = random.whole(1, 3)};
+            axis.padding = random.whole(0, data ? axis.reach() : 6);
+        }
+        if (p.image.rows() == 0 || !image_load_obstacle(p.filtered(), 2).empty()) continue;
+        complete(p);
+        SCOPED_TRACE(short_name(p));
+        const PlanSet set = conv_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), {&conv_operation(), Own::of(p)},
+                                                    conv_operation().request(Given(Given::Named::by_key), {.top = 3, .buildable_only = true}));
+        ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+        EXPECT_GT(set.plans[0].time_us.value_or(0), 0);
+        // Of data the places are counted back to the pixels that they were made of.
+        EXPECT_EQ(p.filtered().rows(), data ? p.image.pixels() : p.image.rows());
+        ++planned;
+    }
+}
+
 // A filter of one tap has the products of a matrix: those of data of dy and w, those of weights of dy, turned, and x.
 TEST(ConvGradient, OfOneTapIsTheProducts) {
     const auto time = [](const Operation& operation, const std::string& line) {
