@@ -164,7 +164,7 @@ constexpr Key keys[] = {
     physical("gather.start", cycles_or_time, "of a wave of products whose rows cp.async gathers from an image, beside what all kernels begin with"),
     physical("gather.step", cycles_or_time, "of each of such a wave's steps, beside its copies and products"),
     physical("quantised.end", cycles_or_time, "of a product of few rows by packed weights, at its end"),
-    physical("quantised.row", cycles_or_time, "of such an end for each row of a tile"),
+    physical("quantised.row", cycles_or_time, "of such an end for each row of 64 columns of a tile"),
     physical("quantised.tile", cycles_or_time, "of a tile of a product of many rows by packed weights, at its end"),
     physical("quantised.tile_row", cycles_or_time, "of such an end for each of the tile's rows"),
     physical("planes.start", cycles_or_time, "of a tile of a depthwise convolution by planes: loads, barriers and stores that nothing hides"),
