@@ -237,6 +237,39 @@ TEST(ConvImage, PlacesAreCountedOn) {
     }
 }
 
+// With the image on the right a tile's boxes, from its first column on, are of the tap and the channels that columns are of; beyond the last of zeros.
+TEST(ConvImage, BoxesOfColumnsAreOfTheirTaps) {
+    Random random(test_seed());
+    constexpr int box = 64;
+    for (int i = 0; i < 300; ++i) {
+        ImageArguments image{};
+        std::int64_t taps = 1;
+        for (ImageArguments::Axis& axis : image.axes) {
+            const std::int64_t of_axis = random.whole(1, 4);
+            axis = {divider(9), divider(unsigned(of_axis)), 1, 0, int(random.whole(1, 3))};
+            taps *= of_axis;
+        }
+        const std::int64_t blocks = random.whole(1, 5), channels = blocks * box, n = taps * channels, tile = box * random.whole(1, 4);
+        image.channel_blocks = divider(unsigned(blocks));
+        std::int64_t column = random.whole(0, n / tile + 1) * tile;
+        ImageBlock<3> at(image, unsigned(column / box), box);
+        for (const std::int64_t end = column + tile; column < end; column += box, at.advance(image, box)) {
+            unsigned short offset[3];
+            at.offset(image, offset);
+            for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_LE(offset[axis], (image.axes[axis].taps.divisor - 1) * unsigned(image.axes[axis].dilation));
+            if (column >= n) {
+                EXPECT_GE(at.channel, channels);
+                continue;
+            }
+            EXPECT_EQ(at.tap, unsigned(column / channels));
+            EXPECT_EQ(at.channel, column % channels);
+            std::int64_t left = column / channels;
+            for (std::size_t axis = 0; axis < 3; left /= image.axes[axis].taps.divisor, ++axis)
+                EXPECT_EQ(offset[axis], left % image.axes[axis].taps.divisor * unsigned(image.axes[axis].dilation));
+        }
+    }
+}
+
 constexpr const char* gradient_body = "--batch 4 --channels 64 --height 56 --width 28 --filters 128 --kernel-size 3x5 --padding 1x2 --gradient ";
 
 // By hand: x is 4 x 56 x 28 x 64, dy 4 x 56 x 28 x 128 and w 128 x 15 x 64, of 2 B each.
@@ -332,6 +365,35 @@ TEST(ConvGradient, DrawnOnesKeepTheirBounds) {
                 EXPECT_EQ(conv_operation().config_record(again.plans[0]), conv_operation().config_record(plan));
             }
         }
+}
+
+// Whatever sizes are asked for: one axis to three, odd sides, few places, narrow sides of the product.
+TEST(ConvGradient, AnySizesArePlanned) {
+    Random random(test_seed());
+    int planned = 0;
+    while (planned < (test_all() ? 400 : 24)) {
+        ConvProblem p;
+        p.gradient = random.coin() ? ConvGradient::data : ConvGradient::weights;
+        const bool data = p.gradient == ConvGradient::data;
+        p.axes = int(random.whole(1, 3));
+        p.image.images = random.whole(1, 5), p.filters = 8 * random.whole(1, 40), p.image.channels = data ? 8 * random.whole(1, 30) : 64 * random.whole(1, 4);
+        p.type = random.coin() ? "bf16" : "fp16";
+        for (int i = 0; i < p.axes; ++i) {
+            ImageAxis& axis = p.image.axes[std::size_t(i)];
+            axis = {.extent = random.whole(1, i == 2 ? 9 : 40), .taps = random.whole(1, 5), .stride = data ? 1 : random.whole(1, 4), .dilation = random.whole(1, 3)};
+            axis.padding = random.whole(0, data ? axis.reach() : 6);
+        }
+        if (p.image.rows() == 0 || !image_load_obstacle(p.filtered(), 2).empty()) continue;
+        complete(p);
+        SCOPED_TRACE(short_name(p));
+        const PlanSet set = conv_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), {&conv_operation(), Own::of(p)},
+                                                    conv_operation().request(Given(Given::Named::by_key), {.top = 3, .buildable_only = true}));
+        ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+        EXPECT_GT(set.plans[0].time_us.value_or(0), 0);
+        // Of data the places are counted back to the pixels that they were made of.
+        EXPECT_EQ(p.filtered().rows(), data ? p.image.pixels() : p.image.rows());
+        ++planned;
+    }
 }
 
 // A filter of one tap has the products of a matrix: those of data of dy and w, those of weights of dy, turned, and x.

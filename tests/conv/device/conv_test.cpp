@@ -172,7 +172,7 @@ TEST_F(ConvTest, EveryWayOfGradients) {
     const std::string image = "--batch 3 --height 33 --width 29 --kernel-size 3x5 --padding 1x2 ";
     for (const char* more : {"--channels 128 --filters 200", "--channels 128 --filters 256 --swap-ab on", "--channels 128 --filters 256 --split-k 2", "--channels 128 --filters 128 --split-k 8",
                              "--channels 128 --filters 256 --cluster 2x1", "--channels 128 --filters 256 --cluster 1x2 --tile 128x128x64", "--channels 64 --filters 64 --grid-split-k 8",
-                             "--channels 64 --filters 64 --grid-split-k 4 --cluster 2x1 --tile 64x128x64", "--channels 128 --filters 72 --schedule pingpong", "--channels 64 --filters 72 --order hilbert",
+                             "--channels 64 --filters 128 --grid-split-k 4 --cluster 2x1 --tile 64x128x64", "--channels 128 --filters 72 --schedule pingpong", "--channels 64 --filters 72 --order hilbert",
                              "--channels 192 --filters 8 --stride 3x2 --dilation 2x1 --type fp16", "--channels 64 --filters 64 --evict-first a"})
         expect_right(image + more + " --gradient weights", false, 1);
     for (const char* more : {"--channels 72 --filters 200", "--channels 256 --filters 128 --swap-ab on", "--channels 256 --filters 128 --split-k 2", "--channels 256 --filters 128 --cluster 2x1 --tile 128x128x64",
