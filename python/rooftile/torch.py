@@ -864,8 +864,9 @@ def _convolution(axes: int, input: torch.Tensor, weight: torch.Tensor, bias: tor
     x, w = _channels_last("input", input, axes), _channels_last("weight", weight, axes)
     if x.shape[-1] != w.shape[-1] * groups:
         raise rooftile.RequestError(f"input has {x.shape[-1]} channels and weight {w.shape[-1]} for each of {groups} groups")
-    if bias is not None and (bias.dtype != input.dtype or list(bias.shape) != [w.shape[0]]):
-        raise rooftile.RequestError(f"bias is {bias.dtype} {list(bias.shape)}; accepted is {input.dtype} [{w.shape[0]}]")
+    result = torch.bfloat16 if input.element_size() == 1 else input.dtype
+    if bias is not None and (bias.dtype != result or list(bias.shape) != [w.shape[0]]):
+        raise rooftile.RequestError(f"bias is {bias.dtype} {list(bias.shape)}; accepted is {result} [{w.shape[0]}]")
     fields = {key: _by_axes(key, value, axes) for key, value in numbers.items()}
     if groups > 1:
         fields["groups"] = str(groups)
@@ -903,8 +904,9 @@ def conv1d(
 ) -> torch.Tensor:
     """torch.nn.functional.conv1d by a planned kernel, of tensors whose channels are innermost in memory.
 
-    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. An input with its
-    channels outermost is packed first, each time. Autograd's gradients are torch's. On Hopper `gradient="data"` takes dy for input, of a stride of 1, and
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. On Hopper input and weight of
+    fp8, both e4m3 or both e5m2, channels in multiples of 16: bias and the result are bf16 then. An input of 16 bits with its channels outermost is packed
+    first, each time. Autograd's gradients are torch's. On Hopper `gradient="data"` takes dy for input, of a stride of 1, and
     returns that of the input; `gradient="weights"` takes dy and the input in the place of input and weight, with `kernel_size`, and returns that of the weight.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """
@@ -919,8 +921,9 @@ def conv2d(
 ) -> torch.Tensor:
     """torch.nn.functional.conv2d by a planned kernel, of tensors whose channels are innermost in memory (channels_last).
 
-    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. An input with its
-    channels outermost is packed first, each time. Autograd's gradients are torch's. On Hopper `gradient="data"` takes dy for input, of a stride of 1, and
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. On Hopper input and weight of
+    fp8, both e4m3 or both e5m2, channels in multiples of 16: bias and the result are bf16 then. An input of 16 bits with its channels outermost is packed
+    first, each time. Autograd's gradients are torch's. On Hopper `gradient="data"` takes dy for input, of a stride of 1, and
     returns that of the input; `gradient="weights"` takes dy and the input in the place of input and weight, with `kernel_size`, and returns that of the weight.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """
@@ -935,8 +938,9 @@ def conv3d(
 ) -> torch.Tensor:
     """torch.nn.functional.conv3d by a planned kernel, of tensors whose channels are innermost in memory (channels_last_3d).
 
-    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. An input with its
-    channels outermost is packed first, each time. Autograd's gradients are torch's. On Hopper `gradient="data"` takes dy for input, of a stride of 1, and
+    bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. On Hopper input and weight of
+    fp8, both e4m3 or both e5m2, channels in multiples of 16: bias and the result are bf16 then. An input of 16 bits with its channels outermost is packed
+    first, each time. Autograd's gradients are torch's. On Hopper `gradient="data"` takes dy for input, of a stride of 1, and
     returns that of the input; `gradient="weights"` takes dy and the input in the place of input and weight, with `kernel_size`, and returns that of the weight.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """

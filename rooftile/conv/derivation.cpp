@@ -11,7 +11,7 @@
 namespace rooftile {
 
 ImageTraffic image_traffic(const ConvProblem& p, const ConvTile& tile) {
-    constexpr double element = ConvProblem::element_bytes;
+    const double element = p.element_bytes();
     ImageTraffic out;
     const ImageOperand image = p.filtered();
     // Of weights' gradients places are K's, and a step's are together.
@@ -76,12 +76,12 @@ std::vector<Step> conv_steps(const Machine& machine, const ConvProblem& p, const
               "", fmt::format("the rest is multiplied as zeros, which {} in", tile.gathered ? "cp.async fills" : "the copy engine fills"));
     const ImageTraffic t = image_traffic(p, tile);
     const auto ours = [](std::string name, double value, const char* unit) { return Derivation::given(std::move(name), value, unit, "the plan"); };
-    steps.add("image_bytes", "pixels that some tap meets x channels x 2 B", {of_problem("pixels that some tap meets", double(image.elements_read()) / double(image.channels), ""), of_problem(inner, double(image.channels), "")}, t.read, "B",
+    steps.add("image_bytes", fmt::format("pixels that some tap meets x channels x {} B", p.element_bytes()), {of_problem("pixels that some tap meets", double(image.elements_read()) / double(image.channels), ""), of_problem(inner, double(image.channels), "")}, t.read, "B",
               "from DRAM at least once");
-    steps.add("unrolled_bytes", of_weights ? "k x n x 2 B" : "m x k x 2 B", {ours(of_weights ? "k" : "m", double(image.rows()), ""), ours(of_weights ? "n" : "k", double(image.columns()), "")}, t.unrolled, "B",
+    steps.add("unrolled_bytes", fmt::format("{} x {} B", of_weights ? "k x n" : "m x k", p.element_bytes()), {ours(of_weights ? "k" : "m", double(image.rows()), ""), ours(of_weights ? "n" : "k", double(image.columns()), "")}, t.unrolled, "B",
               fmt::format("into shared memory for each {} of tiles: {} times the image, since every tap loads its pixels anew from L2", of_weights ? "row" : "column",
                           number_text(t.unrolled / t.read, 3)));
-    steps.add("tile_halo_bytes", "images x ((h - 1) stride + reach + 1) ((w - 1) stride + reach + 1) channels x 2 B   [M18]", {of_weights ? ours("places of a step", tile.step, "") : ours("tile_pixels", tile.pixels, "")}, t.tile_halo, "B",
+    steps.add("tile_halo_bytes", fmt::format("images x ((h - 1) stride + reach + 1) ((w - 1) stride + reach + 1) channels x {} B   [M18]", p.element_bytes()), {of_weights ? ours("places of a step", tile.step, "") : ours("tile_pixels", tile.pixels, "")}, t.tile_halo, "B",
               fmt::format("of shared memory, if a tile kept its pixels with their margins for all taps; {} would then come in for each {} of tiles",
                           scaled_text(t.halo, "B"), of_weights ? "row" : "column"));
     return steps.take();

@@ -91,7 +91,7 @@ DirectWork work_of(const ConvProblem& p, const DirectConvConfig& c) {
 
 Demand tensor_demand(const ConvProblem& p) {
     Demand out;
-    const double image = double(p.image.elements_read()) * ConvProblem::element_bytes;
+    const double image = double(p.image.elements_read()) * p.element_bytes();
     const auto add = [&](const char* name, TensorRole role, double bytes) { out.tensors.push_back({name, role, bytes, bytes}); };
     add("x", TensorRole::in, image);
     add("w", TensorRole::in, p.filter_bytes());

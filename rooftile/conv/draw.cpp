@@ -48,7 +48,7 @@ ConvProblem drawn_conv(Random& random, const DrawRequest& request) {
         const bool empty = std::ranges::any_of(p.image.axes, [](const ImageAxis& axis) { return axis.places() < 1; });
         if (empty || p.flops() < least_flops || p.flops() > most_flops) continue;
         if (p.image_bytes() + p.filter_bytes() + p.result_bytes() > most_bytes) continue;
-        if (!image_load_obstacle(p.filtered(), ConvProblem::element_bytes).empty()) continue;
+        if (!image_load_obstacle(p.filtered(), p.element_bytes()).empty()) continue;
         complete(p);
         return p;
     }

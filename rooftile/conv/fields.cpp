@@ -12,7 +12,7 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view types[] = {"bf16", "fp16"}, layouts[] = {"nhwc", "nchw"}, gradients[] = {"none", "data", "weights"};
+constexpr std::string_view types[] = {"bf16", "fp16", "fp8_e4m3", "fp8_e5m2"}, layouts[] = {"nhwc", "nchw"}, gradients[] = {"none", "data", "weights"};
 /// Extents of the image by axes, x first.
 constexpr std::string_view extent_keys[] = {"width", "height", "depth"};
 /// Numbers that have one for each axis, or one for all.
@@ -56,7 +56,7 @@ std::vector<Field> make_fields() {
         {"groups", "N", "Groups of channels and filters that do not meet, such as one a channel (depthwise); default 1", problem},
         {"gradient", "NAME", "none (default): the convolution; data: from dy, the gradient of its result, and w that of x, of a stride of 1; weights: from dy and x that of w, of channels in multiples of 64", problem},
         {"layout", "NAME", "Order of x in memory: nhwc (default), channels innermost, or nchw, which a kernel packs first, each time; filters are [F, taps, C] and the result [N, places, F]", problem},
-        {"type", "TYPE", "bf16 (default) or fp16, for all tensors; fp32 accumulation", problem},
+        {"type", "TYPE", "bf16 (default) or fp16, for all tensors; fp8_e4m3 or fp8_e5m2, for x and w, the result is bf16; fp32 accumulation", problem},
         {"epilogue", "TEXT", "What is stored, an expression of the sums acc: \"y = relu(acc + bias)\"", problem, FieldKind::text},
         {"tensor", "NAME:TYPE[SHAPE]", "A tensor that the epilogue reads: bias:bf16[N], of a number a filter; r:bf16[M,N], of one an element", problem, FieldKind::list},
     };
@@ -112,8 +112,8 @@ std::vector<std::int64_t> channels_first_strides(const std::vector<Extent>& exte
     return strides;
 }
 
-TensorInfo dense_tensor(std::string name, const std::string& type, const std::vector<std::int64_t>& extents, TensorRole role) {
-    TensorInfo out{.name = std::move(name), .type = type, .element_bits = 16, .extents = {}, .strides = {}, .role = role, .offset = 0};
+TensorInfo dense_tensor(std::string name, std::string_view type, int bytes, const std::vector<std::int64_t>& extents, TensorRole role) {
+    TensorInfo out{.name = std::move(name), .type = std::string(type), .element_bits = 8 * bytes, .extents = {}, .strides = {}, .role = role, .offset = 0};
     for (const std::int64_t extent : extents) out.extents.push_back(Extent::of(extent));
     out.strides = dense_strides(out.extents);
     return out;
@@ -319,7 +319,7 @@ void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
         if (!lies(*t, dense_strides(t->extents)) && !(t == &x && channels_first))
             throw RequestError(fmt::format("{} is not dense with its channels innermost; in PyTorch that is memory_format=torch.channels_last, axes permuted to end "
                                            "with channels", t == &x ? first : second));
-        if (t->offset % 8 != 0) throw RequestError(fmt::format("{} does not begin at a multiple of 16 bytes; hand over a copy that does", t == &x ? first : second));
+        if (t->offset % (t->element_bits == 8 ? 16 : 8) != 0) throw RequestError(fmt::format("{} does not begin at a multiple of 16 bytes; hand over a copy that does", t == &x ? first : second));
     }
     if (!forward) return add_gradient_tensors(given, inputs, gradient == ConvGradient::data);
     const std::int64_t channels = x.extents.back().most;
@@ -348,9 +348,9 @@ void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
 }
 
 std::vector<TensorInfo> conv_tensors(const ConvProblem& p) {
-    const auto x = [&](const char* name, TensorRole role) { return dense_tensor(name, p.type, around(p, p.image.images, [](const ImageAxis& a) { return a.extent; }, p.image.channels), role); };
-    const auto w = [&](const char* name, TensorRole role) { return dense_tensor(name, p.type, around(p, p.filters, [](const ImageAxis& a) { return a.taps; }, p.image.channels / p.groups), role); };
-    const auto y = [&](std::string name, TensorRole role) { return dense_tensor(std::move(name), p.type, around(p, p.image.images, [](const ImageAxis& a) { return a.places(); }, p.filters), role); };
+    const auto x = [&](const char* name, TensorRole role) { return dense_tensor(name, p.type, p.element_bytes(), around(p, p.image.images, [](const ImageAxis& a) { return a.extent; }, p.image.channels), role); };
+    const auto w = [&](const char* name, TensorRole role) { return dense_tensor(name, p.type, p.element_bytes(), around(p, p.filters, [](const ImageAxis& a) { return a.taps; }, p.image.channels / p.groups), role); };
+    const auto y = [&](std::string name, TensorRole role) { return dense_tensor(std::move(name), p.result_type(), ConvProblem::result_element_bytes, around(p, p.image.images, [](const ImageAxis& a) { return a.places(); }, p.filters), role); };
     if (p.gradient == ConvGradient::data) return {y("dy", TensorRole::in), w("w", TensorRole::in), x("dx", TensorRole::out)};
     if (p.gradient == ConvGradient::weights) return {y("dy", TensorRole::in), x("x", TensorRole::in), w("dw", TensorRole::out)};
     std::vector<TensorInfo> out = {x("x", TensorRole::in), w("w", TensorRole::in)};

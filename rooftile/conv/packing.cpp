@@ -11,7 +11,7 @@ double packing_bytes(const ConvProblem& p) { return p.channels_first ? 2 * p.ima
 
 std::int64_t packed_image_bytes(const ConvProblem& p) {
     constexpr std::int64_t line = 256;
-    return p.channels_first ? (p.image.elements() * ConvProblem::element_bytes + line - 1) / line * line : 0;
+    return p.channels_first ? (p.image.elements() * p.element_bytes() + line - 1) / line * line : 0;
 }
 
 std::optional<double> packing_us(const Machine& machine, const ConvProblem& p) {

@@ -39,7 +39,19 @@ void check_gradient(const ConvProblem& p) {
     }
 }
 
+/// What has kernels of 16 bits alone.
+void check_fp8(const ConvProblem& p) {
+    const auto refuse = [&](std::string why) { throw RequestError(fmt::format("{}: {}", p.type, why)); };
+    if (p.gradient != ConvGradient::none) refuse("gradients are of bf16 and fp16; of 8 bits the convolution itself is planned");
+    if (p.channels_first) refuse("layout nchw is packed in 16 bits; keep x with its channels innermost and leave the layout off");
+    if (p.groups > 1) refuse(fmt::format("groups are {}: direct kernels are of bf16 and fp16; of 8 bits take groups one by one, or widen x and w", p.groups));
+    if (p.image.channels % 16 != 0)
+        refuse(fmt::format("channels are {}: loads of images take pixels of whole 16 bytes, multiples of 16; fill x and w up to {} with zeros", p.image.channels,
+                           (p.image.channels + 15) / 16 * 16));
+}
+
 void check(const ConvProblem& p) {
+    if (p.is_fp8()) check_fp8(p);
     if (p.gradient != ConvGradient::none) check_gradient(p);
     static constexpr std::string_view names[] = {"width", "height", "depth"};
     for (std::size_t i = 0; i < 3; ++i) {
@@ -63,8 +75,8 @@ void check(const ConvProblem& p) {
     double rows = double(p.image.images), columns = double(p.image.channels);
     for (const ImageAxis& axis : p.image.axes) rows *= double(axis.places()), columns *= double(axis.taps);
     limit("places of the result", rows);
-    // The product's steps are of 64 channels of one tap.
-    const std::int64_t steps = is_direct(p) ? p.image.channels : (p.image.channels + 63) / 64 * 64;
+    // The product's steps are of 128 B of channels of one tap.
+    const std::int64_t step = 128 / p.element_bytes(), steps = is_direct(p) ? p.image.channels : (p.image.channels + step - 1) / step * step;
     limit("taps times channels", columns / double(p.image.channels) * double(steps));
     if (p.gradient != ConvGradient::data) return;
     double pixels = double(p.image.images);
@@ -109,7 +121,8 @@ void complete(ConvProblem& p) {
     const auto [operation, images] = image_products();
     Given given(Given::Named::by_key);
     for (const auto& [key, number] : {std::pair{"m", p.m()}, {"n", p.n()}, {"k", p.k()}}) given.add(key, std::to_string(number));
-    given.add("type", p.type);
+    if (p.is_fp8()) given.add("types", fmt::format("{0},{0},{1}", p.type, p.result_type()));
+    else given.add("type", p.type);
     if (p.gradient == ConvGradient::weights) given.add("a_major", "m");
     if (p.gradient != ConvGradient::none) given.add("b_major", "n");
     if (!p.epilogue.empty()) given.add("epilogue", p.epilogue);

@@ -32,12 +32,12 @@ struct ConvProblem {
     double operand_bytes = 0;            ///< what the epilogue reads
 
     double flops() const { return 2.0 * double(image.rows()) * double(image.columns()) / double(groups) * double(filters); }
-    double image_bytes() const { return double(image.elements()) * element_bytes; }
-    double filter_bytes() const { return double(filters) * double(image.columns()) / double(groups) * element_bytes; }
-    double result_bytes() const { return double(image.rows()) * double(filters) * element_bytes; }
+    double image_bytes() const { return double(image.elements()) * element_bytes(); }
+    double filter_bytes() const { return double(filters) * double(image.columns()) / double(groups) * element_bytes(); }
+    double result_bytes() const { return double(image.rows()) * double(filters) * result_element_bytes; }
     /// Every tensor once, and of the image of the product what the result depends on.
     double least_bytes() const {
-        return double(filtered().elements_read()) * element_bytes + filter_bytes() + (gradient == ConvGradient::data ? image_bytes() : result_bytes()) + operand_bytes;
+        return double(filtered().elements_read()) * element_bytes() + filter_bytes() + (gradient == ConvGradient::data ? image_bytes() : result_bytes()) + operand_bytes;
     }
     /// The image of the product: x, or for its gradient dy, whose padding is what the filter reaches beyond x's.
     ImageOperand filtered() const;
@@ -45,7 +45,11 @@ struct ConvProblem {
     std::int64_t m() const { return gradient == ConvGradient::none ? image.rows() : gradient == ConvGradient::data ? image.pixels() : filters; }
     std::int64_t n() const { return gradient == ConvGradient::none ? filters : gradient == ConvGradient::data ? image.channels : image.columns(); }
     std::int64_t k() const { return gradient == ConvGradient::none ? image.columns() : gradient == ConvGradient::data ? image.taps() * filters : image.rows(); }
-    static constexpr int element_bytes = 2;
+    bool is_fp8() const { return type.starts_with("fp8"); }
+    /// Of the image and the filters; the result has 2 bytes, bf16 where these have 1.
+    int element_bytes() const { return is_fp8() ? 1 : 2; }
+    static constexpr int result_element_bytes = 2;
+    std::string_view result_type() const { return is_fp8() ? "bf16" : std::string_view(type); }
 };
 
 /// The operation of products that takes an operand from an image, and its facet. Throws RequestError where this build has none.

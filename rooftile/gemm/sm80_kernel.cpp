@@ -40,7 +40,7 @@ class Sm80Gemm final : public GemmKernel {
     /// fill them with. Elsewhere the kernels do not compete by their times: those of sm80_gemm are up to 1.5 times too short on
     /// Hopper (docs/facts.md 349).
     bool joins(const GemmProblem& p) const override {
-        if (!p.image || p.a_major != Major::k || p.b_major != Major::k) return false;
+        if (!p.image || is_fp8(p.a_type) || p.a_major != Major::k || p.b_major != Major::k) return false;
         const bool few = 2 * p.image->channels <= sm90::k_span(p.a_type) && p.image->taps() > 1;
         return few || !image_load_obstacle(*p.image, Sm80GemmConfig::element_bytes).empty();
     }

@@ -156,7 +156,8 @@ std::optional<Refusal> refuse_image(const GemmProblem& p, const GemmRequest& req
     if (!p.image) return std::nullopt;
     const auto refused = [](Reason reason, std::string why) { return Refusal{reason, std::move(why), 1, 0}; };
     if (std::string why = image_load_obstacle(*p.image, bytes_of(p.a_type)); !why.empty()) return refused(Reason::alignment, std::move(why));
-    if (is_fp8(p.a_type)) return refused(Reason::instruction, "images of 8 bits are not planned yet; take bf16 or fp16");
+    if (is_fp8(p.a_type) && (p.a_major != Major::k || p.b_major != Major::k))
+        return refused(Reason::instruction, "images of 8 bits are on the left, of filters whose rows run along K: wgmma takes no others; take bf16 or fp16");
     if (p.batch > 1 || p.groups || p.pairs() != Pairs::none || p.results() > 1)
         return refused(Reason::instruction, "of an image there is one product with one result");
     if (p.image_is_b()) {

@@ -167,7 +167,7 @@ TEST(ConvImage, LoadsNameThePixelsOfTheDefinition) {
             const ImageAxis& axis = image.axes[a];
             arguments.axes[a] = {divider(unsigned(axis.places())), divider(unsigned(axis.taps)), int(axis.stride), int(axis.padding), int(axis.dilation)};
         }
-        constexpr int tile_k = 64;
+        const int tile_k = random.coin() ? 64 : 128;
         const std::int64_t blocks = (image.channels + tile_k - 1) / tile_k;
         arguments.channel_blocks = divider(unsigned(blocks));
         const auto place = std::uint64_t(random.whole(0, image.rows() - 1)), block = std::uint64_t(random.whole(0, image.blocks(tile_k) - 1));
@@ -852,14 +852,57 @@ TEST(ConvPlan, ChannelsOutermostArePackedFirst) {
               (std::vector<std::int64_t>{480, 20, 5, 1, 60}));
 }
 
+constexpr const char* bytes = "--batch 4 --channels 144 --height 56 --width 56 --filters 100 --kernel-size 3 --padding 1 --type fp8_e4m3";
+
+// x and w of 8 bits: 128 channels of one tap a step, and half the bytes; the result is bf16.
+TEST(ConvFp8, IsAProductOfAnImage) {
+    for (const char* type : {"fp8_e4m3", "fp8_e5m2"}) {
+        const PlanSet set = plans_of(std::string("--batch 4 --channels 144 --height 56 --width 56 --filters 100 --kernel-size 3 --padding 1 --type ") + type);
+        ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+        const std::vector<TensorInfo> tensors = conv_operation().tensors(set.problem);
+        EXPECT_EQ(tensors[0].type, type);
+        EXPECT_EQ(tensors[1].element_bits, 8);
+        EXPECT_EQ(tensors[2].type, "bf16");
+        EXPECT_EQ(tensors[2].element_bits, 16);
+        const Plan& plan = set.plans.front();
+        EXPECT_EQ(find_as<std::int64_t>(conv_operation().config_record(plan), "tile_k"), 128);
+        const std::vector<Step>& steps = plan.derivation;
+        EXPECT_THAT(std::ranges::find(steps, "k", &Step::quantity)->limit, HasSubstr("18 steps"));  // two of each tap
+        const Record p = conv_operation().prediction_record(plan);
+        EXPECT_EQ(find_as<std::int64_t>(p, "image_bytes"), 4 * 56 * 56 * 144);
+        EXPECT_EQ(find_as<std::int64_t>(p, "unrolled_bytes"), 4 * 56 * 56 * 9 * 144);
+        EXPECT_EQ(*conv_operation().demand(machine_by_id("h200-sxm"), plan).dram_bytes, set.problem.own.as<ConvProblem>().least_bytes());
+        EXPECT_EQ(conv_given(conv_record(set.problem.own.as<ConvProblem>())).text("type"), type);
+    }
+    const std::string wide = "--batch 32 --channels 512 --height 28 --width 28 --filters 512 --kernel-size 3 --padding 1 --type ";
+    EXPECT_LT(*plans_of(wide + "fp8_e4m3").plans[0].time_us, 0.6 * *plans_of(wide + "bf16").plans[0].time_us);
+}
+
+TEST(ConvFp8, WhatIsOf16BitsAloneIsRefusedByName) {
+    const auto refused = [](const std::string& more, const char* machine = "h200-sxm") {
+        const PlanSet set = plans_of(std::string(bytes) + more, machine);
+        return set.plans.empty() ? set.refusal->message : "planned";
+    };
+    EXPECT_THAT(refusal_of(std::string(bytes) + " --gradient data"), HasSubstr("fp8_e4m3: gradients are of bf16"));
+    EXPECT_THAT(refusal_of(std::string(bytes) + " --layout nchw"), HasSubstr("leave the layout off"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 56 --filters 64 --kernel-size 3 --groups 2 --type fp8_e5m2"), HasSubstr("groups are 2"));
+    EXPECT_THAT(refusal_of("--channels 72 --width 56 --filters 64 --kernel-size 3 --type fp8_e5m2"), HasSubstr("fill x and w up to 80"));
+    EXPECT_THAT(refusal_of("--channels 3 --width 56 --filters 64 --kernel-size 3 --type fp8_e5m2"), HasSubstr("fill x and w up to 16"));
+    EXPECT_THAT(refused(" --kernel sm80_gemm"), HasSubstr("sm90_gemm's so far"));
+    EXPECT_THAT(refused("", "l40s"), HasSubstr("sm90_gemm's so far"));
+    EXPECT_THAT(refused("", "a100-80-sxm"), HasSubstr("fp8"));
+    EXPECT_EQ(plans_of("--channels 16 --height 56 --width 56 --filters 64 --kernel-size 3 --type fp8_e5m2").plans.at(0).launches.back().kernel.substr(0, 4), "sm90");
+    EXPECT_THAT(refused(" --stride 9"), HasSubstr("the stride is 9"));
+}
+
 // Every tensor is in the least that moves, an epilogue's too.
 TEST(ConvPlan, LeastBytesAreAllTensors) {
-    for (const std::string& line : {std::string(body), std::string("--channels 144 --height 56 --width 56 --filters 144 --kernel-size 3 --padding 1 --groups 144")}) {
+    for (const std::string& line : {std::string(body), std::string("--channels 144 --height 56 --width 56 --filters 144 --kernel-size 3 --padding 1 --groups 144"), std::string(bytes)}) {
         const Problem problem = conv_operation().problem(
             given_of(conv_operation(), line + " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:fp32[M,N]"));
-        double bytes = 0;
-        for (const TensorInfo& tensor : conv_operation().tensors(problem)) bytes += double(spanned_elements(tensor)) * tensor.element_bits / 8;
-        EXPECT_EQ(problem.own.as<ConvProblem>().least_bytes(), bytes) << line;
+        double all = 0;
+        for (const TensorInfo& tensor : conv_operation().tensors(problem)) all += double(spanned_elements(tensor)) * tensor.element_bits / 8;
+        EXPECT_EQ(problem.own.as<ConvProblem>().least_bytes(), all) << line;
     }
 }
 

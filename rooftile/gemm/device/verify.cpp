@@ -41,8 +41,11 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
         weights_ = DeviceBuffer(std::size_t(packed_->dequantised_bytes(Type::fp32)));
     }
     if (problem.image_is_b()) image_ = std::make_unique<UnrolledImage>(*problem.image, UnrolledImage::channels_together(*problem.image), UnrolledImage::Columns::one_tap);
-    else if (problem.image)  // n-major filters have a line for each channel's tap
-        image_ = std::make_unique<UnrolledImage>(*problem.image, problem.image->channels, problem.b_major == Major::k ? UnrolledImage::Columns::taps : UnrolledImage::Columns::reversed);
+    else if (problem.image) {  // n-major filters have a line for each channel's tap
+        ImageOperand words = *problem.image;  // of 16 bits: two channels of 8 are one
+        words.channels = words.channels * bytes_of(problem.a_type) / 2;
+        image_ = std::make_unique<UnrolledImage>(words, words.channels, problem.b_major == Major::k ? UnrolledImage::Columns::taps : UnrolledImage::Columns::reversed);
+    }
     if (!problem.epilogue) return;
     epilogue_ = std::make_unique<ExpressionReference>(problem.epilogue->graph,
                                                       Driver::instance().device(current_device()).arch());
@@ -113,6 +116,7 @@ void GemmReference::fill_image(Stream stream, Fill fill, std::uint64_t seed, Ten
         const auto i = static_cast<std::size_t>(operand);
         views[i].data = tensors[i];
         FillArguments of = fill_arguments(filled, operand, views[i], fill, seed);
+        if (of.exact.period > image.channels) of.exact.wide = of.exact.range;  // of 8 bits: one a tap would be more than sums have room for
         if (problem_.image_is_b()) {
             // A pixel is at many places of K: wide numbers are A's alone, and meet any number.
             of.exact.period = of.exact.period * of.exact.range | 1;

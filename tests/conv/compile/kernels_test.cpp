@@ -94,6 +94,16 @@ TEST(ConvKernels, GradientsNeitherSpillNorSerialise) {
     }
 }
 
+// Of 8 bits, each way of the product, with an epilogue, of any filters and of three axes.
+TEST(ConvKernels, OnesOf8BitsNeitherSpillNorSerialise) {
+    const std::string image = "--batch 8 --channels 144 --height 30 --width 30 --kernel-size 3 --padding 1 --type fp8_e4m3 --filters ";
+    const std::string epilogue = " --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]";
+    const std::string deep = "--channels 128 --depth 9 --height 30 --width 30 --kernel-size 3 --padding 1 --filters 128 --type fp8_e5m2";
+    const std::string cases[][2] = {{image + "64", ""}, {image + "256", "--swap-ab on"}, {image + "256", "--split-k 2"}, {image + "256", "--cluster 2x1"}, {image + "512", "--cluster 1x2"},
+                                    {image + "256", "--schedule pingpong"}, {image + "128", "--grid-split-k 2"}, {image + "128" + epilogue, ""}, {image + "255", ""}, {deep, ""}, {deep, "--cluster 1x2"}};
+    for (const auto& [line, fixed] : cases) expect_built(line, fixed);
+}
+
 // Gathered piece by piece, as planned for machines of each architecture that does so: drawn problems, every third with an epilogue.
 TEST(ConvKernels, GatheredOnesDoNotSpill) {
     Random random(test_seed());

@@ -44,23 +44,25 @@ class ConvTest : public DeviceTest {
     }
 };
 
-std::string drawn(Random& random) {
+std::string drawn(Random& random, bool fp8 = false) {
     ConvProblem p;
     p.axes = int(random.whole(1, 3));
     p.image.images = random.whole(1, 4);
     p.image.channels = 8 * random.whole(1, 24), p.filters = random.coin() ? 8 * random.whole(1, 40) : random.whole(1, 200);
-    p.type = random.coin() ? "bf16" : "fp16";
+    p.type = random.coin() ? fp8 ? "fp8_e4m3" : "bf16" : fp8 ? "fp8_e5m2" : "fp16";
+    if (fp8) p.image.channels = 16 * random.whole(1, 24);
     for (;;) {
         for (int i = 0; i < p.axes; ++i)
             p.image.axes[std::size_t(i)] = {.extent = random.whole(1, i == 2 ? 9 : 40), .taps = random.whole(1, 5), .stride = random.whole(1, 4),
                                             .padding = random.whole(0, 6), .dilation = random.whole(1, 3)};
-        if (p.image.rows() > 0 && image_load_obstacle(p.image, 2).empty()) break;
+        if (p.image.rows() > 0 && image_load_obstacle(p.image, p.element_bytes()).empty()) break;
     }
     const Given given = conv_given(p);
     std::string line;
     for (const Field& field : conv_fields())
         if (given.has(field.key)) line += " " + flag_of(field.key) + " " + given.text(field.key);
-    if (random.one_in(3)) line += " --epilogue \"y = relu(acc + bias)\" --tensor bias:" + p.type + "[N]";
+    if (random.one_in(3)) line += " --epilogue \"y = relu(acc + bias)\" --tensor bias:" + std::string(p.result_type()) + "[N]";
+    if (fp8) return line.substr(1);
     if (random.one_in(4)) line += " --layout nchw";
     if (random.one_in(3)) line += " --kernel sm80_gemm";
     return line.substr(1);
@@ -102,6 +104,13 @@ TEST_F(ConvTest, RandomGradientsOfData) {
 TEST_F(ConvTest, RandomProblems) {
     Random random(from_environment("ROOFTILE_TEST_SEED", 58));
     for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 24); ++i) expect_right(drawn(random), i % 8 == 0);
+}
+
+TEST_F(ConvTest, RandomProblemsOf8Bits) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 65));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 24); ++i) expect_right(drawn(random, true), i % 8 == 0);
+    // Few channels of many taps, where wide numbers would be too many.
+    expect_right("--batch 2 --channels 16 --height 40 --width 40 --filters 24 --kernel-size 29 --padding 14 --type fp8_e4m3", false);
 }
 
 TEST_F(ConvTest, RandomDirectProblems) {
@@ -188,6 +197,13 @@ TEST_F(ConvTest, EveryWayOfTheProduct) {
     for (const char* more : {"64", "128 --swap-ab on", "256 --split-k 2", "256 --cluster 2x1", "512 --cluster 1x2", "256 --grid-split-k 2", "128 --stride 2x1 --dilation 1x2",
                              "64 --kernel sm80_gemm", "65 --kernel sm80_gemm --stride 2x1 --dilation 1x2 --tile 64x32x64", "128 --kernel sm80_gemm --order hilbert --ctas-per-sm 1",
                              "128 --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]", "255", "256 --split-k 2 --layout nchw"})
+        expect_right(image + more, false, 1);
+}
+
+TEST_F(ConvTest, EveryWayOf8Bits) {
+    const std::string image = "--batch 2 --channels 144 --height 33 --width 29 --kernel-size 3x5 --padding 1x2 --type fp8_e4m3 --filters ";
+    for (const char* more : {"64", "128 --swap-ab on", "256 --split-k 2", "256 --cluster 2x1", "512 --cluster 1x2", "256 --grid-split-k 2", "128 --schedule pingpong", "128 --stride 2x1 --dilation 1x2",
+                             "128 --order hilbert", "128 --epilogue \"y = relu(acc + bias) + r\" --tensor bias:bf16[N] --tensor r:bf16[M,N]", "255"})
         expect_right(image + more, false, 1);
 }
 

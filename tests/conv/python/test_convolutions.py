@@ -81,6 +81,20 @@ class Convolutions(unittest.TestCase):
                         self.assertEqual(dx.shape, x.shape)
                         assert_close(dx, exact[0].grad, scale=4 * (filters * taps**axes) ** 0.5)
 
+    def test_fp8_gives_bf16(self):
+        if torch.cuda.get_device_capability()[0] != 9:
+            self.skipTest("skipped: convolutions of fp8 are planned for Hopper")
+        for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+            for channels, filters, taps, stride in ((16, 24, 3, 1), (144, 72, 3, 2), (256, 255, 5, 1)):
+                x, w = channels_last(rand(2, channels, 21, 17).to(dtype)), channels_last(rand(filters, channels, taps, taps).to(dtype))
+                for bias in (None, rand(filters)):
+                    exact = F.conv2d(x.double(), w.double(), None if bias is None else bias.double(), padding=taps // 2, stride=stride)
+                    y = rt.conv2d(x, w, bias, padding=taps // 2, stride=stride)
+                    self.assertEqual(y.dtype, torch.bfloat16)
+                    assert_close(y, exact, scale=4 * channels**0.5 * taps)
+        with self.assertRaisesRegex(rooftile.RequestError, "alike"):
+            rt.conv2d(x, channels_last(w.to(torch.float8_e4m3fn)))
+
     def test_what_they_do_not_take_is_refused(self):
         x, w = rand(2, 16, 9, 9), channels_last(rand(24, 16, 3, 3))
         for call, said in (
