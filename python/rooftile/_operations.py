@@ -511,7 +511,8 @@ def conv(
             stride of 1; weights: from dy and x that of w, of channels in multiples of 64
         layout: Order of x in memory: nhwc (default), channels innermost, or nchw, which a kernel packs first, each
             time; filters are [F, taps, C] and the result [N, places, F]
-        type: bf16 (default) or fp16, for all tensors; fp32 accumulation
+        type: bf16 (default) or fp16, for all tensors; fp8_e4m3 or fp8_e5m2, for x and w, the result is bf16; fp32
+            accumulation
         epilogue: What is stored, an expression of the sums acc: "y = relu(acc + bias)"
         tensors: A tensor that the epilogue reads: bias:bf16[N], of a number a filter; r:bf16[M,N], of one an
             element

@@ -113,7 +113,8 @@ std::vector<std::int64_t> channels_first_strides(const std::vector<Extent>& exte
 }
 
 TensorInfo dense_tensor(std::string name, std::string_view type, int bytes, const std::vector<std::int64_t>& extents, TensorRole role) {
-    TensorInfo out{.name = std::move(name), .type = std::string(type), .element_bits = 8 * bytes, .extents = {}, .strides = {}, .role = role, .offset = 0};
+    TensorInfo out{.name = std::move(name), .type = std::string(type), .element_bits = 8 * bytes, .extents = {}, .strides = {}, .role = role,
+                   .offset = 0};
     for (const std::int64_t extent : extents) out.extents.push_back(Extent::of(extent));
     out.strides = dense_strides(out.extents);
     return out;

@@ -44,10 +44,11 @@ void check_fp8(const ConvProblem& p) {
     const auto refuse = [&](std::string why) { throw RequestError(fmt::format("{}: {}", p.type, why)); };
     if (p.gradient != ConvGradient::none) refuse("gradients are of bf16 and fp16; of 8 bits the convolution itself is planned");
     if (p.channels_first) refuse("layout nchw is packed in 16 bits; keep x with its channels innermost and leave the layout off");
-    if (p.groups > 1) refuse(fmt::format("groups are {}: direct kernels are of bf16 and fp16; of 8 bits take groups one by one, or widen x and w", p.groups));
+    if (p.groups > 1)
+        refuse(fmt::format("groups are {}: direct kernels are of bf16 and fp16; of 8 bits take groups one by one, or widen x and w", p.groups));
     if (p.image.channels % 16 != 0)
-        refuse(fmt::format("channels are {}: loads of images take pixels of whole 16 bytes, multiples of 16; fill x and w up to {} with zeros", p.image.channels,
-                           (p.image.channels + 15) / 16 * 16));
+        refuse(fmt::format("channels are {}: loads of images take pixels of whole 16 bytes, multiples of 16; fill x and w up to {} with zeros",
+                           p.image.channels, (p.image.channels + 15) / 16 * 16));
 }
 
 void check(const ConvProblem& p) {
@@ -76,7 +77,8 @@ void check(const ConvProblem& p) {
     for (const ImageAxis& axis : p.image.axes) rows *= double(axis.places()), columns *= double(axis.taps);
     limit("places of the result", rows);
     // The product's steps are of 128 B of channels of one tap.
-    const std::int64_t step = 128 / p.element_bytes(), steps = is_direct(p) ? p.image.channels : (p.image.channels + step - 1) / step * step;
+    const std::int64_t step = 128 / p.element_bytes();
+    const std::int64_t steps = is_direct(p) ? p.image.channels : (p.image.channels + step - 1) / step * step;
     limit("taps times channels", columns / double(p.image.channels) * double(steps));
     if (p.gradient != ConvGradient::data) return;
     double pixels = double(p.image.images);

@@ -44,7 +44,8 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
     else if (problem.image) {  // n-major filters have a line for each channel's tap
         ImageOperand words = *problem.image;  // of 16 bits: two channels of 8 are one
         words.channels = words.channels * bytes_of(problem.a_type) / 2;
-        image_ = std::make_unique<UnrolledImage>(words, words.channels, problem.b_major == Major::k ? UnrolledImage::Columns::taps : UnrolledImage::Columns::reversed);
+        const bool in_order = problem.b_major == Major::k;
+        image_ = std::make_unique<UnrolledImage>(words, words.channels, in_order ? UnrolledImage::Columns::taps : UnrolledImage::Columns::reversed);
     }
     if (!problem.epilogue) return;
     epilogue_ = std::make_unique<ExpressionReference>(problem.epilogue->graph,
