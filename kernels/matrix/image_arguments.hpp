@@ -1,4 +1,4 @@
-// Where rows of A are that are taken from an image; host and device see the same bytes.
+// Where an operand's lines are that are taken from an image; host and device see the same bytes.
 #pragma once
 
 #include "kernels/divider.hpp"
@@ -13,7 +13,8 @@ struct ImageArguments {
         Divider taps;    ///< of the filter
         int stride = 1, before = 0, dilation = 1;  ///< before: pixels of padding in front of the image
     } axes[most_axes];
-    Divider channel_blocks;  ///< blocks of K that one tap has
+    Divider channel_blocks;  ///< blocks of channels that one tap has
+    unsigned step[most_axes + 1] = {};  ///< from one block of places to the next: along each axis, and of images; each below its axis's places
 
     /// The pixel that the first tap meets at a place of the result, along each of `count` axes, and behind them the image's number.
     template <int count>
@@ -26,11 +27,48 @@ struct ImageArguments {
         }
         pixel[count] = static_cast<int>(place);
     }
+    constexpr void step_by(unsigned places) {
+        for (int i = 0; i < most_axes; ++i) {
+            const unsigned next = axes[i].places.quotient(places);
+            step[i] = places - next * axes[i].places.divisor, places = next;
+        }
+        step[most_axes] = places;
+    }
     constexpr unsigned taps() const { return axes[0].taps.divisor * axes[1].taps.divisor * axes[2].taps.divisor; }
 };
 
-/// A block of K: channels of one tap. The one beyond the end that a short part of K takes is after the last tap's channels, where both operands
-/// are zeros.
+/// A place of the result, counted on from one to another without a division.
+template <int count>
+struct ImagePlace {
+    unsigned at[count + 1];  ///< along each axis, and behind them the image's number
+
+    constexpr ImagePlace(const ImageArguments& image, unsigned place) : at{} {
+        for (int i = 0; i < count; ++i) {
+            const unsigned next = image.axes[i].places.quotient(place);
+            at[i] = place - next * image.axes[i].places.divisor;
+            place = next;
+        }
+        at[count] = place;
+    }
+    /// That of the next block.
+    constexpr void advance(const ImageArguments& image) {
+        unsigned carried = 0;
+        for (int i = 0; i < count; ++i) {
+            at[i] += image.step[i] + carried;
+            carried = at[i] >= image.axes[i].places.divisor ? 1 : 0;
+            if (carried) at[i] -= image.axes[i].places.divisor;
+        }
+        at[count] += image.step[ImageArguments::most_axes] + carried;
+    }
+    /// As ImageArguments::first_pixel().
+    constexpr void pixel(const ImageArguments& image, int (&to)[count + 1]) const {
+        for (int i = 0; i < count; ++i) to[i] = static_cast<int>(at[i]) * image.axes[i].stride - image.axes[i].before;
+        to[count] = static_cast<int>(at[count]);
+    }
+};
+
+/// A block of channels of one tap. What is beyond the end, as of a short part of K, is after the last tap's channels, where the image
+/// is zeros.
 template <int count>
 struct ImageBlock {
     int channel;

@@ -55,7 +55,8 @@ struct MatrixConfig {
     /// pair_step gates, then the ups that belong to them, and so on, however they lie in memory: a thread has both.
     bool pairs = false;
     int results = 1;  ///< of the expression: C, and others as large, of its type, dense
-    /// A's rows are places of an image of so many axes, 2 or 3, and K its channels, tap by tap of a filter; 0: A is a matrix.
+    /// A's rows are places of an image of so many axes, 2 or 3, and K its channels, tap by tap of a filter, in reverse where B is n-major; with A
+    /// m-major B is of the image, K its places and columns its channels, tap by tap. 0: both are matrices.
     int image_axes = 0;
     /// Of a kernel of two products, which share the ring and the epilogue tiles: B from stage to stage, and of all epilogue tiles; 0: what
     /// this product's need.

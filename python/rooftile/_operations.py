@@ -453,6 +453,7 @@ def conv(
     padding: int | None = None,
     dilation: int | None = None,
     groups: int | None = None,
+    gradient: str | None = None,
     layout: str | None = None,
     type: str | None = None,
     epilogue: str | None = None,
@@ -506,6 +507,8 @@ def conv(
         padding: Zeros on either side of an axis; default 0
         dilation: Pixels from one tap to the next; default 1
         groups: Groups of channels and filters that do not meet, such as one a channel (depthwise); default 1
+        gradient: none (default): the convolution; data: from dy, the gradient of its result, and w that of x, of a
+            stride of 1; weights: from dy and x that of w, of channels in multiples of 64
         layout: Order of x in memory: nhwc (default), channels innermost, or nchw, which a kernel packs first, each
             time; filters are [F, taps, C] and the result [N, places, F]
         type: bf16 (default) or fp16, for all tensors; fp32 accumulation
@@ -562,12 +565,13 @@ def conv(
     return plan_one("conv", machine, {
         "batch": batch, "channels": channels, "depth": depth, "height": height, "width": width, "filters": filters,
         "kernel_size": kernel_size, "stride": stride, "padding": padding, "dilation": dilation, "groups": groups,
-        "layout": layout, "type": type, "epilogue": epilogue, "tensors": tensors, "kernel": kernel, "tile": tile,
-        "stages": stages, "consumer_warpgroups": consumer_warpgroups, "schedule": schedule, "swap_ab": swap_ab,
-        "cluster": cluster, "order": order, "group": group, "split_k": split_k, "grid_split_k": grid_split_k,
-        "ctas_per_sm": ctas_per_sm, "overlapped_epilogue": overlapped_epilogue, "epilogue_tile_n": epilogue_tile_n,
-        "pdl": pdl, "early_weights": early_weights, "evict_first": evict_first, "reverse": reverse,
-        "exhaustive": exhaustive, "top": top, "vector": vector, "strip": strip, "rows": rows, "places": places,
-        "warp_tile": warp_tile, "warps": warps, "planes": planes, "numbers": numbers, "set": set,
-        "buildable_only": buildable_only, "seed": seed
+        "gradient": gradient, "layout": layout, "type": type, "epilogue": epilogue, "tensors": tensors,
+        "kernel": kernel, "tile": tile, "stages": stages, "consumer_warpgroups": consumer_warpgroups,
+        "schedule": schedule, "swap_ab": swap_ab, "cluster": cluster, "order": order, "group": group,
+        "split_k": split_k, "grid_split_k": grid_split_k, "ctas_per_sm": ctas_per_sm,
+        "overlapped_epilogue": overlapped_epilogue, "epilogue_tile_n": epilogue_tile_n, "pdl": pdl,
+        "early_weights": early_weights, "evict_first": evict_first, "reverse": reverse, "exhaustive": exhaustive,
+        "top": top, "vector": vector, "strip": strip, "rows": rows, "places": places, "warp_tile": warp_tile,
+        "warps": warps, "planes": planes, "numbers": numbers, "set": set, "buildable_only": buildable_only,
+        "seed": seed
     })

@@ -452,6 +452,8 @@ def _product_gradients(
 
 def _filter_gradients(fields: dict[str, Any], inputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
     """By torch's own convolution, of views with the channels second."""
+    if fields.get("gradient", "none") != "none":
+        raise NotImplementedError("gradients of convolutions have no gradient themselves")
     x, w, *operands = (tensor.movedim(-1, 1) if tensor.dim() > 1 else tensor for tensor in inputs)
     if "epilogue" in fields and not _adds_row(fields):
         raise NotImplementedError("epilogues of convolutions have no gradient yet")
@@ -851,10 +853,14 @@ def _channels_last(name: str, tensor: torch.Tensor, axes: int) -> torch.Tensor:
 def _convolution(axes: int, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, **numbers: Any) -> torch.Tensor:
     if _filter is None:
         raise rooftile.RequestError("this build has no operation that filters images")
-    groups = numbers.pop("groups")
+    groups, gradient, kernel_size = (numbers.pop(key) for key in ("groups", "gradient", "kernel_size"))
     if torch.is_autocast_enabled("cuda"):
         dtype = torch.get_autocast_dtype("cuda")
         input, weight, bias = input.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
+    if gradient != "none":
+        return _convolution_gradient(axes, input, weight, bias, {"gradient": gradient, "groups": groups}, {**numbers, "kernel_size": kernel_size})
+    if kernel_size is not None:
+        raise rooftile.RequestError('kernel_size is weight\'s; it is given with gradient="weights" alone')
     x, w = _channels_last("input", input, axes), _channels_last("weight", weight, axes)
     if x.shape[-1] != w.shape[-1] * groups:
         raise rooftile.RequestError(f"input has {x.shape[-1]} channels and weight {w.shape[-1]} for each of {groups} groups")
@@ -864,7 +870,25 @@ def _convolution(axes: int, input: torch.Tensor, weight: torch.Tensor, bias: tor
     if groups > 1:
         fields["groups"] = str(groups)
     tensors, names = ((x, w), _UNNAMED) if bias is None else ((x, w, bias), _WITH_ROW)
-    text = json.dumps(fields if len(tensors) == 2 else {**fields, **_ADD_ROW})
+    return _filtered(tensors, names, fields if len(tensors) == 2 else {**fields, **_ADD_ROW})
+
+
+def _convolution_gradient(
+    axes: int, dy: torch.Tensor, other: torch.Tensor, bias: torch.Tensor | None, fields: dict[str, Any], numbers: dict[str, Any]
+) -> torch.Tensor:
+    """dx of dy and the filters, or dw of dy and x: `fields` as they are, `numbers` by axes."""
+    if bias is not None:
+        raise rooftile.RequestError("bias has no part in the gradients of the input and the weight; leave it out")
+    of_weights = fields["gradient"] == "weights"
+    if of_weights != (numbers["kernel_size"] is not None):
+        raise rooftile.RequestError('kernel_size is needed with gradient="weights", where no weight has it, and given there alone')
+    tensors = _channels_last("dy", dy, axes), _channels_last("x" if of_weights else "weight", other, axes)
+    by_axes = {key: _by_axes(key, value, axes) for key, value in numbers.items() if value is not None}
+    return _filtered(tensors, _UNNAMED, {**fields, **by_axes})
+
+
+def _filtered(tensors: tuple[torch.Tensor, ...], names: Any, fields: dict[str, Any]) -> torch.Tensor:
+    text = json.dumps(fields)
     if _is_plain(tensors):
         out = _run_plain(_filter, names, text, tensors)
     else:
@@ -874,39 +898,51 @@ def _convolution(axes: int, input: torch.Tensor, weight: torch.Tensor, bias: tor
 
 
 def conv1d(
-    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+    gradient: str = "none", kernel_size: Any = None,
 ) -> torch.Tensor:
     """torch.nn.functional.conv1d by a planned kernel, of tensors whose channels are innermost in memory.
 
     bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. An input with its
-    channels outermost is packed first, each time. Gradients are torch's.
+    channels outermost is packed first, each time. Autograd's gradients are torch's. On Hopper `gradient="data"` takes dy for input, of a stride of 1, and
+    returns that of the input; `gradient="weights"` takes dy and the input in the place of input and weight, with `kernel_size`, and returns that of the weight.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """
-    return _convolution(1, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return _convolution(
+        1, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups, gradient=gradient, kernel_size=kernel_size
+    )
 
 
 def conv2d(
-    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+    gradient: str = "none", kernel_size: Any = None,
 ) -> torch.Tensor:
     """torch.nn.functional.conv2d by a planned kernel, of tensors whose channels are innermost in memory (channels_last).
 
     bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. An input with its
-    channels outermost is packed first, each time. Gradients are torch's.
+    channels outermost is packed first, each time. Autograd's gradients are torch's. On Hopper `gradient="data"` takes dy for input, of a stride of 1, and
+    returns that of the input; `gradient="weights"` takes dy and the input in the place of input and weight, with `kernel_size`, and returns that of the weight.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """
-    return _convolution(2, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return _convolution(
+        2, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups, gradient=gradient, kernel_size=kernel_size
+    )
 
 
 def conv3d(
-    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+    gradient: str = "none", kernel_size: Any = None,
 ) -> torch.Tensor:
     """torch.nn.functional.conv3d by a planned kernel, of tensors whose channels are innermost in memory (channels_last_3d).
 
     bf16 or fp16, all alike (under autocast they are cast), channels in multiples of 8, or few to a group; so is the result. An input with its
-    channels outermost is packed first, each time. Gradients are torch's.
+    channels outermost is packed first, each time. Autograd's gradients are torch's. On Hopper `gradient="data"` takes dy for input, of a stride of 1, and
+    returns that of the input; `gradient="weights"` takes dy and the input in the place of input and weight, with `kernel_size`, and returns that of the weight.
     Raises rooftile.RequestError on other types, shapes and layouts, and says how to keep a tensor.
     """
-    return _convolution(3, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return _convolution(
+        3, input, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups, gradient=gradient, kernel_size=kernel_size
+    )
 
 
 def _with_parameters(function: Callable[..., Any], count: int) -> Callable[..., Any]:

@@ -8,7 +8,7 @@
 namespace rooftile {
 
 DrawLaw conv_law(const DrawRequest& request);
-ConvProblem drawn_conv(Random& random);
+ConvProblem drawn_conv(Random& random, const DrawRequest& request = {});
 ProblemTraits conv_traits(const ConvProblem& problem);
 
 }  // namespace rooftile

@@ -12,7 +12,7 @@
 namespace rooftile {
 namespace {
 
-constexpr std::string_view types[] = {"bf16", "fp16"}, layouts[] = {"nhwc", "nchw"};
+constexpr std::string_view types[] = {"bf16", "fp16"}, layouts[] = {"nhwc", "nchw"}, gradients[] = {"none", "data", "weights"};
 /// Extents of the image by axes, x first.
 constexpr std::string_view extent_keys[] = {"width", "height", "depth"};
 /// Numbers that have one for each axis, or one for all.
@@ -54,6 +54,7 @@ std::vector<Field> make_fields() {
         {"padding", "N", "Zeros on either side of an axis; default 0", problem},
         {"dilation", "N", "Pixels from one tap to the next; default 1", problem},
         {"groups", "N", "Groups of channels and filters that do not meet, such as one a channel (depthwise); default 1", problem},
+        {"gradient", "NAME", "none (default): the convolution; data: from dy, the gradient of its result, and w that of x, of a stride of 1; weights: from dy and x that of w, of channels in multiples of 64", problem},
         {"layout", "NAME", "Order of x in memory: nhwc (default), channels innermost, or nchw, which a kernel packs first, each time; filters are [F, taps, C] and the result [N, places, F]", problem},
         {"type", "TYPE", "bf16 (default) or fp16, for all tensors; fp32 accumulation", problem},
         {"epilogue", "TEXT", "What is stored, an expression of the sums acc: \"y = relu(acc + bias)\"", problem, FieldKind::text},
@@ -92,6 +93,9 @@ void read_axes(const Given& g, const AxisField& field, ConvProblem& p) {
         p.image.axes[std::size_t(i)].*field.number =
             whole_number(g.name(field.key), parts.size() == 1 ? parts[0] : parts[std::size_t(p.axes - 1 - i)], field.least, max_conv_extent);
 }
+
+ConvGradient read_gradient(const Given& g) { return ConvGradient(g.has("gradient") ? one_of(g.name("gradient"), g.text("gradient"), gradients) : 0); }
+std::string gradient_name(const ConvProblem& p) { return std::string(gradients[std::size_t(p.gradient)]); }
 
 /// Elements from one to the next along each axis where nothing lies between them.
 std::vector<std::int64_t> dense_strides(const std::vector<Extent>& extents) {
@@ -141,6 +145,7 @@ ConvProblem conv_problem(const Given& g) {
     for (int i = 0; i < p.axes; ++i) p.image.axes[std::size_t(i)].extent = needed(g, extent_keys[std::size_t(i)]);
     p.filters = needed(g, "filters");
     for (const AxisField& field : axis_fields) read_axes(g, field, p);
+    p.gradient = read_gradient(g);
     if (g.has("type")) p.type = types[one_of(g.name("type"), g.text("type"), types)];
     p.epilogue = g.text("epilogue");
     p.tensors = g.list("tensor");
@@ -155,17 +160,18 @@ Given conv_product_request(const Given& g) {
     return out;
 }
 
-std::string_view conv_config_key(std::string_view of_product) {
+std::string_view conv_config_key(std::string_view of_product, ConvGradient gradient) {
+    if (gradient != ConvGradient::none) return of_product;  // pixels and filters stand elsewhere there
     for (const auto& [theirs, ours] : renamed)
         if (theirs == of_product) return ours;
     return of_product;
 }
 
-Record conv_config(const Record& product, std::int64_t gathered_taps) {
+Record conv_config(const Record& product, std::int64_t gathered_taps, ConvGradient gradient) {
     Record out;
     for (const auto& [key, value] : product) {
         if (std::ranges::find(left_out, key) != std::end(left_out)) continue;
-        out.emplace_back(std::string(conv_config_key(key)), value);
+        out.emplace_back(std::string(conv_config_key(key, gradient)), value);
         if (key == "kernel") out.emplace_back("loads", gathered_taps > 0 ? "gather" : "im2col"), out.emplace_back("taps_per_step", std::max<std::int64_t>(1, gathered_taps));
     }
     return out;
@@ -209,6 +215,7 @@ Given conv_given(const ConvProblem& p) {
     given.add("filters", std::to_string(p.filters));
     for (const AxisField& field : axis_fields) given.add(field.key, by_axes(p, field.number));
     if (p.groups != 1) given.add("groups", std::to_string(p.groups));
+    if (p.gradient != ConvGradient::none) given.add("gradient", gradient_name(p));
     if (p.channels_first) given.add("layout", "nchw");
     given.add("type", p.type);
     if (!p.epilogue.empty()) given.add("epilogue", p.epilogue);
@@ -222,6 +229,7 @@ Record conv_record(const ConvProblem& p) {
                   {"filters", p.filters}};
     for (const AxisField& field : axis_fields) out.emplace_back(std::string(field.key), by_axes(p, field.number));
     out.emplace_back("groups", p.groups);
+    out.emplace_back("gradient", gradient_name(p));
     out.emplace_back("layout", p.channels_first ? "nchw" : "nhwc");
     out.emplace_back("type", p.type);
     out.emplace_back("epilogue", p.epilogue.empty() ? "none" : p.epilogue);
@@ -233,7 +241,7 @@ Given conv_given(const Record& record) {
     Given given(Given::Named::by_key);
     for (const char* key : {"batch", "channels", "depth", "height", "width", "filters", "groups"})
         if (const auto number = find_as<std::int64_t>(record, key)) given.add(key, std::to_string(*number));
-    for (const char* key : {"kernel_size", "stride", "padding", "dilation", "layout", "type"})
+    for (const char* key : {"kernel_size", "stride", "padding", "dilation", "gradient", "layout", "type"})
         if (const auto text = find_as<std::string>(record, key)) given.add(key, *text);
     if (const auto text = find_as<std::string>(record, "epilogue"); text && *text != "none") given.add("epilogue", *text);
     for (const Value& tensor : find_as<List>(record, "epilogue_tensors").value_or(List()))
@@ -241,44 +249,89 @@ Given conv_given(const Record& record) {
     return given;
 }
 
+namespace {
+
+void add_followed(Given& given, std::string_view key, std::string text) {
+    if (given.has(key)) throw RequestError(given.name(key) + " follows from the tensors; leave it out");
+    given.add(key, std::move(text));
+}
+
+/// "2x16x9": extents between the first and the last.
+std::string inner_extents(const TensorInfo& t) {
+    std::string out;
+    for (std::size_t i = 1; i + 1 < t.extents.size(); ++i) out += fmt::format("{}{}", out.empty() ? "" : "x", t.extents[i].most);
+    return out;
+}
+
+/// dy [N, places..., F] and w [F, taps..., C], or x [N, (D, H,) W, C].
+void add_gradient_tensors(Given& given, std::span<const TensorInfo> inputs, bool data) {
+    const TensorInfo &dy = inputs[0], &other = inputs[1];
+    const std::string_view name = data ? "w" : "x";
+    if ((!dy.name.empty() && dy.name != "dy") || (!other.name.empty() && other.name != name) || inputs.size() != 2)
+        throw RequestError(fmt::format("gradient {} takes two tensors, dy, then {}; here are {}", data ? "data" : "weights", name, inputs.size()));
+    const std::size_t axes = dy.extents.size() - 2;
+    const auto extent = [](const TensorInfo& t, std::size_t i) { return t.extents[i].most; };
+    if (data ? extent(other, 0) != extent(dy, axes + 1) : extent(other, 0) != extent(dy, 0))
+        throw RequestError(data ? fmt::format("dy has {} filters and w {}", extent(dy, axes + 1), extent(other, 0))
+                                : fmt::format("dy has {} images and x {}", extent(dy, 0), extent(other, 0)));
+    add_followed(given, "batch", std::to_string(extent(dy, 0)));
+    add_followed(given, "channels", std::to_string(extent(other, axes + 1)));
+    add_followed(given, "filters", std::to_string(extent(dy, axes + 1)));
+    ConvProblem p;  // whose extents, where x is not there, follow from dy: of a stride of 1
+    p.axes = int(axes);
+    if (data) add_followed(given, "kernel_size", inner_extents(other));
+    for (const AxisField& field : axis_fields) read_axes(given, field, p);
+    for (std::size_t i = 0; i < axes; ++i) {
+        const ImageAxis& axis = p.image.axes[axes - 1 - i];
+        add_followed(given, extent_keys[axes - 1 - i], std::to_string(data ? std::max<std::int64_t>(1, extent(dy, i + 1) + axis.reach() - 2 * axis.padding) : extent(other, i + 1)));
+    }
+    add_followed(given, "type", dy.type);
+    Given plain(Given::Named::by_key);
+    for (const Field& field : conv_fields())
+        if (given.has(field.key)) plain.add(field.key, given.text(field.key));
+    const ConvProblem found = conv_problem(plain);
+    if (places_by_axes(found) != inner_extents(dy))
+        throw RequestError(fmt::format("dy has {} places; the convolution of these sizes has {}", inner_extents(dy), places_by_axes(found)));
+}
+
+}  // namespace
+
 void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
     if (inputs.size() < 2) throw RequestError(fmt::format("{} tensor is given; a convolution takes x and w, then what its epilogue reads", inputs.size()));
     const TensorInfo &x = inputs[0], &w = inputs[1];
-    if ((!x.name.empty() && x.name != "x") || (!w.name.empty() && w.name != "w"))
+    const ConvGradient gradient = read_gradient(given);
+    const bool forward = gradient == ConvGradient::none;
+    if (forward && ((!x.name.empty() && x.name != "x") || (!w.name.empty() && w.name != "w")))
         throw RequestError(fmt::format("the first two tensors are {} and {}; a convolution takes x, then w", x.name, w.name));
+    const std::string_view first = forward ? "x" : "dy", second = gradient == ConvGradient::weights ? "x" : "w";
     const std::size_t axes = x.extents.size();
-    if (axes < 3 || axes > 5) throw RequestError(fmt::format("x has {} axes; accepted are [N, W, C], [N, H, W, C] and [N, D, H, W, C]", axes));
-    if (w.extents.size() != axes) throw RequestError(fmt::format("w has {} axes and x {}; w is [filters, taps..., channels]", w.extents.size(), axes));
-    if (x.type != w.type) throw RequestError(fmt::format("x is {} and w {}; they must be alike", x.type, w.type));
+    if (axes < 3 || axes > 5) throw RequestError(fmt::format("{} has {} axes; accepted are [N, W, C], [N, H, W, C] and [N, D, H, W, C]", first, axes));
+    if (w.extents.size() != axes)
+        throw RequestError(fmt::format("{} has {} axes and {} {}{}", second, w.extents.size(), first, axes, second == "w" ? "; w is [filters, taps..., channels]" : ""));
+    if (x.type != w.type) throw RequestError(fmt::format("{} is {} and {} {}; they must be alike", first, x.type, second, w.type));
     const auto lies = [axes](const TensorInfo& t, const std::vector<std::int64_t>& strides) {
         for (std::size_t i = 0; i < axes; ++i)
             if (t.extents[i].most > 1 && t.strides[i] != strides[i]) return false;
         return true;
     };
-    const bool channels_first = !lies(x, dense_strides(x.extents)) && lies(x, channels_first_strides(x.extents));
+    const bool channels_first = forward && !lies(x, dense_strides(x.extents)) && lies(x, channels_first_strides(x.extents));
     for (const TensorInfo* t : {&x, &w}) {
         if (!lies(*t, dense_strides(t->extents)) && !(t == &x && channels_first))
             throw RequestError(fmt::format("{} is not dense with its channels innermost; in PyTorch that is memory_format=torch.channels_last, axes permuted to end "
-                                           "with channels", t == &x ? "x" : "w"));
-        if (t->offset % 8 != 0) throw RequestError(fmt::format("{} does not begin at a multiple of 16 bytes; hand over a copy that does", t == &x ? "x" : "w"));
+                                           "with channels", t == &x ? first : second));
+        if (t->offset % 8 != 0) throw RequestError(fmt::format("{} does not begin at a multiple of 16 bytes; hand over a copy that does", t == &x ? first : second));
     }
+    if (!forward) return add_gradient_tensors(given, inputs, gradient == ConvGradient::data);
     const std::int64_t channels = x.extents.back().most;
     const std::int64_t groups = given.has("groups") ? whole_number(given.name("groups"), given.text("groups"), 1, max_conv_extent) : 1;
     if (w.extents.back().most * groups != channels)
         throw RequestError(fmt::format("x has {} channels and w {} for each of {} group{}", channels, w.extents.back().most, groups, groups == 1 ? "" : "s"));
-    const auto add = [&](std::string_view key, std::string text) {
-        if (given.has(key)) throw RequestError(given.name(key) + " follows from the tensors; leave it out");
-        given.add(key, std::move(text));
-    };
+    const auto add = [&](std::string_view key, std::string text) { add_followed(given, key, std::move(text)); };
     add("batch", std::to_string(x.extents[0].most));
     add("channels", std::to_string(channels));
     add("filters", std::to_string(w.extents[0].most));
-    std::string taps;
-    for (std::size_t i = 1; i + 1 < axes; ++i) {
-        add(extent_keys[axes - 2 - i], std::to_string(x.extents[i].most));
-        taps += fmt::format("{}{}", taps.empty() ? "" : "x", w.extents[i].most);
-    }
-    add("kernel_size", taps);
+    for (std::size_t i = 1; i + 1 < axes; ++i) add(extent_keys[axes - 2 - i], std::to_string(x.extents[i].most));
+    add("kernel_size", inner_extents(w));
     if (channels_first) add("layout", "nchw");
     add("type", x.type);
     if (inputs.size() == 2) return;
@@ -295,9 +348,12 @@ void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs) {
 }
 
 std::vector<TensorInfo> conv_tensors(const ConvProblem& p) {
-    std::vector<TensorInfo> out = {
-        dense_tensor("x", p.type, around(p, p.image.images, [](const ImageAxis& a) { return a.extent; }, p.image.channels), TensorRole::in),
-        dense_tensor("w", p.type, around(p, p.filters, [](const ImageAxis& a) { return a.taps; }, p.image.channels / p.groups), TensorRole::in)};
+    const auto x = [&](const char* name, TensorRole role) { return dense_tensor(name, p.type, around(p, p.image.images, [](const ImageAxis& a) { return a.extent; }, p.image.channels), role); };
+    const auto w = [&](const char* name, TensorRole role) { return dense_tensor(name, p.type, around(p, p.filters, [](const ImageAxis& a) { return a.taps; }, p.image.channels / p.groups), role); };
+    const auto y = [&](std::string name, TensorRole role) { return dense_tensor(std::move(name), p.type, around(p, p.image.images, [](const ImageAxis& a) { return a.places(); }, p.filters), role); };
+    if (p.gradient == ConvGradient::data) return {y("dy", TensorRole::in), w("w", TensorRole::in), x("dx", TensorRole::out)};
+    if (p.gradient == ConvGradient::weights) return {y("dy", TensorRole::in), x("x", TensorRole::in), w("dw", TensorRole::out)};
+    std::vector<TensorInfo> out = {x("x", TensorRole::in), w("w", TensorRole::in)};
     if (p.channels_first) out[0].strides = channels_first_strides(out[0].extents);
     std::string result = "y";
     if (p.product.operation) {
@@ -309,7 +365,7 @@ std::vector<TensorInfo> conv_tensors(const ConvProblem& p) {
         for (const EpilogueOperand& o : p.direct_epilogue->operands) out.push_back(epilogue_tensor(o, 1, p.image.rows(), p.filters));
         result = p.direct_epilogue->output();
     }
-    out.push_back(dense_tensor(result, p.type, around(p, p.image.images, [](const ImageAxis& a) { return a.places(); }, p.filters), TensorRole::out));
+    out.push_back(y(result, TensorRole::out));
     return out;
 }
 

@@ -13,9 +13,9 @@ ConvProblem conv_problem(const Given& given);
 /// The request that the operation of products reads.
 Given conv_product_request(const Given& given);
 /// By keys, of which those of the product's tile have names of their own here. `gathered_taps`: of a step of a kernel that gathers pixels; 0: the
-/// copy engine finds them.
-Record conv_config(const Record& product, std::int64_t gathered_taps);
-std::string_view conv_config_key(std::string_view of_product);
+/// copy engine finds them. Those of gradients' products keep the product's.
+Record conv_config(const Record& product, std::int64_t gathered_taps, ConvGradient gradient);
+std::string_view conv_config_key(std::string_view of_product, ConvGradient gradient);
 Given conv_given_of_config(const Record& config);
 
 /// The request without its zeros: no images, channels or filters. An image without pixels has a result all the same where it is padded, and is refused.
@@ -24,7 +24,7 @@ Given conv_given(const ConvProblem& problem);
 Record conv_record(const ConvProblem& problem);
 Given conv_given(const Record& record);
 
-/// x [N, (D, H,) W, C] and w [F, taps..., C], then what the epilogue reads. Throws RequestError.
+/// x [N, (D, H,) W, C] and w [F, taps..., C], then what the epilogue reads; of gradients dy [N, places..., F], then w or x. Throws RequestError.
 void add_conv_tensors(Given& given, std::span<const TensorInfo> inputs);
 std::vector<TensorInfo> conv_tensors(const ConvProblem& problem);
 

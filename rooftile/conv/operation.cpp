@@ -91,11 +91,12 @@ ConvTile tile_of(const Plan& product) {
 }
 
 /// The names of the image's tensors for the product's.
-void rename(Demand& demand) {
+void rename(Demand& demand, const ConvProblem& p) {
+    const std::vector<TensorInfo> ours = conv_tensors(p);
     for (TensorTraffic& tensor : demand.tensors) {
-        if (tensor.tensor == "a") tensor.tensor = "x";
-        else if (tensor.tensor == "b") tensor.tensor = "w";
-        else if (tensor.tensor == "c") tensor.tensor = "y";
+        if (tensor.tensor == "a") tensor.tensor = ours[0].name;
+        else if (tensor.tensor == "b") tensor.tensor = ours[1].name;
+        else if (tensor.tensor == "c") tensor.tensor = ours.back().name;
     }
 }
 
@@ -105,7 +106,8 @@ std::string heading_text(const ConvProblem& p, std::string_view machine_id, std:
                       + fmt::format("  {} {}, fp32 accumulate\n", layouts[std::size_t(p.axes - 1 + (p.channels_first ? 3 : 0))], p.type);
     if (!p.epilogue.empty()) out += p.epilogue + "\n";
     if (is_direct(p)) out += fmt::format("{} places of {} filters, directly\n", places_by_axes(p), p.filters);
-    else out += fmt::format("{} places of {} filters: the product {} × {} × {}\n", places_by_axes(p), p.filters, p.image.rows(), p.filters, p.image.columns());
+    else out += fmt::format("{}{} places of {} filters: the product {} × {} × {}\n", p.gradient == ConvGradient::none ? "" : p.gradient == ConvGradient::data ? "dx from dy of " : "dw from dy of ",
+                            places_by_axes(p), p.filters, p.m(), p.n(), p.k());
     out += fmt::format("{}, at least {} to move\n", scaled_text(p.flops(), "FLOP"),
                        scaled_text(p.least_bytes(), "B"));
     return out + fmt::format("on {}  {}\n", terminal.paint(std::string(machine_id), Tone::strong), terminal.paint(std::string(machine_name), Tone::plain));
@@ -193,7 +195,8 @@ class ConvOperation final : public Operation {
     Record config_record(const Plan& plan) const override {
         if (const DirectPlan* direct = direct_of(plan)) return direct_config(*direct);
         const ConvTile tile = tile_of(product_of(plan));
-        return conv_config(products().config_record(product_of(plan)), tile.gathered ? whole_parts(tile.step, typed(plan.problem).image.channels) : 0);
+        return conv_config(products().config_record(product_of(plan)), tile.gathered ? whole_parts(tile.step, typed(plan.problem).image.channels) : 0,
+                           typed(plan.problem).gradient);
     }
     Record resources_record(const Plan& plan) const override {
         if (const DirectPlan* direct = direct_of(plan))
@@ -223,8 +226,8 @@ class ConvOperation final : public Operation {
         if (const DirectPlan* direct = direct_of(plan)) return direct_prediction(typed(plan.problem), *direct);
         Record out = products().prediction_record(product_of(plan));
         const ImageTraffic t = image_traffic(typed(plan.problem), tile_of(product_of(plan)));
-        const ImageOperand& image = typed(plan.problem).image;
-        out.emplace_back("product", Record{{"m", image.rows()}, {"n", typed(plan.problem).filters}, {"k", image.columns()}});
+        const ConvProblem& p = typed(plan.problem);
+        out.emplace_back("product", Record{{"m", p.m()}, {"n", p.n()}, {"k", p.k()}});
         out.emplace_back("image_bytes", std::int64_t(std::llround(t.read)));
         out.emplace_back("unrolled_bytes", std::int64_t(std::llround(t.unrolled)));
         out.emplace_back("halo_bytes", std::int64_t(std::llround(t.halo)));
@@ -233,7 +236,7 @@ class ConvOperation final : public Operation {
     Demand demand(const Machine& machine, const Plan& plan) const override {
         const DirectPlan* direct = direct_of(plan);
         Demand demand = direct ? direct_demand(typed(plan.problem), *direct) : products().demand(machine, product_of(plan));
-        if (!direct) rename(demand);
+        if (!direct) rename(demand, typed(plan.problem));
         add_packing(demand, typed(plan.problem));
         return demand;
     }
@@ -271,11 +274,11 @@ class ConvOperation final : public Operation {
         if (direct_of(plans.plans.front())) return direct_page(plans, terminal);
         PlanPage page = products().page(plans.own.as<PlanSet>(), explanations, terminal);
         const ConvProblem& p = typed(plans.problem);
-        for (std::string_view& column : page.columns) column = conv_config_key(column);
+        for (std::string_view& column : page.columns) column = conv_config_key(column, p.gradient);
         page.heading = heading_text(p, plans.machine_id, plans.machine_name, terminal);
         const ImageTraffic t = image_traffic(p, tile_of(product_of(plans.plans.front())));
-        page.facts.push_back({"image, plan 1", fmt::format("{} read; {} into shared memory a column of tiles, tap by tap; {} if tiles kept their margins, {} each",
-                                                           scaled_text(t.read, "B"), scaled_text(t.unrolled, "B"), scaled_text(t.halo, "B"), scaled_text(t.tile_halo, "B"))});
+        page.facts.push_back({"image, plan 1", fmt::format("{} read; {} into shared memory a {} of tiles, tap by tap; {} if tiles kept their margins, {} each",
+                                                           scaled_text(t.read, "B"), scaled_text(t.unrolled, "B"), p.gradient == ConvGradient::weights ? "row" : "column", scaled_text(t.halo, "B"), scaled_text(t.tile_halo, "B"))});
         return page;
     }
     std::string heading(const Problem& problem, std::string_view machine_id, std::string_view machine_name, const Terminal& terminal) const override {
@@ -283,7 +286,7 @@ class ConvOperation final : public Operation {
     }
 
     DrawLaw law(const DrawRequest& request) const override { return conv_law(request); }
-    Problem draw(Random& random, const DrawRequest&) const override { return {this, Own::of(drawn_conv(random))}; }
+    Problem draw(Random& random, const DrawRequest& request) const override { return {this, Own::of(drawn_conv(random, request))}; }
     ProblemTraits traits(const Problem& problem) const override { return conv_traits(typed(problem)); }
 
     SuiteReporter suite_reporter(SuiteRecord record, const Suite* suite) const override {

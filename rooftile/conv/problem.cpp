@@ -15,7 +15,32 @@ std::string joined_by_axes(int axes, const Number& number) {
     return out;
 }
 
+/// What no kernel of gradients has.
+void check_gradient(const ConvProblem& p) {
+    const bool data = p.gradient == ConvGradient::data;
+    const std::string_view name = data ? "the gradient of the data" : "the gradient of the weights";
+    const auto refuse = [&](std::string why) { throw RequestError(fmt::format("{}: {}", name, why)); };
+    if (p.channels_first) refuse("layout nchw: its tensors have their channels innermost; leave the layout off");
+    if (!p.epilogue.empty() || !p.tensors.empty()) refuse("an epilogue is of the convolution itself; leave it off, what is stored here are the sums");
+    if (p.groups > 1) refuse(fmt::format("groups are {}: those of one group are planned; take its groups one by one", p.groups));
+    for (const auto& [what, count] : {std::pair{"channels", p.image.channels}, {"filters", p.filters}})
+        if (count % 8 != 0) refuse(fmt::format("{} are {}: TMA takes pixels and filters of whole 16 bytes; fill them up to {} with zeros", what, count, (count + 7) / 8 * 8));
+    constexpr std::int64_t box = 64;
+    if (!data && p.image.channels % box != 0)
+        refuse(fmt::format("channels are {}: a box has {} columns, channels of one tap; fill x up to {} with zeros", p.image.channels, box, (p.image.channels + box - 1) / box * box));
+    static constexpr std::string_view names[] = {"width", "height", "depth"};
+    for (std::size_t i = 0; data && i < 3; ++i) {
+        const ImageAxis& axis = p.image.axes[i];
+        if (axis.stride > 1)
+            refuse(fmt::format("along the {} the stride is {}: planned where it is 1, as a convolution of dy; with others dy would have zeros between its places", names[i], axis.stride));
+        if (axis.padding > axis.reach())
+            refuse(fmt::format("along the {} the padding is {}, more than the {} that the filter reaches: dy's outermost places meet no pixel; leave them off and plan a padding of {}",
+                               names[i], axis.padding, axis.reach(), axis.reach()));
+    }
+}
+
 void check(const ConvProblem& p) {
+    if (p.gradient != ConvGradient::none) check_gradient(p);
     static constexpr std::string_view names[] = {"width", "height", "depth"};
     for (std::size_t i = 0; i < 3; ++i) {
         const ImageAxis& axis = p.image.axes[i];
@@ -41,6 +66,11 @@ void check(const ConvProblem& p) {
     // The product's steps are of 64 channels of one tap.
     const std::int64_t steps = is_direct(p) ? p.image.channels : (p.image.channels + 63) / 64 * 64;
     limit("taps times channels", columns / double(p.image.channels) * double(steps));
+    if (p.gradient != ConvGradient::data) return;
+    double pixels = double(p.image.images);
+    for (const ImageAxis& axis : p.image.axes) pixels *= double(axis.extent);
+    limit("pixels", pixels);
+    limit("taps times filters", columns / double(p.image.channels) * double((p.filters + 63) / 64 * 64));
 }
 
 /// Of what an epilogue reads or stores.
@@ -57,6 +87,13 @@ ImageProducts image_products() {
     throw RequestError("this build has no operation of products that takes an image");
 }
 
+ImageOperand ConvProblem::filtered() const {
+    if (gradient != ConvGradient::data) return image;
+    ImageOperand out{.images = image.images, .channels = filters, .axes = image.axes};
+    for (ImageAxis& axis : out.axes) axis.extent = axis.places(), axis.padding = axis.reach() - axis.padding;
+    return out;
+}
+
 void complete(ConvProblem& p) {
     check(p);
     if (is_direct(p)) {
@@ -71,11 +108,13 @@ void complete(ConvProblem& p) {
     }
     const auto [operation, images] = image_products();
     Given given(Given::Named::by_key);
-    for (const auto& [key, number] : {std::pair{"m", p.image.rows()}, {"n", p.filters}, {"k", p.image.columns()}}) given.add(key, std::to_string(number));
+    for (const auto& [key, number] : {std::pair{"m", p.m()}, {"n", p.n()}, {"k", p.k()}}) given.add(key, std::to_string(number));
     given.add("type", p.type);
+    if (p.gradient == ConvGradient::weights) given.add("a_major", "m");
+    if (p.gradient != ConvGradient::none) given.add("b_major", "n");
     if (!p.epilogue.empty()) given.add("epilogue", p.epilogue);
     for (const std::string& tensor : p.tensors) given.add("tensor", tensor);
-    p.product = images->problem(given, p.image);
+    p.product = images->problem(given, p.filtered());
     const std::vector<TensorInfo> tensors = p.product.operation->tensors(p.product);
     for (std::size_t i = 2; i < tensors.size(); ++i) check_name(tensors[i].name);
     p.operand_bytes = 0;
@@ -99,6 +138,7 @@ std::string short_name(const ConvProblem& p) {
     if (p.groups > 1) out += fmt::format(" g{}", p.groups);
     add('s', &ImageAxis::stride, 1), add('p', &ImageAxis::padding, 0), add('d', &ImageAxis::dilation, 1);
     if (p.channels_first) out += " nchw";
+    if (p.gradient != ConvGradient::none) out += p.gradient == ConvGradient::data ? " gradient of data" : " gradient of weights";
     return out;
 }
 

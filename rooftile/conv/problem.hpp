@@ -14,12 +14,16 @@ namespace rooftile {
 
 inline constexpr std::int64_t max_conv_extent = (std::int64_t{1} << 31) - 1;
 
+/// What is computed: the result y, or from its gradient dy that of the image, or that of the filters.
+enum class ConvGradient : std::uint8_t { none, data, weights };
+
 /// y[n, place, f] = sum over taps and channels of x[n, place * stride - padding + tap * dilation, c] w[f, tap, c], zero outside the image.
 struct ConvProblem {
     ImageOperand image;
     int axes = 2;  ///< that were given, of which the last is the width: 1, 2 or 3
     std::int64_t filters = 1, groups = 1;  ///< groups: of channels and filters, which do not meet
     std::string type = "bf16";
+    ConvGradient gradient = ConvGradient::none;
     bool channels_first = false;         ///< x is [images, channels, extents]: packed before it is convolved; w and y are as ever
     std::string epilogue{};              ///< of the sums; empty: they are stored
     std::vector<std::string> tensors{};  ///< that it reads, declared
@@ -31,12 +35,20 @@ struct ConvProblem {
     double image_bytes() const { return double(image.elements()) * element_bytes; }
     double filter_bytes() const { return double(filters) * double(image.columns()) / double(groups) * element_bytes; }
     double result_bytes() const { return double(image.rows()) * double(filters) * element_bytes; }
-    /// Every tensor once, and of the image what the result depends on.
-    double least_bytes() const { return double(image.elements_read()) * element_bytes + filter_bytes() + result_bytes() + operand_bytes; }
+    /// Every tensor once, and of the image of the product what the result depends on.
+    double least_bytes() const {
+        return double(filtered().elements_read()) * element_bytes + filter_bytes() + (gradient == ConvGradient::data ? image_bytes() : result_bytes()) + operand_bytes;
+    }
+    /// The image of the product: x, or for its gradient dy, whose padding is what the filter reaches beyond x's.
+    ImageOperand filtered() const;
+    /// The product that it is, M x N x K: places, filters and taps of channels; gradients have each of these elsewhere.
+    std::int64_t m() const { return gradient == ConvGradient::none ? image.rows() : gradient == ConvGradient::data ? image.pixels() : filters; }
+    std::int64_t n() const { return gradient == ConvGradient::none ? filters : gradient == ConvGradient::data ? image.channels : image.columns(); }
+    std::int64_t k() const { return gradient == ConvGradient::none ? image.columns() : gradient == ConvGradient::data ? image.taps() * filters : image.rows(); }
     static constexpr int element_bytes = 2;
 };
 
-/// The operation of products that takes their left operand from an image, and its facet. Throws RequestError where this build has none.
+/// The operation of products that takes an operand from an image, and its facet. Throws RequestError where this build has none.
 struct ImageProducts {
     const Operation* operation;
     const ProductsOfImages* images;

@@ -91,6 +91,8 @@ class ConvSimulates final : public Simulates {
     }
     std::string_view orders() const override { return "plan"; }
     void check(const Problem& problem, const Given& given) const override {
+        if (problem.own.as<ConvProblem>().gradient != ConvGradient::none)
+            throw RequestError("the convolution itself is simulated, not its gradients; leave " + given.name("gradient") + " off");
         if (problem.own.as<ConvProblem>().channels_first) throw RequestError("the convolution of the packed image is simulated, not its packing; leave " + given.name("layout") + " off");
         if (is_direct(problem.own.as<ConvProblem>()))
             throw RequestError("a direct convolution is not simulated: its rows of pixels come through L1, which plan conv counts; groups of 1 and channels in multiples of 8 are products, "

@@ -1,12 +1,19 @@
 #include "rooftile/gemm/bounds.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "rooftile/core/arithmetic.hpp"
 
 namespace rooftile {
 
 GemmSizes sizes_of(const GemmProblem& p) {
+    if (p.image_is_b()) {  // of the product's transpose, whose left operand it is
+        GemmProblem turned = p;
+        std::swap(turned.m, turned.n), std::swap(turned.a_type, turned.b_type);
+        turned.a_major = turned.b_major = Major::k;
+        return sizes_of(turned);
+    }
     return {.m = double(p.m),
             .n = double(p.n),
             .k = double(p.k),

@@ -19,7 +19,7 @@ double l2_bytes_of(const PlanEvaluation& r) {
     const TileGrid clusters = cluster_grid(p, tile);
     const double products = double(p.batch);
     return products * matrix_bytes(p.m, p.k, p.a_type) * double(clusters.columns) * reaching.a / own.a
-           + products * p.b_matrix_bytes() * double(clusters.rows) * reaching.b / own.b + p.c_bytes() + p.beside_bytes();
+           + products * p.b_loaded_bytes() * double(clusters.rows) * reaching.b / own.b + p.c_bytes() + p.beside_bytes();
 }
 
 /// What the simulated L2 found of an order without a closed form, where the plan has it, is known as a whole only.

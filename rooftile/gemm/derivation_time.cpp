@@ -20,16 +20,23 @@ void write_line_cost(DerivationWriter& w, double a_rows, double b_rows) {
                            line_step(leading * bytes_of(type)));
     };
     const double a_readers = double(clusters.columns), b_readers = double(clusters.rows);
+    const int ctas = w.candidate().cluster_m * w.candidate().cluster_n;
+    const double times_a = hw.a_lines.of(a_readers, w.candidate().cluster_n, ctas), times_b = hw.b_lines.of(b_readers, w.candidate().cluster_m, ctas);
     std::vector<Input> inputs{Derivation::given("rows_a", a_rows, "", "that reach L2"),
                               Derivation::given("columns_b", b_rows, "", "that reach L2")};
-    const auto times = [&](const char* name, const LineCost& lines, double readers, std::int64_t leading, Type type) {
-        inputs.push_back(Derivation::given(name, lines.of(readers), "", lines.on_line() ? "its lines begin on those of L2" : key(readers, leading, type)));
+    const auto times = [&](const char* name, double value, bool of_image, int sharing, const LineCost& lines, const std::string& off_line) {
+        inputs.push_back(Derivation::given(name, value, "",
+                                           lines.on_line() ? "its lines begin on those of L2"
+                                           : of_image      ? fmt::format("tma.image inside the image, tma.image_outside{} of the {:.3g} % of pixels that are not{}", sharing > 1 ? "_multicast" : "",
+                                                                         100 * (1 - p.image->share_inside()), ctas > 1 ? ", tma.image_clustered" : "")
+                                                           : off_line));
     };
-    times("times_a", hw.a_lines, a_readers, p.lda, p.a_type);
-    times("times_b", hw.b_lines, b_readers, p.ldb, p.b_type);
+    times("times_a", times_a, p.image && !p.image_is_b(), w.candidate().cluster_n, hw.a_lines, key(a_readers, p.lda, p.a_type));
+    times("times_b", times_b, p.image_is_b(), w.candidate().cluster_m, hw.b_lines, key(b_readers, p.ldb, p.b_type));
     w.steps.add(gemm_formula::l2_line_cost, std::move(inputs),
-                (a_rows * hw.a_lines.of(a_readers) + b_rows * hw.b_lines.of(b_readers)) / (a_rows + b_rows),
-                "times that L2 takes for the bytes above: lines of an operand do not begin on its lines of 128 B");
+                (a_rows * times_a + b_rows * times_b) / (a_rows + b_rows),
+                p.image ? "times that L2 takes for the bytes above: of an image no two SMs' loads become one, and zeros outside take longer than pixels"
+                        : "times that L2 takes for the bytes above: lines of an operand do not begin on its lines of 128 B");
 }
 
 // Intensity at every level: what one SM asks for in a cycle of full-rate products, and what it is given.

@@ -53,7 +53,7 @@ struct DerivationWriter {
 };
 
 /// How many blocks of K there are: of an image every tap's channels are filled up to whole ones.
-inline std::string_view k_blocks_text(const GemmProblem& problem) { return problem.image && !problem.gathered ? "taps * ceil(channels / tile_k)" : "ceil(k / tile_k)"; }
+inline std::string_view k_blocks_text(const GemmProblem& problem) { return problem.image_is_a() && !problem.gathered ? "taps * ceil(channels / tile_k)" : "ceil(k / tile_k)"; }
 
 inline double min_stages_for_latency(const DerivationWriter& w) {
     return std::ceil(w.hw().dram_latency / std::ceil(w.candidate().step.tensor)) + 1;

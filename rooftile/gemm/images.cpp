@@ -12,7 +12,7 @@ class GemmOfImages final : public ProductsOfImages {
     Problem problem(const Given& given, const ImageOperand& image) const override {
         GemmProblem problem = gemm_problem(given);
         problem.image = image;
-        problem.image_columns = double(image.elements_read()) / double(image.rows());
+        problem.image_columns = double(image.elements_read()) / double(problem.image_is_b() ? problem.n : problem.m);
         return {&gemm_operation(), Own::of(std::move(problem))};
     }
     bool gathers(const Plan& plan) const override { return plan.own.as<GemmPlan>().problem.gathered; }

@@ -1,4 +1,4 @@
-// Products whose left operand is taken from an image, as who plans convolutions asks for them.
+// Products of which an operand is taken from an image, as who plans convolutions asks for them.
 #pragma once
 
 #include "rooftile/tiled/products_of_images.hpp"

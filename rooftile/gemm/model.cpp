@@ -67,7 +67,7 @@ double l2_step_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmPro
                       const Neighbours& neighbours) {
     const auto [a, b] = l2_rows(hw, t, p, neighbours);
     const TileGrid clusters = cluster_grid(p, t);
-    return (a * hw.a_lines.of(double(clusters.columns)) + b * hw.b_lines.of(whole_up(rows_a_matrix(p, clusters)))) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
+    return (a * hw.a_lines.of(double(clusters.columns), t.cluster_n, t.cluster_m * t.cluster_n) + b * hw.b_lines.of(whole_up(rows_a_matrix(p, clusters)), t.cluster_m, t.cluster_m * t.cluster_n)) / hw.l2_share * t.tile_k * bytes_of(p.a_type);
 }
 
 namespace {
@@ -79,7 +79,7 @@ double least_l2_rows(const GemmHardware& hw, const GemmConfig& t, const GemmProb
     // clusters read as much as CTAs.
     auto [own_a, own_b] = own_rows(t, p);
     const double rows = whole_up(rows_a_matrix(p, tiles));
-    own_a *= a_lines.of(readers(tiles.columns, t.cluster_n)), own_b *= b_lines.of(readers(std::int64_t(rows), t.cluster_m));
+    own_a *= a_lines.of(readers(tiles.columns, t.cluster_n), t.cluster_n, t.cluster_m * t.cluster_n), own_b *= b_lines.of(readers(std::int64_t(rows), t.cluster_m), t.cluster_m, t.cluster_m * t.cluster_n);
     const double enough = coalesced_neighbours(hw, t);
     const double a = t.cluster_n == 1 && a_lines.on_line() && double(tiles.columns) >= enough ? own_a : 0;
     const double b = t.cluster_m == 1 && b_lines.on_line() && rows >= enough ? own_b : 0;
@@ -175,7 +175,8 @@ ScheduleTraffic::ScheduleTraffic(const GemmHardware& hw, const GemmConfig& t, co
       b_(p.b_matrix_bytes() + (p.block_scales() ? 4 * double(p.b_scales().lines * p.b_scales().width) : 0)),
       c_(rows * double(p.result_n()) * bytes_of(p.c_type) * double(p.results())
          + (p.epilogue ? p.epilogue->bytes * rows / (double(p.m) * double(p.batch)) : 0)),  // read once, tile by tile, as C is written
-      again_(p.image ? std::max(1.0, double(p.k) / p.a_columns()) : 1),
+      again_(p.image ? std::max(1.0, double(p.k) / std::min(p.a_columns(), p.b_rows())) : 1),
+      of_b_(p.image_is_b()),
       products_(products),
       a_shared_(p.a_stride == 0 && !p.groups),
       b_shared_(p.b_stride == 0),
@@ -230,6 +231,8 @@ double ScheduleTraffic::least() const {
 }
 
 double ScheduleTraffic::times_of_taps() const {
+    // Columns of tiles are taps where the image is B: those at once read the same pixels, and those after them read these again.
+    if (of_b_) return b_ <= l2_ ? 1 : min_known(again_, whole_up(columns_ / min_known(columns_, max_known(1, slots_ / rows_))));
     const double in_flight = min_known(rows_, max_known(1, slots_ / columns_));
     return in_flight * a_ / rows_ <= l2_ ? 1 : again_;
 }
@@ -245,17 +248,22 @@ OperandBytes ScheduleTraffic::of_one(Order order, int group) const {
     };
     if (order == Order::column) {
         const Reads across = reads(bands(b_, a_, columns_, rows_), lines(rows_, columns_, cluster_n_));
-        return {across.columns * times_of_taps(), across.rows, c_};
+        return with_taps({across.columns, across.rows, c_});
     }
     const double height = order == Order::row ? lines(columns_, rows_, cluster_m_)
                                               : min_known(rows_, double(group) * cluster_m_);
     const Reads down = reads(down_, height);
-    return {down.rows * times_of_taps(), down.columns, c_};
+    return with_taps({down.rows, down.columns, c_});
+}
+
+OperandBytes ScheduleTraffic::with_taps(OperandBytes reads) const {
+    (of_b_ ? reads.b : reads.a) *= times_of_taps();
+    return reads;
 }
 
 double l2_bytes(const GemmConfig& t, const GemmProblem& p) {
     const auto [rows, columns, products] = cluster_grid(p, t);
-    return double(products) * (matrix_bytes(p.m, p.k, p.a_type) * double(columns) + p.b_matrix_bytes() * double(rows))
+    return double(products) * (matrix_bytes(p.m, p.k, p.a_type) * double(columns) + p.b_loaded_bytes() * double(rows))
            + p.c_bytes() + (p.epilogue ? p.epilogue->bytes : 0);
 }
 

@@ -225,6 +225,7 @@ class ScheduleTraffic {
     OperandBytes of_one(Order order, int group) const;
     /// Times the image comes where L2 does not hold the tiles in flight until all of their taps have read them; 1 where it does, and of a matrix.
     double times_of_taps() const;
+    OperandBytes with_taps(OperandBytes reads) const;
     OperandBytes of_batch(const OperandBytes& one) const;
     /// A tile schedule in bands of rows; down the columns the operands change their parts.
     struct Bands {
@@ -241,7 +242,8 @@ class ScheduleTraffic {
     Reads reads(const Bands& tile_schedule, double height) const;
 
     double a_, b_, c_;       // B: each operand of one product once
-    double again_;     // times A's elements are used by taps of one tile: 1 of a matrix
+    double again_;     // times an image's elements are used by taps: 1 of a matrix
+    bool of_b_;        // is the image
     double products_;  // or groups that have rows
     bool a_shared_, b_shared_;  // by all products
     double rows_, columns_;  // tiles of C

@@ -14,6 +14,13 @@ auto sum(const GemmProblem& p, PackedOperands packed, Of of) {
     return total;
 }
 
+/// Of loads of pixels, which L2 does not make one of neighbours' either.
+LineCost image_lines(const GemmHardware& hw, const GemmProblem& p) {
+    const double inside = p.image->share_inside(), outside = 1 - inside;
+    const double own = inside * hw.image_inside + outside * hw.image_outside;
+    return {own, own, inside * hw.image_inside + outside * hw.image_outside_multicast, hw.image_clustered};
+}
+
 }  // namespace
 
 PackedCopy packed_copy(Type type, Major major, std::int64_t mn, std::int64_t k, std::int64_t matrices) {
@@ -53,6 +60,7 @@ GemmHardware with_operands(GemmHardware hw, const GemmProblem& p, PackedOperands
     };
     hw.a_lines = lines(p.a_major, p.m, p.lda, p.a_type, packed.a);
     hw.b_lines = lines(p.b_major, p.n, p.ldb, p.b_type, packed.b);
+    if (p.image && !p.gathered) (p.image_is_b() ? hw.b_lines : hw.a_lines) = image_lines(hw, p);
     return hw;
 }
 

@@ -62,9 +62,10 @@ struct GemmProblem {
     QuantisedLayout quantised{};  ///< B is packed so, one tensor of bytes, and multiplied as b_type; ldb means nothing then. A of 8 bits is widened to b_type
     QuantisedLayout unpacked{};  ///< B comes of weights packed so, which a launch in front unpacks; all else is of what it leaves in memory
     std::optional<NarrowRows> narrow{};  ///< A comes of these, widened by a launch in front; all else is of what it leaves in memory
-    /// Where A's rows and columns are taken from, of which m and k are the counts; lda means nothing then.
+    /// Where A's rows and columns are taken from, of which m and k are the counts; lda means nothing then. B n-major has filters that lie
+    /// [channels][taps][n], whose taps are met in reverse. With A m-major it is where B's are from: k places, n channels of taps.
     std::optional<ImageOperand> image{};
-    double image_columns = 0;  ///< elements of the image that are read, for each row: worked out once
+    double image_columns = 0;  ///< elements of the image that are read, for each row of A, or column of B: worked out once
     bool gathered = false;     ///< of an image: blocks of K go over its taps, as those kernels have them that gather A; set by derive()
 
     bool block_scales() const { return epilogue && epilogue->scales == Scales::block; }
@@ -83,7 +84,9 @@ struct GemmProblem {
     /// Of packed weights: of groups the columns of all, one group's after another's, as one matrix.
     std::int64_t packed_bytes() const { return quantised.bytes(n * b_matrices(), k); }
     /// Of one of B's matrices, with its scales and zero points where it is packed.
-    double b_matrix_bytes() const { return is_quantised() ? double(quantised.bytes(n, k)) : double(n) * double(k) * bytes_of(b_type); }
+    double b_matrix_bytes() const { return is_quantised() ? double(quantised.bytes(n, k)) : double(n) * b_rows() * bytes_of(b_type); }
+    /// The same as tiles load it: of an image every tap its pixels anew.
+    double b_loaded_bytes() const { return image_is_b() ? double(n) * double(k) * bytes_of(b_type) : b_matrix_bytes(); }
     /// Of an element of B, what is beside the weights included.
     double b_element_bytes() const { return b_matrix_bytes() / (double(n) * double(k)); }
     /// The same product of weights that are not packed.
@@ -105,9 +108,12 @@ struct GemmProblem {
     /// Of all matrices, each element once.
     double a_bytes() const { return double(a_matrices()) * double(m) * a_columns() * bytes_of(a_type); }
     /// Of A in memory, for each of its rows: of an image fewer than k, since several rows and columns share an element.
-    double a_columns() const { return image ? image_columns : double(k); }
-    /// Blocks of K, of which those of an image are a tap's unless it is gathered.
-    std::int64_t k_blocks(std::int64_t tile_k) const { return image && !gathered ? image->blocks(tile_k) : (k + tile_k - 1) / tile_k; }
+    double a_columns() const { return image_is_a() ? image_columns : double(k); }
+    double b_rows() const { return image_is_b() ? image_columns : double(k); }
+    bool image_is_a() const { return image && a_major == Major::k; }
+    bool image_is_b() const { return image && a_major != Major::k; }
+    /// Blocks of K, of which those of an image on the left are a tap's unless it is gathered.
+    std::int64_t k_blocks(std::int64_t tile_k) const { return image_is_a() && !gathered ? image->blocks(tile_k) : (k + tile_k - 1) / tile_k; }
     double b_bytes() const { return double(b_matrices_read()) * b_matrix_bytes(); }
     /// Of all results.
     double c_bytes() const { return double(results()) * double(batch) * double(m) * double(result_n()) * bytes_of(c_type); }

@@ -110,16 +110,18 @@ void QuantisedFamily::enumerate(const GemmHardware& hw, const GemmProblem& p, co
     constexpr int step = Sm90QuantisedConfig::mma_n;
     const int tile_ms[] = {int(
         std::min<std::int64_t>(ceil_div(p.m, std::int64_t{step}) * step, Sm90QuantisedConfig::most_rows))};
-    static constexpr int narrow[] = {64}, wide[] = {128}, both[] = {64, 128}, tile_ks[] = {512, 256}, all_warpgroups[] = {2, 4, 1}, ctas[] = {2, 1}, one[] = {1};
+    static constexpr int narrow[] = {64}, wide[] = {128}, both[] = {64, 128}, tile_ks[] = {256, 512}, all_warpgroups[] = {4, 2, 1}, ctas[] = {2, 1};
     // Zero points that are numbers take sums of their own, for which many rows leave room only where few warps share the registers.
     const std::span<const int> warpgroups = p.quantised.zeros == ZeroType::real ? std::span(all_warpgroups) : std::span(all_warpgroups).first(2);
-    const auto among = [&](std::span<const int> tile_ns, std::span<const int> of_sm) {
-        enumerate_plain_tiles(*this, {tile_ms, tile_ns, tile_ks, warpgroups, of_sm}, hw, p, request, visitor);
+    const auto among = [&](std::span<const int> tile_ns, std::span<const int> of_k, std::span<const int> of_warps) {
+        enumerate_plain_tiles(*this, {tile_ms, tile_ns, of_k, of_warps, ctas}, hw, p, request, visitor);
     };
-    if (request.tile_n || request.ctas_per_sm || request.exhaustive) return among(both, ctas);
-    // Two CTAs an SM that copy from two places each were slower than from one (docs/facts.md 380).
-    among(narrow, ctas);
-    among(wide, one);
+    if (request.tile_n || request.consumer_warpgroups || request.exhaustive) return among(both, tile_ks, warpgroups);
+    // A warp that has less than four spans of 64 of K by 16 columns of a stage waits for its products (docs/facts.md 432).
+    const std::span of_256 = std::span(tile_ks).first(1), of_512 = std::span(tile_ks).last(1);
+    among(narrow, of_512, warpgroups.subspan(1));
+    among(wide, of_256, warpgroups.subspan(1));
+    among(wide, of_512, warpgroups);
 }
 
 std::int64_t quantised_ctas(const GemmHardware& hw, const GemmProblem& p, const GemmConfig& c) {
@@ -158,7 +160,7 @@ QuantisedSeconds quantised_seconds(const GemmHardware& hw, const GemmConfig& cho
     // A CTA's tiles one after the other, and nothing is multiplied meanwhile.
     const double tiles = whole_up(t.units_a_cta * choices.tile_k / double(p.k));
     if (p.epilogue) t.express = tiles * (double(p.m) * choices.tile_n * p.epilogue->issue / hw.issue_lanes + hw.l2_latency) / clock;
-    t.combine = 3 * hw.l2_latency / hw.clock_hz + 2 * Sm90QuantisedConfig::hand_over_cycles / clock + (max_known(hw.quantised_end, 0) + c.tile_m * max_known(hw.quantised_row, 0)) / clock;
+    t.combine = 3 * hw.l2_latency / hw.clock_hz + 2 * Sm90QuantisedConfig::hand_over_cycles / clock + (max_known(hw.quantised_end, 0) + c.tile_m * (c.tile_n / 64.0) * max_known(hw.quantised_row, 0)) / clock;
     return t;
 }
 

@@ -40,7 +40,7 @@ class Sm80Gemm final : public GemmKernel {
     /// fill them with. Elsewhere the kernels do not compete by their times: those of sm80_gemm are up to 1.5 times too short on
     /// Hopper (docs/facts.md 349).
     bool joins(const GemmProblem& p) const override {
-        if (!p.image) return false;
+        if (!p.image || p.a_major != Major::k || p.b_major != Major::k) return false;
         const bool few = 2 * p.image->channels <= sm90::k_span(p.a_type) && p.image->taps() > 1;
         return few || !image_load_obstacle(*p.image, Sm80GemmConfig::element_bytes).empty();
     }
@@ -96,10 +96,12 @@ class Sm80Gemm final : public GemmKernel {
   private:
     static std::optional<Refusal> refuse_image(const GemmProblem& p) {
         if (!p.image) return std::nullopt;
+        if (p.a_major != Major::k || p.b_major != Major::k)
+            return Refusal{Reason::instruction, "an image on the right, or filters whose taps are met in reverse, are sm90_gemm's so far, whose copy engine finds the pixels", {}, {}};
         if (std::string why = image_gather_obstacle(*p.image, Sm80GemmConfig::element_bytes, Sm80ImageArguments::most_taps); !why.empty())
             return Refusal{Reason::alignment, std::move(why), {}, {}};
-        if (p.batch == 1 && p.a_major == Major::k && p.b_major == Major::k) return std::nullopt;
-        return Refusal{Reason::instruction, "of an image there is one product of k-major operands: channels are innermost", {}, {}};
+        if (p.batch == 1) return std::nullopt;
+        return Refusal{Reason::instruction, "of an image there is one product", {}, {}};
     }
     static void explain_kernel(const Sm80GemmConfig& c, Derivation& steps) {
         steps.add(gemm_formula::warps_m, {given("warps", c.warps(), "", "4 * consumer_warpgroups")}, c.warps_m,

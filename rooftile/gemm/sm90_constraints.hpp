@@ -84,10 +84,11 @@ class ConstraintChecker {
         c_.cluster_n = cluster.n;
         if (box_stops() || cluster_stops()) return true;
         // A producer that multicasts holds more than the tight one has registers for where K is in parts, or with a batch; so does one that
-        // looks for a tile's group, and one of a part of K whose operands come in several boxes each.
+        // looks for a tile's group, one of a part of K whose operands come in several boxes each, and one of an image beside what comes in
+        // several boxes.
         const bool parts = c_.k_parts() > 1, multicasts = c_.cluster_m * c_.cluster_n > 1,
                    boxes = problem_.a_major == Major::mn && problem_.b_major == Major::mn;
-        const bool roomy = config_.grouped() || (multicasts && (parts || config_.batched)) || (parts && boxes);
+        const bool roomy = config_.grouped() || (problem_.image && problem_.b_major == Major::mn) || (multicasts && (parts || config_.batched)) || (parts && boxes);
         const RegisterSplit& split =
             roomy ? residency_.registers.roomy : residency_.registers.for_need(c_.registers);
         c_.producer_registers = split.producer;

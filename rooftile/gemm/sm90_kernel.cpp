@@ -149,6 +149,8 @@ std::optional<Refusal> refuse_pairs(const GemmProblem& p) {
     return std::nullopt;
 }
 
+constexpr int box_channels = 64;  // a swizzle span of 16-bit elements
+
 /// What loads of images cannot address, or the kernel of them does not have.
 std::optional<Refusal> refuse_image(const GemmProblem& p, const GemmRequest& request) {
     if (!p.image) return std::nullopt;
@@ -157,7 +159,16 @@ std::optional<Refusal> refuse_image(const GemmProblem& p, const GemmRequest& req
     if (is_fp8(p.a_type)) return refused(Reason::instruction, "images of 8 bits are not planned yet; take bf16 or fp16");
     if (p.batch > 1 || p.groups || p.pairs() != Pairs::none || p.results() > 1)
         return refused(Reason::instruction, "of an image there is one product with one result");
-    if (p.a_major != Major::k || p.b_major != Major::k) return refused(Reason::alignment, "of an image both operands are k-major: channels are innermost");
+    if (p.image_is_b()) {
+        if (p.b_major == Major::k) return refused(Reason::alignment, "an image on the right is n-major: channels are innermost; give B n-major, or A k-major");
+        if (p.image->channels % box_channels != 0)
+            return refused(Reason::alignment, fmt::format("{} channels of an image on the right: a box has {} of one tap; pad them to {}", p.image->channels, box_channels,
+                                                          ceil_div(p.image->channels, box_channels) * box_channels));
+        if (request.early_weights.value_or(false)) return refused(Reason::instruction, "early_weights: B is the image, and no weights; leave it off");
+    }
+    if (p.a_major != Major::k || p.b_major != Major::k)
+        if (const std::int64_t lines = p.image_is_b() ? p.m : p.n; lines % tma_elements(p.a_type) != 0)
+            return refused(Reason::alignment, fmt::format("lines of {} elements beside an image: TMA takes multiples of {} (16 B); pad them", lines, tma_elements(p.a_type)));
     if (request.pack_a.value_or(false) || request.pack_b.value_or(false)) return refused(Reason::instruction, "pack_a, pack_b: nothing of an image's product is packed; leave them off");
     return std::nullopt;
 }
@@ -259,8 +270,8 @@ class Sm90Gemm final : public GemmKernel {
         const auto add = [&out](std::string note) {
             if (!note.empty()) out.push_back(std::move(note));
         };
-        if (!packed.a && !problem.image) add(pitch_note("lda", problem.lda, problem.m, problem.a_type));
-        if (!packed.b) add(pitch_note("ldb", problem.ldb, problem.n, problem.b_type));
+        if (!packed.a && !problem.image_is_a()) add(pitch_note("lda", problem.lda, problem.m, problem.a_type));
+        if (!packed.b && !problem.image_is_b()) add(pitch_note("ldb", problem.ldb, problem.n, problem.b_type));
         return out;
     }
 

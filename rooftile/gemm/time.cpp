@@ -42,7 +42,7 @@ GemmTimeFloor::GemmTimeFloor(const GemmHardware& hw, const GemmProblem& p)
       turn_(max_known(hw.tile_turn, 0) / 2),
       m_(double(p.m)),
       n_(double(p.n)),
-      lines_(double(p.a_matrices()) * m_ * p.a_columns() + double(p.b_matrices_read()) * n_ * double(p.k)),
+      lines_(double(p.a_matrices()) * m_ * p.a_columns() + double(p.b_matrices_read()) * n_ * p.b_rows()),
       quantised_(p.is_quantised()) {}
 
 GemmTimer::GemmTimer(const GemmHardware& hw, const GemmCandidate& t, const GemmProblem& p, const StepCycles& s,
@@ -248,9 +248,10 @@ OperandLines operand_lines(const GemmHardware& hw, const GemmCandidate& t, const
     // A group's last tile multiplies rows of the next one.
     const double m = p.groups ? double(tiles.rows) * t.tile_m : computed(p.m, t.tile_m, tiles.rows, p.a_major), n = computed(p.n, t.tile_n, tiles.columns, p.b_major);
     const double rows = double(tiles.rows), columns = double(tiles.columns);
+    const double packed = p.b_loaded_bytes() / (double(p.n) * double(p.k) * bytes_of(p.b_type));  // of what an element takes, 1 where B is not packed
     return {.products = double(tiles.products) * m * n,
-            .filled = double(tiles.products) * (m * columns + n * rows),
-            .read = tiles.count() * t.tile_m * t.tile_n * (1.0 / t.warp_m + 1.0 / t.warp_n),
+            .filled = double(tiles.products) * (m * columns + packed * n * rows),
+            .read = tiles.count() * t.tile_m * t.tile_n * (packed / t.warp_m + 1.0 / t.warp_n),
             .bytes = double(p.k) * bytes_of(p.a_type)};
 }
 

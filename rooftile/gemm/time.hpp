@@ -99,7 +99,7 @@ inline double streamed_bytes(const GemmConfig& t, const GemmProblem& p, const Ti
     };
     // Of an image each element comes once, and is there for the other taps.
     const double lines = waited_for(min_known(t.tile_m, double(p.m)), t.cluster_n, tiles.columns, p.a_matrices()) * p.a_columns() / double(p.k)
-                         + waited_for(min_known(t.tile_n, double(p.n)), t.cluster_m, std::int64_t(whole_up(rows_a_matrix(p, tiles))), p.b_matrices());
+                         + waited_for(min_known(t.tile_n, double(p.n)), t.cluster_m, std::int64_t(whole_up(rows_a_matrix(p, tiles))), p.b_matrices()) * p.b_rows() / double(p.k);
     return lines * t.tile_k * bytes_of(p.a_type);
 }
 /// No more CTAs than half of the SMs, none of which waits for what a peer's SM brings.

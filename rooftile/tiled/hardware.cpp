@@ -51,6 +51,8 @@ void read_wgmma(const MachineReader& read, bool clusters, MatrixHardware& hw) {
                                                                          {"tma.off_line_64", "tma.off_line_shared_64"}};
     for (std::size_t i = 0; i < std::size(off_line); ++i)
         hw.off_line[i] = {read.number<Ratio>(off_line[i].first), read.number<Ratio>(off_line[i].second)};
+    hw.image_inside = read.number<Ratio>("tma.image"), hw.image_outside = read.number<Ratio>("tma.image_outside");
+    hw.image_outside_multicast = read.number<Ratio>("tma.image_outside_multicast"), hw.image_clustered = max_known(1, read.number<Ratio>("tma.image_clustered"));
     hw.store_share = read.bandwidth_per_sm("tma.store");
     hw.store_amid_sector = min_known(read.bandwidth_per_sm("tma.store_amid_sector"), hw.store_share);
     // Both write whole sectors amid a row and parts of one at its ends; a machine that nobody probed for the one has the other's number.

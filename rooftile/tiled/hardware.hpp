@@ -18,7 +18,13 @@ struct LineCost {
     double together = unknown_number;  ///< all load the same rows
     /// Or as if it were; only there do neighbours' loads of one row become one (l2.coalesced).
     bool on_line() const { return apart + together != apart + together; }
-    double of(double readers) const { return on_line() ? 1 : readers > 1 ? together : apart; }
+    double multicast = unknown_number; ///< each SM loads a part for all of its cluster, where that takes otherwise
+    double clustered = 1;              ///< times more where SMs of a cluster wait for each other's loads
+    double of(double readers, int sharing = 1, int cluster_ctas = 1) const {
+        if (on_line()) return 1;
+        const double one = sharing > 1 && multicast == multicast ? multicast : readers > 1 ? together : apart;
+        return cluster_ctas > 1 ? one * clustered : one;
+    }
 };
 
 /// Each number in the unit that the formulas use. NaN: unknown.
@@ -35,6 +41,8 @@ struct MatrixHardware : MatrixPower {
     double shared_bandwidth = unknown_number;      ///< B/clk of one SM
     double l2_port = unknown_number;               ///< B/clk that one SM asks of L2 at most, at clock_hz
     double l2_share = unknown_number;              ///< B/clk for each SM when all pull at once, at clock_hz
+    /// Of an image's pixels, inside and outside of it, and these in parts that are multicast; unknown: as rows of a matrix, outside none.
+    double image_inside = unknown_number, image_outside = unknown_number, image_outside_multicast = unknown_number, image_clustered = unknown_number;
     LineCost off_line[3] = {};  ///< of rows 16, 32 and 64 B past a line and any multiple of it; unknown: as on the line
     /// Tiles at the edges of the result end with it, and compute again what they share with the tiles before.
     bool edges_repeat = false;

@@ -1,4 +1,4 @@
-// A left operand of a product that is no matrix in memory: rows are places of a filtered image, columns the channels of the pixels
+// An operand of a product that is no matrix in memory: rows are places of a filtered image, columns the channels of the pixels
 // that a filter's taps meet there, tap by tap.
 #pragma once
 

@@ -31,6 +31,12 @@ inline constexpr const char* odd = "--batch 2 --channels 64 --height 17 --width 
 inline constexpr const char* grey = "--batch 2 --channels 1 --height 19 --width 20 --kernel-size 3 --stride 2 --filters 32 --places 4x8";
 inline constexpr const char* colours = "--batch 2 --channels 3 --height 33 --width 30 --kernel-size 5x7 --stride 1 --padding 2x3 --filters 40 --places 4x16";
 
+// Gradients: a last block of filters that is not full, tiles that cross rows and images; columns of a tile that are of several taps, the last one beyond them.
+inline constexpr const char* data = "--batch 3 --channels 72 --height 33 --width 29 --kernel-size 3x5 --padding 1x2 --dilation 1x2 --filters 96 --gradient data";
+inline constexpr const char* weights = "--batch 3 --channels 64 --height 33 --width 29 --kernel-size 3x5 --stride 2x1 --padding 1x2 --dilation 1x2 --filters 72 --gradient weights --tile 64x128x64 --cluster 1x1";
+// 324 places are 6 blocks of K: two to each of the first three parts, and none to the fourth.
+inline constexpr const char* short_part = "--batch 4 --channels 64 --height 9 --width 9 --kernel-size 3 --padding 1 --filters 64 --gradient weights --tile 64x64x64 --split-k 4";
+
 inline Mutant taps_of_rows_for_columns() {
     return {"a tap's place along x is taken for that along y", image, {{load, "next.offset(image, offset);",
                                                                        "next.offset(image, offset);\n        { const unsigned short x = offset[0]; offset[0] = offset[1], offset[1] = x; }"}}};
@@ -44,7 +50,7 @@ inline Mutant padding_one_less() {
 inline Mutant stride_left_out() { return {"places are a pixel apart", image, {{arguments, "axis.places.divisor) * axis.stride - axis.before;", "axis.places.divisor) - axis.before;"}}}; }
 inline Mutant image_before() { return {"pixels are of the first image", image, {{arguments, "pixel[count] = static_cast<int>(place);", "pixel[count] = 0;"}}}; }
 inline Mutant filters_of_the_tap_before() {
-    return {"the weights are of the tap before", image, {{load, "const int tap = static_cast<int>(next.tap), n", "const int tap = static_cast<int>(next.tap > 0 ? next.tap - 1 : 0), n"}}};
+    return {"the weights are of the tap before", image, {{load, "next.channel, static_cast<int>(next.tap), n);", "next.channel, static_cast<int>(next.tap > 0 ? next.tap - 1 : 0), n);"}}};
 }
 inline Mutant channels_again() {
     return {"every block of K is a tile's first one", image,
@@ -106,8 +112,16 @@ inline Mutant zeros_of_bands_met() { return {"a band's zeros meet NaN and Inf", 
 inline Mutant windows_of_the_tile_before() { return {"windows are of the image's rows without the halo between images", banded_images, {{planes, "(line + of_image * (C.taps_y - 1)) * (8 * C.pitch)", "line * (8 * C.pitch)"}}}; }
 inline Mutant image_of_the_group_before() { return {"a slot's pixels are a group's rows too high", banded, {{planes_config, "group % groups * rows * pitch + slot % blocks", "group % groups * (rows - 1) * pitch + slot % blocks"}}}; }
 
+inline Mutant taps_not_reversed() { return {"dy meets the filters' taps in their order", data, {{load, "image.taps() - 1 - next.tap", "next.tap"}}}; }
+inline Mutant reversed_taps_moved_by_one() { return {"dy meets the tap after its own", data, {{load, "image.taps() - 1 - next.tap", "(image.taps() - next.tap) % image.taps()"}}}; }
+inline Mutant box_of_the_first_tap() { return {"all columns of a tile are of its first tap", weights, {{load, "box.offset(image, offset);", "next.offset(image, offset);"}}}; }
+inline Mutant columns_of_the_next_box() { return {"columns are of the box after theirs", weights, {{load, ": args.n) / box_columns, box_columns};", ": args.n) / box_columns + 1, box_columns};"}}}; }
+inline Mutant rows_of_places_run_on() { return {"a block's places go on in the same row of the image", weights, {{arguments, "at[i] += image.step[i] + carried;", "at[i] += image.step[i];"}}}; }
+inline Mutant block_beyond_the_end_read() { return {"a part without places has the last one's pixels", short_part, {{load, "inside ? at_c.n + b_slice(scheduler) * slice_columns : args.n)", "at_c.n + b_slice(scheduler) * slice_columns)"}}}; }
+
 inline std::vector<Mutant> all() {
-    return {taps_of_rows_for_columns(), padding_one_less(), stride_left_out(),     image_before(),     filters_of_the_tap_before(), channels_again(), weights_of_the_neighbour(),
+    return {taps_not_reversed(), reversed_taps_moved_by_one(), box_of_the_first_tap(), columns_of_the_next_box(), rows_of_places_run_on(), block_beyond_the_end_read(),
+            taps_of_rows_for_columns(), padding_one_less(), stride_left_out(),     image_before(),     filters_of_the_tap_before(), channels_again(), weights_of_the_neighbour(),
             row_wraps(),                residual_of_the_row_before(), group_before(),     place_past_the_last(), row_moved_by_one(), rows_end_left_out(),
             pixels_swapped(),           last_channel_left_out(),
             piece_of_the_first_step(),  tap_without_dilation(),     bits_of_one_axis(), image_gathered_before(), pixel_past_the_row(), row_of_the_peer(),

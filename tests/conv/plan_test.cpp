@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <map>
 #include <set>
@@ -210,6 +211,201 @@ TEST(ConvImage, LoadsNameThePixelsOfTheDefinition) {
         EXPECT_EQ(last.tap, beyond.tap);
         EXPECT_EQ(last.channel, beyond.channel);
     }
+}
+
+// Counted on from any place by any step they are those that divisions find.
+TEST(ConvImage, PlacesAreCountedOn) {
+    Random random(test_seed());
+    for (int i = 0; i < 200; ++i) {
+        ImageArguments image{};
+        std::uint64_t rows = std::uint64_t(random.whole(1, 5));
+        for (ImageArguments::Axis& axis : image.axes) {
+            const auto places = unsigned(random.coin() ? random.whole(1, 5) : random.whole(1, 300));
+            axis = {divider(places), divider(1), int(random.whole(1, 3)), int(random.whole(0, 4)), 1};
+            rows *= places;
+        }
+        const auto step = unsigned(random.whole(1, 200));
+        auto place = std::uint64_t(random.whole(0, std::int64_t(rows) - 1));
+        ImagePlace<3> at(image, unsigned(place));
+        image.step_by(step);
+        for (int steps = 0; steps < 20; ++steps, place += step) {
+            int counted[4], found[4];
+            at.pixel(image, counted), image.first_pixel<3>(unsigned(place), found);
+            EXPECT_TRUE(std::ranges::equal(counted, found)) << place;
+            at.advance(image);
+        }
+    }
+}
+
+// With the image on the right a tile's boxes, from its first column on, are of the tap and the channels that columns are of; beyond the last of zeros.
+TEST(ConvImage, BoxesOfColumnsAreOfTheirTaps) {
+    Random random(test_seed());
+    constexpr int box = 64;
+    for (int i = 0; i < 300; ++i) {
+        ImageArguments image{};
+        std::int64_t taps = 1;
+        for (ImageArguments::Axis& axis : image.axes) {
+            const std::int64_t of_axis = random.whole(1, 4);
+            axis = {divider(9), divider(unsigned(of_axis)), 1, 0, int(random.whole(1, 3))};
+            taps *= of_axis;
+        }
+        const std::int64_t blocks = random.whole(1, 5), channels = blocks * box, n = taps * channels, tile = box * random.whole(1, 4);
+        image.channel_blocks = divider(unsigned(blocks));
+        std::int64_t column = random.whole(0, n / tile + 1) * tile;
+        ImageBlock<3> at(image, unsigned(column / box), box);
+        for (const std::int64_t end = column + tile; column < end; column += box, at.advance(image, box)) {
+            unsigned short offset[3];
+            at.offset(image, offset);
+            for (std::size_t axis = 0; axis < 3; ++axis) EXPECT_LE(offset[axis], (image.axes[axis].taps.divisor - 1) * unsigned(image.axes[axis].dilation));
+            if (column >= n) {
+                EXPECT_GE(at.channel, channels);
+                continue;
+            }
+            EXPECT_EQ(at.tap, unsigned(column / channels));
+            EXPECT_EQ(at.channel, column % channels);
+            std::int64_t left = column / channels;
+            for (std::size_t axis = 0; axis < 3; left /= image.axes[axis].taps.divisor, ++axis)
+                EXPECT_EQ(offset[axis], left % image.axes[axis].taps.divisor * unsigned(image.axes[axis].dilation));
+        }
+    }
+}
+
+constexpr const char* gradient_body = "--batch 4 --channels 64 --height 56 --width 28 --filters 128 --kernel-size 3x5 --padding 1x2 --gradient ";
+
+// By hand: x is 4 x 56 x 28 x 64, dy 4 x 56 x 28 x 128 and w 128 x 15 x 64, of 2 B each.
+TEST(ConvGradient, ProductsAreThoseOfTheDefinition) {
+    const auto product = [](const std::string& line) {
+        const Record p = *find_as<Record>(conv_operation().prediction_record(plans_of(line).plans.at(0)), "product");
+        const auto number = [&](const char* key) { return find_as<std::int64_t>(p, key).value_or(0); };
+        return std::array{number("m"), number("n"), number("k")};
+    };
+    constexpr std::int64_t pixels = 4 * 56 * 28;
+    constexpr double x = 2.0 * pixels * 64, dy = 2.0 * pixels * 128, w = 2.0 * 128 * 15 * 64;
+    EXPECT_EQ(product(gradient_body + std::string("data")), (std::array<std::int64_t, 3>{pixels, 64, 15 * 128}));
+    EXPECT_EQ(product(gradient_body + std::string("weights")), (std::array<std::int64_t, 3>{128, 15 * 64, pixels}));
+    // Every other row and column is a place.
+    EXPECT_EQ(product(gradient_body + std::string("weights --stride 2")), (std::array<std::int64_t, 3>{128, 15 * 64, pixels / 4}));
+    for (const char* gradient : {"data", "weights"}) {
+        const std::string line = gradient_body + std::string(gradient);
+        const PlanSet set = plans_of(line);
+        const ConvProblem& p = set.problem.own.as<ConvProblem>();
+        EXPECT_EQ(p.least_bytes(), x + dy + w);
+        double bytes = 0;
+        for (const TensorInfo& tensor : conv_operation().tensors(set.problem)) bytes += double(spanned_elements(tensor)) * tensor.element_bits / 8;
+        EXPECT_EQ(p.least_bytes(), bytes);
+        const Demand demand = conv_operation().demand(machine_by_id("h200-sxm"), set.plans.at(0));
+        double once = 0;
+        for (const TensorTraffic& tensor : demand.tensors) once += tensor.footprint_bytes;
+        EXPECT_NEAR(once, bytes, 1);
+        EXPECT_EQ(demand.tensors[0].tensor, "dy");
+        EXPECT_EQ(demand.tensors[1].tensor, p.gradient == ConvGradient::data ? "w" : "x");
+        EXPECT_EQ(demand.tensors[2].tensor, p.gradient == ConvGradient::data ? "dx" : "dw");
+        EXPECT_EQ(p.flops(), 2.0 * double(p.m()) * double(p.n()) * double(p.k()));
+        // 15 taps read each pixel: of data for each column of tiles, of weights for each row of them.
+        const Record record = conv_operation().prediction_record(set.plans[0]);
+        EXPECT_EQ(find_as<std::int64_t>(record, "unrolled_bytes"), 15 * std::int64_t(p.gradient == ConvGradient::data ? dy : x));
+        EXPECT_EQ(find_as<std::int64_t>(record, "image_bytes"), std::int64_t(p.gradient == ConvGradient::data ? dy : x));
+        EXPECT_GE(*find_as<std::int64_t>(record, "l2_bytes"), std::int64_t(bytes));
+    }
+}
+
+// dx of the convolution is a convolution of dy, places for pixels, whose padding is what the filter reaches beyond x's.
+TEST(ConvGradient, OfDataIsAConvolutionOfTheGradient) {
+    const ConvProblem p = conv_problem(given_of(conv_operation(), "--channels 64 --height 30 --width 9 --filters 128 --kernel-size 3x5 --padding 0x3 --dilation 2x1 --gradient data"));
+    const ImageOperand image = p.filtered();
+    EXPECT_EQ(image.channels, 128);
+    EXPECT_EQ(image.axes[1], (ImageAxis{.extent = 26, .taps = 3, .stride = 1, .padding = 4, .dilation = 2}));
+    EXPECT_EQ(image.axes[0], (ImageAxis{.extent = 11, .taps = 5, .stride = 1, .padding = 1}));
+    EXPECT_EQ(image.axes[1].places(), 30);
+    EXPECT_EQ(image.axes[0].places(), 9);
+}
+
+TEST(ConvGradient, WhatIsNotPlannedIsRefusedByName) {
+    const std::string data = gradient_body + std::string("data"), weights = gradient_body + std::string("weights");
+    EXPECT_THAT(refusal_of(data + " --stride 1x2"), HasSubstr("along the width the stride is 2"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 28 --filters 64 --kernel-size 3 --padding 3 --gradient data"), HasSubstr("the padding is 3, more than the 2"));
+    EXPECT_THAT(refusal_of("--channels 60 --width 28 --filters 64 --kernel-size 3 --gradient data"), HasSubstr("channels are 60"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 28 --filters 60 --kernel-size 3 --gradient weights"), HasSubstr("filters are 60"));
+    EXPECT_THAT(refusal_of("--channels 72 --width 28 --filters 64 --kernel-size 3 --gradient weights"), HasSubstr("fill x up to 128"));
+    for (const std::string& line : {data, weights}) {
+        EXPECT_THAT(refusal_of(line + " --groups 2"), HasSubstr("groups are 2"));
+        EXPECT_EQ(refusal_of(line + " --groups 1"), "none");
+        EXPECT_THAT(refusal_of(line + " --layout nchw"), HasSubstr("leave the layout off"));
+        EXPECT_THAT(refusal_of(line + " --epilogue \"y = relu(acc)\""), HasSubstr("an epilogue is of the convolution itself"));
+        EXPECT_THAT(plans_of(line + " --kernel sm80_gemm").refusal->message, HasSubstr("sm90_gemm's so far"));
+        EXPECT_THAT(plans_of(line, "a100-80-sxm").refusal->message, HasSubstr("sm90_gemm's so far"));
+        EXPECT_THAT(plans_of(line + " --vector 4").refusal->message, HasSubstr("--vector is of direct convolutions"));
+    }
+    EXPECT_THAT(plans_of(weights + " --early-weights on").refusal->message, HasSubstr("B is the image"));
+    EXPECT_THAT(plans_of(weights + " --stride 9").refusal->message, HasSubstr("the stride is 9"));
+    EXPECT_THAT(refusal_of("--channels 64 --width 28 --filters 64 --kernel-size 3 --gradient bias"), HasSubstr("weights"));
+}
+
+// No plan moves less than its bounds; what documents say of one names it again.
+TEST(ConvGradient, DrawnOnesKeepTheirBounds) {
+    Random random(test_seed());
+    for (const char* law : {"data", "weights"})
+        for (int i = 0; i < (test_all() ? 100 : 8); ++i) {
+            const Problem problem = conv_operation().draw(random, {.law = law});
+            SCOPED_TRACE(conv_operation().short_name(problem));
+            const PlanSet set = conv_operation().derive(std::make_shared<const Machine>(machine_by_id("h100-sxm")), problem, conv_operation().request(Given(Given::Named::by_key), {.top = 2}));
+            ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+            EXPECT_EQ(conv_operation().traits(problem).law, law);
+            EXPECT_EQ(conv_operation().given(conv_operation().problem(conv_operation().given_of_record(conv_operation().problem_record(problem)))).text(), conv_operation().given(problem).text());
+            for (const Plan& plan : set.plans) {
+                const Record p = conv_operation().prediction_record(plan);
+                const auto number = [&](std::string_view key) { return double(find_as<std::int64_t>(p, key).value_or(-1)); };
+                EXPECT_GE(number("dram_bytes") * 1.000001, number("dram_lower_bound_bytes"));
+                EXPECT_GE(number("l2_bytes") * 1.000001, number("l2_lower_bound_bytes"));
+                EXPECT_GE(number("dram_bytes") * 1.000001, problem.own.as<ConvProblem>().least_bytes());
+                EXPECT_FALSE(plan.derivation.all().empty());
+                const Given fixed = conv_operation().given_of_config(conv_operation().config_record(plan));
+                const PlanSet again = conv_operation().derive(std::make_shared<const Machine>(machine_by_id("h100-sxm")), problem, conv_operation().request(fixed, {.top = 1}));
+                ASSERT_EQ(again.plans.size(), 1u);
+                EXPECT_EQ(conv_operation().config_record(again.plans[0]), conv_operation().config_record(plan));
+            }
+        }
+}
+
+// Whatever sizes are asked for: one axis to three, odd sides, few places, narrow sides of the product.
+TEST(ConvGradient, AnySizesArePlanned) {
+    Random random(test_seed());
+    int planned = 0;
+    while (planned < (test_all() ? 400 : 24)) {
+        ConvProblem p;
+        p.gradient = random.coin() ? ConvGradient::data : ConvGradient::weights;
+        const bool data = p.gradient == ConvGradient::data;
+        p.axes = int(random.whole(1, 3));
+        p.image.images = random.whole(1, 5), p.filters = 8 * random.whole(1, 40), p.image.channels = data ? 8 * random.whole(1, 30) : 64 * random.whole(1, 4);
+        p.type = random.coin() ? "bf16" : "fp16";
+        for (int i = 0; i < p.axes; ++i) {
+            ImageAxis& axis = p.image.axes[std::size_t(i)];
+            axis = {.extent = random.whole(1, i == 2 ? 9 : 40), .taps = random.whole(1, 5), .stride = data ? 1 : random.whole(1, 4), .dilation = random.whole(1, 3)};
+            axis.padding = random.whole(0, data ? axis.reach() : 6);
+        }
+        if (p.image.rows() == 0 || !image_load_obstacle(p.filtered(), 2).empty()) continue;
+        complete(p);
+        SCOPED_TRACE(short_name(p));
+        const PlanSet set = conv_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), {&conv_operation(), Own::of(p)},
+                                                    conv_operation().request(Given(Given::Named::by_key), {.top = 3, .buildable_only = true}));
+        ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+        EXPECT_GT(set.plans[0].time_us.value_or(0), 0);
+        // Of data the places are counted back to the pixels that they were made of.
+        EXPECT_EQ(p.filtered().rows(), data ? p.image.pixels() : p.image.rows());
+        ++planned;
+    }
+}
+
+// A filter of one tap has the products of a matrix: those of data of dy and w, those of weights of dy, turned, and x.
+TEST(ConvGradient, OfOneTapIsTheProducts) {
+    const auto time = [](const Operation& operation, const std::string& line) {
+        const Given given = given_of(operation, line);
+        return *operation.derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), operation.problem(given), operation.request(given, {})).plans.at(0).time_us;
+    };
+    const std::string conv = "--batch 8 --channels 256 --height 56 --width 56 --filters 128 --kernel-size 1 --gradient ";
+    const Operation& products = *image_products().operation;
+    EXPECT_NEAR(time(conv_operation(), conv + "data"), time(products, "--m 25088 --n 256 --k 128 --b-major n"), 0.01 * time(products, "--m 25088 --n 256 --k 128 --b-major n"));
+    EXPECT_NEAR(time(conv_operation(), conv + "weights"), time(products, "--m 128 --n 256 --k 25088 --a-major m --b-major n"), 0.03 * time(products, "--m 128 --n 256 --k 25088 --a-major m --b-major n"));
 }
 
 double value_of_step(const Plan& plan, std::string_view quantity) {
@@ -541,6 +737,31 @@ TEST(ConvFields, NamesOfItsOwnTensorsAreItsOwn) {
     }
     EXPECT_EQ(tensors_of({dense("r", {24})}, "y = acc + r", "x", "w"), "r:bf16[N] ");
     EXPECT_THAT(tensors_of({dense("r", {24})}, "y = acc + r", "w", "x"), HasSubstr("takes x, then w"));
+}
+
+/// What tensors of a call for a gradient make of it.
+std::string gradient_of(const char* gradient, const std::vector<TensorInfo>& tensors, std::initializer_list<std::pair<const char*, const char*>> more = {}) {
+    Given given(Given::Named::by_key);
+    given.add("gradient", gradient);
+    for (const auto& [key, text] : more) given.add(key, text);
+    try {
+        add_conv_tensors(given, tensors);
+        return short_name(conv_problem(given));
+    } catch (const RequestError& error) { return error.what(); }
+}
+
+TEST(ConvFields, TensorsOfGradientsSayTheirSizes) {
+    const TensorInfo dy = dense("dy", {2, 9, 7, 24}), w = dense("w", {24, 3, 5, 64}), x = dense("x", {2, 9, 9, 64});
+    EXPECT_EQ(gradient_of("data", {dy, w}, {{"padding", "1x1"}}), "2x64x9x9 24 3x5 p1x1 gradient of data");
+    EXPECT_EQ(gradient_of("weights", {dy, x}, {{"padding", "1"}, {"kernel_size", "3x5"}}), "2x64x9x9 24 3x5 p1x1 gradient of weights");
+    EXPECT_EQ(gradient_of("weights", {dense("", {2, 5, 7, 24}), dense("", {2, 9, 9, 64})}, {{"padding", "1"}, {"kernel_size", "3x5"}, {"stride", "2x1"}}), "2x64x9x9 24 3x5 s2x1 p1x1 gradient of weights");
+    EXPECT_THAT(gradient_of("weights", {dy, x}, {{"kernel_size", "3x5"}}), HasSubstr("dy has 9x7 places; the convolution of these sizes has 7x5"));
+    EXPECT_THAT(gradient_of("weights", {dy, x}, {{"padding", "1"}}), HasSubstr("kernel_size"));
+    EXPECT_THAT(gradient_of("data", {dy, w}, {{"kernel_size", "3x5"}}), HasSubstr("follows from the tensors"));
+    EXPECT_THAT(gradient_of("data", {w, dy}), HasSubstr("takes two tensors, dy, then w"));
+    EXPECT_THAT(gradient_of("data", {dy, dense("w", {16, 3, 5, 64})}), HasSubstr("dy has 24 filters and w 16"));
+    EXPECT_THAT(gradient_of("weights", {dy, dense("x", {3, 9, 9, 64})}, {{"kernel_size", "3"}}), HasSubstr("dy has 2 images and x 3"));
+    EXPECT_THAT(gradient_of("data", {dy, dense("w", {24, 3, 64})}), HasSubstr("w has 3 axes and dy 4"));
 }
 
 // A tap meets each pixel of a row that is kept once, however far apart taps are.

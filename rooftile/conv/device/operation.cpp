@@ -55,7 +55,7 @@ class ConvTrial final : public Trial {
         copied_.reset();  // counting needs memory too
     }
     void set_figures(Measurement& row, std::size_t, const TimedResult& timed, std::vector<std::string>&) override {
-        if (set_tensor_figures(row, bench_, problem_.flops() * problem_.image.share_inside(), problem_.least_bytes(), problem_.type, timed)) row.baselines = baselines_;
+        if (set_tensor_figures(row, bench_, problem_.flops() * problem_.filtered().share_inside(), problem_.least_bytes(), problem_.type, timed)) row.baselines = baselines_;
     }
     void finish(Measurement& row, std::size_t) override { row.show_derivation = options_.explain; }
 

@@ -6,7 +6,7 @@
 
 namespace rooftile {
 
-/// `block`: channels of a step that is of one tap.
+/// `block`: channels of a step that is of one tap, or places of one.
 inline ImageArguments image_arguments(const ImageOperand& image, int block) {
     ImageArguments out{};
     for (std::size_t i = 0; i < image.axes.size(); ++i) {
@@ -15,6 +15,7 @@ inline ImageArguments image_arguments(const ImageOperand& image, int block) {
                        int(axis.dilation)};
     }
     out.channel_blocks = divider(unsigned((image.channels + block - 1) / block));
+    out.step_by(unsigned(block));
     return out;
 }
 

@@ -256,23 +256,27 @@ GemmArguments gemm_arguments(const GemmConfig& plan, const Sm90GemmConfig& confi
     return arguments;
 }
 
-/// A's boxes: a copy takes as many places as a tile's slice has rows, and channels of one tap.
-ImageMapRequest image_map(const ImageOperand& image, const Sm90GemmConfig& config, const TensorMapRequest& a) {
+/// An image's boxes: a copy takes as many places as a tile's slice has rows, or a block of K, and channels of one tap.
+ImageMapRequest image_map(const ImageOperand& image, const Sm90GemmConfig& config, const TensorMapRequest& operand) {
     ImageMapRequest request;
-    request.type = a.type, request.base = a.base, request.axes = config.image_axes;
+    request.type = operand.type, request.base = operand.base, request.axes = config.image_axes;
     request.images = image.images, request.channels = image.channels;
     for (std::size_t i = 0; i < image.axes.size(); ++i) {
         const ImageAxis& axis = image.axes[i];
         request.extents[i] = axis.extent, request.strides[i] = int(axis.stride);
         request.first[i] = int(-axis.padding), request.past_last[i] = int(axis.padding - axis.reach());
     }
-    request.box_channels = a.box_inner, request.box_pixels = a.box_outer;
-    request.swizzle_bytes = a.swizzle_bytes, request.l2_promotion_bytes = a.l2_promotion_bytes;
+    request.box_channels = operand.box_inner, request.box_pixels = operand.box_outer;
+    request.swizzle_bytes = operand.swizzle_bytes, request.l2_promotion_bytes = operand.l2_promotion_bytes;
     return request;
 }
 
-/// Filters [n][taps][channels]: a box has some channels of one tap, and zeros behind the last.
-AxesMapRequest filters_map(const ImageOperand& image, const TensorMapRequest& b) {
+/// Filters [n][taps][channels]: a box has some channels of one tap, and zeros behind the last. Those that are n-major are [channels][taps][n].
+AxesMapRequest filters_map(const ImageOperand& image, const TensorMapRequest& b, Major major) {
+    if (major != Major::k)
+        return {.type = b.type, .base = b.base, .axes = 3, .extents = {b.inner, image.taps(), image.channels},
+                .stride_bytes = {b.outer_stride_bytes, image.taps() * b.outer_stride_bytes}, .box = {b.box_inner, 1, b.box_outer},
+                .swizzle_bytes = b.swizzle_bytes, .l2_promotion_bytes = b.l2_promotion_bytes};
     const std::int64_t channels = image.channels * bytes_of(b.type);
     return {.type = b.type, .base = b.base, .axes = 3, .extents = {image.channels, image.taps(), b.outer}, .stride_bytes = {channels, b.outer_stride_bytes},
             .box = {b.box_inner, 1, b.box_outer}, .swizzle_bytes = b.swizzle_bytes, .l2_promotion_bytes = b.l2_promotion_bytes};
@@ -401,9 +405,10 @@ class Sm90Code final : public GemmCode {
             as_packed(gemm_tensors(config_, shape, p.a, p.b, p.c, policy_of(plan_.evict_first.a), policy_of(plan_.evict_first.b)), shape);
         if (most_groups_are_one_tile()) tensors.b.l2_promotion_bytes = 128;  // what operand() does where one reads it
         TensorMap map_a{}, map_b{}, map_c{};
-        if (problem_.image) encode(map_a, image_map(*problem_.image, config_, tensors.a));
+        if (problem_.image_is_a()) encode(map_a, image_map(*problem_.image, config_, tensors.a));
         else encode(map_a, tensors.a);
-        if (problem_.image) encode(map_b, filters_map(*problem_.image, tensors.b));
+        if (problem_.image_is_b()) encode(map_b, image_map(*problem_.image, config_, tensors.b));
+        else if (problem_.image) encode(map_b, filters_map(*problem_.image, tensors.b, config_.b_major));
         else if (config_.pairs) encode(map_b, of_pairs(tensors.b, problem_.pairs(), shape.n));
         else encode(map_b, tensors.b);
         if (config_.tma_store) encode(map_c, tensors.c);
@@ -435,7 +440,7 @@ class Sm90Code final : public GemmCode {
             arguments.operand_step = problem_.epilogue->operands[*problem_.epilogue->staged_operand()].by_product ? 1 : 0;
         }
         if (problem_.image) {
-            arguments.k = int(problem_.k_blocks(config_.tile_k) * config_.tile_k);  // the kernel counts blocks
+            if (problem_.image_is_a()) arguments.k = int(problem_.k_blocks(config_.tile_k) * config_.tile_k);  // the kernel counts blocks
             ImageArguments image = image_arguments(*problem_.image, config_.tile_k);
             if (!problem_.epilogue) return rooftile::launch(function, configured, map_a, map_b, map_c, arguments, image);
             void* all[] = {&map_a, &map_b, &map_c, &arguments, &map_operand, &image, epilogue.data()};

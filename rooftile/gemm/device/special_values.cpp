@@ -21,6 +21,20 @@ std::int64_t offset_of(const GemmProblem& p, Operand operand, std::int64_t row, 
     return 0;
 }
 
+namespace {
+
+/// The pixel that a tap meets at a place; where that is outside, the nearest one.
+std::int64_t met_pixel(const ImageOperand& image, std::int64_t place, std::int64_t tap) {
+    std::int64_t pixel = 0, pixels = 1;
+    for (const ImageAxis& axis : image.axes) {
+        pixel += std::clamp<std::int64_t>(place % axis.places() * axis.stride - axis.padding + tap % axis.taps * axis.dilation, 0, axis.extent - 1) * pixels;
+        place /= axis.places(), tap /= axis.taps, pixels *= axis.extent;
+    }
+    return pixel + place * pixels;
+}
+
+}  // namespace
+
 std::vector<InjectedValue> special_values(const GemmProblem& p, std::uint64_t seed) {
     std::uint64_t counter = 0;
     // A stream of its own: A and B are filled from streams 0 and 1.
@@ -52,11 +66,17 @@ std::vector<InjectedValue> special_values(const GemmProblem& p, std::uint64_t se
         {Operand::b, below(p.k), below(p.n), infinity(p.b_type, true)},
     };
     if (p.image) {
-        // Rows of A are pixels here, and K their channels; B's stand at one tap of them. Two pixels lie at the border.
+        // Its rows are pixels here, and columns their channels; the other operand's stand at one tap of them. Two pixels lie at the border.
         const ImageOperand& image = *p.image;
-        for (InjectedValue& value : values)
-            if (value.operand == Operand::a) value.row = below(image.pixels()), value.column %= image.channels;
-        values[2].row = 0, values[4].row = image.pixels() - 1;
+        const Operand of_image = p.image_is_b() ? Operand::b : Operand::a;
+        for (InjectedValue& value : values) {
+            if (value.operand != of_image) continue;
+            const bool meets = p.image_is_b() && value.row == shared_k && value.bits == large_b;
+            value.row = meets ? met_pixel(image, shared_k, value.column / image.channels) : below(image.pixels());
+            value.column = p.image_is_a() && p.b_major != Major::k ? value.column / image.taps() : value.column % image.channels;
+        }
+        const std::size_t first = p.image_is_b() ? 3 : 2;
+        values[first].row = 0, values[first + 2].row = image.pixels() - 1;
         return values;
     }
     if (p.is_quantised()) {  // whose weights are finite

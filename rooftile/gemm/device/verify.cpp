@@ -40,7 +40,9 @@ GemmReference::GemmReference(const MeasureKernels& kernels, const GemmProblem& p
         packed_ = std::make_unique<QuantisedReference>(problem);
         weights_ = DeviceBuffer(std::size_t(packed_->dequantised_bytes(Type::fp32)));
     }
-    if (problem.image) image_ = std::make_unique<UnrolledImage>(*problem.image, problem.image->channels);
+    if (problem.image_is_b()) image_ = std::make_unique<UnrolledImage>(*problem.image, UnrolledImage::channels_together(*problem.image), UnrolledImage::Columns::one_tap);
+    else if (problem.image)  // n-major filters have a line for each channel's tap
+        image_ = std::make_unique<UnrolledImage>(*problem.image, problem.image->channels, problem.b_major == Major::k ? UnrolledImage::Columns::taps : UnrolledImage::Columns::reversed);
     if (!problem.epilogue) return;
     epilogue_ = std::make_unique<ExpressionReference>(problem.epilogue->graph,
                                                       Driver::instance().device(current_device()).arch());
@@ -91,7 +93,7 @@ void GemmReference::fill(Stream stream, VerifyCase which, std::uint64_t seed, Te
     for (const InjectedValue& injected : special_values(problem_, seed)) {
         const auto data = reinterpret_cast<DevicePointer>(tensors[static_cast<std::size_t>(injected.operand)]);
         const std::int64_t offset = injected.matrix * batch_of(problem_, injected.operand).stride
-                                    + (problem_.image && injected.operand == Operand::a ? injected.row * problem_.image->channels + injected.column
+                                    + (problem_.image && problem_.image_is_b() == (injected.operand == Operand::b) ? injected.row * problem_.image->channels + injected.column
                                                                                         : offset_of(problem_, injected.operand, injected.row, injected.column));
         const int bytes = bytes_of(injected.operand == Operand::a ? problem_.a_type : problem_.b_type);
         kernels_.inject(stream, data + DevicePointer(bytes * offset), injected.bits, bytes);
@@ -102,10 +104,21 @@ void GemmReference::fill_image(Stream stream, Fill fill, std::uint64_t seed, Ten
     const ImageOperand& image = *problem_.image;
     GemmProblem filled = problem_;
     filled.k = 2 * problem_.k;  // each tap begins anew where wide numbers stand, so that there are up to twice as many
-    const std::int64_t lines[] = {image.pixels(), problem_.n * image.taps()};
+    const std::int64_t taps = image.taps(), pixels = image.pixels();
+    const MatrixView of_image{nullptr, pixels, image.channels, image.channels};
+    MatrixView views[] = {of_image, {nullptr, problem_.n * taps, image.channels, image.channels}};
+    if (problem_.image_is_b()) views[0] = {nullptr, problem_.k, problem_.m, problem_.m}, views[1] = of_image;
+    else if (problem_.b_major != Major::k) views[1] = {nullptr, image.channels, taps * problem_.n, taps * problem_.n};
     for (const Operand operand : {Operand::a, Operand::b}) {
         const auto i = static_cast<std::size_t>(operand);
-        kernels_.fill(stream, fill_arguments(filled, operand, {tensors[i], lines[i], image.channels, image.channels}, fill, seed));
+        views[i].data = tensors[i];
+        FillArguments of = fill_arguments(filled, operand, views[i], fill, seed);
+        if (problem_.image_is_b()) {
+            // A pixel is at many places of K: wide numbers are A's alone, and meet any number.
+            of.exact.period = of.exact.period * of.exact.range | 1;
+            if (operand == Operand::b) of.exact = {.range = of.exact.range, .sparsity = 1, .wide = of.exact.range, .period = of.exact.period}, of.k_is_width = true;
+        }
+        kernels_.fill(stream, of);
     }
 }
 
@@ -229,6 +242,17 @@ std::vector<CaseOutcome> GemmReference::judge_groups(Stream stream, VerifyCase w
 }
 
 void GemmReference::verify_image(Stream stream, VerifyCase which, TensorPointers inputs, std::span<const void* const> c) const {
+    if (problem_.image_is_b()) {
+        const std::int64_t channels = problem_.image->channels, together = image_->channels();
+        for (std::int64_t column = 0; column < problem_.n; column += together) {
+            const void* rows = image_->rows_of(stream, inputs[1], 0, problem_.k, column % channels, column / channels);
+            VerifyArguments of = verify_arguments(problem_, inputs[0], rows, c);
+            for (int i = 0; i < of.results; ++i) of.c[i] = static_cast<const unsigned char*>(of.c[i]) + column * bytes_of(problem_.c_type);
+            of.n = of.b_k_stride = together;
+            kernels_.verify(stream, of, which == VerifyCase::exact, records_.address());
+        }
+        return;
+    }
     for (std::int64_t row = 0; row < problem_.m; row += image_->room()) {
         const std::int64_t rows = std::min(image_->room(), problem_.m - row);
         VerifyArguments of = verify_arguments(problem_, image_->rows_of(stream, inputs[0], row, rows), inputs[1], c);

@@ -41,7 +41,7 @@ class GemmReference final : public Reference {
     const MeasureKernels& kernels_;
     /// Both operands of an image's product; numbers stand by channels in both, tap by tap.
     void fill_image(Stream stream, Fill fill, std::uint64_t seed, TensorPointers tensors) const;
-    /// The same as verify() of an image's rows, some at a time.
+    /// The same as verify() of an image's rows, some at a time; of one that is B, of the channels of one tap.
     void verify_image(Stream stream, VerifyCase which, TensorPointers inputs, std::span<const void* const> c) const;
     /// Inputs of the epilogue's graph, of one product of a batch or of one group; the sums are not in memory.
     std::vector<const void*> operands_of(TensorPointers tensors, std::int64_t product) const;
@@ -62,7 +62,7 @@ class GemmReference final : public Reference {
     std::unique_ptr<ExpressionReference> epilogue_;  ///< where there is one
     std::unique_ptr<QuantisedReference> packed_;     ///< of packed weights
     DeviceBuffer weights_;                           ///< these in fp32, which holds each of them
-    std::unique_ptr<UnrolledImage> image_;           ///< of A that is taken from one
+    std::unique_ptr<UnrolledImage> image_;           ///< of the operand that is taken from one
 };
 
 /// What is injected in the special case: bits at row/column (i, k) of A or (k, j) of B, of one matrix of a batch.

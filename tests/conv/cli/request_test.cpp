@@ -12,6 +12,20 @@ TEST(ConvRequests, AreRefusedWhereTheyAreWrong) {
     expect_refused({"plan", "conv", "--channels", "64", "--width", "8", "--filters", "8", "--kernel-size", "3x3"}, {"--kernel-size"});
     expect_refused({"plan", "conv", "--channels", "64", "--width", "8", "--filters", "8", "--kernel-size", "3", "--layout", "cnhw"}, {"--layout", "nchw"});
     expect_refused({"simulate", "conv", "--channels", "64", "--width", "8", "--filters", "8", "--kernel-size", "3", "--layout", "nchw"}, {"--layout", "packing"});
+    expect_refused({"simulate", "conv", "--channels", "64", "--width", "8", "--filters", "8", "--kernel-size", "3", "--gradient", "data"}, {"--gradient", "leave"});
+}
+
+TEST(ConvRequests, PlansOfGradientsFollowTheirSchema) {
+    for (const char* gradient : {"data", "weights"}) {
+        const Outcome outcome = run({"plan", "conv", "--batch", "4", "--channels", "64", "--height", "28", "--width", "28", "--filters", "128", "--kernel-size", "3", "--padding", "1", "--gradient",
+                                     gradient, "--machine", "h100-sxm", "--json", "--explain"});
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        const auto document = nlohmann::json::parse(outcome.out);
+        EXPECT_EQ(JsonSchema("plan-1.json").faults(document), "");
+        EXPECT_EQ(document.at("problem").at("gradient"), gradient);
+    }
+    const Outcome swept = run({"sweep", "conv", "--law", "weights", "--draw", "3", "--plan-only", "--machine", "h100-sxm"});
+    EXPECT_EQ(swept.code, 0) << swept.err;
 }
 
 TEST(ConvRequests, SimulationsFollowTheirSchema) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 
 #include "rooftile/conv/device/packed_image.hpp"
@@ -59,6 +60,38 @@ TEST(ConvKernels, NeitherSpillNorSerialise) {
         {"--batch 8 --channels 15 --width 99 --filters 9 --kernel-size 4 --padding 3 --groups 3 --epilogue \"y = gelu(acc * s + bias)\" --tensor s:fp32[1] --tensor bias:fp32[N]", ""},
     };
     for (const auto& [line, fixed] : cases) expect_built(line, fixed);
+}
+
+/// One of the plans of a drawn gradient, of any axes and sizes.
+std::string drawn_gradient(Random& random, bool data) {
+    const std::int64_t axes = random.whole(1, 3), taps = random.one_of(std::array<std::int64_t, 3>{1, 3, 5});
+    return fmt::format("--batch {} --channels {} --filters {} --width {}{}{} --kernel-size {} --padding {}{} --type {} --gradient {}", random.whole(1, 64), data ? 8 * random.whole(1, 64) : 64 * random.whole(1, 8),
+                       8 * random.whole(1, 64), random.whole(8, 60), axes > 1 ? fmt::format(" --height {}", random.whole(8, 60)) : "", axes > 2 ? fmt::format(" --depth {}", random.whole(8, 12)) : "", taps, taps / 2,
+                       data ? "" : fmt::format(" --stride {} --dilation {}", random.whole(1, 2), random.whole(1, 2)), random.coin() ? "bf16" : "fp16", data ? "data" : "weights");
+}
+
+// Some of the plans of drawn gradients, and each way of their products that the search may not rank first.
+TEST(ConvKernels, GradientsNeitherSpillNorSerialise) {
+    const std::string image = "--batch 8 --height 30 --width 30 --kernel-size 3 --padding 1 --channels 256 --filters 256 --gradient ";
+    for (const char* gradient : {"weights", "data"})
+        for (const char* fixed : {"", "--swap-ab on", "--swap-ab off", "--split-k 4", "--cluster 2x1", "--cluster 1x2", "--cluster 2x1 --split-k 2", "--cluster 1x2 --split-k 4 --swap-ab on",
+                                  "--schedule pingpong", "--cluster 1x2 --evict-first a", "--tile 128x256x64", "--tile 256x128x64"})
+            expect_built(image + gradient, fixed);
+    for (const char* gradient : {"weights", "data"})
+        for (const char* fixed : {"", "--split-k 2", "--cluster 2x1", "--cluster 1x2"})
+            expect_built(fmt::format("--batch 2 --depth 9 --height 30 --width 30 --kernel-size 3 --padding 1 --channels 128 --filters 128 --gradient {}", gradient), fixed);
+    for (const char* gradient : {"weights", "data"})  // tiles that are few
+        for (const char* fixed : {"--grid-split-k 4", "--cluster 2x1 --grid-split-k 2"})
+            expect_built(fmt::format("--batch 4 --height 14 --width 14 --kernel-size 3 --padding 1 --channels 128 --filters 128 --gradient {}", gradient), fixed);
+    Random random(test_seed());
+    for (std::size_t i = 0; i < test_count(8, 100); ++i) {
+        const std::string line = drawn_gradient(random, i % 2 == 0);
+        SCOPED_TRACE(line + fmt::format(", ROOFTILE_SAMPLE_SEED={}", test_seed()));
+        const Given given = given_of(conv_operation(), line);
+        const PlanSet set = conv_operation().derive(std::make_shared<const Machine>(machine_by_id("h200-sxm")), conv_operation().problem(given), conv_operation().request(given, {.top = 16}));
+        ASSERT_FALSE(set.plans.empty()) << set.refusal->message;
+        EXPECT_NO_THROW(compile(set.plans[std::size_t(random.whole(0, std::int64_t(set.plans.size()) - 1))]));
+    }
 }
 
 // Gathered piece by piece, as planned for machines of each architecture that does so: drawn problems, every third with an epilogue.

@@ -66,6 +66,39 @@ std::string drawn(Random& random) {
     return line.substr(1);
 }
 
+/// Of any sizes that gradients are planned of: odd sides, strides and dilation of weights, padding up to the filter's reach of data.
+std::string drawn_gradient(Random& random, bool data) {
+    for (;;) {
+        ConvProblem p;
+        p.gradient = data ? ConvGradient::data : ConvGradient::weights;
+        p.axes = int(random.whole(1, 3));
+        p.image.images = random.whole(1, 5), p.filters = 8 * random.whole(1, 40);
+        p.image.channels = data ? 8 * random.whole(1, 30) : 64 * random.whole(1, 4);
+        p.type = random.coin() ? "bf16" : "fp16";
+        for (int i = 0; i < p.axes; ++i) {
+            ImageAxis& axis = p.image.axes[std::size_t(i)];
+            axis = {.extent = random.whole(1, i == 2 ? 9 : 40), .taps = random.whole(1, 5), .stride = data ? 1 : random.whole(1, 4), .padding = 0, .dilation = random.whole(1, 3)};
+            axis.padding = random.whole(0, data ? axis.reach() : 6);
+        }
+        if (p.image.rows() == 0 || !image_load_obstacle(p.filtered(), 2).empty()) continue;
+        const Given given = conv_given(p);
+        std::string line;
+        for (const Field& field : conv_fields())
+            if (given.has(field.key)) line += " " + flag_of(field.key) + " " + given.text(field.key);
+        return line.substr(1);
+    }
+}
+
+TEST_F(ConvTest, RandomGradientsOfWeights) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 63));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 24); ++i) expect_right(drawn_gradient(random, false), i % 8 == 0);
+}
+
+TEST_F(ConvTest, RandomGradientsOfData) {
+    Random random(from_environment("ROOFTILE_TEST_SEED", 64));
+    for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 24); ++i) expect_right(drawn_gradient(random, true), i % 8 == 0);
+}
+
 TEST_F(ConvTest, RandomProblems) {
     Random random(from_environment("ROOFTILE_TEST_SEED", 58));
     for (std::uint64_t i = 0; i < from_environment("ROOFTILE_TEST_COUNT", 24); ++i) expect_right(drawn(random), i % 8 == 0);
@@ -133,6 +166,21 @@ TEST_F(ConvTest, GatheredImages) {
 TEST_F(ConvTest, DepthwiseOfNetworks) {
     for (const char* sizes : {"--channels 96 --filters 96 --groups 96 --height 56 --width 56", "--channels 384 --filters 384 --groups 384 --height 14 --width 14", "--channels 768 --filters 768 --groups 768 --height 7 --width 7"})
         for (const int taps : {3, 5, 7}) expect_right(fmt::format("--batch 8 {} --kernel-size {} --padding {}", sizes, taps, taps / 2), false, 4);
+}
+
+TEST_F(ConvTest, EveryWayOfGradients) {
+    const std::string image = "--batch 3 --height 33 --width 29 --kernel-size 3x5 --padding 1x2 ";
+    for (const char* more : {"--channels 128 --filters 200", "--channels 128 --filters 256 --swap-ab on", "--channels 128 --filters 256 --split-k 2", "--channels 128 --filters 128 --split-k 8",
+                             "--channels 128 --filters 256 --cluster 2x1", "--channels 128 --filters 256 --cluster 1x2 --tile 128x128x64", "--channels 64 --filters 64 --grid-split-k 8",
+                             "--channels 64 --filters 128 --grid-split-k 4 --cluster 2x1 --tile 64x128x64", "--channels 128 --filters 72 --schedule pingpong", "--channels 64 --filters 72 --order hilbert",
+                             "--channels 192 --filters 8 --stride 3x2 --dilation 2x1 --type fp16", "--channels 64 --filters 64 --evict-first a"})
+        expect_right(image + more + " --gradient weights", false, 1);
+    for (const char* more : {"--channels 72 --filters 200", "--channels 256 --filters 128 --swap-ab on", "--channels 256 --filters 128 --split-k 2", "--channels 256 --filters 128 --cluster 2x1 --tile 128x128x64",
+                             "--channels 256 --filters 64 --cluster 1x2", "--channels 256 --filters 64 --grid-split-k 2", "--channels 8 --filters 8 --dilation 1x2 --type fp16", "--channels 264 --filters 96 --schedule pingpong"})
+        expect_right(image + more + " --gradient data", false, 1);
+    // Fewer places than a block of K; one more; images of one place.
+    for (const char* few : {"--batch 1 --width 5", "--batch 5 --width 13", "--batch 7 --width 1 --padding 1"})
+        for (const char* gradient : {"data", "weights"}) expect_right(fmt::format("{} --channels 64 --filters 64 --kernel-size 3 --gradient {}{}", few, gradient, std::string_view(few).find("padding") != std::string_view::npos ? "" : " --padding 1"), false, 1);
 }
 
 TEST_F(ConvTest, EveryWayOfTheProduct) {

@@ -18,6 +18,12 @@ TEST_F(WrongOnPurpose, EveryConvolutionIsRightAsItIs) {
         if (problems.insert(mutant.problem).second) expect_right(conv_operation(), mutant);
 }
 
+TEST_F(WrongOnPurpose, ConvTapsNotReversed) { caught(conv_mutants::taps_not_reversed(), By::exact); }
+TEST_F(WrongOnPurpose, ConvReversedTapsMovedByOne) { caught(conv_mutants::reversed_taps_moved_by_one(), By::exact); }
+TEST_F(WrongOnPurpose, ConvBoxOfTheFirstTap) { caught(conv_mutants::box_of_the_first_tap(), By::exact); }
+TEST_F(WrongOnPurpose, ConvColumnsOfTheNextBox) { caught(conv_mutants::columns_of_the_next_box(), By::exact); }
+TEST_F(WrongOnPurpose, ConvRowsOfPlacesRunOn) { caught(conv_mutants::rows_of_places_run_on(), By::exact); }
+TEST_F(WrongOnPurpose, ConvBlockBeyondTheEndRead) { caught(conv_mutants::block_beyond_the_end_read(), By::special); }
 TEST_F(WrongOnPurpose, ConvTapsOfRowsForColumns) { caught(conv_mutants::taps_of_rows_for_columns(), By::exact); }
 TEST_F(WrongOnPurpose, ConvPaddingOneLess) { caught(conv_mutants::padding_one_less(), By::exact); }
 TEST_F(WrongOnPurpose, ConvStrideLeftOut) { caught(conv_mutants::stride_left_out(), By::exact); }

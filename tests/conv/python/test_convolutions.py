@@ -58,6 +58,29 @@ class Convolutions(unittest.TestCase):
         for mine, other in zip(ours, exact, strict=True):
             assert_close(mine.grad, other.grad, scale=100)
 
+    def test_planned_gradients_are_torchs(self):
+        if torch.cuda.get_device_capability()[0] != 9:
+            self.skipTest("skipped: gradients are planned for Hopper")
+        drawn = random.Random(63)
+        for i in range(12):
+            axes = i % 3 + 1
+            channels, filters, taps = 64 * drawn.randint(1, 3), 8 * drawn.randint(1, 12), drawn.choice((1, 3, 5))
+            numbers = {"padding": drawn.randint(0, taps - 1), "dilation": drawn.randint(1, 2)}
+            x, w = (channels_last(rand(n, channels, *sides)) for n, sides in ((2, [drawn.randint(9, 20) for _ in range(axes)]), (filters, [taps] * axes)))
+            for stride in (1, drawn.randint(2, 3)):
+                exact = [t.double().requires_grad_() for t in (x, w)]
+                y = TORCHS[axes](*exact, stride=stride, **numbers)
+                dy = channels_last(rand(*y.shape))
+                y.backward(dy.double())
+                with self.subTest(x=list(x.shape), w=list(w.shape), stride=stride, **numbers):
+                    dw = OURS[axes](dy, x, gradient="weights", kernel_size=taps, stride=stride, **numbers)
+                    self.assertEqual(dw.shape, w.shape)
+                    assert_close(dw, exact[1].grad, scale=4 * (dy.numel() / filters) ** 0.5)
+                    if stride == 1:
+                        dx = OURS[axes](dy, w, gradient="data", **numbers)
+                        self.assertEqual(dx.shape, x.shape)
+                        assert_close(dx, exact[0].grad, scale=4 * (filters * taps**axes) ** 0.5)
+
     def test_what_they_do_not_take_is_refused(self):
         x, w = rand(2, 16, 9, 9), channels_last(rand(24, 16, 3, 3))
         for call, said in (
@@ -67,6 +90,9 @@ class Convolutions(unittest.TestCase):
             (lambda: rt.conv2d(channels_last(x), channels_last(rand(24, 8, 3, 3))), "channels"),
             (lambda: rt.conv1d(channels_last(x), w), "axes"),
             (lambda: rt.conv2d(channels_last(x), w, stride=(1, 2, 3)), "stride"),
+            (lambda: rt.conv2d(channels_last(x), w, kernel_size=3), "kernel_size"),
+            (lambda: rt.conv2d(channels_last(x), channels_last(x), gradient="weights"), "kernel_size"),
+            (lambda: rt.conv2d(channels_last(x), w, rand(24), gradient="data"), "bias"),
         ):
             with self.assertRaisesRegex(rooftile.RequestError, said):
                 call()
