@@ -113,14 +113,14 @@ struct UnpackWeights {
     }
 };
 
-template <Type type, QuantisedLayout layout, Type rows = type>
+template <Type type, QuantisedLayout layout, Type narrow>
 __global__ void __launch_bounds__(unpack_threads) unpack_weights(const __grid_constant__ UnpackArguments args) {
     // As pack_operands: the product before may still read the weights that it had unpacked.
     ptx::launch_dependents();
     ptx::wait_for_dependencies();
-    if constexpr (is_fp8(rows)) {
+    if constexpr (is_fp8(narrow)) {
         static_assert(unpack_threads == widen_threads);
-        if (blockIdx.x >= args.weight_ctas) return widen_lines<rows, type>(args.rows, blockIdx.x - args.weight_ctas);
+        if (blockIdx.x >= args.weight_ctas) return widen_lines<narrow, type>(args.rows, blockIdx.x - args.weight_ctas);
     }
     unsigned table = 0;
     if constexpr (layout.is_table()) {

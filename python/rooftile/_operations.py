@@ -87,8 +87,8 @@ def gemm(
         shape: All three at once; the flag may be left out
         type: bf16 (default) or fp16, for A, B and C; fp32 accumulation
         types: Types of A, B and the result: bf16, fp16, fp8_e4m3, fp8_e5m2; of 8-bit operands the result is any of
-            them or fp32, fp8 saturated; of others their type or fp32; B also packed, beside bf16 or fp16: int4,
-            uint4, int8, fp8_e4m3, fp8_e5m2, mxfp4 or nf4
+            them or fp32, fp8 saturated; of others their type or fp32; B also packed, beside bf16, fp16 or fp8 (to a
+            result of bf16 or fp16): int4, uint4, int8, fp8_e4m3, fp8_e5m2, mxfp4 or nf4
         scales: none (default); tensor: A B is multiplied by fp32 numbers scale_a and scale_b of device memory; row:
             by one a row of A and column of B; block: each 128 of K by one a row of A and one a 128 columns of B
         accumulation: 8-bit operands: fast (default), 14 bits in the matrix units; promoted: in fp32 from 128 of K

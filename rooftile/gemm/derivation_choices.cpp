@@ -156,9 +156,11 @@ void explain_in_front(const GemmContext& context, Derivation& steps) {
                          fmt::format("{} for all that the launch in front does", time_or_unknown(known(context.hw.packing_seconds * 1e6))));
     }
     if (!p.is_unpacked()) return;
-    std::vector<Input> inputs{given("packed weights", double(p.unpacked.bytes(p.n, p.k)), "B", "the layout, with scales and zero points"),
-                              given("unpacked", double(copy_of_b(p).read_bytes()), "B", fmt::format("{} x {} of {}", p.n, p.k, name_of(p.b_type))),
-                              given("workspace", double(copy_of_b(p).bytes()), "B", "these, rows 128 B aligned, until the product has ended: no second copy is kept")};
+    const PackedCopy copy = copy_of_b(p);
+    std::vector<Input> inputs{
+        given("packed weights", double(p.unpacked.bytes(p.n, p.k)), "B", "the layout, with scales and zero points"),
+        given("unpacked", double(copy.read_bytes()), "B", fmt::format("{} x {} of {}", p.n, p.k, name_of(p.b_type))),
+        given("workspace", double(copy.bytes()), "B", "these, rows 128 B aligned, until the product has ended: no second copy is kept")};
     for (const char* key : {"dram.sustained_copy", "launch.gap_stream", "dram.latency"})
         if (context.machine->find(key)) inputs.push_back(steps.fact(key));
     double fragments = unknown_number;

@@ -99,7 +99,7 @@ double l2_step_cycles(const GemmHardware& hw, const GemmConfig& t, const GemmPro
 double sent_off_line(const GemmHardware& hw, const GemmConfig& t, const GemmProblem& p, const TileGrid& tiles) {
     if (hw.a_lines.on_line() && hw.b_lines.on_line()) return 1;
     // Neither with loads that L2 merges: a GPU that merges more would seem to send more.
-    const auto [a, b] = own_rows(t, p);
+    const double a = min_known(t.tile_m, double(p.m)), b = min_known(t.tile_n, double(p.n));  // whoever of a cluster loads them
     return (a * hw.a_lines.of(double(tiles.columns)) + b * hw.b_lines.of(whole_up(rows_a_matrix(p, tiles)))) / (a + b);
 }
 

@@ -443,7 +443,10 @@ TEST(ConvPlan, KeepsItsBounds) {
         }
     }
     const std::string dense = "--batch 4 --channels 128 --height 60 --width 60 --filters 128 --kernel-size 3 --padding ";
-    EXPECT_NEAR(*plans_of(dense + "1").plans[0].time_us, *plans_of(dense + "6 --dilation 6").plans[0].time_us, 0.01);
+    // Pixels outside take longer than pixels (docs/facts.md 431), and nothing else does: 2 % of these are, 13 of dilated taps.
+    const double plain = *plans_of(dense + "1").plans[0].time_us, dilated = *plans_of(dense + "6 --dilation 6").plans[0].time_us;
+    EXPECT_GE(dilated, plain - 0.01);
+    EXPECT_LT(dilated, 1.1 * plain);
 }
 
 // Thin groups and pixels of odd sizes go directly; what that cannot be is refused by name.

@@ -15,7 +15,8 @@ namespace rooftile {
 
 class QuantisedCode : public GemmCode {
   public:
-    explicit QuantisedCode(const GemmPlan& plan) : plan_(plan.config), problem_(multiplied(plan)), ctas_(plan.resources.grid_ctas), epilogue_(plan.problem.epilogue) {}
+    explicit QuantisedCode(const GemmPlan& plan)
+        : plan_(plan.config), problem_(multiplied(plan)), ctas_(plan.resources.grid_ctas), epilogue_(plan.problem.epilogue) {}
 
     std::string arch() const override { return "sm_90"; }
     bool packs() const override { return has_in_front(problem_); }

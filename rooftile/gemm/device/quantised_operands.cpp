@@ -63,8 +63,7 @@ std::string layout_expression(const QuantisedLayout& layout) {
 }
 
 std::string unpack_name_expression(const QuantisedLayout& layout, Type activations, Type rows) {
-    return fmt::format("rooftile::unpack_weights<rooftile::Type::{}, {}{}>", name_of(activations), layout_expression(layout),
-                       is_fp8(rows) ? fmt::format(", rooftile::Type::{}", name_of(rows)) : "");
+    return fmt::format("rooftile::unpack_weights<rooftile::Type::{}, {}, rooftile::Type::{}>", name_of(activations), layout_expression(layout), name_of(rows));
 }
 
 }  // namespace rooftile

@@ -14,7 +14,7 @@ void check_quantised_operands(bool ragged_k, const GemmShape& shape, const void*
 
 /// "rooftile::QuantisedLayout{.weights=...}", as name expressions have it.
 std::string layout_expression(const QuantisedLayout& layout);
-/// "rooftile::unpack_weights<rooftile::Type::bf16, ...>"; beside rows of 8 bits with their type behind it.
+/// "rooftile::unpack_weights<rooftile::Type::bf16, ..., rooftile::Type::fp8_e4m3>": the types that are multiplied, and that rows of A have in memory.
 std::string unpack_name_expression(const QuantisedLayout& layout, Type activations, Type rows);
 inline std::string unpack_name_expression(const QuantisedLayout& layout, Type activations) { return unpack_name_expression(layout, activations, activations); }
 

@@ -67,7 +67,13 @@ std::string header_of(const Sm80GemmConfig& config) { return fmt::format("kernel
 
 class Sm80Code final : public GemmCode {
   public:
-    explicit Sm80Code(const GemmPlan& plan) : plan_(plan.config), problem_(multiplied(plan)), config_(sm80_config(problem_, plan.config)), arch_(plan.arch), epilogue_(plan.problem.epilogue), image_(plan.problem.image) {}
+    explicit Sm80Code(const GemmPlan& plan)
+        : plan_(plan.config),
+          problem_(multiplied(plan)),
+          config_(sm80_config(problem_, plan.config)),
+          arch_(plan.arch),
+          epilogue_(plan.problem.epilogue),
+          image_(plan.problem.image) {}
 
     Source source() const override {
         Source source = sm80_source(config_, arch_);

@@ -106,8 +106,9 @@ TEST(EmittedFile, TheProgramWithItsCheckCompiles) {
 TEST(EmittedFile, PackedWeightsHaveTheirHeader) {
     if (nvcc().empty()) GTEST_SKIP() << "skipped: no nvcc";
     const Operation& operation = *find_operation("gemm");
-    const auto machine = std::make_shared<const Machine>(machine_by_id("h200-sxm"));
-    for (const auto& [m, types] : {std::pair{"16", "bf16,int4,bf16"}, {"16", "bf16,mxfp4,bf16"}, {"300", "bf16,nf4,bf16"}, {"4096", "bf16,int4,bf16"}}) {
+    for (const auto& [id, m, types] : {std::tuple{"h200-sxm", "16", "bf16,int4,bf16"}, {"h200-sxm", "16", "fp8_e4m3,mxfp4,bf16"}, {"h200-sxm", "300", "bf16,nf4,bf16"},
+                                       {"h200-sxm", "4096", "bf16,int4,bf16"}, {"a100-80-sxm", "300", "fp8_e5m2,int4,bf16"}}) {
+        const auto machine = std::make_shared<const Machine>(machine_by_id(id));
         Given given;
         for (const auto& [key, value] : {std::pair{"m", m}, {"n", "4096"}, {"k", "4096"}, {"types", types}}) given.add(key, value);
         const Problem problem = operation.problem(given);

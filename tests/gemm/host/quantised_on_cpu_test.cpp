@@ -305,7 +305,7 @@ void expect_unpacked(int n, int k) {
         auto* const first = reinterpret_cast<unsigned short*>(to.data());
         std::fill_n(first, to.size() * 8, untouched);
         for (long long cta = 0; cta < unpack_ctas(layout, n, k); ++cta)
-            run_cta_on_cpu(unsigned(cta), unpack_threads, unpack_weights<type, layout>, UnpackArguments{bytes, first, n, k, pitch, {}, 0});
+            run_cta_on_cpu(unsigned(cta), unpack_threads, unpack_weights<type, layout, type>, UnpackArguments{bytes, first, n, k, pitch, {}, 0});
         return std::vector<unsigned short>(first, first + to.size() * 8);
     };
     const std::vector<unsigned short> got = unpacked();
