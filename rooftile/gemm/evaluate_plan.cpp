@@ -64,8 +64,8 @@ PlanEvaluation on_hardware(const GemmHardware& hw, const PlanEvaluation& evaluat
     const double before = simulated();
     g.hw = with_operands(as_launched(hw, r.following, g.problem.b_bytes()), g.problem, r.packed);
     if (const double now = simulated(); !std::isnan(now / before)) g.dram *= now / before;
-    g.step = step_in_order(hw, g.tile, g.problem, r.order);
-    g.waves = waves(hw, g.tile, g.problem);
+    g.step = step_in_order(g.hw, g.tile, g.problem, r.order);
+    g.waves = waves(g.hw, g.tile, g.problem);
     set_time(r);
     return r;
 }
