@@ -117,7 +117,8 @@ void GemmReference::fill_image(Stream stream, Fill fill, std::uint64_t seed, Ten
         const auto i = static_cast<std::size_t>(operand);
         views[i].data = tensors[i];
         FillArguments of = fill_arguments(filled, operand, views[i], fill, seed);
-        if (of.exact.period > image.channels) of.exact.wide = of.exact.range;  // of 8 bits: one a tap would be more than sums have room for
+        // Of 8 bits one a tap may be more than sums have room for.
+        if (is_fp8(of.type) && of.exact.period > image.channels) of.exact.wide = of.exact.range;
         if (problem_.image_is_b()) {
             // A pixel is at many places of K: wide numbers are A's alone, and meet any number.
             of.exact.period = of.exact.period * of.exact.range | 1;
