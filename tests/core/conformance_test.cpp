@@ -87,7 +87,11 @@ TEST_P(Conformance, WhatIsTheSameForAllPlansIsNotNeededToRankThem) {
     };
     const PlanSet with = derived_on(machine), without = derived_on(blind);
     ASSERT_EQ(with.plans.size(), without.plans.size());
-    EXPECT_EQ(operation().config_record(with.plans.front()), operation().config_record(without.plans.front()));
+    // But for plans half a percent apart: power is joules a second, which a launch has none of.
+    const Record first = operation().config_record(without.plans.front());
+    const auto same = std::ranges::find_if(with.plans, [&](const Plan& plan) { return operation().config_record(plan) == first; });
+    ASSERT_NE(same, with.plans.end());
+    EXPECT_LE(*same->time_us, 1.005 * *with.plans.front().time_us);
     EXPECT_TRUE(without.plans.front().time_us);
 }
 
