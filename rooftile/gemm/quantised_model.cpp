@@ -120,6 +120,9 @@ void QuantisedFamily::enumerate(const GemmHardware& hw, const GemmProblem& p, co
     // A warp that has less than four spans of 64 of K by 16 columns of a stage waits for its products (docs/facts.md 432).
     const std::span of_256 = std::span(tile_ks).first(1), of_512 = std::span(tile_ks).last(1);
     among(narrow, of_512, warpgroups.subspan(1));
+    // By more rows 128 columns take a fifth to a third longer than these numbers say, and 64 less (docs/facts.md 433).
+    constexpr int most_rows_by_wide = 16;
+    if (tile_ms[0] > most_rows_by_wide) return;
     among(wide, of_256, warpgroups.subspan(1));
     among(wide, of_512, warpgroups);
 }
