@@ -119,7 +119,10 @@ void QuantisedFamily::enumerate(const GemmHardware& hw, const GemmProblem& p, co
     if (request.tile_n || request.consumer_warpgroups || request.exhaustive) return among(both, tile_ks, warpgroups);
     // A warp that has less than four spans of 64 of K by 16 columns of a stage waits for its products (docs/facts.md 432).
     const std::span of_256 = std::span(tile_ks).first(1), of_512 = std::span(tile_ks).last(1);
-    among(narrow, of_512, warpgroups.subspan(1));
+    GemmConfig two_stages;
+    two_stages.tile_m = tile_ms[0], two_stages.tile_n = narrow[0], two_stages.tile_k = of_512[0], two_stages.stages = 2, two_stages.consumer_warpgroups = 2;
+    const bool fits = !(quantised_config(p, two_stages).shared_bytes() > hw.shared_per_cta);
+    among(narrow, fits ? of_512 : of_256, warpgroups.subspan(1));
     // By more rows 128 columns take a fifth to a third longer than these numbers say, and 64 less (docs/facts.md 433).
     constexpr int most_rows_by_wide = 16;
     if (tile_ms[0] > most_rows_by_wide) return;
